@@ -75,7 +75,7 @@ static heft_status open_path(heft_sink **out, request *r, const char *path, cons
         if (inputs_have(why, &code, &in, 1, &about))
             return refuse(err, code == CODE_USAGE ? HEFT_E_ARGUMENT : HEFT_E_NOMEM, name, why);
         if (S_ISREG(about.st_mode) && !r->job.force)
-            return refuse(err, HEFT_E_ARGUMENT, name, "exists already: --force replaces it");
+            return refuse(err, HEFT_E_ARGUMENT, name, "already exists: --force replaces it");
     }
     heft_status st = heft_sink_dir_add(out, r->set, name, err);
     return st ? st : sink_watch(out, path, &r->job.failure, err);

@@ -173,7 +173,7 @@ int job_check_output(const job *j, const struct stat *about)
         return say_code(CODE_USAGE, j->out, "is a directory");
     if (j->into_stdout || !S_ISREG(about->st_mode) || j->force)
         return CODE_DONE;
-    return say_code(CODE_USAGE, j->out, "exists already: --force replaces it");
+    return say_code(CODE_USAGE, j->out, "already exists: --force replaces it");
 }
 
 void job_set_options(job *j, const char *source)

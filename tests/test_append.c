@@ -265,7 +265,7 @@ static void a_damaged_journal_is_refused(void **state)
     half.p[100] ^= 1; /* not the file that it is about */
     heft_test_save(s.path, half.p, half.len);
     heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err),
-                      HEFT_E_FORMAT, &err, "of another file");
+                      HEFT_E_FORMAT, &err, "belongs to another file");
     half.p[100] ^= 1;
     heft_test_save(s.path, half.p, half.len);
     heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err), &err);
@@ -379,14 +379,14 @@ static void names_that_are_there_are_refused(void **state)
     heft_append_result r;
     heft_error err;
     heft_status st = append(&heft_system_disk, s.path, s.more, NULL, &r, &err);
-    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'v' exists already");
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'v' already exists");
     assert_false(r.source_failed);
     begin(&s);
     o.convert = &convert;
     convert.keep = keep_v;
     convert.rename = all_are_w;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
-    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'w' exists already");
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'w' already exists");
     convert.keep = NULL;
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "'w'");

@@ -255,15 +255,15 @@ static void null_is_answered_where_it_is_cheap(void **state)
     assert_int_equal(heft_format_caps(NULL), 0);
     assert_false(heft_format_can_split(NULL));
     heft_assert_fails(heft_file_open(&f, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
-                      "there is no path");
+                      "the path to open is missing");
     heft_assert_fails(heft_file_open_source(&f, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
                       "there is no source");
     heft_assert_fails(heft_source_open_file(&source, NULL, HEFT_ACCESS_AUTO, &err), HEFT_E_ARGUMENT,
-                      &err, "there is no path");
+                      &err, "the path to open is missing");
     heft_assert_fails(heft_sink_open_file(&sink, NULL, 0, &err), HEFT_E_ARGUMENT, &err,
-                      "there is no path");
+                      "the path to write to is missing");
     heft_assert_fails(heft_file_edit(NULL, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
-                      "there is no path");
+                      "the path of the file to edit is missing");
 }
 
 int main(void)

@@ -260,7 +260,7 @@ static void what_cannot_be_saved_leaves_no_file(void **state)
     heft_error err;
     const char *path = heft_test_path(*state, "model.safetensors");
     heft_assert_fails(heft_array_save(heft_test_path(*state, "model.x"), &a, 1, NULL, &err),
-                      HEFT_E_ARGUMENT, &err, "no format has the suffix");
+                      HEFT_E_ARGUMENT, &err, "no format matches the suffix");
     heft_assert_fails(heft_array_save(path, &a, 1, NULL, &err), HEFT_E_ARGUMENT, &err,
                       "need 4 bytes, 3 were given");
     a.bytes = 0;

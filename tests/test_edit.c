@@ -263,11 +263,11 @@ static void a_foreign_journal_is_refused(void **state)
     leave_half_edited(path, old, "v");
     assert_int_equal(rename(beside, beside_other), 0);
     heft_test_save(other, larger.p, larger.len); /* of another size */
-    assert_refused(other, "of another file");
+    assert_refused(other, "belongs to another file");
     heft_bytes half = heft_test_load(path);
     half.p[half.len - 1] ^= 1; /* of other data */
     heft_test_save(other, half.p, half.len);
-    assert_refused(other, "of another file");
+    assert_refused(other, "belongs to another file");
     half.p[half.len - 1] ^= 1;
     for (size_t i = 0; i < half.len; i++) /* of another header, wherever */
         if (half.p[i] != old.p[i]) {
@@ -275,7 +275,7 @@ static void a_foreign_journal_is_refused(void **state)
             break;
         }
     heft_test_save(other, half.p, half.len);
-    assert_refused(other, "of another file");
+    assert_refused(other, "belongs to another file");
     heft_test_free(&half);
     heft_test_free(&larger);
     heft_test_free(&old);
@@ -354,8 +354,7 @@ static void a_file_that_changes_meanwhile_is_left_alone(void **state)
         heft_test_save(path, old.p, old.len);
         memset(&heft_stop, 0, sizeof heft_stop);
         heft_stop.touch = path;
-        heft_assert_fails(edit(path, names[i], NULL, &err), HEFT_E_IO, &err,
-                          "changed it meanwhile");
+        heft_assert_fails(edit(path, names[i], NULL, &err), HEFT_E_IO, &err, "in the meantime");
         now = heft_test_load(path);
         assert_int_equal(now.len, old.len + 1);
         assert_memory_equal(now.p, old.p, old.len);

@@ -136,15 +136,15 @@ static void a_question_without_an_answer_is_not_a_no(void **state)
             if (half)
                 leave_half_edited(s.path, s.old);
             failing.realpath_os = errors[i];
-            heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be looked up");
+            heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be resolved");
             nothing_fails();
             failing.stat_os = errors[i];
             failing.stat_name = "heft-journal";
             if (errors[i] != ENOENT)
-                heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be looked at");
+                heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be searched");
             failing.stat_name = "heft-set.journal";
             if (errors[i] != ENOENT)
-                heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be looked at");
+                heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be searched");
         }
     end_scene(&s);
 }

@@ -230,10 +230,10 @@ static void only_regular_files_with_plain_names_are_opened(void **state)
         heft_status st;
         int os;
     } rows[] = {
-        { "", "not the name of a file", HEFT_E_ARGUMENT, 0 },
-        { ".", "not the name of a file", HEFT_E_ARGUMENT, 0 },
-        { "..", "not the name of a file", HEFT_E_ARGUMENT, 0 },
-        { "m/h", "not the name of a file", HEFT_E_ARGUMENT, 0 },
+        { "", "not a file name", HEFT_E_ARGUMENT, 0 },
+        { ".", "not a file name", HEFT_E_ARGUMENT, 0 },
+        { "..", "not a file name", HEFT_E_ARGUMENT, 0 },
+        { "m/h", "not a file name", HEFT_E_ARGUMENT, 0 },
         { "none", "cannot be opened", HEFT_E_IO, ENOENT },
         { "pipe", "is a pipe or a device", HEFT_E_IO, ESPIPE }, /* without waiting for a writer */
         { "to-pipe", "is a pipe or a device", HEFT_E_IO, ESPIPE },

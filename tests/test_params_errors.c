@@ -132,7 +132,7 @@ static void a_file_cut_short_reaches_exactly_those_who_asked(void **state)
         for (size_t i = 0; i < BAD; i++)
             assert_there(&s, i);
         assert_int_equal(truncate(path, (off_t)part.offset), 0);
-        ask_all(&s, BAD, BAD, HEFT_E_IO, "cut short");
+        ask_all(&s, BAD, BAD, HEFT_E_IO, "was truncated");
         for (size_t i = 0; i < BAD; i++)
             assert_there(&s, i);
         heft_params_close(s.p);

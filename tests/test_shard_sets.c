@@ -574,7 +574,7 @@ static void journals_of_edits_go_with_the_files_they_are_of(void **state)
     heft_test_save(heft_test_path(dir, "README.heft-journal"), "of an edit", 10);
     snapshot before = snap(dir);
     s.task.flags = 0;
-    heft_assert_fails(split(&s.task, &err), HEFT_E_ARGUMENT, &err, "exists already");
+    heft_assert_fails(split(&s.task, &err), HEFT_E_ARGUMENT, &err, "already exists");
     assert_true(folder_is(dir, &before));
     s.task.flags = HEFT_SINK_REPLACE;
     heft_assert_ok(split(&s.task, &err), &err);
@@ -639,7 +639,7 @@ static void every_writer_completes_what_was_interrupted(void **state)
             heft_assert_ok(heft_edit_recover(&undone, shard, &err), &err);
         else if (who == 4)
             heft_assert_fails(heft_file_edit(&r, shard, NULL, &err), HEFT_E_UNSUPPORTED, &err,
-                              "lists it");
+                              "is a shard of");
         else
             heft_assert_ok(heft_sink_dir_recover(&how, dir, &err), &err);
         if (who == 0)

@@ -302,7 +302,7 @@ static void a_set_that_cannot_appear_takes_back_what_did(void **state)
     put_file(s, "b", "two");
     put_file(s, "c", "three");
     heft_test_save(in(state, "d/b"), "other", 5);
-    heft_assert_fails(heft_sink_dir_finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
+    heft_assert_fails(heft_sink_dir_finish(s, &err), HEFT_E_ARGUMENT, &err, "already exists");
     assert_int_equal(heft_test_dir_entries(in(state, "d")), 1);
     assert_file(state, "d/b", "other");
 }
@@ -337,7 +337,7 @@ static void names_of_a_set_stay_in_its_folder(void **state)
     heft_sink_dir *s = open_set(state, "d", 0);
     for (size_t i = 0; i < HEFT_COUNT(names); i++)
         heft_assert_fails(heft_sink_dir_add(&sink, s, names[i], &err), HEFT_E_ARGUMENT, &err,
-                          "no name of a file");
+                          "not a file name");
     heft_sink_dir_discard(s);
     heft_test_save(in(state, "file"), "x", 1);
     heft_assert_status(heft_sink_dir_open(&s, in(state, "file"), 0, &err), HEFT_E_IO, &err);

@@ -351,9 +351,9 @@ static void every_call_that_fails_is_reported(void **state)
         { CREATE, EROFS, "cannot be created", NEW, true, false },
         { SET_MODE, EPERM, "cannot be created", OVER, false, false },
         { SET_MODE, EPERM, "cannot be created", OVER, true, false },
-        { RESERVE, ENOSPC, "no room for the file", NEW, false, false },
-        { RESERVE, EFBIG, "no room for the file", NEW, true, false },
-        { RESERVE, EDQUOT, "no room for the file", OVER, false, false },
+        { RESERVE, ENOSPC, "cannot reserve disk space", NEW, false, false },
+        { RESERVE, EFBIG, "cannot reserve disk space", NEW, true, false },
+        { RESERVE, EDQUOT, "cannot reserve disk space", OVER, false, false },
         { WRITE, EIO, "writing failed", NEW, false, false },
         { WRITE, 0, "writing failed", NEW, true, false }, /* nothing was written: ENOSPC */
         { READ, EIO, "reading failed", NEW, false, false },
@@ -363,13 +363,13 @@ static void every_call_that_fails_is_reported(void **state)
         { FLUSH, EDQUOT, "writing failed", NEW, false, false },
         { FLUSH, EIO, "writing failed", SYNCED, true, false },
         { FLUSH, ENOSPC, "writing failed", OVER, false, false },
-        { NAME, EDQUOT, "cannot be given its name", NEW, false, false },
-        { NAME, EDQUOT, "cannot be given its name", OVER, false, false },
-        { RENAME_NEW, EACCES, "cannot be given its name", NEW, true, false },
-        { RENAME, EACCES, "cannot be given its name", OVER, false, false },
-        { RENAME, EACCES, "cannot be given its name", OVER, true, false },
-        { SYNC_DIR, EIO, "saved, but a power cut may undo it", SYNCED, false, true },
-        { SYNC_DIR, EIO, "saved, but a power cut may undo it", OVER, true, true },
+        { NAME, EDQUOT, "cannot be renamed to its final name", NEW, false, false },
+        { NAME, EDQUOT, "cannot be renamed to its final name", OVER, false, false },
+        { RENAME_NEW, EACCES, "cannot be renamed to its final name", NEW, true, false },
+        { RENAME, EACCES, "cannot be renamed to its final name", OVER, false, false },
+        { RENAME, EACCES, "cannot be renamed to its final name", OVER, true, false },
+        { SYNC_DIR, EIO, "saved, but a power failure may undo it", SYNCED, false, true },
+        { SYNC_DIR, EIO, "saved, but a power failure may undo it", OVER, true, true },
         { CLOSE, EIO, "saved, but closing it failed", NEW, false, true },
         { CLOSE, EIO, "saved, but closing it failed", OVER, true, true },
     };
@@ -454,7 +454,7 @@ static void a_name_that_is_taken_meanwhile_is_left_alone(void **state)
         plan_for(is_named ? RENAME_NEW : NO_CALL, EINVAL, 1, is_named);
         heft_assert_ok(heft_file_sink_open(&s, &test_disk, path, 0, &err), &err);
         heft_test_save(path, "other", 5);
-        heft_assert_fails(s->ops->finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
+        heft_assert_fails(s->ops->finish(s, &err), HEFT_E_ARGUMENT, &err, "already exists");
         assert_true(holds(path, "other"));
         assert_int_equal(heft_test_dir_entries(*state), 1);
         unlink(path);
@@ -467,7 +467,7 @@ static void flags_that_contradict_each_other_are_refused(void **state)
     heft_sink *s;
     heft_assert_fails(heft_sink_open_file(&s, heft_test_path(*state, "x"),
                                           HEFT_SINK_SYNC | HEFT_SINK_NO_SYNC, &err),
-                      HEFT_E_ARGUMENT, &err, "synced");
+                      HEFT_E_ARGUMENT, &err, "exclude each other");
     assert_null(s);
 }
 

@@ -84,7 +84,7 @@ static void an_existing_file_is_left_alone(void **state)
     heft_sink *s;
     heft_test_save(path, "old", 3);
     heft_assert_fails(heft_sink_open_file(&s, path, 0, &err), HEFT_E_ARGUMENT, &err,
-                      "exists already");
+                      "already exists");
     assert_null(s); /* it is said before any work is done */
     assert_int_equal(err.os, EEXIST);
     assert_holds(path, "old");
@@ -99,7 +99,7 @@ static void a_file_that_appears_meanwhile_is_left_alone(void **state)
     heft_assert_ok(heft_sink_open_file(&s, path, 0, &err), &err);
     heft_assert_ok(put(s, text, strlen(text), &err), &err);
     heft_test_save(path, "other", 5);
-    heft_assert_fails(s->ops->finish(s, &err), HEFT_E_ARGUMENT, &err, "exists already");
+    heft_assert_fails(s->ops->finish(s, &err), HEFT_E_ARGUMENT, &err, "already exists");
     assert_holds(path, "other");
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }

@@ -306,7 +306,7 @@ static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
         heft_assert_ok(heft_source_open_file(&from, path, HEFT_ACCESS_MAP, &err), &err);
         heft_status st = heft_file_open_source(&f, from, &opt, &err);
         if (st)
-            heft_assert_fails(st, HEFT_E_IO, &err, "cut short");
+            heft_assert_fails(st, HEFT_E_IO, &err, "was truncated");
         assert_true(st || s.calls < at || at > 20); /* the index was gone */
         heft_file_close(f);
     }

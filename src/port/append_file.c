@@ -1,12 +1,13 @@
-/* append_file.c - tensors are added to a file where it stands.
+/* append_file.c - append tensors to an existing file.
  *
- * They are first written into a file beside it that never gets a name, in the form in which they are to be appended:
- * whatever can be wrong with them is found out before the file is touched.  From there on it is an edit. */
+ * The new tensors are first written to an unnamed temporary file in the target's directory, in
+ * their final form, so that every error in the tensors is found before the target is touched.  The
+ * rest is an edit of the target. */
 #include "port/sink_file.h"
 
-/* ---- the file beside it, as a sink ---- */
+/* ---- the temporary file, as a sink ---- */
 
-/* The file is read next, by whoever opened it. */
+/* Keep the temporary file open: plan_added() reads it next. */
 static heft_status finish(heft_sink *s, heft_error *err)
 {
     (void)s;
@@ -66,11 +67,12 @@ static heft_status convert(append_job *job, const heft_file *f, heft_error *err)
     heft_status st = heft_append_convert(&job->result.tensors, f, job->from, into,
                                          &job->options.append, err);
     bool is_target_fault = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
-    job->result.source_failed = st && !is_target_fault && !atomic_load(&job->staged_sink.has_failed);
+    job->result.source_failed = st && !is_target_fault &&
+                                !atomic_load(&job->staged_sink.has_failed);
     return st;
 }
 
-/* What is there must be fit to be written again. */
+/* Fail if the existing content of the file could not be rewritten by an edit. */
 static heft_status check_editable(const append_job *job, const heft_file *f, heft_error *err)
 {
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
@@ -102,12 +104,12 @@ static heft_status plan_append(append_job *job, heft_error *err)
         job->target.added_fd = job->staged_sink.staged.fd;
     }
     if (os)
-        st = heft_os_error(err, os, "a new file cannot be made in its directory");
+        st = heft_os_error(err, os, "a temporary file cannot be created in its directory");
     if (!st)
         st = convert(job, f, err);
     if (!st && !is_dry_run && job->result.tensors)
         st = plan_added(job, f, err);
-    heft_file_close(f); /* nothing maps the file from here on */
+    heft_file_close(f); /* unmap the file before the edit changes it */
     if (!st && job->edit)
         heft_edit_describe(&job->result.edit, &job->target, job->edit);
     return st;
@@ -121,14 +123,15 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
     heft_disk unsynced_disk = *disk;
     append_job job = { .staged_sink = { .base = { &ops },
                                         .staged = { .disk = disk, .fd = -1 },
-                                        .no_space_message = "no room for what is to be appended" },
+                                        .no_space_message =
+                                            "cannot reserve disk space for the new tensors" },
                        .from = from };
     err = heft_error_begin(err, &own);
     if (out)
         *out = job.result;
     heft_status st = heft_append_read_options(&job.options, opt, err);
     if (!st && !path)
-        st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to append to");
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "the path of the file to append to is missing");
     if (st)
         return st;
     unsynced_disk.sync = heft_disk_no_sync;
@@ -143,7 +146,7 @@ heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, 
         st = heft_target_apply(&job.result.edit, &job.target, &task, err);
     job.result.tensors = st ? 0 : job.result.tensors;
     heft_edit_close(job.edit);
-    (void)heft_staged_close(&job.staged_sink.staged); /* nothing of it is wanted any more */
+    (void)heft_staged_close(&job.staged_sink.staged); /* errors on discarded data do not matter */
     heft_target_close(&job.target);
     if (out)
         *out = job.result;

@@ -1,4 +1,4 @@
-/* array_save.c - arrays in memory become a file of the file system. */
+/* array_save.c - save arrays in memory as a file. */
 #include "base/sized.h"
 #include "port/port.h"
 
@@ -13,7 +13,8 @@ heft_status heft_array_save(const char *path, const heft_array *arrays, uint32_t
     if (!o.format)
         o.format = heft_format_for_path(path);
     if (!o.format)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "no format has the suffix of '%s'", path);
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "no format matches the suffix of '%s': set options.format", path);
     st = heft_sink_open_file(&sink, path, o.flags, err);
     return st ? st : heft_array_write(sink, arrays, count, &o, err);
 }

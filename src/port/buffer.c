@@ -1,4 +1,4 @@
-/* buffer.c - memory for weights: whole huge pages, where the system has them. */
+/* buffer.c - large buffers for weights, in whole huge pages where the system has huge pages. */
 #include "port/port.h"
 
 #include <sys/mman.h>

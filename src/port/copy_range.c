@@ -1,5 +1,6 @@
-/* copy_range.c - data that stays as aligned to the file system's blocks as it was is not copied but shared, where the
- * file system can do that; else it is copied without passing through this program, where the system can do that. */
+/* copy_range.c - copy bytes between open files by the cheapest available method: reflink whole
+ * blocks if source and destination have the same block alignment, else copy_file_range(), else a
+ * buffer. */
 #include "port/copy_range.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 
 enum {
     BLOCK = 4096,
-    PROGRESS_STEP = 16 << 20, /* of copying, between two calls of progress */
+    PROGRESS_STEP = 16 << 20, /* bytes copied between two calls of progress */
     BUFFER_SIZE = 1 << 20
 };
 
@@ -70,7 +71,7 @@ static heft_status copy_in_kernel(heft_range_copier *copier, int from, heft_edit
     return copy_buffered(copier, from, extent, err);
 }
 
-/* Whole blocks in the middle are shared; what stands before and behind them is copied. */
+/* Reflink the whole blocks in the middle; copy the partial blocks at both ends. */
 heft_status heft_copy_range(heft_range_copier *copier, int from, heft_edit_extent extent,
                             heft_error *err)
 {

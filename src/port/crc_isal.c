@@ -1,4 +1,4 @@
-/* crc_isal.c - both CRC-32s at memory speed, by ISA-L. */
+/* crc_isal.c - CRC-32 and CRC-32C at memory speed, by ISA-L. */
 #include "port/port.h"
 
 #include <isa-l/crc.h>
@@ -27,7 +27,8 @@ static void update_crc32(void *state, const void *data, size_t len)
     heft_clear_wide_registers();
 }
 
-/* This one takes no const and leaves both inversions to the caller. */
+/* crc32_iscsi() takes a non-const pointer and leaves the inversions before and after to the
+ * caller. */
 static void update_crc32c(void *state, const void *data, size_t len)
 {
     unsigned char *p = (unsigned char *)(uintptr_t)data;

@@ -1,4 +1,4 @@
-/* defaults.c - what this build has: the one place that knows which libraries were found. */
+/* defaults.c - the default host; the only file that depends on which libraries the build found. */
 #include "port/port.h"
 
 static const heft_digest *const digests[] = {

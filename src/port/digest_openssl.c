@@ -1,7 +1,8 @@
 /* digest_openssl.c - SHA-256, by libcrypto.
  *
- * These functions are deprecated in favour of EVP, whose first use loads the system's configuration and takes
- * thousands of blocks of memory, and crashes when there is none for some of them. */
+ * OpenSSL deprecates the functions used here in favour of EVP.  The first use of EVP loads the
+ * system's configuration with thousands of allocations, and crashes if some of the allocations
+ * fail. */
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "port/port.h"
 

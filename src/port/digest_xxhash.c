@@ -1,4 +1,5 @@
-/* digest_xxhash.c - XXH3 with 64 bits, by libxxhash; on x86 by what the processor at hand can do. */
+/* digest_xxhash.c - 64-bit XXH3, by libxxhash; on x86 the library dispatches on the processor at
+ * run time. */
 #include "port/port.h"
 
 #include HEFT_XXHASH_HEADER

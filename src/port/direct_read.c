@@ -1,5 +1,6 @@
-/* direct_read.c - reading past the system's cache what it does not hold: a cold file that is read once comes
- * faster from the disk itself, and pushes nothing else out of memory. */
+/* direct_read.c - read with O_DIRECT the parts of a file that are not in the page cache.
+ *
+ * Reading a cold file once is faster past the page cache, and does not evict cached pages. */
 #include "port/port.h"
 
 #include <errno.h>
@@ -13,21 +14,21 @@
 #include <unistd.h>
 
 enum {
-    ALIGN = 4096,              /* of memory and offsets: no disk asks for more */
-    SECTOR = 512,              /* of memory: most ask for no more than this */
-    DIRECT_MIN = 1 << 20,      /* from here on it pays to read into the caller's memory … */
-    DIRECT_MAX = 6 << 20,      /* … of so much at a time */
-    CHUNK = 4 << 20,           /* looked at, and read, at a time */
-    CHUNK_READ_MIN = 64 << 10, /* of less than that a good deal is read ahead, but no share */
-    READ_AHEAD = 256 << 10,
-    SAMPLED_PAGES = 8,           /* pages of a share that are asked for */
-    BUFFER_SIZE = CHUNK + ALIGN, /* the caller's memory is rarely aligned as the file is */
-    MAX_BUFFERS = 8,             /* kept, one for each thread that reads */
+    ALIGN = 4096,              /* alignment of memory and offsets; no disk requires more */
+    SECTOR = 512,              /* alignment of memory that most disks accept */
+    DIRECT_MIN = 1 << 20,      /* read at least this much straight into the caller's memory, ... */
+    DIRECT_MAX = 6 << 20,      /* ... and at most this much per request */
+    CHUNK = 4 << 20,           /* unit of cache sampling and of buffered reads */
+    CHUNK_READ_MIN = 64 << 10, /* fetch a whole chunk for a read of at least this size, ... */
+    READ_AHEAD = 256 << 10,    /* ... and this much for a smaller read */
+    SAMPLED_PAGES = 8,         /* pages tested for residency in each chunk */
+    BUFFER_SIZE = CHUNK + ALIGN, /* size of a chunk with an unaligned start */
+    MAX_BUFFERS = 8,             /* idle buffers kept for reuse */
 };
 
-/* What was read last, of huge pages, since a disk takes a request in few pieces. */
+/* The bytes read last.  Huge pages, since a disk accepts few segments per request. */
 typedef struct read_buffer {
-    uint64_t off; /* in the file, of the first byte */
+    uint64_t off; /* file offset of the first byte */
     size_t len;
     uint8_t *bytes;
 } read_buffer;
@@ -40,7 +41,7 @@ struct heft_direct {
     read_buffer *idle[MAX_BUFFERS];
 };
 
-/* ---- rooms: in nobody's hands, or in one thread's ---- */
+/* ---- buffers: idle, or owned by one thread ---- */
 
 static void free_buffer(read_buffer *buffer)
 {
@@ -54,7 +55,8 @@ static bool contains(const read_buffer *buffer, uint64_t off)
     return off >= buffer->off && off - buffer->off < buffer->len;
 }
 
-/* One that holds the byte at off, else any; NULL: no memory for another. */
+/* Take an idle buffer, preferably the one that contains the byte at off, or allocate one; NULL: no
+ * memory. */
 static read_buffer *acquire_buffer(heft_direct *d, uint64_t off)
 {
     int found = -1;
@@ -94,8 +96,9 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* ---- what is cached ---- */
+/* ---- the page cache ---- */
 
+/* Sample the residency of a chunk of the mapping. */
 static bool is_chunk_cached(const uint8_t *map, size_t len)
 {
     uintptr_t in_page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
@@ -127,9 +130,10 @@ heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
         heft_direct_close(d);
         return NULL;
     }
-    /* Asked once, before anything is read, of a mapping, which can tell without asking for the pages: a read that does
-     * not wait would fetch them.  A share counts when the next one, too, is there, since a read through the cache near
-     * its end sets off readahead of what is to be read past it. */
+    /* Sample once, before any read, and by mincore() on the mapping, which does not load the pages;
+     * a non-blocking read would start to load them.  A chunk counts as cached only if the next
+     * chunk is cached, too: a cached read near the end of a chunk would trigger readahead of bytes
+     * that are going to be read with O_DIRECT. */
     for (size_t i = chunks; i-- && map;) {
         size_t at = i * CHUNK;
         bool is_cached = is_chunk_cached((const uint8_t *)map + at,
@@ -162,8 +166,10 @@ static size_t read_vector(int fd, uint64_t off, const struct iovec *to, size_t c
     return n > 0 ? (size_t)n : 0;
 }
 
-/* In one request the block that off lies in, blocks that need no copy, and the block that the rest begins: the last one
- * into the beginning of the room, which then holds it, the first one behind it. */
+/* Read up to three segments in one request: the block that contains off (only if off is not
+ * aligned), the whole blocks in the middle straight into buf, and the block that contains the tail.
+ * The tail block goes to the start of `buffer`, which keeps it; the head block goes after the tail
+ * block. */
 static size_t read_aligned(const heft_direct *d, read_buffer *buffer, uint64_t off, uint8_t *buf,
                            size_t len)
 {
@@ -187,8 +193,9 @@ static size_t read_aligned(const heft_direct *d, read_buffer *buffer, uint64_t o
     return got;
 }
 
-/* Read past the cache.  straight: buf is aligned as the offset is, so that whole blocks need no copy.  want: bytes to
- * fetch into the buffer at once, since the caller reads on from there. */
+/* Read with O_DIRECT; return the bytes read, 0 at the end of the file or after an error.
+ * is_aligned: buf and off have the same alignment, so whole blocks can be read straight into buf.
+ * fetch: bytes to read into the internal buffer at once, since the caller goes on from there. */
 static size_t read_direct(heft_direct *d, uint64_t off, uint8_t *buf, size_t len, bool is_aligned,
                           size_t fetch)
 {
@@ -196,7 +203,7 @@ static size_t read_direct(heft_direct *d, uint64_t off, uint8_t *buf, size_t len
     size_t n = 0;
     if (buffer && is_aligned && !contains(buffer, off))
         n = read_aligned(d, buffer, off, buf, min_size(len, DIRECT_MAX));
-    /* nothing: it is the end, or memory must be aligned better */
+    /* no bytes: either the end of the file, or this disk requires a larger alignment of memory */
     if (buffer && !n && !contains(buffer, off)) {
         size_t skip = off % ALIGN, blocks = (skip + fetch + ALIGN - 1) & ~(size_t)(ALIGN - 1);
         buffer->off = off - skip;

@@ -1,4 +1,5 @@
-/* disk.c - the table of system calls, and the loops around calls that may be interrupted or fall short. */
+/* disk.c - the table of system calls, and loops that repeat interrupted calls and short reads and
+ * writes. */
 #include "port/disk.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ static int start_sync(int fd, off_t at, off_t len)
     return sync_file_range(fd, at, len, SYNC_FILE_RANGE_WRITE);
 }
 
-/* Network file systems and quotas report failed writes when a descriptor is closed; any descriptor will do. */
+/* Network file systems and quotas report failed writes when a descriptor is closed; a duplicate
+ * descriptor works as well as the original. */
 static int flush_file(int fd)
 {
     int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -211,8 +213,8 @@ heft_status heft_disk_sync_dir_after_save(const heft_disk *d, int dir, heft_erro
 {
     if (!heft_disk_sync_dir(d, dir))
         return HEFT_OK;
-    return heft_os_error(
-        err, errno, "saved, but a power cut may undo it, since its directory cannot be synced");
+    return heft_os_error(err, errno,
+                         "saved, but a power failure may undo it: its directory cannot be synced");
 }
 
 int heft_disk_no_sync(int fd)
@@ -221,7 +223,7 @@ int heft_disk_no_sync(int fd)
     return 0;
 }
 
-/* ---- calls that fall short ---- */
+/* ---- short reads and writes ---- */
 
 heft_status heft_disk_read_all(const heft_disk *d, int fd, uint64_t at, void *buf, size_t len,
                                heft_error *err)

@@ -1,5 +1,5 @@
-/* disk.h - the system calls by which files are written and edited, as a table, so that tests let each of them
- * fail, or be the last one before a kill. */
+/* disk.h - the system calls that write and edit files, as a table, so that tests can make any call
+ * fail or simulate a kill after it. */
 #ifndef HEFT_DISK_H
 #define HEFT_DISK_H
 #include <limits.h>
@@ -8,33 +8,34 @@
 
 #include "port/port.h"
 
-/* Every entry returns what the system call behind it returns: -1 and errno after a failure. */
+/* Every entry returns the result of its system call: -1 with errno set after a failure. */
 typedef struct heft_disk {
     ssize_t (*read)(int fd, void *buf, size_t len, off_t at);
     ssize_t (*write)(int fd, const void *data, size_t len, off_t at);
     ssize_t (*append)(int fd, const void *data, size_t len); /* to a pipe or a device */
     int (*truncate)(int fd, off_t size);
-    int (*reserve)(int fd, off_t size); /* allocate blocks for so many bytes */
+    int (*reserve)(int fd, off_t size); /* allocate blocks for `size` bytes */
     int (*start_sync)(int fd, off_t at,
-                      off_t len); /* begin to write a range to disk, without waiting */
+                      off_t len); /* start writing a range to disk without waiting */
     int (*sync)(int fd);
-    int (*flush)(int fd); /* report the errors that close() would report; fd stays open */
+    int (*flush)(int fd); /* report errors that close() would report; fd stays open */
     int (*close)(int fd);
     int (*set_mode)(int fd, mode_t mode);
     int (*lock)(int fd); /* exclusively; EWOULDBLOCK while another program holds the lock */
     int (*create)(int dir, const char *name, int flags, mode_t mode);
     int (*name)(int fd, int dir,
-                const char *name); /* name a file that was created with O_TMPFILE */
+                const char *name); /* link a file created with O_TMPFILE to a name */
     int (*link)(int dir, const char *from, const char *to);
     int (*rename)(int dir, const char *from, const char *to);
-    int (*rename_new)(int dir, const char *from, const char *to); /* EEXIST: `to` exists */
+    int (*rename_new)(int dir, const char *from,
+                      const char *to); /* fails with EEXIST if `to` exists */
     int (*remove)(int dir, const char *name);
     ssize_t (*copy)(int from, off_t at, int to, off_t to_at, size_t len);
-    int (*reflink)(int from, off_t at, int to, off_t to_at, size_t len); /* the same blocks */
+    int (*reflink)(int from, off_t at, int to, off_t to_at, size_t len); /* share the blocks */
 } heft_disk;
 extern const heft_disk heft_system_disk;
 
-/* The same calls, repeated for as long as signals interrupt them. */
+/* Calls of the table, repeated after signals (EINTR). */
 int heft_disk_create(const heft_disk *d, int dir, const char *name, int flags, mode_t mode);
 int heft_disk_truncate(const heft_disk *d, int fd, off_t size);
 int heft_disk_sync(const heft_disk *d, int fd);
@@ -42,104 +43,116 @@ int heft_disk_flush(const heft_disk *d, int fd);
 int heft_disk_lock(const heft_disk *d, int fd);
 ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
 int heft_disk_reflink(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
-/* 0, or the errno that says that so many bytes do not fit; a file system that cannot reserve blocks is no
- * error. */
+/* Reserve blocks; return 0, or the errno if `size` bytes do not fit.  A file system that cannot
+ * reserve blocks is not an error. */
 int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size);
-/* Sync a directory; a file system that cannot do that is no error. */
+/* Sync a directory; a file system that cannot sync directories is not an error. */
 int heft_disk_sync_dir(const heft_disk *d, int dir);
-/* The same after the last change of a name, when the new file is there and stays whatever happens. */
+/* Sync a directory after the new file got its final name.  The error message says that the file is
+ * saved. */
 heft_status heft_disk_sync_dir_after_save(const heft_disk *d, int dir, heft_error *err);
-/* An entry `sync` that does nothing. */
+/* A `sync` entry that does nothing. */
 int heft_disk_no_sync(int fd);
-/* All len bytes, or HEFT_E_IO. */
+/* Read or write all len bytes at offset `at`, or return HEFT_E_IO. */
 heft_status heft_disk_read_all(const heft_disk *d, int fd, uint64_t at, void *buf, size_t len,
                                heft_error *err);
 heft_status heft_disk_write_all(const heft_disk *d, int fd, uint64_t at, const void *data,
                                 size_t len, heft_error *err);
 
-typedef struct heft_target { /* a file that is edited: open, locked, and seen to be what it was */
+/* The file that is edited: open and locked. */
+typedef struct heft_target {
     const heft_disk *disk;
-    char *path;       /* without links */
-    const char *name; /* in its directory */
-    int fd, dir;
-    int added_fd; /* the file that pieces of number 1 come from, or -1; borrowed */
-    struct stat stat_at_open;
+    char *path;               /* symbolic links resolved */
+    const char *name;         /* last component of `path` */
+    int fd, dir;              /* the file and its directory */
+    int added_fd;             /* source of extents whose `file` is 1, or -1; borrowed */
+    struct stat stat_at_open; /* to detect changes by other programs */
 } heft_target;
 
-/* Opens and locks the file, and undoes what an interrupted edit of it has left, unless nothing is to be written.  To be
- * closed, whether this succeeds or not. */
+/* Open and lock the file.  Unless is_dry_run, roll back an interrupted edit of it first and set
+ * *undone if there was one.  Call heft_target_close() even after a failure. */
 heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk, const char *path,
                              const heft_host *host, bool is_dry_run, heft_error *err);
 void heft_target_close(heft_target *t);
 
-/* Whether neither the file nor its name has been touched since it was looked at. */
+/* Return HEFT_E_IO if the file was changed or its name was given to another file since it was
+ * opened. */
 heft_status heft_target_check_unchanged(const heft_target *t, heft_error *err);
 heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const void *data,
                               size_t len, heft_error *err);
 heft_status heft_target_read(int fd, uint64_t at, void *buf, size_t len, heft_error *err);
 heft_status heft_target_sync_dir(const heft_target *t, heft_error *err);
 
-/* ---- sets of files, edit_set.c ---- */
+/* ---- shards, edit_set.c ---- */
 
-/* HEFT_E_UNSUPPORTED when an index beside the file, or beside `path`, should that be a link to the file, lists it. */
+/* Return HEFT_E_UNSUPPORTED if an index in the file's directory lists the file as a shard.  If
+ * `path` is a symbolic link, check the link's directory and name, too. */
 heft_status heft_target_check_not_shard(const heft_target *t, const char *path,
                                         const heft_host *host, heft_error *err);
 
-/* ---- in place, journal.c ---- */
+/* ---- editing in place, journal.c ---- */
 
 extern const char heft_journal_suffix[], heft_journal_partial_suffix[], heft_journal_note_suffix[];
-/* false: the name would be too long. */
+/* Append the suffix to the name; return false if the result would be too long. */
 bool heft_journal_name(char out[NAME_MAX + 1], const char *name, const char *suffix);
-/* What is done to a file, and who is told of it. */
+/* An edit and its progress callback. */
 typedef struct heft_edit_task {
     const heft_edit *edit;
     heft_progress_fn progress;
     void *progress_ctx;
-    const char *cancelled_message; /* the message when progress says stop */
+    const char *cancelled_message; /* error message if `progress` returns false */
 } heft_edit_task;
 
-/* Makes the file what the pieces say, those that are not its own.  *changed: it was not that already; *fits
- * false: its name is too long for a journal, and nothing was done. */
+/* Write the edit's new bytes into the file, protected by a journal.  *changed: the edit changed at
+ * least one byte. *fits false: the name is too long to get a journal's suffix, and nothing was
+ * done. */
 heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
                               const heft_edit_task *a, heft_error *err);
-/* Undoes what a journal speaks of, and removes it; *undone: there was one. */
+/* Roll back the edit that the file's journal records, and remove the journal.  *undone: there was
+ * one. */
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err);
 
 /* ---- journals of files that are read or replaced, stale_journal.c ---- */
 
-/* HEFT_E_IO when the open file fd, whose path that is, must not be read: a journal that counts is beside it, or
- * its folder has one.  *is_same false: another file has the path meanwhile. */
+/* Return HEFT_E_IO if the open file fd at `path` must not be read, because it has a journal of its
+ * own that is not obsolete, or because its directory has the journal of a shard set.  *is_same
+ * false: `path` now names another file. */
 heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_error *err);
-/* Whether the journal beside the name in t, if there is one, is of a file that t->fd has replaced. */
+/* Set *is_obsolete if the journal of t->name belongs to a former file that t->fd has replaced. */
 heft_status heft_journal_is_obsolete(bool *is_obsolete, const heft_target *t, heft_error *err);
-/* Remove the journal of a name, and what belongs to it. */
+/* Remove the journal of a name, the partly written journal and the note. */
 heft_status heft_journal_remove(const heft_target *t, const char *name, heft_error *err);
 
-typedef struct heft_journal_retirement { /* a journal whose file is about to be replaced */
+/* The removal of a journal whose file is about to be replaced. */
+typedef struct heft_journal_retirement {
     heft_target t;
-    int lock;
+    int lock; /* descriptor of the locked old file, or -1 */
 } heft_journal_retirement;
-/* Before the open file fd gets the name.  The name stays borrowed. */
+/* Call before the open file fd gets the name.  The name stays borrowed until
+ * heft_journal_retire_end(). */
 heft_status heft_journal_retire_begin(heft_journal_retirement *r, const heft_disk *disk, int dir,
                                       const char *name, int fd, heft_error *err);
-/* Afterwards, whether the file got the name or not. */
+/* Call afterwards, whether the file got the name or not. */
 heft_status heft_journal_retire_end(heft_journal_retirement *r, heft_error *err);
 
-/* ---- by a new file, replace.c ---- */
+/* ---- editing by replacing the file, replace.c ---- */
 
-/* *copied: bytes of data that were moved. */
+/* Write the edited file as a new file that replaces the target.  *copied: bytes copied from other
+ * files. */
 heft_status heft_replace(const heft_target *t, const heft_edit_task *a, uint64_t *copied,
                          heft_error *err);
 
-/* ---- either way, edit_file.c ---- */
+/* ---- both ways of editing, edit_file.c ---- */
 
-/* Sets r->changed, copied and in_place; in_place says beforehand what is possible. */
+/* Apply the edit in place if r->in_place, else by a new file.  Sets r->changed, r->copied and
+ * r->in_place. */
 heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_edit_task *a,
                               heft_error *err);
-/* What the edit comes to, before it is applied. */
+/* Set the counts and flags of the result that are known before the edit is applied. */
 void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_edit *e);
 
-/* heft_file_edit() and heft_edit_recover() on a disk of the caller's. */
+/* heft_file_edit(), heft_file_append() and heft_edit_undo() with the caller's table of system
+ * calls. */
 heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, const char *path,
                               const heft_edit_options *opt, heft_error *err);
 heft_status heft_append_file_on(const heft_disk *disk, heft_append_result *out, const char *path,

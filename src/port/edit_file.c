@@ -1,4 +1,5 @@
-/* edit_file.c - a file is edited where it stands.  docs/edit.md says what a kill can leave behind. */
+/* edit_file.c - edit a file in place or by replacing it.  docs/edit.md lists what a kill can leave
+ * behind. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,7 +26,7 @@ heft_status heft_target_check_unchanged(const heft_target *t, heft_error *err)
     if (is_there && is_same(&now, &t->stat_at_open) && is_same(&named, &t->stat_at_open))
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_IO,
-                            "another program changed it meanwhile: it is left as it is");
+                            "another program changed the file in the meantime: it was not edited");
 }
 
 heft_status heft_target_write(const heft_target *t, int fd, uint64_t at, const void *data,
@@ -48,7 +49,7 @@ heft_status heft_target_sync_dir(const heft_target *t, heft_error *err)
 void heft_target_close(heft_target *t)
 {
     if (t->fd >= 0)
-        close(t->fd); /* and unlocks it */
+        close(t->fd); /* releases the lock */
     if (t->dir >= 0)
         close(t->dir);
     free(t->path);
@@ -65,7 +66,7 @@ static heft_status open_file(heft_target *t, const heft_disk *disk, const char *
         return heft_os_error(err, EISDIR, "cannot be edited");
     if (!S_ISREG(t->stat_at_open.st_mode))
         return heft_os_error(err, ESPIPE, "is a pipe or a device, not a file");
-    /* a file that nobody may write to is left alone, even by those who could */
+    /* refuse a read-only file even if the process has the privilege to write it */
     if (!(t->stat_at_open.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)))
         return heft_os_error(err, EACCES, "is read-only");
     t->name = strrchr(t->path, '/') + 1;
@@ -78,7 +79,7 @@ static heft_status open_file(heft_target *t, const heft_disk *disk, const char *
     if (heft_disk_lock(disk, t->fd) && errno == EWOULDBLOCK)
         return heft_os_error(err, EBUSY, "another program is editing it");
     if (fstat(t->fd, &t->stat_at_open))
-        return heft_os_error(err, errno, "cannot be looked at");
+        return heft_os_error(err, errno, "its status cannot be read");
     return heft_target_check_unchanged(t, err);
 }
 
@@ -91,11 +92,11 @@ heft_status heft_target_open(heft_target *t, bool *undone, const heft_disk *disk
     heft_status st = is_dry_run ? HEFT_OK : heft_shard_set_recover_path(&earlier, disk, path, err);
     if (!st)
         st = open_file(t, disk, path, err);
-    if (!st && !is_dry_run) { /* else heft_file_open() will say what is the matter */
+    if (!st && !is_dry_run) { /* in a dry run heft_file_open() reports a journal */
         heft_staged_remove_stale(t->disk, t->dir, t->name);
         st = heft_journal_undo(undone, t, err);
         if (!st && *undone && fstat(t->fd, &t->stat_at_open))
-            st = heft_os_error(err, errno, "cannot be looked at");
+            st = heft_os_error(err, errno, "its status cannot be read");
     }
     return st ? st : heft_target_check_not_shard(t, path, host, err);
 }
@@ -142,7 +143,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     if (out)
         *out = r;
     if (!st && !path)
-        st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path of a file to edit");
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "the path of the file to edit is missing");
     if (st)
         return st;
     st = heft_target_open(&t, &r.rolled_back, disk, path, o.host, o.dry_run, err);
@@ -152,10 +153,10 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
         st = heft_file_open(&f, t.path, &open, err);
     if (!st)
         st = heft_edit_plan(&e, f, &o, err);
-    heft_file_close(f); /* nothing maps the file from here on */
+    heft_file_close(f); /* unmap the file before the edit changes it */
     if (!st)
         heft_edit_describe(&r, &t, e);
-    heft_edit_task a = { e, o.progress, o.progress_ctx, "interrupted: it is as it was" };
+    heft_edit_task a = { e, o.progress, o.progress_ctx, "interrupted: the file is unchanged" };
     if (!st && !o.dry_run)
         st = heft_target_apply(&r, &t, &a, err);
     heft_edit_close(e);

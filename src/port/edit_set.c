@@ -1,9 +1,10 @@
-/* edit_set.c - a file that belongs to a model in several files is not edited alone: the index would list names that
- * the file no longer has, or a digest and a size that are not those of the file.
+/* edit_set.c - refuse to edit a single shard.
  *
- * The file itself does not say that it belongs to a set: an index beside the file does.  Two kinds of names can be
- * those of an index, "NAME.safetensors.index.json" and, for "model-1.zt", "model.zt".  Such a file is opened without
- * the files that it lists. */
+ * After an edit of one shard the model's index would list tensors that the shard no longer has, or
+ * a wrong digest and size.  The shard itself does not say that it is one; an index in the same
+ * directory lists it.  An index is recognised by its name: "NAME.safetensors.index.json",
+ * "NAME.bin.index.json" or, for the shard "model-1.zt", "model.zt".  The index is opened without
+ * the shards. */
 #include "port/disk.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 typedef struct index_search {
     int dir;
-    const char *name; /* of the file that is edited */
+    const char *name; /* file to be edited */
     const heft_host *host;
     heft_status st;
     heft_error *err;
@@ -25,7 +26,7 @@ static heft_status refuse_shard(heft_source **out, void *ctx, const char *name, 
     (void)ctx;
     (void)name;
     *out = NULL;
-    return heft_error_plain(err, HEFT_E_IO, "is not opened");
+    return heft_error_plain(err, HEFT_E_IO, "only the index is opened");
 }
 
 static heft_status open_index(heft_file **out, const index_search *s, const char *index,
@@ -40,7 +41,7 @@ static heft_status open_index(heft_file **out, const index_search *s, const char
     heft_status st = heft_source_at(&source, s->dir, index, 0, HEFT_ACCESS_AUTO, cause);
     if (!st)
         return heft_file_open_source(out, source, &o, cause);
-    /* a file that is gone meanwhile, a folder and a pipe are no index */
+    /* a removed file, a directory, a pipe and a symbolic link loop are not an index */
     bool is_file = cause->os != ENOENT && cause->os != EISDIR && cause->os != ESPIPE &&
                    cause->os != ELOOP;
     return is_file ? st : HEFT_E_FORMAT;
@@ -57,7 +58,8 @@ static bool lists_shard(const heft_file *index, const char *name)
     return false;
 }
 
-/* An index that cannot be parsed lists nothing; one that cannot be read might. */
+/* A file that cannot be parsed is not an index.  A file that cannot be read may be an index, so
+ * that is an error. */
 static void check_index(void *arg, const char *index)
 {
     index_search *s = arg;
@@ -68,13 +70,13 @@ static void check_index(void *arg, const char *index)
         return;
     heft_status st = open_index(&f, s, index, &cause);
     if (st == HEFT_E_IO || st == HEFT_E_NOMEM || st == HEFT_E_LIMIT) {
-        s->st = heft_error_plain(s->err, st, "%q beside it, which may list it, cannot be read: %s",
+        s->st = heft_error_plain(s->err, st, "%q, which may list it as a shard, cannot be read: %s",
                                  name, cause.message);
         heft_error_os(s->err, st, cause.os);
     }
     if (!st && lists_shard(f, s->name))
         s->st = heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
-                                 "%q lists it: the files of a model are not edited one by one "
+                                 "it is a shard of %q: shards cannot be edited one by one "
                                  "('heft merge' them, edit the result, 'heft split' it again)",
                                  name);
     heft_file_close(f);
@@ -94,7 +96,7 @@ heft_status heft_target_check_not_shard(const heft_target *t, const char *path,
     heft_status st = check_folder(t->dir, t->name, host, err);
     if (st || lstat(path, &info) || !S_ISLNK(info.st_mode))
         return st;
-    /* a set may name a link to the file, as well as the file that a link leads to */
+    /* an index may list the symbolic link as well as the file behind the link */
     const char *slash = strrchr(path, '/');
     int dir = heft_open_folder_of(path, O_RDONLY);
     if (dir < 0)

@@ -1,4 +1,4 @@
-/* fingerprint.c - by which bytes a file is known again after it was renamed or copied. */
+/* fingerprint.c - recognise a file after it was renamed or copied, by a sample of its bytes. */
 #include "port/fingerprint.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ heft_status heft_fingerprint_of(heft_fingerprint *out, int fd, heft_error *err)
     heft_status st = HEFT_OK;
     *out = (heft_fingerprint){ .size = HEFT_UNKNOWN_LENGTH };
     if (fstat(fd, &info))
-        return heft_os_error(err, errno, "cannot be looked at");
+        return heft_os_error(err, errno, "its status cannot be read");
     if (!S_ISREG(info.st_mode))
         return HEFT_OK;
     out->size = (uint64_t)info.st_size;
@@ -49,7 +49,7 @@ static heft_status stat_name(bool *exists, struct stat *info, int dir, const cha
     *exists = !fstatat(dir, name, info, AT_SYMLINK_NOFOLLOW);
     if (*exists || errno == ENOENT)
         return HEFT_OK;
-    return heft_os_error(err, errno, "the files beside it cannot be looked at");
+    return heft_os_error(err, errno, "its directory cannot be searched");
 }
 
 heft_status heft_name_exists(bool *exists, int dir, const char *name, heft_error *err)

@@ -1,4 +1,4 @@
-/* inflate.c - deflated parts, by zlib: decoded only. */
+/* inflate.c - decode deflated parts, by zlib.  There is no encoder. */
 #include "port/port.h"
 
 #include <limits.h>
@@ -15,7 +15,8 @@ static heft_status open_decoder(void **state, uint64_t decoded, heft_error *err)
     inflater *i = calloc(1, sizeof *i);
     (void)decoded;
     *state = NULL;
-    if (!i || inflateInit2(&i->z, -MAX_WBITS) != Z_OK) { /* negative: no header, no checksum */
+    if (!i || inflateInit2(&i->z, -MAX_WBITS) !=
+                  Z_OK) { /* negative: raw deflate without header and checksum */
         free(i);
         return heft_error_no_memory(err, "for zlib");
     }
@@ -34,7 +35,8 @@ static heft_status decode(void *state, const void *in, size_t *in_len, void *out
     inflater *i = state;
     uInt in_size = clamp_to_uint(*in_len), out_size = clamp_to_uint(*out_len);
     if (i->ended && in_size)
-        return heft_error_plain(err, HEFT_E_FORMAT, "deflate: bytes behind the end of the stream");
+        return heft_error_plain(err, HEFT_E_FORMAT,
+                                "deflate: extra bytes after the end of the stream");
     i->z.next_in = (z_const Bytef *)in;
     i->z.avail_in = in_size;
     i->z.next_out = out;
@@ -44,7 +46,7 @@ static heft_status decode(void *state, const void *in, size_t *in_len, void *out
         return heft_error_no_memory(err, "for zlib");
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
         return heft_error_plain(err, HEFT_E_FORMAT, "deflate: %s",
-                                i->z.msg ? i->z.msg : "the stream is broken");
+                                i->z.msg ? i->z.msg : "the stream is corrupt");
     i->ended = code == Z_STREAM_END;
     *whole = i->ended;
     *in_len = in_size - i->z.avail_in;

@@ -1,17 +1,19 @@
-/* journal.c - a file is edited in place beside a journal that can undo it.
+/* journal.c - edit a file in place, protected by a journal that can roll the edit back.
  *
  *    0  "HEFTJRNL"   8  u32 1   12  u32 records   16  u64 size before   24  u64 size after
- *   32  32 bytes: BLAKE3 of what the file has around the records
+ *   32  32 bytes: BLAKE3 of both ends of the file, without the bytes of the records
  *   64  records: u64 offset, u64 length before, u64 length after, bytes before, bytes after
- *  -32  BLAKE3 of all that precedes
+ *  -32  BLAKE3 of all preceding bytes
  *
- * What is appended may be large, and is not listed: in version 2, which is written when there is such a thing, each
- * record has a u64 more behind the lengths, of how many bytes after are listed: all, or none.
+ * Appended bytes may be large and are not listed.  A journal with such a record has version 2: each
+ * record has one more u64 after the lengths, the number of listed bytes after, which is the length
+ * after or 0.
  *
- * It appears whole and on disk under its name before the first byte of the file changes, and goes once
- * the last one is on disk.  While it is there the edit has not happened: whoever finds it puts the
- * bytes from before back.  Bytes that are neither those from before nor those from after are not those
- * of the edit, and are left alone. */
+ * The journal gets its name, complete and synced, before the first byte of the file changes, and is
+ * removed when the last byte is on disk.  As long as the journal exists, the edit has not happened:
+ * the next program that edits the file writes the bytes before back.  If the file has bytes that
+ * are neither the bytes before nor the bytes after, somebody else changed the file, and it is left
+ * alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,11 +28,11 @@
 
 enum {
     HEADER = 64,
-    RECORD = 24, /* and 8 in version 2 */
+    RECORD = 24, /* plus 8 in version 2 */
     HASH = HEFT_SEAL,
-    VERSION_ALL_LISTED = 1, /* versions */
+    VERSION_ALL_LISTED = 1,
     VERSION_SOME_UNLISTED = 2,
-    CONTEXT = 64 << 10, /* bytes at either end of the file by which it is known again */
+    CONTEXT = 64 << 10, /* bytes hashed at each end of the file */
     STEP = 4096
 };
 
@@ -41,8 +43,8 @@ const char heft_journal_suffix[] = ".heft-journal",
 
 typedef struct record {
     uint64_t at, old_len, new_len;
-    const uint8_t *old, *new; /* new NULL: not listed */
-    uint64_t from;            /* then: where the bytes are in the file that is added */
+    const uint8_t *old, *new; /* new is NULL if the new bytes are not listed; ... */
+    uint64_t from;            /* ... then the offset in the file of appended tensors */
 } record;
 
 typedef struct journal {
@@ -50,7 +52,7 @@ typedef struct journal {
     uint8_t context_hash[HASH];
     record *records;
     uint32_t count;
-    uint8_t *bytes; /* the file that the records point into, or NULL: they own their bytes */
+    uint8_t *bytes; /* owned; the records point into it; NULL: each record owns its old bytes */
 } journal;
 
 static const char purpose[] = "for a journal";
@@ -73,9 +75,10 @@ bool heft_journal_name(char out[NAME_MAX + 1], const char *name, const char *suf
     return true;
 }
 
-/* ---- by what the file is known again ---- */
+/* ---- recognising the file ---- */
 
-/* Bytes [at, at + len) without those that an edit may have changed. */
+/* Hash bytes [at, end) of the file, with zeros instead of the bytes that the edit may have
+ * changed. */
 static heft_status hash_around(heft_blake3 *h, const journal *j, int fd, uint64_t at, uint64_t end,
                                heft_error *err)
 {
@@ -111,9 +114,9 @@ static heft_status hash_file(uint8_t out[HASH], const journal *j, int fd, heft_e
     return st;
 }
 
-/* ---- what an edit changes ---- */
+/* ---- the bytes that an edit changes ---- */
 
-/* Makes the record as short as it can be; with nothing left it is none. */
+/* Shorten the record to the bytes that differ; return false if the record is empty. */
 static bool trim(record *r)
 {
     if (!r->new)
@@ -125,7 +128,7 @@ static bool trim(record *r)
     while (r->old_len == r->new_len && suffix_length < common - n &&
            r->old[r->old_len - 1 - suffix_length] == r->new[r->new_len - 1 - suffix_length])
         suffix_length++;
-    if (n) { /* else either may be NULL */
+    if (n) { /* old and new may be NULL if n is 0 */
         memmove((uint8_t *)(uintptr_t)r->old, r->old + n, (size_t)(r->old_len - n));
         r->at += n;
         r->new += n;
@@ -218,12 +221,13 @@ static heft_status write_journal(const journal *j, const heft_target *t, const c
 static heft_status damaged(const char *name, heft_error *err)
 {
     return heft_error_plain(err, HEFT_E_FORMAT,
-                            "%s, the journal of an interrupted edit beside it, is damaged: nothing "
-                            "was changed (compare with a copy, then remove the journal)",
+                            "%s, the journal of an interrupted edit, is damaged: nothing was "
+                            "changed (compare with a copy, then remove the journal)",
                             name);
 }
 
-/* The record at *p, of which *left bytes are there; false: that is none. */
+/* Decode the record at *p, where *left bytes remain, and advance both; return false if the record
+ * is not valid. */
 static bool decode_record(record *r, const journal *j, bool has_listed, const uint8_t **p,
                           uint64_t *left)
 {
@@ -254,8 +258,8 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
     uint64_t version = heft_get(take + 8, 4);
     if (version != VERSION_ALL_LISTED && version != VERSION_SOME_UNLISTED)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "the journal of an interrupted edit is of version %U: a newer heft "
-                                "is needed to undo it",
+                                "the journal of an interrupted edit has version %U: use a newer "
+                                "heft to roll the edit back",
                                 version);
     uint64_t count = heft_get(take + 12, 4), left = len - HEADER - HASH;
     const uint8_t *p = take + HEADER;
@@ -271,9 +275,10 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
     return left ? damaged(name, err) : HEFT_OK;
 }
 
-/* ---- forth and back ---- */
+/* ---- writing, rolling back ---- */
 
-/* Bytes [from, to) of what a record lists, or of what it does not. */
+/* Write bytes [from, to) of a record's new bytes, from memory or from the file of appended
+ * tensors. */
 static heft_status write_range(const record *r, const heft_target *t, heft_range_copier *copier,
                                uint64_t from, uint64_t to, heft_error *err)
 {
@@ -289,13 +294,14 @@ static heft_status truncate_and_sync(const heft_target *t, uint64_t size, bool m
                                      heft_error *err)
 {
     if (may_be_longer && heft_disk_truncate(t->disk, t->fd, (off_t)size))
-        return heft_os_error(err, errno, "cutting it failed");
+        return heft_os_error(err, errno, "truncating it failed");
     if (heft_disk_sync(t->disk, t->fd))
         return heft_os_error(err, errno, "writing to disk failed");
     return HEFT_OK;
 }
 
-/* From the end on, so that room which is missing is missed before anything else is written over. */
+/* Write from the end to the start, so that a full disk is noticed before existing bytes are
+ * overwritten. */
 static heft_status write_new(const journal *j, const heft_target *t, const heft_edit_task *task,
                              heft_error *err)
 {
@@ -310,7 +316,7 @@ static heft_status write_new(const journal *j, const heft_target *t, const heft_
     for (uint32_t i = j->count; i-- && !st;) {
         const record *r = &j->records[i];
         uint64_t overlap = r->old_len < r->new_len ? r->old_len : r->new_len;
-        uint64_t overwritten = r->new ? 0 : overlap; /* that much of the file is written over */
+        uint64_t overwritten = r->new ? 0 : overlap; /* existing bytes, written after the rest */
         st = write_range(r, t, &copier, overwritten, r->new_len, err);
         if (!st)
             st = write_range(r, t, &copier, 0, overwritten, err);
@@ -335,7 +341,8 @@ static heft_status remove_journal(const heft_target *t, const char *name, heft_e
     return heft_disk_sync_dir_after_save(t->disk, t->dir, err);
 }
 
-/* The first failure is what is told, unless undoing fails as well: then that is worse. */
+/* Roll back and keep the error in *err, unless rolling back fails, too: then say how to repair the
+ * file. */
 static heft_status roll_back(const journal *j, const heft_target *t, const char *name,
                              heft_error *err)
 {
@@ -347,8 +354,8 @@ static heft_status roll_back(const journal *j, const heft_target *t, const char 
         return err->status;
     heft_error first_error = *err;
     return heft_error_plain(err, HEFT_E_IO,
-                            "%s, and undoing it failed: what was there is in %s beside it, and "
-                            "'heft edit' with no options puts it back",
+                            "%s, and rolling back failed: the original bytes are in %s, and "
+                            "'heft edit' with no options restores them",
                             first_error.message, name);
 }
 
@@ -369,7 +376,7 @@ heft_status heft_journal_edit(bool *changed, bool *name_fits, const heft_target 
         st = write_journal(&j, t, name, partial, err);
     if (!st && *changed) {
         st = heft_target_check_unchanged(t, err);
-        if (st) /* the file was not touched: a journal that stays says that it is as it was */
+        if (st) /* the file was not touched: a journal that cannot be removed does no harm */
             (void)!remove_journal(t, name, &ignored);
         else
             st = write_new(&j, t, task, err) ? roll_back(&j, t, name, err)
@@ -379,10 +386,11 @@ heft_status heft_journal_edit(bool *changed, bool *name_fits, const heft_target 
     return st;
 }
 
-/* ---- undoing ---- */
+/* ---- rolling back an interrupted edit ---- */
 
-/* During the edit a byte may be what was, what came, or what a system that was cut off puts where nothing has been
- * written yet. */
+/* Clear *matches unless each byte of the record's range is the old byte or the new byte or, past
+ * the old end of the file, zero: file systems put zeros where an appended byte was not written
+ * before a power failure. */
 static heft_status check_record(bool *matches, const journal *j, const record *r, int fd,
                                 uint64_t size, heft_error *err)
 {
@@ -404,13 +412,14 @@ static heft_status check_record(bool *matches, const journal *j, const record *r
     return st;
 }
 
-/* A torn write leaves any mixture of old and new bytes, and any size in between. */
+/* Fail unless the file is the journal's file in the middle of the edit: a torn write leaves any
+ * mixture of old and new bytes, and any size between the two sizes. */
 static heft_status check_file(const journal *j, const heft_target *t, heft_error *err)
 {
     uint8_t context_hash[HASH];
     struct stat now;
     if (fstat(t->fd, &now))
-        return heft_os_error(err, errno, "cannot be looked at");
+        return heft_os_error(err, errno, "its status cannot be read");
     uint64_t size = (uint64_t)now.st_size;
     uint64_t smallest = j->old_size < j->new_size ? j->old_size : j->new_size;
     bool matches = size >= smallest &&
@@ -426,9 +435,8 @@ static heft_status check_file(const journal *j, const heft_target *t, heft_error
         return st;
     return heft_error_plain(
         err, HEFT_E_FORMAT,
-        "the journal beside it, %s%s, is of another file, or of this one before "
-        "it was changed: nothing was changed (if this file is good, remove the "
-        "journal)",
+        "the journal %s%s belongs to another file, or this file was changed after the interrupted "
+        "edit: nothing was changed (if this file is good, remove the journal)",
         t->name, heft_journal_suffix);
 }
 

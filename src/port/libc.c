@@ -1,4 +1,4 @@
-/* libc.c - memory, randomness and error texts from the C library. */
+/* libc.c - memory, random bytes and error texts from the C library. */
 #include "port/port.h"
 
 #include <stdlib.h>
@@ -7,8 +7,9 @@
 #include <sys/random.h>
 
 enum {
-    HUGE_PAGE = 2 << 20,     /* nearly everywhere; elsewhere the advice means less */
-    MMAP_THRESHOLD = 3 << 20 /* a quarter of it may be lost to rounding */
+    HUGE_PAGE =
+        2 << 20, /* the size on most systems; with a different size MADV_HUGEPAGE helps less */
+    MMAP_THRESHOLD = 3 << 20 /* rounding up to huge pages may waste a quarter */
 };
 
 /* ---- memory ---- */
@@ -18,9 +19,9 @@ static size_t whole_pages(size_t size)
     return (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
 }
 
-/* Large blocks, the columns of a large index, are mappings that ask for huge pages: a fault each
- * instead of 512.  Their lengths are whole huge pages, so that the system places them well and
- * growing moves no bytes. */
+/* Map a large block, such as a column of a large index, with huge pages: one page fault instead of
+ * 512.  The length is rounded up to whole huge pages, so that the system aligns the mapping and
+ * mremap() grows it without copying. */
 static void *map_large(void *old, size_t old_size, size_t new_size)
 {
     size_t len = whole_pages(new_size);
@@ -62,7 +63,7 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
 
 const heft_allocator heft_libc_allocator = { .size = sizeof heft_libc_allocator, .resize = resize };
 
-/* ---- the rest ---- */
+/* ---- random bytes, error texts ---- */
 
 void heft_os_entropy(void *buf, size_t len)
 {

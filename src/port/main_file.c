@@ -1,8 +1,9 @@
-/* main_file.c - a model as a folder: the file in it that stands for the model.
+/* main_file.c - choose the file to open for a model's folder.
  *
- * The usual names come first, as programs that load such folders have it; else it is the one index, else the
- * one file of weights, where the files of a numbered set count as one: its first.  Safetensors come before
- * PyTorch's files of the usual names, which come before other files: beside them lie those of a training run. */
+ * Canonical names such as model.safetensors win, as in other programs that load such folders; else
+ * the only index; else the only weight file, where a numbered set of shards counts as one file, the
+ * first shard.  Safetensors files win over PyTorch's canonical names.  The latter win over other
+ * files, since a folder of PyTorch weights often holds other files of a training run. */
 #include "port/port.h"
 
 #include <dirent.h>
@@ -40,7 +41,7 @@ heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), v
     return list_folder(dir, ".", "the folder cannot be read", fn, arg, err);
 }
 
-enum { NUMBERING_LENGTH = 15 }; /* of "-00001-of-00002" */
+enum { NUMBERING_LENGTH = 15 }; /* strlen("-00001-of-00002") */
 
 static bool ends_with(const char *name, const char *suffix)
 {
@@ -56,7 +57,7 @@ static bool are_digits(const char *p)
     return true;
 }
 
-/* Where the numbers of a file of a set begin, or NULL: "-00001-of-00002" in front of the suffix. */
+/* Return the start of a shard's numbering, "-00001-of-00002" before the suffix, or NULL. */
 static const char *find_numbering(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -68,7 +69,7 @@ static const char *find_numbering(const char *name)
     return is_numbering ? p : NULL;
 }
 
-/* What a name says, the more the better. */
+/* Preference of a file name, the highest is chosen. */
 typedef enum rank {
     NO_WEIGHTS,
     WEIGHTS,
@@ -113,11 +114,11 @@ static rank rank_of(const char *name)
 
 typedef struct candidates {
     rank rank;
-    char **names; /* of that rank */
+    char **names; /* all names of that rank */
     size_t count, capacity;
     rank best_torch;      /* highest rank of a PyTorch name found */
     bool has_safetensors; /* a weight file in safetensors format was found */
-    bool ignores_torch;   /* PyTorch's files of the usual names do not count */
+    bool ignores_torch;   /* do not consider PyTorch's canonical names and indices */
     bool has_no_memory;
 } candidates;
 
@@ -153,7 +154,7 @@ static void consider_name(void *arg, const char *name)
         names[c->count++] = copy;
 }
 
-/* "model-1.zt" belongs to "model.zt". */
+/* Return true for a name such as "model-1.zt" if the root is "model.zt". */
 static bool is_numbered_shard_of(const char *name, const char *root)
 {
     const char *dot = strrchr(root, '.');
@@ -172,7 +173,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The one to which all others belong; it is among the shortest. */
+/* Return the name whose numbered shards are all the other names; NULL if there is none. */
 static const char *choose_main_file(candidates *c, heft_error *err)
 {
     size_t root = 0;
@@ -182,10 +183,11 @@ static const char *choose_main_file(candidates *c, heft_error *err)
     for (size_t i = 0; i < c->count; i++) {
         if (i == root || is_numbered_shard_of(c->names[i], c->names[root]))
             continue;
-        qsort(c->names, c->count, sizeof *c->names, by_name); /* whatever the folder's order */
+        qsort(c->names, c->count, sizeof *c->names,
+              by_name); /* independent of the directory's order */
         heft_error_plain(err, HEFT_E_IO,
-                         "a folder with several files of weights, %q and %q among them: name one "
-                         "of them",
+                         "the folder has several weight files, among them %q and %q: name one of "
+                         "them",
                          (heft_str){ c->names[0], strlen(c->names[0]) },
                          (heft_str){ c->names[1], strlen(c->names[1]) });
         return NULL;
@@ -197,7 +199,7 @@ static heft_status collect_candidates(candidates *c, const char *path, heft_erro
 {
     heft_status st = list_folder(AT_FDCWD, path, "the folder cannot be opened", consider_name, c,
                                  err);
-    return c->has_no_memory ? heft_error_no_memory(err, "to look through a folder") : st;
+    return c->has_no_memory ? heft_error_no_memory(err, "to list a folder") : st;
 }
 
 heft_status heft_folder_main_file(char **out, const char **passed_over, const char *path,
@@ -220,7 +222,7 @@ heft_status heft_folder_main_file(char **out, const char **passed_over, const ch
     if (ignores_torch && c.best_torch == CANONICAL_TORCH_INDEX)
         *passed_over = "pytorch_model.bin.index.json";
     if (!st && !c.count)
-        st = heft_error_plain(err, HEFT_E_IO, "a folder without a file of weights");
+        st = heft_error_plain(err, HEFT_E_IO, "the folder has no weight file");
     const char *name = st ? NULL : choose_main_file(&c, err);
     if (!st && !name)
         st = HEFT_E_IO;

@@ -1,10 +1,12 @@
-/* mapping_guard.c - a mapped file that is cut short takes pages away from under its readers, and the
- * system says so with SIGBUS.  The handler knows the mappings that are being worked on: there it
- * puts zeros in the place of what is gone and remembers it, and the call that met the gap reports
- * an error.  Every other fault goes where it went before.
+/* mapping_guard.c - survive the truncation of a mapped file.
  *
- * The table is the one piece of state that outlives a file.  Its slots are reused, never freed,
- * so that the handler can walk it without a lock. */
+ * When another program truncates a mapped file, access to the lost pages raises SIGBUS.  If the
+ * address lies in an armed mapping, the signal handler maps zeros instead of the lost pages and
+ * marks the guard as tripped; the call that reads then reports an error.  Every other SIGBUS goes
+ * to the previous handler.
+ *
+ * The list of guards is the only state that outlives a file.  Guards are reused and never freed, so
+ * that the handler can walk the list without a lock. */
 #include "port/port.h"
 
 #include <pthread.h>
@@ -15,7 +17,7 @@
 #include <unistd.h>
 
 struct heft_guard {
-    _Atomic(uintptr_t) base; /* 0: free */
+    _Atomic(uintptr_t) base; /* 0: no mapping */
     atomic_size_t len;
     atomic_int armed, tripped, in_use;
     _Atomic(heft_guard *) next;
@@ -42,7 +44,7 @@ static void forward_signal(int sig, siginfo_t *info, void *context)
     else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
         previous.sa_handler(sig);
     else
-        sigaction(sig, &previous, NULL); /* the fault comes again and ends the program */
+        sigaction(sig, &previous, NULL); /* the access faults again and ends the program */
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)
@@ -51,7 +53,7 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     heft_guard *g = find_guard(address);
     void *zeros = MAP_FAILED;
     if (g) {
-        /* from the page that is gone to the end of the mapping nothing is left: the file is shorter */
+        /* the file was truncated, so all pages up to the end of the mapping are lost */
         uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = address & ~(page - 1);
         uintptr_t end = atomic_load(&g->base) + atomic_load(&g->len);
         int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;

@@ -1,12 +1,12 @@
-/* model_folder.c - the files in a model's folder, opened without leaving the folder.
+/* model_folder.c - open files of a model's folder without following links that leave the folder.
  *
- * Shards, indices and companion texts may be symbolic links.  A link is resolved here, component by
- * component, and never by the system: each directory is opened in the one before it without
- * following links, and ".." returns to the directory from which the walk came.  So whoever changes
- * the folder meanwhile cannot lead the walk elsewhere.
+ * Shards, indices and companions may be symbolic links.  The system never resolves a link; this
+ * file does, one component at a time: each directory is opened relative to its parent without
+ * following links, and ".." returns to the directory from which the walk came.  So a program that
+ * changes the folder at the same time cannot redirect the walk.
  *
- * The walk may not climb above the root: the folder itself or, in a cache of Hugging Face, the
- * folder of the repository, whose snapshots consist of links to the repository's blobs:
+ * The walk may not climb above the root.  The root is the folder itself or, in a Hugging Face
+ * cache, the folder of the repository, whose snapshots consist of links to the repository's blobs:
  *
  *     models--OWNER--NAME/blobs/HASH
  *     models--OWNER--NAME/snapshots/REVISION/model.safetensors -> ../../blobs/HASH */
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-    MAX_LINKS = 40, /* as many as Linux follows */
+    MAX_LINKS = 40, /* the limit of Linux */
     DIRECTORY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 };
 
@@ -47,7 +47,7 @@ int heft_model_folder_descriptor(const heft_model_folder *f)
 
 /* ---- the root ---- */
 
-/* Whether `dir` is the folder of a repository, and `below` the folder of the repository's snapshots. */
+/* Return true if `dir` is a repository's folder and `below` is the snapshots folder in `dir`. */
 static bool is_repository(int dir, const struct stat *below)
 {
     struct stat snapshots, blobs;
@@ -57,8 +57,8 @@ static bool is_repository(int dir, const struct stat *below)
            !fstatat(dir, "blobs", &blobs, AT_SYMLINK_NOFOLLOW) && S_ISDIR(blobs.st_mode);
 }
 
-/* Opens the directories above the folder, up to the folder of its repository; how many those are, or 0
- * when the folder is not in a repository. */
+/* Open the directories above the folder, up to the folder of its repository; return their number,
+ * or 0 if the folder is not in a repository. */
 static size_t open_parents(int parents[MAX_PARENTS], int folder)
 {
     struct stat below;
@@ -75,7 +75,7 @@ static size_t open_parents(int parents[MAX_PARENTS], int folder)
     return n;
 }
 
-/* Puts the directories between the root and the folder in front of the folder. */
+/* Insert the directories from the root to the folder before the folder. */
 static void find_root(heft_model_folder *f)
 {
     if (f->is_rooted)
@@ -93,9 +93,9 @@ static void find_root(heft_model_folder *f)
 typedef struct link_walk {
     heft_model_folder *folder;
     int dirs[MAX_DEPTH];    /* from the root to the current directory */
-    size_t depth, borrowed; /* of dirs: in all, and those at the front that belong to the folder */
-    unsigned links;         /* followed so far */
-    char path[PATH_MAX];    /* what remains to be resolved */
+    size_t depth, borrowed; /* number of dirs, and of the first dirs that belong to `folder` */
+    unsigned links;         /* links followed so far */
+    char path[PATH_MAX];    /* rest of the path, to be resolved */
 } link_walk;
 
 static void begin_walk(link_walk *w)
@@ -129,7 +129,8 @@ static heft_status cannot_open(const link_walk *w, heft_error *err, int os)
     return w->links ? cannot_resolve(err, os) : heft_os_error(err, os, "cannot be opened");
 }
 
-/* Puts the target of the link `name` in the current directory in front of what follows the link. */
+/* Replace the link `name` in the current directory by the link's target, followed by the rest of
+ * the path. */
 static heft_status follow_link(link_walk *w, const char *name, const char *rest, heft_error *err)
 {
     char path[PATH_MAX];
@@ -137,7 +138,7 @@ static heft_status follow_link(link_walk *w, const char *name, const char *rest,
     size_t tail = strlen(rest) + 1;
     if (n < 0)
         return cannot_open(w, err, errno == EINVAL ? ENOTDIR : errno);
-    if (!w->links++) { /* in the folder itself: nothing has been entered */
+    if (!w->links++) { /* before the first link the walk has not left the folder itself */
         find_root(w->folder);
         begin_walk(w);
     }
@@ -176,7 +177,7 @@ static heft_status open_last(heft_source **out, link_walk *w, const char *name, 
     return w->links && err->os == ENOENT ? cannot_resolve(err, ENOENT) : st;
 }
 
-/* Resolves one component of the path; *out is set once that was the last. */
+/* Resolve one component of the path; set *out after the last component. */
 static heft_status resolve_component(heft_source **out, link_walk *w, heft_access access,
                                      heft_error *err)
 {
@@ -216,7 +217,7 @@ heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, co
     *out = NULL;
     err = err ? err : &own;
     if (!heft_is_file_name(name))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "is not the name of a file");
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "is not a file name");
     begin_walk(&w);
     strcpy(w.path, name);
     while (!st && !*out)

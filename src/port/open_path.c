@@ -1,4 +1,5 @@
-/* open_path.c - opening by path, and the shards beside that path. */
+/* open_path.c - open a model by the path of a file or folder, and the shards in the same
+ * directory. */
 #include "port/set_journal.h"
 
 #include <errno.h>
@@ -12,10 +13,10 @@
 
 enum { MAX_TRIES = 8 };
 
-typedef struct location {     /* the folder of a path */
-    const char *path, *name;  /* name: in its folder */
-    char *dir;                /* the name of the folder */
-    heft_model_folder folder; /* not open until it is needed */
+typedef struct location {
+    const char *path, *name;  /* the path, and its last component */
+    char *dir;                /* path of the folder */
+    heft_model_folder folder; /* opened at first use */
 } location;
 
 static const char purpose[] = "for the name of a folder";
@@ -32,7 +33,8 @@ static heft_status open_named(heft_source **out, location *p, const char *name, 
     return st ? st : heft_model_folder_source(out, &p->folder, name, HEFT_ACCESS_AUTO, err);
 }
 
-/* A shard may be half edited while the file that lists it is not. */
+/* Open a shard, and check its journal: the shard may have been edited halfway even if the index is
+ * intact. */
 static heft_status open_shard(heft_source **out, location *p, const char *name, heft_error *err)
 {
     heft_error cause;
@@ -52,11 +54,12 @@ static heft_status open_shard(heft_source **out, location *p, const char *name, 
     heft_source_close(*out);
     *out = NULL;
     heft_error_plain(err, st, "cannot be read: %s", cause.message);
-    err->os = cause.os ? cause.os : EBUSY; /* not a fault of the model */
+    err->os = cause.os ? cause.os
+                       : EBUSY; /* not 0: the shard is unreadable for now, not defective */
     return st;
 }
 
-/* Whether a name stands for no regular file, as far as the system can tell: a fault of the model. */
+/* Return true if errno says that there is no regular file of that name: a fault of the model. */
 static bool is_absent(int os)
 {
     static const int codes[] = { ENOENT, ENOTDIR, EISDIR, ESPIPE, ENXIO, ENAMETOOLONG, ELOOP };
@@ -85,7 +88,8 @@ static heft_status list_folder(void *ctx, void (*fn)(void *arg, const char *name
     return st ? st : heft_folder_list(heft_model_folder_descriptor(&p->folder), fn, arg, err);
 }
 
-/* The folder of the path, which need not be the one in which a file lies that is a link. */
+/* Fail if the folder has the journal of a shard set.  If the path is a link, this is the link's
+ * folder. */
 static heft_status check_folder(const char *name, heft_error *err)
 {
     int dir = heft_open_at(AT_FDCWD, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -96,8 +100,9 @@ static heft_status check_folder(const char *name, heft_error *err)
     return st;
 }
 
-/* A file that is not there may have been moved by a set that replaces it.  is_entry: the path was found in a folder
- * rather than named by the caller. */
+/* Open the file.  If the folder has the journal of a shard set, return that error instead: a
+ * missing file may have been moved by the set that replaces it.  is_entry: the path was found in a
+ * folder rather than named by the caller. */
 static heft_status open_source(heft_source **out, location *p, bool is_entry, heft_error *err)
 {
     heft_error folder_error, cause;
@@ -105,7 +110,7 @@ static heft_status open_source(heft_source **out, location *p, bool is_entry, he
     heft_status st;
     if (!is_entry) {
         st = heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
-    } else if ((st = open_named(out, p, p->name, &cause))) { /* no more trusted than other files */
+    } else if ((st = open_named(out, p, p->name, &cause))) { /* not trusted more than other files */
         if (st == HEFT_E_NOMEM)
             heft_error_plain(err, st, "%s", cause.message);
         else
@@ -123,10 +128,11 @@ static heft_status open_source(heft_source **out, location *p, bool is_entry, he
 
 static heft_status replaced_repeatedly(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_IO, "was replaced again and again while it was opened");
+    return heft_error_plain(err, HEFT_E_IO, "was replaced repeatedly while it was being opened");
 }
 
-/* *is_same false: files were replaced while they were opened. */
+/* Open the file once; *is_same false: files were replaced at the same time, and the caller should
+ * retry. */
 static heft_status try_open(heft_file **out, bool *is_same, location *p, bool is_entry,
                             const heft_open_options *opt, heft_error *err)
 {
@@ -143,7 +149,7 @@ static heft_status try_open(heft_file **out, bool *is_same, location *p, bool is
         return st ? st : replaced_repeatedly(err);
     }
     st = heft_file_open_source(out, s, opt, err);
-    if (!st && heft_shard_file_count(*out)) /* of an old set or of a new one, not of both */
+    if (!st && heft_shard_file_count(*out)) /* all shards must be from the same set, old or new */
         st = heft_journal_check(is_same, p->path, fd, err);
     if (!st && *is_same)
         return HEFT_OK;
@@ -184,7 +190,7 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
     char *entry;
     *out = NULL;
     if (!path)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to open is missing");
     if (stat(path, &info) || !S_ISDIR(info.st_mode))
         return open_file(out, path, false, opt, err);
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;

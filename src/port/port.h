@@ -1,4 +1,4 @@
-/* port.h - what the files of this folder share. */
+/* port.h - declarations shared by the files of src/port. */
 #ifndef HEFT_PORT_H
 #define HEFT_PORT_H
 #include <heft/heft_ext.h>
@@ -6,51 +6,55 @@
 #include "base/error.h"
 #include "base/sized.h"
 
-/* HEFT_E_IO with errno's own words behind the message. */
+/* Set the message followed by the system's description of errno value `os`; return HEFT_E_IO. */
 heft_status heft_os_error(heft_error *err, int os, const char *what);
 
-/* openat(), repeated for as long as signals interrupt it. */
+/* openat(), repeated after signals (EINTR). */
 int heft_open_at(int dir, const char *path, int flags);
-/* The folder that a path lies in. */
+/* Open the directory that contains the path; -1 with errno set after a failure. */
 int heft_open_folder_of(const char *path, int flags);
 
-/* A regular file by a path seen from the directory dir, opened with these flags on top. */
+/* Open a regular file by a path relative to the directory dir.  `flags` are added to the flags of
+ * open(). */
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
                            heft_error *err);
 
-/* A file that is open already; the descriptor stays the caller's. */
+/* Open a source on a duplicate of the descriptor, which stays the caller's. */
 heft_status heft_source_of(heft_source **out, int fd, heft_error *err);
 
-/* The path of the file that stands for the model in a folder; to be freed.  *passed: the name of PyTorch's weights that
- * lie there, too, or NULL. */
+/* Find the file to open for a model's folder.  *out: the path, to be freed by the caller.
+ * *passed_over: the name of PyTorch weights in the folder that were not chosen, or NULL. */
 heft_status heft_folder_main_file(char **out, const char **passed, const char *path,
                                   heft_error *err);
-/* Whether a file called `index` can be the index of a set that the file called `name` belongs to, by their names. */
+/* Return true if, judging by the names, the file `index` may be the index of a model with the shard
+ * `name`. */
 bool heft_folder_may_be_index_of(const char *index, const char *name);
-/* Calls fn with every name in it. */
+/* Call fn with every name in the directory. */
 heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), void *arg,
                              heft_error *err);
 
-/* ---- past the system's cache, direct_read.c ---- */
+/* ---- reads past the page cache, direct_read.c ---- */
 
 typedef struct heft_direct heft_direct;
-/* A way past the cache to the file that fd is and that is mapped at map, or not at all; NULL: there is
- * none.  Both are borrowed. */
+/* Open the file of descriptor fd for direct reads.  map: the whole file mapped, or NULL.  fd and
+ * map are borrowed. Returns NULL if the file system does not support direct reads or memory is
+ * short. */
 heft_direct *heft_direct_open(int fd, const void *map, uint64_t size);
 void heft_direct_close(heft_direct *d);
-/* Bytes from off on, which may be fewer than len, even none: the rest is for an ordinary read.  From any
- * number of threads at once. */
+/* Read up to len bytes at offset off; return their number, which may be 0.  The caller reads the
+ * rest by ordinary reads.  Safe to call from several threads. */
 size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len);
 
 /* ---- temporary files, scratch.c ---- */
 
-/* In a directory, or where $TMPDIR says; both as heft_host.scratch. */
+/* Create a temporary file of `bytes` bytes in a directory, or in $TMPDIR (default /var/tmp).  The
+ * latter is the default heft_host.scratch. */
 heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err);
 heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_error *err);
 
-/* ---- what this build has ---- */
+/* ---- parts of the default host ---- */
 
-/* The descriptor of a source that is a file, else -1; borrowed. */
+/* Return the descriptor of a file source, borrowed, or -1 for other sources. */
 int heft_source_descriptor(const heft_source *s);
 
 extern const heft_allocator heft_libc_allocator;
@@ -62,13 +66,14 @@ extern const heft_digest heft_xxhash_xxh3;                  /* digest_xxhash.c *
 extern const heft_codec heft_zstd_codec;                    /* zstd.c */
 extern const heft_codec heft_inflate_codec;                 /* inflate.c */
 
-/* ---- mappings that may lose their file, mapping_guard.c ---- */
+/* ---- mappings of files that may be truncated, mapping_guard.c ---- */
 
 typedef struct heft_guard heft_guard;
-/* NULL: no memory. */
+/* Register a mapping; returns NULL if there is no memory. */
 heft_guard *heft_guard_new(void *base, size_t len);
 void heft_guard_free(heft_guard *g);
-/* Between the two, a fault in the mapping is remembered instead of ending the program. */
+/* While the guard is armed, an access past the end of the file trips the guard instead of ending
+ * the program. */
 void heft_guard_arm(heft_guard *g);
 void heft_guard_disarm(heft_guard *g);
 bool heft_guard_tripped(const heft_guard *g);

@@ -1,4 +1,4 @@
-/* random.c - random numbers of the system. */
+/* random.c - random numbers from the system. */
 #include <errno.h>
 #include <sys/random.h>
 
@@ -10,10 +10,10 @@ heft_status heft_random_u64(uint64_t *out, heft_error *err)
 {
     ssize_t n;
     *out = 0;
-    do /* a request this small comes whole or not at all */
+    do /* getrandom() never returns part of a request of up to 256 bytes */
         n = getrandom(out, sizeof *out, 0);
     while (n < 0 && errno == EINTR);
     return n == (ssize_t)sizeof *out
                ? HEFT_OK
-               : heft_os_error(err, errno, "the system gives no random numbers");
+               : heft_os_error(err, errno, "the system returned no random numbers");
 }

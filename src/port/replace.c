@@ -1,4 +1,5 @@
-/* replace.c - the edited file as a new one, which takes the place of the old one when it is whole and on disk. */
+/* replace.c - write the edited file as a new file, which replaces the old file once it is complete
+ * and on disk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static heft_status write_extents(replacement *r, const heft_edit *e, uint64_t *c
     return st;
 }
 
-/* ---- whose it is ---- */
+/* ---- owner, mode and extended attributes ---- */
 
 static heft_status copy_xattrs(const replacement *r, heft_error *err)
 {
@@ -46,30 +47,31 @@ static heft_status copy_xattrs(const replacement *r, heft_error *err)
         bool is_required = !strncmp(name, "user.", 5) || !strncmp(name, "system.posix_acl", 16);
         ssize_t n = fgetxattr(r->t->fd, name, value, XATTR);
         if (n >= 0 && fsetxattr(r->staged.fd, name, value, (size_t)n, 0) && is_required)
-            st = heft_os_error(err, errno, "its attributes cannot be kept");
+            st = heft_os_error(err, errno,
+                               "its extended attributes cannot be copied to the new file");
     }
     free(names);
     free(value);
     return st;
 }
 
-/* The mode comes last: a change of owner takes bits of it away. */
+/* Set the mode last, since a change of owner clears the set-id bits. */
 static heft_status copy_owner_and_mode(const replacement *r, heft_error *err)
 {
     const struct stat *old = &r->t->stat_at_open;
     struct stat info;
     if (fstat(r->staged.fd, &info))
-        return heft_os_error(err, errno, "cannot be looked at");
+        return heft_os_error(err, errno, "its status cannot be read");
     bool has_same_owner = info.st_uid == old->st_uid && info.st_gid == old->st_gid;
     if (!has_same_owner && fchown(r->staged.fd, old->st_uid, old->st_gid))
-        return heft_os_error(err, errno, "its owner cannot be kept in a new file");
+        return heft_os_error(err, errno, "its owner cannot be given to the new file");
     heft_status st = copy_xattrs(r, err);
     if (!st && fchmod(r->staged.fd, old->st_mode & 07777))
-        st = heft_os_error(err, errno, "its mode cannot be kept in a new file");
+        st = heft_os_error(err, errno, "its mode cannot be given to the new file");
     return st;
 }
 
-/* ---- the change ---- */
+/* ---- replacing ---- */
 
 heft_status heft_replace(const heft_target *t, const heft_edit_task *task, uint64_t *copied,
                          heft_error *err)
@@ -82,7 +84,7 @@ heft_status heft_replace(const heft_target *t, const heft_edit_task *task, uint6
     heft_status st = HEFT_OK;
     int os = heft_staged_open(&r.staged, t->disk, t->dir, t->name, 0600);
     if (os)
-        st = heft_os_error(err, os, "a new file cannot be made in its directory");
+        st = heft_os_error(err, os, "a new file cannot be created in its directory");
     r.copier.to = r.staged.fd;
     if (!st)
         st = write_extents(&r, task->edit, copied, err);

@@ -1,7 +1,9 @@
-/* scratch.c - a file that has no name, in the directory of the output or in that for temporary files.
+/* scratch.c - an unnamed temporary file, in the output's directory or in the directory for
+ * temporary files.
  *
- * It is written with ordinary calls, which say what a full disk or a broken one has to say, and mapped when it is
- * whole.  The system takes it away with the last descriptor, however the program ends. */
+ * The file is written by ordinary system calls, which report a full or failing disk, and mapped
+ * once it is complete. The system deletes the file when the last descriptor is closed, however the
+ * program ends. */
 #include "port/staged.h"
 
 #include <errno.h>
@@ -81,7 +83,7 @@ static const heft_scratch_ops ops = {
 heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err)
 {
     scratch *s = calloc(1, sizeof *s);
-    char message[64] = "a temporary file cannot be made";
+    char message[64] = "a temporary file cannot be created";
     heft_staged staged;
     *out = NULL;
     if (!s)
@@ -90,8 +92,8 @@ heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_er
     int os = heft_staged_open(&staged, &heft_system_disk, dir, "heft", 0600);
     heft_staged_drop_name(&staged);
     s->fd = staged.fd;
-    if (!os) { /* space is found to be missing before anything is decoded */
-        snprintf(message, sizeof message, "no room for a temporary file of %llu bytes",
+    if (!os) { /* notice a full disk before anything is decoded */
+        snprintf(message, sizeof message, "cannot reserve %llu bytes for a temporary file",
                  (unsigned long long)bytes);
         os = heft_disk_reserve(&heft_system_disk, s->fd, bytes);
     }
@@ -103,14 +105,15 @@ heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_er
     return HEFT_OK;
 }
 
-/* /var/tmp rather than /tmp, which may be memory. */
+/* The default is /var/tmp, since /tmp may be in memory. */
 heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_error *err)
 {
     const char *tmpdir = secure_getenv("TMPDIR"), *path = tmpdir && *tmpdir ? tmpdir : "/var/tmp";
     heft_error cause;
     *out = NULL;
     int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    heft_status st = dir < 0 ? heft_os_error(&cause, errno, "no room for temporary files")
+    heft_status st = dir < 0 ? heft_os_error(&cause, errno,
+                                             "the directory for temporary files cannot be opened")
                              : heft_scratch_in(out, dir, bytes, &cause);
     if (dir >= 0)
         close(dir);

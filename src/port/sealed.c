@@ -1,4 +1,5 @@
-/* sealed.c - small files that appear whole and on disk, and that end with their own digest. */
+/* sealed.c - write and read small files that get their name once complete and synced, and end with
+ * a digest. */
 #include "port/sealed.h"
 
 #include <errno.h>
@@ -61,7 +62,7 @@ bool heft_is_sealed(const uint8_t *bytes, size_t len, const char magic[8])
 heft_status heft_sealed_store(const heft_target *t, const char *name, const char *partial,
                               const void *bytes, size_t len, heft_error *err)
 {
-    t->disk->remove(t->dir, partial); /* of a program that was killed before it began */
+    t->disk->remove(t->dir, partial); /* left by a program that was killed */
     int fd = heft_disk_create(t->disk, t->dir, partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
                               0600);
     heft_status st = fd < 0 ? heft_os_error(err, errno, "a journal cannot be put beside it")
@@ -92,7 +93,8 @@ heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *na
     if (fstat(fd, &info))
         st = heft_os_error(err, errno, "its journal cannot be read");
     else if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size > max_size)
-        st = heft_error_plain(err, HEFT_E_FORMAT, "what bears the name of a journal is none");
+        st = heft_error_plain(err, HEFT_E_FORMAT,
+                              "a file with the name of a journal is not a journal");
     *len = (size_t)info.st_size;
     if (!st && !(*out = malloc(*len + 1)))
         st = heft_error_no_memory(err, "for a journal");

@@ -1,16 +1,20 @@
-/* set_commit.c - files of a folder that get their names together.
+/* set_commit.c - give the files of a shard set their names atomically.
  *
- * The new files are in the folder, complete and on disk, as heft-set.00001.new and so on.  Then the journal
- * heft-set.journal gets its name, which is the atomic step: from then on the set is completed, by this program or,
- * if it is killed, by the next one that writes into the folder.
+ * The new files are in the folder, complete and on disk, as heft-set.00001.new and so on.  Then the
+ * journal heft-set.journal gets its name.  This is the atomic step: from then on the set will be
+ * completed, by this program or, if this program is killed, by the next program that writes into
+ * the folder.
  *
- *  1. Files that are replaced become heft-set.NNNNN.old, the last one first: that is the index, without which the
- *     others are no set for programs that do not know of the journal.
- *  2. The new files get their names, the index last, and the folder is synced.
- *  3. The old files and journals of interrupted edits of them are removed, and at last the journal.
+ *  1. Rename the replaced files to heft-set.NNNNN.old, in reverse order.  The last file is the
+ *     index; without the index, programs that do not know the journal do not take the other files
+ *     for a model.
+ *  2. Give the new files the final names, the index last, and sync the folder.
+ *  3. Remove the old files, the journals of interrupted edits of the old files, and finally the
+ *     set's journal.
  *
- * Until step 3 all of it can be undone: the new files are moved back before the old ones, so that at any moment the
- * folder has all new files, under the one name or the other. */
+ * Until step 3 everything can be undone.  Undoing moves the new files back before it restores the
+ * old files, so that the folder has all new files at any moment, under the temporary or the final
+ * name. */
 #include "port/set_journal.h"
 
 #include <errno.h>
@@ -19,9 +23,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- moves ---- */
+/* ---- renaming ---- */
 
-/* A file system that cannot refuse to replace is asked before. */
+/* Rename a file; fail if the new name exists.  On a file system without RENAME_NOREPLACE, test
+ * for the name first. */
 static heft_status move_file(const heft_target *t, const char *from, const char *to,
                              heft_error *err)
 {
@@ -35,11 +40,13 @@ static heft_status move_file(const heft_target *t, const char *from, const char 
     }
     if (!failed)
         return HEFT_OK;
-    return errno == EEXIST ? heft_error_plain(err, HEFT_E_IO, "exists already and is left alone")
-                           : heft_os_error(err, errno, "cannot be given its name");
+    return errno == EEXIST
+               ? heft_error_plain(err, HEFT_E_IO, "already exists and was left as it is")
+               : heft_os_error(err, errno, "cannot be renamed to its final name");
 }
 
-/* From the last one on, and no further than to one that stays: those that remain are always the first ones. */
+/* Remove from the last file to the first and stop at the first failure, so that the remaining files
+ * are always the first ones: heft_shard_set_recover_locked() counts on that. */
 void heft_shard_set_remove_staged(const heft_target *t, uint32_t count)
 {
     char staged[HEFT_SHARD_SET_NAME];
@@ -63,7 +70,7 @@ static heft_status set_aside_old(const heft_target *t, const heft_shard_set_file
     return st || !exists ? st : move_file(t, f->name, old, err);
 }
 
-/* Steps 1 and 2. */
+/* Steps 1 and 2.  *at: the file that the error is about. */
 static heft_status complete(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                             uint32_t *at, heft_error *err)
 {
@@ -99,13 +106,14 @@ static heft_status clean_up(const heft_target *t, const heft_shard_set_file *fil
     for (uint32_t i = 0; i < count && !st; i++) {
         heft_shard_set_old_name(old, i);
         if (t->disk->remove(t->dir, old) && errno != ENOENT && errno != ENAMETOOLONG)
-            return heft_os_error(err, errno, "the files that it replaces cannot be removed");
+            return heft_os_error(err, errno, "a replaced file cannot be removed");
         st = heft_journal_remove(t, files[i].name, err);
     }
     return st ? st : remove_journal(t, err);
 }
 
-/* The new file moves out of the way, unless it is not the new one, or the old one that was never moved. */
+/* Rename the new file back to its temporary name, unless the name belongs to another file, such as
+ * an old file that was never renamed; then restore the old file. */
 static heft_status move_back(const heft_target *t, const heft_shard_set_file *f, uint32_t i,
                              heft_error *err)
 {
@@ -139,9 +147,9 @@ static heft_status undo(const heft_target *t, const heft_shard_set_file *files, 
     return st;
 }
 
-/* ---- what a killed program has left ---- */
+/* ---- recovering from a killed program ---- */
 
-/* Clear what is not possible with file i of the set. */
+/* Clear *can_complete, *can_undo if the state of file i rules that out. */
 static heft_status check_options(bool *can_complete, bool *can_undo, const heft_target *t,
                                  const heft_shard_set_file *f, uint32_t i, heft_error *err)
 {
@@ -179,12 +187,13 @@ static heft_status recover_files(heft_recovery *out, const heft_target *t,
     if (st)
         return st;
     if (!can_complete && !can_undo)
-        return heft_error_plain(
-            err, HEFT_E_FORMAT,
-            "files that %s lists are missing or were changed by another program: nothing was "
-            "changed (its new files are heft-set.*.new, the replaced ones heft-set.*.old: move "
-            "what is needed, then remove the journal)",
-            heft_shard_set_journal);
+        return heft_error_plain(err, HEFT_E_FORMAT,
+                                "files listed in %s are missing or were changed by another "
+                                "program: nothing was changed "
+                                "(new files are heft-set.*.new, replaced files heft-set.*.old: "
+                                "rename the needed files, "
+                                "then remove the journal)",
+                                heft_shard_set_journal);
     if (!can_complete) {
         st = undo(t, files, count, err);
         *out = st ? HEFT_RECOVERY_NONE : HEFT_RECOVERY_ROLLED_BACK;
@@ -212,7 +221,8 @@ heft_status heft_shard_set_recover_locked(heft_recovery *out, const heft_target 
         free(files);
         return st;
     }
-    /* no journal: remove the files before the first name that is not taken */
+    /* without a journal the staged files are worthless: remove files 0, 1, ... up to the first
+     * missing name */
     while (exists && !st && count < HEFT_SHARD_SET_MAX_FILES) {
         heft_shard_set_staged_name(staged, count);
         st = heft_name_exists(&exists, t->dir, staged, err);
@@ -235,7 +245,7 @@ heft_status heft_shard_set_lock(int *lock, const heft_disk *disk, int dir, heft_
         return HEFT_OK;
     close(*lock);
     *lock = -1;
-    return heft_os_error(err, EBUSY, "another program is writing a set of files into the folder");
+    return heft_os_error(err, EBUSY, "another program is writing shards into the folder");
 }
 
 heft_status heft_shard_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
@@ -256,7 +266,7 @@ heft_status heft_shard_set_recover(heft_recovery *out, const heft_disk *disk, in
     if (!st)
         st = heft_shard_set_recover_locked(out, &t, err);
     else if (!has_journal)
-        st = HEFT_OK; /* the set that is being written has not begun to get its names */
+        st = HEFT_OK; /* another program is writing a set, but has not begun to rename files */
     if (lock >= 0)
         close(lock);
     return st;
@@ -268,7 +278,7 @@ heft_status heft_shard_set_recover_path(heft_recovery *out, const heft_disk *dis
     *out = HEFT_RECOVERY_NONE;
     char *real = realpath(path, NULL);
     int dir = real ? heft_open_at(AT_FDCWD, real, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (dir < 0 && (!real || errno == ENOTDIR)) /* the folder, also of a name that nothing has */
+    if (dir < 0 && (!real || errno == ENOTDIR)) /* a file, or a name that does not exist yet */
         dir = heft_open_folder_of(real ? real : path, O_RDONLY);
     heft_status st = dir < 0 ? heft_os_error(err, errno, "its folder cannot be opened")
                              : heft_shard_set_recover(out, disk, dir, err);
@@ -292,22 +302,22 @@ static heft_status fingerprint_files(const heft_target *t, heft_shard_set_file *
     bool exists;
     heft_shard_set_staged_name(staged, i);
     heft_status st = heft_fingerprint_at(&exists, &f->new, t->dir, staged, err);
-    if (!st && f->new.size == HEFT_UNKNOWN_LENGTH)
-        return heft_error_plain(err, HEFT_E_IO, "was removed while it was written");
+    if (!st && f->new.size == HEFT_NOWHERE)
+        return heft_error_plain(err, HEFT_E_IO, "was removed while it was being written");
     if (!st)
         st = heft_fingerprint_at(&f->replaces, &f->old, t->dir, f->name, err);
     if (st || !f->replaces)
         return st;
     if (!replace)
         return heft_error_os(
-            err, heft_error_plain(err, HEFT_E_ARGUMENT, "exists already and is left alone"),
+            err, heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is"),
             EEXIST);
-    if (f->old.size == HEFT_UNKNOWN_LENGTH)
-        return heft_error_plain(err, HEFT_E_IO, "is not a regular file and is left alone");
+    if (f->old.size == HEFT_NOWHERE)
+        return heft_error_plain(err, HEFT_E_IO, "is not a regular file and was left as it is");
     return HEFT_OK;
 }
 
-/* The first failure is what is told, unless undoing fails as well: then that is worse. */
+/* Undo and keep the error in *err, unless undoing fails, too: then say how to repair the folder. */
 static heft_status roll_back(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                              heft_error *err)
 {
@@ -316,12 +326,13 @@ static heft_status roll_back(const heft_target *t, const heft_shard_set_file *fi
     if (!undo(t, files, count, &undo_error))
         return first_error.status;
     return heft_error_plain(err, HEFT_E_IO,
-                            "%s, and undoing it failed: %s lists all files, and 'heft edit' on the "
-                            "folder, with no options, completes or undoes it",
+                            "%s, and undoing the split failed: %s lists all files; 'heft edit' on "
+                            "the folder, with no options, completes or undoes the split",
                             first_error.message, heft_shard_set_journal);
 }
 
-/* A journal that could not be removed again counts: what it lists is completed later. */
+/* Remove the staged files, unless the journal was written and could not be removed: then the next
+ * program completes the set. */
 static heft_status cannot_write_journal(const heft_target *t, uint32_t count, heft_error *err)
 {
     heft_error first_error = *err, ignored;
@@ -331,8 +342,8 @@ static heft_status cannot_write_journal(const heft_target *t, uint32_t count, he
         return first_error.status;
     }
     return heft_error_plain(err, first_error.status,
-                            "%s, and %s cannot be removed again: 'heft edit' on the folder, with "
-                            "no options, completes or undoes the set",
+                            "%s, and %s cannot be removed: 'heft edit' on the folder, with no "
+                            "options, completes or undoes the split",
                             first_error.message, heft_shard_set_journal);
 }
 
@@ -354,8 +365,8 @@ heft_status heft_shard_set_commit(const heft_target *t, heft_shard_set_file *fil
         return HEFT_OK;
     heft_error cause = *err;
     heft_error_plain(err, cause.status,
-                     "saved, but %s ('heft edit' on the folder, with no options, does "
-                     "what is left)",
+                     "saved, but %s ('heft edit' on the folder, with no options, completes the "
+                     "cleanup)",
                      cause.message);
     return heft_error_os(err, cause.status, cause.os);
 }

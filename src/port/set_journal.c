@@ -1,9 +1,12 @@
-/* set_journal.c - the journal of a set of files: which new files get which names, and what they replace.
+/* set_journal.c - the journal of a shard set: the names of the new files, and fingerprints of new
+ * and replaced files.
  *
  *    0  "HEFTSETJ"   8  u32 1   12  u32 number of files
- *   16  files: u32 length of the name, u32 1 if a file is replaced, the fingerprint of the new file, that of the
- *       replaced file, the name; a fingerprint is a u64 size and 32 bytes of BLAKE3
- *  -32  BLAKE3 of all that precedes */
+ *   16  files: u32 length of the name, u32 1 if a file is replaced, fingerprint of the new file,
+ *       fingerprint of the replaced file, the name
+ *  -32  BLAKE3 of all preceding bytes
+ *
+ * A fingerprint is a u64 size and 32 bytes of BLAKE3. */
 #include "port/set_journal.h"
 
 #include <errno.h>
@@ -84,13 +87,14 @@ static heft_status damaged(heft_error *err)
 {
     return heft_error_plain(
         err, HEFT_E_FORMAT,
-        "%s, the journal of an interrupted split, is damaged: nothing was "
-        "changed (its new files are heft-set.*.new, the replaced ones "
-        "heft-set.*.old: move what is needed, then remove the heft_shard_set_journal)",
+        "%s, the journal of an interrupted split, is damaged: nothing was changed (new files are "
+        "heft-set.*.new, replaced files heft-set.*.old: rename the needed files, then remove the "
+        "journal)",
         heft_shard_set_journal);
 }
 
-/* Read one record at *p. *left counts the bytes from *p to the digest. false: the record is damaged. */
+/* Read one record at *p. *left counts the bytes from *p to the digest. Return false if the record
+ * is damaged. */
 static bool decode_file(heft_shard_set_file *f, const uint8_t **p, uint64_t *left)
 {
     if (*left < RECORD)
@@ -115,8 +119,8 @@ static heft_status decode(heft_shard_set_file **out, uint32_t *count, const uint
         return damaged(err);
     if (heft_get(bytes + 8, 4) != VERSION)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "the journal of an interrupted split is of version %U: a newer "
-                                "heft is needed to complete it",
+                                "the journal of an interrupted split has version %U: use a newer "
+                                "heft to complete the split",
                                 heft_get(bytes + 8, 4));
     uint64_t n = heft_get(bytes + 12, 4), left = len - HEADER - HEFT_SEAL;
     const uint8_t *p = bytes + HEADER;
@@ -151,7 +155,7 @@ heft_status heft_shard_set_load(heft_shard_set_file **out, uint32_t *count, int 
     return st;
 }
 
-/* ---- reading a folder that has one ---- */
+/* ---- reading a folder that has a journal ---- */
 
 heft_status heft_shard_set_check(int dir, heft_error *err)
 {
@@ -160,8 +164,8 @@ heft_status heft_shard_set_check(int dir, heft_error *err)
     if (st || !exists)
         return st;
     heft_error_plain(err, HEFT_E_IO,
-                     "the files of its folder are being replaced, or that was interrupted: there "
-                     "is %s ('heft edit' on the folder, with no options, completes or undoes it)",
+                     "a split into its folder is in progress or was interrupted: %s exists ('heft "
+                     "edit' on the folder, with no options, completes or undoes the split)",
                      heft_shard_set_journal);
     return heft_error_os(err, HEFT_E_IO, EBUSY);
 }

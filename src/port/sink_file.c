@@ -1,5 +1,5 @@
-/* sink_file.c - a file that appears whole or not at all: a staged file (staged.h) that gets the target's name once it
- * is complete, and on disk where that is asked for. */
+/* sink_file.c - a sink whose file appears complete or not at all: a staged file (staged.h) that
+ * gets the target's name once it is complete and, if requested, on disk. */
 #include "port/sink_file.h"
 
 #include <errno.h>
@@ -10,20 +10,20 @@
 
 #include "port/set_journal.h"
 
-enum { SYNC_BLOCK = 4 << 20 }; /* as much as a worker writes at a time */
+enum { SYNC_BLOCK = 4 << 20 }; /* bytes that a worker writes at a time */
 
 typedef struct file_sink {
     heft_staged_sink s;
     const heft_disk *disk;
-    int dir; /* of the target */
+    int dir; /* directory of the target */
     bool replaces, may_replace;
-    char *path; /* owns the text that name points into */
+    char *path; /* owned; contains `name` */
     const char *name;
 } file_sink;
 
 static heft_status exists_already(heft_error *err)
 {
-    heft_error_plain(err, HEFT_E_ARGUMENT, "exists already and is left alone");
+    heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is");
     return heft_error_os(err, HEFT_E_ARGUMENT, EEXIST);
 }
 
@@ -36,8 +36,9 @@ static heft_status record_failure(heft_sink *s, heft_status st)
     return st;
 }
 
-/* Begin to write finished blocks to disk while others are made, so that the last sync is short.  Each block of the
- * file is started by the write that ends it, nearly always after all of its bytes were written. */
+/* Write, and start writing finished blocks to disk while other blocks are made, so that the final
+ * sync is short.  The write that ends a block starts it; nearly always all bytes of the block have
+ * been written by then. */
 heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, size_t len,
                                  heft_error *err)
 {
@@ -46,7 +47,7 @@ heft_status heft_staged_write_at(heft_sink *s, uint64_t off, const void *data, s
     uint64_t from = off / SYNC_BLOCK * SYNC_BLOCK, to = (off + len) / SYNC_BLOCK * SYNC_BLOCK;
     heft_status st = heft_disk_write_all(d, f->staged.fd, off, data, len, err);
     if (!st && f->syncs && from < to)
-        d->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from)); /* syncing tells */
+        d->start_sync(f->staged.fd, (off_t)from, (off_t)(to - from)); /* sync reports errors */
     return record_failure(s, st);
 }
 
@@ -56,7 +57,7 @@ heft_status heft_staged_read_at(heft_sink *s, uint64_t off, void *buf, size_t le
     return record_failure(s, heft_disk_read_all(f->disk, f->fd, off, buf, len, err));
 }
 
-/* Space is found to be missing before anything is written; and what follows is faster. */
+/* Notice a full disk before anything is written; reserved blocks also make the writes faster. */
 heft_status heft_staged_reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
     const heft_staged_sink *f = (const heft_staged_sink *)s;
@@ -78,7 +79,7 @@ bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint6
     return fd >= 0 && !heft_disk_reflink(f->disk, fd, (off_t)at, f->fd, (off_t)offset, (size_t)len);
 }
 
-/* ---- appearing ---- */
+/* ---- committing ---- */
 
 void heft_file_sink_discard(heft_sink *s)
 {
@@ -104,10 +105,10 @@ heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err
     file_sink *f = (file_sink *)s;
     heft_status st = sync_and_flush(f, err);
     int os = st ? 0 : heft_staged_commit(&f->s.staged, name);
-    return os ? heft_os_error(err, os, "cannot be given a name") : st;
+    return os ? heft_os_error(err, os, "cannot be given a temporary name") : st;
 }
 
-/* With a message that begins with "saved" the file has its name. */
+/* Give the file its name.  If the error message begins with "saved", the file has got its name. */
 static heft_status commit_name(file_sink *f, heft_error *err)
 {
     heft_journal_retirement r;
@@ -120,7 +121,7 @@ static heft_status commit_name(file_sink *f, heft_error *err)
     if (os == EEXIST && !f->may_replace)
         st = exists_already(err);
     else if (os)
-        st = heft_os_error(err, os, "cannot be given its name");
+        st = heft_os_error(err, os, "cannot be renamed to its final name");
     else if (f->s.syncs)
         st = heft_disk_sync_dir_after_save(f->disk, f->dir, err);
     heft_status retire_status = heft_journal_retire_end(&r, st ? &retire_error : err);
@@ -156,7 +157,8 @@ bool heft_sink_is_file(const heft_sink *s)
 
 /* ---- opening ---- */
 
-/* Open the directory of the target; a link is followed to what it stands for. */
+/* Open the directory of the target.  If the target is a symbolic link to an existing file, that
+ * file is replaced. */
 static heft_status split_path(file_sink *f, const char *path, heft_error *err)
 {
     f->path = f->replaces ? realpath(path, NULL) : strdup(path);
@@ -167,14 +169,15 @@ static heft_status split_path(file_sink *f, const char *path, heft_error *err)
     if (!*f->name || strlen(f->name) > NAME_MAX)
         return heft_os_error(err, *f->name ? ENAMETOOLONG : EISDIR, "cannot be created");
     f->dir = heft_open_folder_of(f->path, O_RDONLY);
-    if (f->dir < 0 && errno == EACCES) /* enough, but for syncing */
+    if (f->dir < 0 && errno == EACCES) /* enough for everything but syncing */
         f->dir = heft_open_folder_of(f->path, O_PATH);
     return f->dir < 0 ? heft_os_error(err, errno, "its directory cannot be opened") : HEFT_OK;
 }
 
-/* Owner, group and permissions of the file that is replaced, as far as this process may set them: who could read the
- * old file reads the new one, and nobody else does.  The mode comes last, since a change of owner takes bits of it away.
- * A set-id bit is not kept for another owner. */
+/* Copy owner, group and permissions of the replaced file, as far as this process may set them, so
+ * that the new file is readable for the same users as the old file.  Set the mode last, since a
+ * change of owner clears the set-id bits.  Do not copy set-id bits if the owner could not be
+ * set. */
 static int copy_access(const file_sink *f, const struct stat *old)
 {
     struct stat info;
@@ -197,7 +200,7 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
     bool syncs = flags & HEFT_SINK_SYNC || (old && !(flags & HEFT_SINK_NO_SYNC));
     *f = (file_sink){ .s = { .base = { &file_ops },
                              .staged = { .disk = disk, .fd = -1 },
-                             .no_space_message = "no room for the file",
+                             .no_space_message = "cannot reserve disk space",
                              .syncs = syncs },
                       .disk = disk,
                       .dir = -1,
@@ -228,12 +231,12 @@ heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const ch
     *out = NULL;
     if (flags & HEFT_SINK_SYNC && flags & HEFT_SINK_NO_SYNC)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "a file is to be synced and not to be synced");
+                                "HEFT_SINK_SYNC and HEFT_SINK_NO_SYNC exclude each other");
     if (stat(path, &old)) {
         if (errno != ENOENT)
             return heft_os_error(err, errno, "cannot be created");
         if (!lstat(path, &old))
-            return heft_os_error(err, ENOENT, "is a symbolic link to nothing");
+            return heft_os_error(err, ENOENT, "is a dangling symbolic link");
         return open_file(out, disk, path, NULL, flags, err);
     }
     if (S_ISDIR(old.st_mode))
@@ -252,7 +255,7 @@ heft_status heft_sink_open_file(heft_sink **out, const char *path, uint32_t flag
 {
     *out = NULL;
     if (!path)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to write to");
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to write to is missing");
     return heft_file_sink_open(out, &heft_system_disk, path,
                                flags & ~(uint32_t)HEFT_FILE_SINK_KEEP_STALE, err);
 }

@@ -1,7 +1,8 @@
-/* sink_set.c - files that appear together.
+/* sink_set.c - sinks for the shards of a model; all files appear together.
  *
- * Each is written without a name, as sink_file.c does it.  When all are complete and on disk they are staged in the
- * folder, and set_journal.c gives them their names. */
+ * Each shard is written to an unnamed file, as in sink_file.c.  Once all shards are complete and on
+ * disk, they get temporary names in the folder, and set_commit.c renames all of them to their final
+ * names. */
 #include "port/sink_file.h"
 
 #include <errno.h>
@@ -15,13 +16,13 @@
 #include "port/set_journal.h"
 
 typedef struct shard_sink {
-    heft_sink *sink; /* a heft_staged_sink; what is handed out */
+    heft_sink *sink; /* a heft_staged_sink, borrowed by the caller */
     struct shard_sink *next;
     char *name;
 } shard_sink;
 
 struct heft_sink_dir {
-    heft_disk disk; /* without syncing, where that is asked for */
+    heft_disk disk; /* `sync` does nothing if HEFT_SINK_NO_SYNC is set */
     char *path;
     int dir, lock;
     uint32_t flags, count;
@@ -29,7 +30,7 @@ struct heft_sink_dir {
     shard_sink *first, **last;
 };
 
-/* ---- a file of the set: a sink of sink_file.c that only the set finishes or discards ---- */
+/* ---- one shard: a sink of sink_file.c that only the set commits or frees ---- */
 
 static heft_status finish(heft_sink *s, heft_error *err)
 {
@@ -40,7 +41,7 @@ static heft_status finish(heft_sink *s, heft_error *err)
 
 static void discard(heft_sink *s)
 {
-    (void)s; /* the set sees that it is not done */
+    (void)s; /* is_complete stays false, so the set cannot be finished */
 }
 
 static const heft_sink_ops shard_ops = {
@@ -75,7 +76,8 @@ static heft_status open_set(heft_sink_dir *s, const char *dir, heft_error *err)
     s->dir = heft_open_at(AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (s->dir < 0 && errno == EACCES)
         s->dir = heft_open_at(AT_FDCWD, s->path,
-                              O_PATH | O_DIRECTORY | O_CLOEXEC); /* enough, but for syncing */
+                              O_PATH | O_DIRECTORY |
+                                  O_CLOEXEC); /* enough for everything but syncing */
     if (s->dir < 0)
         return heft_os_error(err, errno, "cannot be written into");
     heft_target t = target_of(s);
@@ -116,22 +118,23 @@ static heft_status prefix_name(heft_error *err, heft_status st, const char *name
     return heft_error_os(err, st, cause->os);
 }
 
-/* Links would lead the file out of the folder, where it cannot get its name together with the others. */
+/* Refuse a symbolic link: the file behind the link may be in another folder, outside of the atomic
+ * rename. */
 static heft_status check_name(const heft_sink_dir *s, const char *name, heft_error *err)
 {
     struct stat info;
     heft_str text = { name, strlen(name) };
     if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is no name of a file", text);
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is not a file name", text);
     if (heft_shard_set_is_reserved_name(name))
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is a name that journals have", text);
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%q is a name reserved for journals", text);
     if (s->count == HEFT_SHARD_SET_MAX_FILES)
-        return heft_error_plain(err, HEFT_E_LIMIT, "a set has at most %U files",
+        return heft_error_plain(err, HEFT_E_LIMIT, "a model has at most %U shards",
                                 (uint64_t)HEFT_SHARD_SET_MAX_FILES);
     if (!fstatat(s->dir, name, &info, AT_SYMLINK_NOFOLLOW) && S_ISLNK(info.st_mode))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "%q is a symbolic link: files of a set are not written through "
-                                "links, remove it first",
+                                "%q is a symbolic link: shards are not written through links, "
+                                "remove the link first",
                                 text);
     return HEFT_OK;
 }
@@ -144,7 +147,8 @@ static heft_status open_shard(heft_sink **out, const heft_sink_dir *s, const cha
     if (!path)
         return heft_error_no_memory(err, purpose);
     sprintf(path, "%s/%s", s->path, name);
-    uint32_t keep_stale = s->first ? HEFT_FILE_SINK_KEEP_STALE : 0; /* once is enough */
+    uint32_t keep_stale = s->first ? HEFT_FILE_SINK_KEEP_STALE
+                                   : 0; /* the first shard removed stale files */
     heft_status st = heft_file_sink_open(out, &s->disk, path, s->flags | keep_stale, err);
     free(path);
     if (st)
@@ -155,7 +159,7 @@ static heft_status open_shard(heft_sink **out, const heft_sink_dir *s, const cha
     }
     heft_sink_discard(*out);
     *out = NULL;
-    return heft_error_plain(err, HEFT_E_ARGUMENT, "is no regular file");
+    return heft_error_plain(err, HEFT_E_ARGUMENT, "is not a regular file");
 }
 
 static void free_shard(shard_sink *shard)
@@ -192,7 +196,7 @@ heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s, const char *nam
 
 /* ---- finishing ---- */
 
-/* A folder that is new is on disk when its own folder is. */
+/* Sync the parent of a new folder, since the parent holds the folder's name. */
 static heft_status sync_parent(const heft_sink_dir *s, heft_error *err)
 {
     heft_target parent = target_of(s);
@@ -205,7 +209,7 @@ static heft_status sync_parent(const heft_sink_dir *s, heft_error *err)
     return st;
 }
 
-/* *where counts the files that have been staged. */
+/* Give all files temporary names.  *at: the number of files named so far. */
 static heft_status stage_shards(const heft_sink_dir *s, heft_shard_set_file *files, uint32_t *at,
                                 heft_error *err)
 {
@@ -228,7 +232,7 @@ static heft_status commit_set(const heft_sink_dir *s, heft_error *err)
     uint32_t at = s->count;
     for (const shard_sink *shard = s->first; shard; shard = shard->next)
         if (!((const heft_staged_sink *)shard->sink)->is_complete)
-            return heft_error_plain(err, HEFT_E_ARGUMENT, "a file of the set is not complete");
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "a shard is not complete");
     heft_shard_set_file *files = calloc((size_t)s->count + 1, sizeof *files);
     if (!files)
         return heft_error_no_memory(err, purpose);

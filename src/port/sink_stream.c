@@ -1,4 +1,5 @@
-/* sink_stream.c - a pipe, a device or a descriptor of the caller's, written front to back. */
+/* sink_stream.c - a sink that writes a pipe, a device or the caller's descriptor from start to
+ * end. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ static heft_status finish(heft_sink *s, heft_error *err)
 {
     const stream_sink *stream = (const stream_sink *)s;
     int os = stream->syncs && heft_disk_sync(stream->disk, stream->fd) ? errno : 0;
-    if (os == EINVAL || os == EROFS || os == ENOTSUP) /* pipes and most devices */
+    if (os == EINVAL || os == EROFS || os == ENOTSUP) /* pipes and most devices cannot be synced */
         os = 0;
     if (stream->owns_fd && stream->disk->close(stream->fd) && errno != EINTR && !os)
         os = errno;

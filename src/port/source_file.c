@@ -1,5 +1,6 @@
-/* source_file.c - a regular file, mapped for the index and for viewing, read for bulk: pread into
- * a buffer that stays in cache is faster than copying out of a mapping. */
+/* source_file.c - a regular file as a source: mapped for the index and for views, read by pread()
+ * in bulk.  pread() into a buffer that stays in the processor's cache is faster than copying from a
+ * mapping. */
 #include "port/port.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    PREAD_MIN = 16 << 10, /* from here on, pread */
+    PREAD_MIN = 16 << 10, /* use pread() for reads of at least this size */
 };
 
 typedef struct file_source {
@@ -21,23 +22,24 @@ typedef struct file_source {
     uint8_t *map;        /* or NULL */
     heft_direct *direct; /* or NULL */
     heft_guard *guard;
-    atomic_bool is_truncated; /* reading met the end too early */
+    atomic_bool is_truncated; /* another program made the file shorter */
 } file_source;
 
 static heft_status truncated_error(heft_error *err, uint64_t at)
 {
-    heft_error_set(err, HEFT_E_IO, at, "the file was cut short while it was being read");
+    heft_error_set(err, HEFT_E_IO, at, "the file was truncated while it was being read");
     return heft_error_os(err, HEFT_E_IO, EIO);
 }
 
-/* Once the file was found too short, whatever is read of it may be of any age. */
+/* Fail once the file was found truncated: bytes read before and after may be from different
+ * versions of the file. */
 static heft_status state(heft_source *s, heft_error *err)
 {
     file_source *f = (file_source *)s;
     struct stat info;
     if (f->guard && heft_guard_tripped(f->guard))
         atomic_store(&f->is_truncated, true);
-    /* the last page of a file that was cut inside it reads as zeros, without a fault */
+    /* a file truncated within its last page reads as zeros there, without a fault */
     if (!atomic_load(&f->is_truncated) && f->map &&
         (fstat(f->fd, &info) || (uint64_t)info.st_size < f->base.size))
         atomic_store(&f->is_truncated, true);
@@ -107,13 +109,14 @@ static void will_need(heft_source *s, uint64_t off, uint64_t len)
     posix_fadvise(((const file_source *)s)->fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
 }
 
-/* Page by page where the system cannot do it at once; a page that is gone is met here. */
+/* Fault in the pages, one by one if MADV_POPULATE_READ is not supported; a truncated file is
+ * detected here. */
 static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_error *err)
 {
     const file_source *f = (const file_source *)s;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint8_t *from = f->map + (off & ~(uint64_t)(page - 1)), *to = f->map + off + len;
-    /* pages that are gone may have been replaced already: only state() tells */
+    /* lost pages may have been replaced by zeros already: only state() detects that */
     if (!madvise(from, (size_t)(to - from), MADV_POPULATE_READ))
         return state(s, err);
     enter(s);
@@ -123,7 +126,8 @@ static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_err
     return state(s, err);
 }
 
-/* The pages stay in the system's cache; only this process stops counting them. */
+/* Unmap pages that were consumed.  They stay in the page cache, but no longer count as memory of
+ * this process. */
 static void dont_need(heft_source *s, uint64_t off, uint64_t len)
 {
     const file_source *f = (const file_source *)s;
@@ -170,7 +174,7 @@ static heft_status map_file(file_source *f, heft_access access, heft_error *err)
 {
     struct stat info;
     if (fstat(f->fd, &info))
-        return heft_os_error(err, errno, "cannot be looked at");
+        return heft_os_error(err, errno, "its status cannot be read");
     if (S_ISDIR(info.st_mode))
         return heft_os_error(err, EISDIR, "cannot be opened");
     if (!S_ISREG(info.st_mode))
@@ -192,7 +196,7 @@ static heft_status map_file(file_source *f, heft_access access, heft_error *err)
     return f->guard ? HEFT_OK : heft_error_no_memory(err, "to guard a mapping");
 }
 
-/* Takes over fd; negative: errno says why it could not be had. */
+/* Make a source that owns fd.  If fd is negative, fail with the caller's errno. */
 static heft_status open_descriptor(heft_source **out, int fd, heft_access access, heft_error *err)
 {
     int os = errno;
@@ -215,7 +219,7 @@ static heft_status open_descriptor(heft_source **out, int fd, heft_access access
     return st;
 }
 
-/* Without blocking, so that a pipe is refused rather than waited for. */
+/* O_NONBLOCK: refuse a pipe instead of waiting for its writer. */
 heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags,
                            heft_access access, heft_error *err)
 {
@@ -233,6 +237,6 @@ heft_status heft_source_open_file(heft_source **out, const char *path, heft_acce
 {
     *out = NULL;
     if (!path)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no path to open");
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to open is missing");
     return heft_source_at(out, AT_FDCWD, path, 0, access, err);
 }

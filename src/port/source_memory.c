@@ -1,4 +1,4 @@
-/* source_memory.c - bytes that are in memory already. */
+/* source_memory.c - bytes in the caller's memory as a source. */
 #include "port/port.h"
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
-/* staged.c - a new file on its way to its name.
+/* staged.c - a new file that gets its final name once it is complete.
  *
- * It has no name where the file system can do that (O_TMPFILE), so that a kill leaves nothing behind.  Otherwise,
- * and for the moment in which it replaces another file, it has a temporary name, ".TARGET.XXXXXXXX.heft-new" with
- * eight hexadecimal digits.  It is locked (flock) as long as it is open: a file of such a name that can be locked
- * was left behind by a program that was killed, and the next one that writes into the directory removes it. */
+ * The file is unnamed if the file system supports O_TMPFILE, so that a kill leaves nothing behind.
+ * Otherwise, and for the moment in which it replaces another file, it has a temporary name:
+ * ".TARGET.XXXXXXXX.heft-new" with eight hexadecimal digits.  The file is locked (flock) while it
+ * is open.  So a file with a temporary name that can be locked was left by a killed program, and
+ * the next program that writes into the directory removes it. */
 #include "port/staged.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TARGET_BYTES = 200, MAX_TRIES = 100 }; /* of the target's name */
+enum { TARGET_BYTES = 200, MAX_TRIES = 100 }; /* bytes used of the target's name */
 
 /* ---- names ---- */
 
@@ -26,8 +27,9 @@ static void choose_name(char name[NAME_MAX + 1], const char *target)
 
 /* ---- creating ---- */
 
-/* Between the creation of the file and its lock another program may have taken it for one that was left behind, and
- * have locked or removed it.  Where locks do not work, nothing is ever removed. */
+/* Create and lock a file with a temporary name.  Between creation and lock, another program may
+ * take the file for a stale one and lock or remove it; then try another name.  Where locks do not
+ * work, no program removes files. */
 static int open_named(heft_staged *s, const char *target, mode_t mode)
 {
     struct stat info;
@@ -54,15 +56,15 @@ static int open_named(heft_staged *s, const char *target, mode_t mode)
 int heft_staged_open(heft_staged *s, const heft_disk *d, int dir, const char *target, mode_t mode)
 {
     *s = (heft_staged){ .disk = d, .dir = dir, .fd = -1 };
-    if (!access("/proc/self/fd", X_OK)) /* by which it gets a name */
+    if (!access("/proc/self/fd", X_OK)) /* needed to link the file to a name */
         s->fd = heft_disk_create(d, dir, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
     if (s->fd < 0)
         return open_named(s, target, mode);
-    (void)heft_disk_lock(d, s->fd); /* nobody else has it open */
+    (void)heft_disk_lock(d, s->fd); /* no other program has the file open */
     return 0;
 }
 
-/* ---- appearing ---- */
+/* ---- committing ---- */
 
 int heft_staged_commit(heft_staged *s, const char *target)
 {
@@ -73,7 +75,7 @@ int heft_staged_commit(heft_staged *s, const char *target)
         s->name[0] = '\0';
         return 0;
     }
-    if (errno != EINVAL) /* the file system cannot refuse to replace */
+    if (errno != EINVAL) /* EINVAL: no support for RENAME_NOREPLACE */
         return errno;
     return d->link(s->dir, s->name, target) ? errno : 0; /* closing removes the temporary name */
 }
@@ -101,14 +103,14 @@ void heft_staged_drop_name(heft_staged *s)
 int heft_staged_close(heft_staged *s)
 {
     int os = 0;
-    heft_staged_drop_name(s); /* while the file is locked */
+    heft_staged_drop_name(s); /* before closing releases the lock */
     if (s->fd >= 0 && s->disk->close(s->fd) && errno != EINTR)
         os = errno;
     s->fd = -1;
     return os;
 }
 
-/* ---- what others have left behind ---- */
+/* ---- removing temporary files of killed programs ---- */
 
 typedef struct stale_search {
     const heft_disk *disk;
@@ -116,14 +118,15 @@ typedef struct stale_search {
     const char *target;
 } stale_search;
 
-/* Whether p is one to sixteen hexadecimal digits, which end where the suffix begins. */
+/* Return true if [p, end) consists of one to sixteen hexadecimal digits. */
 static bool is_hex_number(const char *p, const char *end)
 {
     size_t n = strspn(p, "0123456789abcdef");
     return n && n <= 16 && p + n == end;
 }
 
-/* ".TARGET.DIGITS.heft-new" or, of older versions, ".TARGET.DIGITS.tmp" with eight digits. */
+/* Return true for ".TARGET.DIGITS.heft-new" with any target and, from older versions,
+ * ".TARGET.DIGITS.tmp" with eight digits and this target. */
 static bool is_temporary(const char *name, const char *target)
 {
     const char *suffix = strrchr(name, '.'), *number = suffix;
@@ -147,8 +150,7 @@ static void remove_if_stale(void *arg, const char *name)
     int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     if (!is_temporary(name, search->target))
         return;
-    int fd = heft_open_at(search->dir, name,
-                          O_RDWR | flags); /* locks on network file systems need it */
+    int fd = heft_open_at(search->dir, name, O_RDWR | flags); /* NFS locks need write access */
     if (fd < 0)
         fd = heft_open_at(search->dir, name, O_RDONLY | flags);
     if (fd < 0)
@@ -161,6 +163,6 @@ static void remove_if_stale(void *arg, const char *name)
 void heft_staged_remove_stale(const heft_disk *d, int dir, const char *target)
 {
     stale_search search = { d, dir, target };
-    heft_error ignored; /* a directory that cannot be listed keeps what is in it */
+    heft_error ignored; /* if the directory cannot be listed, stale files stay */
     (void)!heft_folder_list(dir, remove_if_stale, &search, &ignored);
 }

@@ -1,15 +1,19 @@
-/* stale_journal.c - whether the journal beside a file is of that file.
+/* stale_journal.c - decide whether a journal belongs to the file that has its name.
  *
- * A file that is replaced takes its journal with it, but the two cannot go in one step.  Were the journal removed
- * first, a kill would leave a half edited file that looks good; were it removed last, a new file that nobody reads.
- * So a note says beforehand which file the journal is not about, NAME.heft-replaced:
+ * When a file is replaced, the old file's journal must go, too, but file and journal cannot change
+ * in one step.  If the journal were removed first, a kill would leave a half edited file that looks
+ * intact; if it were removed last, a kill would leave an intact new file that cannot be read.
+ * Therefore a note, NAME.heft-replaced, first names the new file, to which the journal does not
+ * belong:
  *
- *    0  "HEFTNOTE"   8  u32 1   12  u32 0   16  u64 device   24  u64 inode   32  fingerprint of the new file
- *  -32  BLAKE3 of all that precedes
+ *    0  "HEFTNOTE"   8  u32 1   12  u32 0   16  u64 device   24  u64 inode
+ *   32  fingerprint of the new file
+ *  -32  BLAKE3 of all preceding bytes
  *
- * Then the new file gets the name, the journal is removed, and at last the note.  The old file is never the one that
- * the note means: both exist when it is written, and have different inodes.  A copy of the file is not meant either,
- * and is refused as long as its journal is beside it.  A damaged note counts for nothing. */
+ * Then the new file gets the name, the journal is removed, and finally the note.  The note cannot
+ * match the old file, since both files exist when the note is written and have different inodes.
+ * The note does not match a copy of the new file either; such a copy is refused as long as the
+ * journal exists.  A damaged note is ignored. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -31,7 +35,7 @@ static heft_status encode_note(uint8_t out[NOTE], int fd, heft_error *err)
     struct stat info;
     heft_fingerprint f;
     if (fstat(fd, &info))
-        return heft_os_error(err, errno, "cannot be looked at");
+        return heft_os_error(err, errno, "its status cannot be read");
     heft_status st = heft_fingerprint_of(&f, fd, err);
     uint8_t *to = heft_put(heft_put(heft_put_bytes(out, magic, 8), VERSION, 4), 0, 4);
     to = heft_put(heft_put(to, info.st_dev, 8), info.st_ino, 8);
@@ -40,7 +44,8 @@ static heft_status encode_note(uint8_t out[NOTE], int fd, heft_error *err)
     return st;
 }
 
-/* It need not appear in one step: half a note counts for nothing. */
+/* Write the note under its final name.  This need not be atomic, since an incomplete note is
+ * ignored. */
 static heft_status write_note(const heft_target *t, const char *note, int fd, heft_error *err)
 {
     uint8_t bytes[NOTE];
@@ -87,7 +92,7 @@ heft_status heft_journal_remove(const heft_target *t, const char *name, heft_err
         if (!st && exists && t->disk->remove(t->dir, full))
             st = heft_os_error(err, errno, "its journal cannot be removed");
         if (!st && exists && suffixes[i] == heft_journal_suffix)
-            st = heft_target_sync_dir(t, err); /* before the note goes */
+            st = heft_target_sync_dir(t, err); /* before the note is removed */
         if (st)
             return st;
     }
@@ -96,7 +101,9 @@ heft_status heft_journal_remove(const heft_target *t, const char *name, heft_err
 
 /* ---- reading ---- */
 
-/* The journal may go with its note while we look: then it is asked for again. */
+/* Return HEFT_E_IO if the file has a journal that is not obsolete.  Another program may remove the
+ * journal and then the note between the two tests; therefore test for the journal again if there is
+ * no matching note. */
 static heft_status check_journal(const heft_target *t, heft_error *err)
 {
     char journal[NAME_MAX + 1];
@@ -111,8 +118,8 @@ static heft_status check_journal(const heft_target *t, heft_error *err)
     if (st || !exists || is_obsolete)
         return st;
     heft_error_plain(err, HEFT_E_IO,
-                     "an edit of it was interrupted, or is going on: there is a journal beside it "
-                     "('heft edit' with no options undoes the edit)");
+                     "an edit of it was interrupted or is in progress: it has a journal ('heft "
+                     "edit' with no options rolls the edit back)");
     return heft_error_os(err, HEFT_E_IO, EBUSY);
 }
 
@@ -130,11 +137,11 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
     int os = errno;
     *is_same = true;
     if (!real && os == ENOENT && !fstat(fd, &info) && !info.st_nlink)
-        return HEFT_OK; /* removed while it was open: nothing can be beside it */
+        return HEFT_OK; /* the file was removed while open, so there is no name for a journal */
     if (!real)
         return heft_os_error(err, os,
-                             "cannot be looked up, to see whether an edit of it was "
-                             "interrupted");
+                             "its path cannot be resolved to look for the journal of an "
+                             "interrupted edit");
     heft_target t = { .disk = &heft_system_disk,
                       .name = strrchr(real, '/') + 1,
                       .fd = fd,
@@ -144,7 +151,7 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
     if (!st)
         st = check_journal(&t, err);
     *is_same = st ||
-               still_has_name(&t); /* asked last: the journal goes after its file was replaced */
+               still_has_name(&t); /* last: a journal is removed only after its file was replaced */
     if (t.dir >= 0)
         close(t.dir);
     free(real);
@@ -173,7 +180,7 @@ heft_status heft_journal_retire_begin(heft_journal_retirement *r, const heft_dis
     heft_status st = heft_name_exists(&has_journal, dir, journal, err);
     if (st || !has_journal)
         return st;
-    /* the journal may be of an edit that is going on */
+    /* the journal may belong to an edit that is in progress */
     r->lock = heft_open_at(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (r->lock < 0 && errno != ENOENT)
         st = heft_os_error(err, errno, "cannot be locked");
@@ -193,7 +200,8 @@ heft_status heft_journal_retire_end(heft_journal_retirement *r, heft_error *err)
     if (still_has_name(&r->t))
         st = heft_journal_remove(&r->t, r->t.name, &cause);
     if (st) {
-        heft_error_plain(err, st, "saved, but a journal of the file that it replaces is left: %s",
+        heft_error_plain(err, st,
+                         "saved, but the journal of the replaced file could not be removed: %s",
                          cause.message);
         heft_error_os(err, st, cause.os);
     }

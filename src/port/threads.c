@@ -1,4 +1,5 @@
-/* threads.c - work handed out by a counter to threads that live as long as the work. */
+/* threads.c - the default executor: threads that live for one run and take work items from a shared
+ * counter. */
 #include "port/port.h"
 
 #include <pthread.h>
@@ -32,7 +33,8 @@ static uint32_t count_processors(void)
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
-/* The caller works too; a thread that cannot be had is done without. */
+/* Run all items; the calling thread works, too.  If a thread cannot be created, continue with fewer
+ * threads. */
 static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
 {
     size_t width = (uintptr_t)ctx ? (uintptr_t)ctx : count_processors(), started = 0;

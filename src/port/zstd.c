@@ -1,11 +1,12 @@
-/* zstd.c - compressed parts, by libzstd. */
+/* zstd.c - encode and decode zstd parts, by libzstd. */
 #include "port/port.h"
 
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* The widest window that zstd itself writes without being asked for more: its highest level does so
- * even for a short stream.  What a part does not fill of it takes no memory. */
+/* Logarithm of the largest window that zstd writes without special options; its highest level
+ * declares this window even for a short stream.  The part of the window that the data do not fill
+ * takes no memory. */
 enum { MAX_WINDOW_LOG = 27 };
 
 static heft_status fail(heft_error *err, size_t code)
@@ -34,7 +35,7 @@ static heft_status decode(void *state, const void *in, size_t *in_len, void *out
     size_t left = ZSTD_decompressStream(state, &to, &from);
     if (ZSTD_isError(left))
         return fail(err, left);
-    /* after the end of a frame, without input, nothing was asked: it stays an end */
+    /* a call without input after the end of a frame does not start a new frame */
     *whole = !*in_len && *whole ? !to.pos : !left;
     *in_len = from.pos;
     *out_len = to.pos;

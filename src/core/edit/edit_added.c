@@ -121,7 +121,7 @@ static heft_status check_new(const heft_index *x, const heft_file *f, heft_error
     for (uint32_t i = 0; i < heft_ix_tensors(x); i++)
         if (heft_ix_find(&f->x, heft_ix_name(x, i)) != HEFT_NONE)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                    "tensor %q exists already, and appending replaces nothing",
+                                    "tensor %q already exists, and appending replaces nothing",
                                     heft_ix_name(x, i));
     return HEFT_OK;
 }

@@ -1,4 +1,4 @@
-/* string.h - for compilers that come without a C library: all that the core asks of one. */
+/* string.h - the four functions that the core needs, for compilers without a C library. */
 #ifndef HEFT_STRING_H
 #define HEFT_STRING_H
 #include <stddef.h>
