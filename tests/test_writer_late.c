@@ -402,8 +402,9 @@ static void losses_are_told_once(void **state)
     s.name = heft_test_str("s2");
     heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
     finish(&f);
-    assert_string_equal(f.losses.text, "0 ztensor/indices s1: 'coords' become u64 from i32\n"
-                                       "0 ztensor/indices s2: 'coords' become u64 from i32\n");
+    assert_string_equal(f.losses.text,
+                        "0 ztensor/indices s1: 'coords' is converted to u64 from i32\n"
+                        "0 ztensor/indices s2: 'coords' is converted to u64 from i32\n");
     end(&f);
 }
 

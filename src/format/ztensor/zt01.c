@@ -1,11 +1,11 @@
-/* zt01.c - reading zTensor 0.1.
+/* zt01.c - reads zTensor 0.1.
  *
- *   "ZTEN0001", zeros, data at multiples of 64 with zeros between, the manifest in CBOR, u64 length of
- *   the manifest, which may be 0 when there are no tensors
+ *   "ZTEN0001", zeros, data at multiples of 64 with zeros between, the manifest in CBOR, u64 length
+ *   of the manifest, which may be 0 when there are no tensors
  *
- * The manifest is a list of maps with "name", "offset", "size", "dtype", "layout", "shape", "encoding",
- * "data_endianness"?, "checksum"?, and whatever else the writer was given: those are attributes here.
- * "sparsecoo" and "sparsecsr" tensors have all of theirs in one range, which stays as it is.
+ * The manifest is an array of maps with "name", "offset", "size", "dtype", "layout", "shape",
+ * "encoding", "data_endianness"?, "checksum"?. Any other field becomes an attribute.
+ * "sparsecoo" and "sparsecsr" tensors have all their data in one range, which is kept as raw bytes.
  */
 #include "format/ztensor/ztensor.h"
 #include "model/names.h"
@@ -20,9 +20,9 @@ static const heft_zt_fields fields = { "a tensor", names, FIELDS };
 typedef struct entry {
     heft_zt_part part;
     heft_str name, dtype, layout;
-    uint32_t id;        /* HEFT_NONE: the tensor is not there yet */
-    heft_zt_item shape; /* passed over, since it came before the name */
-    bool has_more;      /* fields that mean nothing here */
+    uint32_t id;         /* HEFT_NONE until the tensor is added */
+    heft_zt_item shape;  /* skipped shape, if it came before the name */
+    bool has_attributes; /* has fields that are not listed above */
 } entry;
 
 /* ---- fields ---- */
@@ -32,7 +32,7 @@ static heft_status read_endianness(heft_cbor *c, heft_cbor_kind k, entry *e)
     heft_str name;
     if (c->st || k == HEFT_CBOR_NULL)
         return c->st;
-    heft_status st = heft_zt_want_text(c, k, "data_endianness", &name);
+    heft_status st = heft_zt_expect_text(c, k, "data_endianness", &name);
     if (st)
         return st;
     e->part.is_big_endian = heft_str_is(name, "big");
@@ -53,15 +53,15 @@ static heft_status read_field(heft_cbor *c, heft_index *x, uint32_t field, entry
     heft_status st;
     switch (field) {
     case NAME:
-        return heft_zt_want_text(c, k, "name", &e->name);
+        return heft_zt_expect_text(c, k, "name", &e->name);
     case OFFSET:
-        return heft_zt_want_u64(c, k, "offset", &e->part.where.offset);
+        return heft_zt_expect_u64(c, k, "offset", &e->part.range.offset);
     case SIZE:
-        return heft_zt_want_u64(c, k, "size", &e->part.where.length);
+        return heft_zt_expect_u64(c, k, "size", &e->part.range.length);
     case DTYPE:
-        return heft_zt_want_text(c, k, "dtype", &e->dtype);
+        return heft_zt_expect_text(c, k, "dtype", &e->dtype);
     case LAYOUT:
-        return heft_zt_want_text(c, k, "layout", &e->layout);
+        return heft_zt_expect_text(c, k, "layout", &e->layout);
     case SHAPE:
         if (!e->name.ptr)
             return heft_zt_skip_value(c, k, &e->shape);
@@ -72,9 +72,10 @@ static heft_status read_field(heft_cbor *c, heft_index *x, uint32_t field, entry
     case ENDIANNESS:
         return read_endianness(c, k, e);
     case CHECKSUM:
-        return k == HEFT_CBOR_NULL ? HEFT_OK : heft_zt_want_text(c, k, "checksum", &e->part.digest);
+        return k == HEFT_CBOR_NULL ? HEFT_OK
+                                   : heft_zt_expect_text(c, k, "checksum", &e->part.digest);
     default:
-        e->has_more = true;
+        e->has_attributes = true;
         return heft_cbor_skip(c, k);
     }
 }
@@ -88,22 +89,23 @@ static heft_status add_data(heft_cbor *c, heft_index *x, entry *e)
         if (*heft_zt_types[i].long_name && heft_str_is(e->dtype, heft_zt_types[i].long_name))
             row->dtype = heft_zt_types[i].dtype;
     if (!row->dtype)
-        return heft_cbor_fail(c, "tensor %q: element type %q is unknown", e->name, e->dtype);
+        return heft_cbor_fail(c, "tensor %q: unknown element type %q", e->name, e->dtype);
     heft_status st = heft_ix_set_layout(x, e->id, e->layout);
     if (st)
         return st;
     e->part.role = heft_lit("data");
     e->part.dtype = row->layout == HEFT_DENSE ? row->dtype : (heft_dtype)HEFT_UNTYPED;
     if (e->part.is_zstd)
-        e->part.is_big_endian = false; /* it is said of raw data only */
+        e->part.is_big_endian = false; /* the field applies to raw data only */
     if (e->part.is_big_endian && row->layout != HEFT_DENSE)
-        heft_ix_note(x, HEFT_WARNING, "ztensor/big-endian", e->part.at, e->id,
-                     "its big-endian data are left as they are: they are no plain array");
+        heft_ix_note(
+            x, HEFT_WARNING, "ztensor/big-endian", e->part.at, e->id,
+            "big-endian data is not byte-swapped, because the tensor is not a plain array");
     return heft_zt_add_part(x, e->id, &e->part);
 }
 
-/* The entry once more, for what it has beyond its fields. */
-static heft_status read_more(heft_cbor *c, heft_index *x, uint32_t tensor)
+/* Read the entry again and store its other fields as attributes. */
+static heft_status read_attributes(heft_cbor *c, heft_index *x, uint32_t tensor)
 {
     uint32_t seen = 0;
     bool packed;
@@ -129,43 +131,43 @@ static heft_status read_entry(heft_cbor *c, heft_index *x, heft_cbor_kind k)
     heft_status st = c->st;
     e.part.at = heft_cbor_offset(c, c->item);
     if (!st && k != HEFT_CBOR_MAP)
-        return heft_cbor_fail(c, "an entry of the manifest is no map");
+        return heft_cbor_fail(c, "an entry of the manifest is not a map");
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
         uint32_t field = heft_zt_field(c, k, &fields, &seen, &packed);
         st = c->st ? c->st : read_field(c, x, field, &e);
     }
-    const uint32_t wanted = 1u << NAME | 1u << OFFSET | 1u << SIZE | 1u << DTYPE | 1u << LAYOUT |
-                            1u << SHAPE | 1u << ENCODING;
+    const uint32_t required = 1u << NAME | 1u << OFFSET | 1u << SIZE | 1u << DTYPE | 1u << LAYOUT |
+                              1u << SHAPE | 1u << ENCODING;
     for (uint32_t i = 0; i < FIELDS && !st; i++)
-        if (wanted & ~seen & 1u << i)
+        if (required & ~seen & 1u << i)
             st = heft_cbor_fail(c, "tensor %q: \"%s\" is missing", e.name, names[i]);
     if (!st && e.id == HEFT_NONE) {
-        heft_cbor late = heft_zt_reopen(c, e.shape);
+        heft_cbor skipped_shape = heft_zt_reopen(c, e.shape);
         st = begin_tensor(x, &e);
         if (!st)
-            st = heft_zt_read_shape(&late, heft_cbor_next(&late), x);
+            st = heft_zt_read_shape(&skipped_shape, heft_cbor_next(&skipped_shape), x);
     }
     if (!st)
         st = add_data(c, x, &e);
-    if (st || !e.has_more)
+    if (st || !e.has_attributes)
         return st;
     whole.to = c->p;
-    heft_cbor own = heft_zt_reopen(c, whole);
-    return read_more(&own, x, e.id);
+    heft_cbor entry_reader = heft_zt_reopen(c, whole);
+    return read_attributes(&entry_reader, x, e.id);
 }
 
 static heft_status read_list(heft_cbor *c, heft_index *x)
 {
-    enum { LEAST = 38 }; /* bytes of an entry: no name, no shape, keys that are numbers */
+    enum { MIN_ENTRY = 38 }; /* smallest entry in bytes: empty name, empty shape, numeric keys */
     heft_cbor_kind k = heft_cbor_next(c);
     if (c->st)
         return c->st;
     if (k != HEFT_CBOR_ARRAY)
-        return heft_cbor_fail(c, "the manifest is no list");
+        return heft_cbor_fail(c, "manifest is not an array");
     uint64_t left = (uint64_t)(c->end - c->p);
     heft_status st = HEFT_OK;
     if (!(c->flags & HEFT_CBOR_INDEFINITE))
-        st = heft_ix_reserve(x, heft_cbor_offset(c, c->item), c->u, left, LEAST);
+        st = heft_ix_reserve(x, heft_cbor_offset(c, c->item), c->u, left, MIN_ENTRY);
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_ARRAY_END)
         st = read_entry(c, x, k);
     return st ? st : heft_zt_close_manifest(c);
@@ -175,14 +177,14 @@ heft_status heft_zt01_parse(heft_window *in, heft_index *x)
 {
     heft_cbor c;
     heft_range where;
-    bool is_alone;
-    heft_status st = heft_zt_find_manifest(in, x, &where, &is_alone);
-    if (!st && !is_alone)
+    bool is_length_only;
+    heft_status st = heft_zt_find_manifest(in, x, &where, &is_length_only);
+    if (!st && !is_length_only)
         return heft_error_set(x->err, HEFT_E_FORMAT, in->size - HEFT_ZT_MAGIC,
-                              "it begins as zTensor 0.1 and ends as zTensor 1.1");
+                              "file begins as zTensor 0.1 but ends as zTensor 1.1");
     x->version = heft_lit("0.1");
     if (st || !where.length)
         return st;
     st = heft_zt_open_manifest(&c, in, x, where);
-    return st ? st : heft_zt_limit_depth(&c, read_list(&c, x));
+    return st ? st : heft_zt_check_depth(&c, read_list(&c, x));
 }

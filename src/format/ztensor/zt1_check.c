@@ -1,20 +1,21 @@
-/* zt1_check.c - what is odd in files of zTensor 0.1 to 1.2: offsets, data that overlap, padding. */
+/* zt1_check.c - notices and checks for zTensor 0.1 to 1.2: alignment, overlapping data, padding. */
 #include "format/ztensor/ztensor.h"
 
-/* ---- what is allowed but odd ---- */
+/* ---- notices ---- */
 
-static uint64_t mix(uint64_t v)
+static uint64_t hash_offset(uint64_t v)
 {
     v = (v ^ v >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
     v = (v ^ v >> 27) * UINT64_C(0x94D049BB133111EB);
     return v ^ v >> 31;
 }
 
-/* Whether the data lie end to end, in any order: where each but the last ends, up to the next multiple of 64,
- * another begins.  Sums over numbers mixed with a secret tell whether ends and beginnings are the same. */
-static bool lie_end_to_end(const heft_index *x)
+/* Return true if the payloads are contiguous, in any order: each payload except the last ends,
+ * rounded up to a multiple of 64, where another begins. Compares the sets of ends and beginnings
+ * through sums of keyed hashes, without sorting. */
+static bool is_contiguous(const heft_index *x)
 {
-    uint64_t secret = mix(x->key.secret[0]);
+    uint64_t secret = hash_offset(x->key.secret[0]);
     uint64_t begins = 0, ends = 0, first = UINT64_MAX, last = 0, end;
     for (uint32_t i = 0; i < x->parts.len; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(x, i);
@@ -22,29 +23,29 @@ static bool lie_end_to_end(const heft_index *x)
             continue;
         if (!heft_align_up(&end, p->offset + p->stored, HEFT_ZT_ALIGN))
             return false;
-        begins += mix(p->offset + secret);
-        ends += mix(end + secret);
+        begins += hash_offset(p->offset + secret);
+        ends += hash_offset(end + secret);
         first = p->offset < first ? p->offset : first;
         last = end > last ? end : last;
     }
-    return !last || begins + mix(last + secret) == ends + mix(first + secret);
+    return !last || begins + hash_offset(last + secret) == ends + hash_offset(first + secret);
 }
 
 heft_status heft_zt1_notice(heft_index *x)
 {
     uint32_t *order = NULL, count = 0;
     heft_ix_note_offsets(x, HEFT_ZT_ALIGN, "ztensor/align-64",
-                         "its data do not begin at a multiple of 64");
-    heft_status st = lie_end_to_end(x) ? HEFT_OK : heft_ix_order(x, &order, &count);
-    heft_range last = { 0, 0 }; /* that ends furthest so far */
+                         "data does not begin at a multiple of 64");
+    heft_status st = is_contiguous(x) ? HEFT_OK : heft_ix_order(x, &order, &count);
+    heft_range last = { 0, 0 }; /* range with the largest end so far */
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(x, order[i]);
         heft_range where = { p->offset, p->stored };
         bool is_shared = where.offset == last.offset && where.length == last.length;
-        /* Components that share bytes share all of them. */
+        /* Components that share bytes must share all of them. */
         if (where.offset < last.offset + last.length && !is_shared)
             heft_ix_note_range(x, HEFT_WARNING, "ztensor/overlap", where,
-                               heft_ix_owner(x, order[i]), "its data overlap partly with others");
+                               heft_ix_owner(x, order[i]), "data partly overlaps other data");
         if (where.offset + where.length > last.offset + last.length)
             last = where;
     }
@@ -54,14 +55,14 @@ heft_status heft_zt1_notice(heft_index *x)
 
 /* ---- checking ---- */
 
-/* Up to the next multiple of 64 there is padding; what a gap has beyond belongs to nobody, such as what
- * the first writer left behind when a name came twice. */
+/* Bytes up to the next multiple of 64 are padding. Bytes of a gap after that are unused, for
+ * example data that the reference writer abandons when a name occurs twice. */
 heft_status heft_zt1_check(heft_check *c)
 {
     const uint32_t *order;
     uint32_t count;
     uint64_t aligned;
-    uint64_t end = c->x->data_start; /* of what was passed */
+    uint64_t end = c->x->data_start; /* end of the range checked so far */
     heft_status st = c->order(c, &order, &count);
     for (uint32_t i = 0; i <= count && !st; i++) {
         const heft_ix_part_row *p = i < count ? heft_ix_part_row_at(c->x, order[i]) : NULL;

@@ -1,4 +1,4 @@
-/* zt1_plan.c - what zTensor 1.0, 1.1 and 1.2 can carry of a model. */
+/* zt1_plan.c - decides which tensors and metadata zTensor 1.0, 1.1 and 1.2 can store. */
 #include "format/losses.h"
 #include "format/ztensor/zt1_write.h"
 #include "model/names.h"
@@ -14,10 +14,10 @@ static bool is_sparse(const heft_ix_tensor_row *row)
 static bool has_type(const heft_zt1_generation *g, heft_dtype t)
 {
     const heft_zt_type *type = heft_zt_type_of(t);
-    return type && (*type->name || g->is_logical);
+    return type && (*type->name || g->has_logical_types);
 }
 
-/* The part that tells the tensor's element type in 1.0. */
+/* Return the part whose element type is the tensor's element type in 1.0. */
 static uint32_t main_part(const heft_index *x, uint32_t t)
 {
     return heft_ix_part_find(x, t, heft_zt_main_role(heft_ix_row(x, t)));
@@ -31,30 +31,30 @@ heft_dtype heft_zt1_written_type(const heft_index *x, uint32_t t, uint32_t part)
     return type ? type : (heft_dtype)HEFT_U8;
 }
 
-/* Why a tensor cannot be carried, whatever its element types, or NULL. */
-static const char *obstacle(const heft_index *x, uint32_t t)
+/* Return the reason why a tensor cannot be stored, element types aside, or NULL. */
+static const char *unsupported_reason(const heft_index *x, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     uint32_t data = main_part(x, t);
     uint64_t elements, bytes;
     if (!heft_str_is_utf8(heft_ix_name(x, t)))
-        return "a name that is not UTF-8 cannot be stored in zTensor";
+        return "zTensor cannot store a name that is not UTF-8 (rename the tensor)";
     if (heft_str_has_nul(heft_ix_name(x, t)))
-        return "a name with a NUL is not stored in zTensor (rename it)";
-    if (row->part_count > HEFT_ZT_PARTS)
-        return "more than 256 components are not stored in zTensor 1";
+        return "zTensor cannot store a name with a NUL (rename the tensor)";
+    if (row->part_count > HEFT_ZT_MAX_PARTS)
+        return "zTensor 1 cannot store more than 256 components (use --format-version 2)";
     if (data == HEFT_NONE && row->layout < HEFT_LAYOUT_OTHER)
-        return "it lacks the data that its layout needs";
+        return "data required by the layout is missing";
     if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||
                                       !heft_dtype_bytes(&bytes, row->dtype, elements) ||
                                       bytes != heft_ix_part_row_at(x, data)->length))
-        return "its bytes are not those of its shape, as zTensor requires";
+        return "data length does not match the shape, as zTensor requires";
     return NULL;
 }
 
 static heft_status refuse_type(heft_plan *p, uint32_t t, heft_dtype type)
 {
-    const heft_zt1_layout *z = p->priv;
+    const heft_zt1_plan_state *z = p->priv;
     heft_plan_drop(p, t);
     return heft_loss_report(p, HEFT_FAULT, "ztensor/dtype", t,
                             "element type %s cannot be stored in zTensor %s", heft_dtype_name(type),
@@ -67,23 +67,23 @@ heft_status heft_zt_widen_index(heft_plan *p, uint32_t t, heft_ix_part_row *part
     if (p->existing || part->dtype == to || !heft_dtype_can_cast(to, part->dtype))
         return HEFT_OK;
     if (!heft_mul(&part->length, heft_div(part->length, size), heft_dtype_size(to)))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
     heft_str role = heft_ix_role(p->x, part->role);
     heft_dtype from = part->dtype;
     part->dtype = to;
-    return heft_loss_report(p, HEFT_NOTE, "ztensor/indices", t, "%q become %s from %s", role,
-                            heft_dtype_name(to), heft_dtype_name(from));
+    return heft_loss_report(p, HEFT_NOTE, "ztensor/indices", t, "%q is converted to %s from %s",
+                            role, heft_dtype_name(to), heft_dtype_name(from));
 }
 
-/* Parts of layouts that are not known here, and further parts of dense tensors. */
-static heft_status plan_other(heft_plan *p, uint32_t t, uint32_t number)
+/* Report losses of parts of unknown layouts, and of extra parts of dense tensors. */
+static heft_status plan_other_part(heft_plan *p, uint32_t t, uint32_t number)
 {
-    const heft_zt1_layout *z = p->priv;
+    const heft_zt1_plan_state *z = p->priv;
     const heft_ix_part_row *part = heft_ix_part_row_at(p->x, number);
     heft_str role = heft_ix_role(p->x, part->role);
     if (z->g->is_10 && part->dtype && part->dtype != heft_ix_row(p->x, t)->dtype)
         return heft_loss_report(p, HEFT_WARNING, "ztensor/part-dtype", t,
-                                "that %q is of type %s is left out", role,
+                                "element type of %q, %s, is left out", role,
                                 heft_dtype_name(part->dtype));
     if (z->g->is_10 || part->dtype)
         return HEFT_OK;
@@ -92,17 +92,17 @@ static heft_status plan_other(heft_plan *p, uint32_t t, uint32_t number)
     bool is_main = main != HEFT_NONE && part == heft_ix_part_row_at(p->x, main);
     if (is_main && own && own != HEFT_U8)
         return heft_loss_report(p, HEFT_WARNING, "ztensor/part-dtype", t,
-                                "its element type %s is left out: the bytes of %q are stored as u8",
+                                "element type %s is left out: the bytes of %q are stored as u8",
                                 heft_dtype_name(own), role);
     return heft_loss_report(p, HEFT_NOTE, "ztensor/part-dtype", t,
                             "%q, which has no element type, is stored as %s", role,
                             heft_dtype_name(heft_zt1_written_type(p->x, t, number)));
 }
 
-/* 1.0 demands an element type of every tensor, and has no attributes. */
-static heft_status plan_own_type(heft_plan *p, uint32_t t)
+/* 1.0 requires an element type for every tensor, and has no tensor attributes. */
+static heft_status plan_tensor_type(heft_plan *p, uint32_t t)
 {
-    const heft_zt1_layout *z = p->priv;
+    const heft_zt1_plan_state *z = p->priv;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     if (!z->g->is_10 || row->layout < HEFT_LAYOUT_OTHER)
         return HEFT_OK;
@@ -110,11 +110,11 @@ static heft_status plan_own_type(heft_plan *p, uint32_t t)
     for (uint32_t i = 0; heft_ix_attribute(&v, p->x, t, i); i++) {
         if (!heft_str_is(v.key, "stored_dtype"))
             continue;
-        heft_status st = heft_loss_report(p, HEFT_FAULT, "ztensor/layout", t,
-                                          "nothing can be made of its layout %q without its "
-                                          "stored_dtype, which zTensor 1.0 has no place for (use "
-                                          "--format-version 1.2 or 2)",
-                                          heft_ix_layout(p->x, t));
+        heft_status st =
+            heft_loss_report(p, HEFT_FAULT, "ztensor/layout", t,
+                             "layout %q is meaningless without the attribute stored_dtype, which "
+                             "zTensor 1.0 cannot store (use --format-version 1.2 or 2)",
+                             heft_ix_layout(p->x, t));
         if (st)
             return st;
         break;
@@ -124,29 +124,29 @@ static heft_status plan_own_type(heft_plan *p, uint32_t t)
     if (row->dtype)
         return refuse_type(p, t, row->dtype);
     return heft_plan_loss(p, HEFT_NOTE, "ztensor/no-dtype", t,
-                          "it has no element type, and is said to be of uint8");
+                          "tensor without an element type is stored as uint8");
 }
 
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
-    const heft_zt1_layout *z = p->priv;
+    const heft_zt1_plan_state *z = p->priv;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
-    const char *why = obstacle(p->x, t);
-    if (why) {
+    const char *reason = unsupported_reason(p->x, t);
+    if (reason) {
         heft_plan_drop(p, t);
-        return heft_plan_loss(p, HEFT_FAULT, "ztensor/tensor", t, why);
+        return heft_plan_loss(p, HEFT_FAULT, "ztensor/tensor", t, reason);
     }
-    heft_status st = plan_own_type(p, t);
+    heft_status st = plan_tensor_type(p, t);
     for (uint32_t i = 0; i < row->part_count && !st && !(row->flags & HEFT_T_DROPPED); i++) {
         uint32_t part = row->first_part + i;
         heft_ix_part_row *data = heft_ix_part_row_at(p->x, part);
         if (is_sparse(row) && !heft_str_is(heft_ix_role(p->x, data->role), "values")) {
-            st = heft_zt_widen_index(p, t, data, HEFT_U64); /* readers take no others */
+            st = heft_zt_widen_index(p, t, data, HEFT_U64); /* readers accept only u64 */
             continue;
         }
         bool is_main = part == main_part(p->x, t) && row->layout < HEFT_LAYOUT_OTHER;
         heft_dtype type = heft_zt1_written_type(p->x, t, part);
-        st = is_main ? HEFT_OK : plan_other(p, t, part);
+        st = is_main ? HEFT_OK : plan_other_part(p, t, part);
         if (!st && (is_main || !z->g->is_10) && !has_type(z->g, type))
             st = refuse_type(p, t, type);
     }
@@ -155,7 +155,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
 
 heft_status heft_zt1_plan_tensors(heft_plan *p)
 {
-    const heft_zt1_layout *z = p->priv;
+    const heft_zt1_plan_state *z = p->priv;
     heft_status st = HEFT_OK;
     if (z->g->is_10)
         st = heft_loss_attributes(p, "ztensor/attributes", 0);
@@ -170,7 +170,7 @@ heft_status heft_zt1_plan_tensors(heft_plan *p)
 
 heft_status heft_zt1_plan_metadata(heft_plan *p)
 {
-    heft_zt1_layout *z = p->priv;
+    heft_zt1_plan_state *z = p->priv;
     const heft_text_losses losses = { "ztensor/metadata", "ztensor/metadata-text", "zTensor ",
                                       z->g->name };
     z->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *z->metadata.at);
@@ -183,7 +183,7 @@ heft_status heft_zt1_plan_metadata(heft_plan *p)
         if (!kept)
             st = heft_loss_report(p, HEFT_WARNING, "ztensor/metadata", HEFT_NONE,
                                   "metadata %q is left out: its key is not UTF-8", v->key);
-        else if (!z->g->any_value)
+        else if (!z->g->has_any_value)
             st = heft_loss_as_text(&kept, p, v, losses);
         if (kept)
             z->metadata.at[z->metadata.count++] = i;

@@ -1,29 +1,31 @@
-/* zt1_write.h - what planning and writing of zTensor 1.0, 1.1 and 1.2 share. */
+/* zt1_write.h - types shared by planning and writing of zTensor 1.0, 1.1 and 1.2. */
 #ifndef HEFT_ZT1_WRITE_H
 #define HEFT_ZT1_WRITE_H
 #include "format/ztensor/ztensor.h"
 
 typedef struct heft_zt1_generation {
     const char *name, *version;
-    bool is_10;      /* one element type for a tensor, and no attributes of tensors */
-    bool any_value;  /* metadata is not only text */
-    bool is_logical; /* "type" and "uncompressed_length" */
+    bool is_10;             /* One element type per tensor, and no tensor attributes. */
+    bool has_any_value;     /* Metadata values may be other than text. */
+    bool has_logical_types; /* Writes "type" and "uncompressed_length". */
 } heft_zt1_generation;
 
-typedef struct heft_zt1_listing { /* numbers, sorted by name or key */
+typedef struct heft_zt1_ids { /* ids sorted by name or key */
     uint32_t *at, count;
-} heft_zt1_listing;
+} heft_zt1_ids;
 
-typedef struct heft_zt1_layout { /* heft_plan.priv */
+typedef struct heft_zt1_plan_state { /* heft_plan.priv */
     const heft_zt1_generation *g;
-    heft_zt1_listing tensors, metadata;
-    uint32_t *room; /* twice the most attributes or components that a tensor has */
-} heft_zt1_layout;
+    heft_zt1_ids tensors, metadata;
+    uint32_t
+        *scratch; /* capacity: twice the maximum number of attributes or components of a tensor */
+} heft_zt1_plan_state;
 
-/* Losses of tensors and of metadata; drops what cannot be carried. */
+/* Report losses of tensors and of metadata; drop tensors and values that cannot be stored. */
 heft_status heft_zt1_plan_tensors(heft_plan *p);
 heft_status heft_zt1_plan_metadata(heft_plan *p);
-/* Bytes without a type are the tensor's elements, or bytes. */
+/* Return the element type to write for a part: that of the part, otherwise the tensor's for the
+ * main part, otherwise u8. */
 heft_dtype heft_zt1_written_type(const heft_index *x, uint32_t t, uint32_t part);
 
 #endif

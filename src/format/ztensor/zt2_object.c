@@ -1,11 +1,10 @@
-/* zt2_object.c - objects and parts of a zTensor 2 manifest.
- *
- *   object { "parts": {role: part}, "shape": [u64…], "layout": text, "attributes": {…}? }
- *   part   { "blob": [offset, length], "type": text?, "dtype": text, "shard": text?, "digest": text?,
+/* zt2_object.c - reads objects and parts of a zTensor 2 manifest.
+ * |   object { "parts": {role: part}, "shape": [u64…], "layout": text, "attributes": {…}? }
+ *   part   { "blob": [offset, length], "type": text?, "dtype": text, "shard": text?, "digest":
+ * text?,
  *            "encoding": text?, "decoded_length": u64 with an encoding }
- *
- * Deterministic encoding sorts keys, the shorter first: parts come before the shape they must agree
- * with.  Keys of other names are passed over (§3.1). */
+ * | Deterministic encoding sorts keys, the shorter first: parts come before the shape that they
+ * must match. Unknown keys are skipped (§3.1). */
 #include "format/ztensor/zt2.h"
 
 #include "base/bisect.h"
@@ -37,7 +36,7 @@ heft_status heft_zt2_text(heft_zt2_reader *r, heft_str *out, const char *what)
 heft_status heft_zt2_number(heft_zt2_reader *r, uint64_t *out, const char *what)
 {
     if (heft_cbor_next(&r->c) != HEFT_CBOR_UINT)
-        return wrong_kind(r, what, "number from 0 on");
+        return wrong_kind(r, what, "non-negative integer");
     *out = r->c.u;
     return HEFT_OK;
 }
@@ -59,8 +58,8 @@ heft_status heft_zt2_key(heft_zt2_reader *r, heft_str *key, bool *more)
 heft_status heft_zt2_name(heft_zt2_reader *r, heft_str *key, bool *more, const char *what)
 {
     heft_status st = heft_zt2_key(r, key, more);
-    const char *why = !st && *more ? heft_zt2_bad_name(*key) : NULL;
-    return why ? heft_cbor_fail(&r->c, "%s %q: %s", what, *key, why) : st;
+    const char *reason = !st && *more ? heft_zt2_bad_name(*key) : NULL;
+    return reason ? heft_cbor_fail(&r->c, "%s %q: %s", what, *key, reason) : st;
 }
 
 heft_status heft_zt2_skip(heft_zt2_reader *r, heft_str key, const char *text)
@@ -81,13 +80,13 @@ heft_status heft_zt2_attributes(heft_zt2_reader *r, uint32_t tensor)
 
 /* ---- digests ---- */
 
-/* Whether a text is not empty, and of digits and letters up to `last`. */
+/* Return true if s is not empty and consists of digits and of letters from 'a' to `last`. */
 static bool consists_of(heft_str s, char last)
 {
-    bool good = s.len > 0;
-    for (size_t i = 0; good && i < s.len; i++)
-        good = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= last);
-    return good;
+    bool is_valid = s.len > 0;
+    for (size_t i = 0; is_valid && i < s.len; i++)
+        is_valid = (s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= last);
+    return is_valid;
 }
 
 heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algorithm,
@@ -111,13 +110,14 @@ heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algo
             digits = known[i].digits;
         }
     heft_str hex = { out->ptr + colon + 1, colon < out->len ? out->len - colon - 1 : 0 };
-    /* §L2: names of algorithms, so that nothing else passes for one that is not known here */
+    /* §L2: check the form of the name, so that a malformed digest is not taken for an unknown
+     * one. */
     if (!consists_of((heft_str){ out->ptr, colon }, 'z') || !consists_of(hex, 'f') ||
         (digits && hex.len != digits))
-        return heft_cbor_fail(&r->c,
-                              "%q is no digest: its name, of a-z and 0-9, a colon, hex digits in "
-                              "lower case",
-                              *out);
+        return heft_cbor_fail(
+            &r->c,
+            "%q is not a digest: expected NAME:HEX, with NAME of a-z and 0-9 and HEX in lower case",
+            *out);
     return HEFT_OK;
 }
 
@@ -126,7 +126,7 @@ heft_status heft_zt2_digest(heft_zt2_reader *r, heft_str *out, const char **algo
 enum { BLOB = 1, DTYPE = 2, DECODED = 4 };
 
 typedef struct part {
-    uint64_t at; /* of its map, for messages */
+    uint64_t at; /* offset of the part's map, for messages */
     heft_str role, dtype, type, encoding, digest;
     heft_range blob;
     uint64_t decoded;
@@ -146,7 +146,7 @@ static heft_status fail_part(heft_zt2_reader *r, const part *p, const char *what
 static heft_status read_blob(heft_zt2_reader *r, part *p)
 {
     if (heft_cbor_next(&r->c) != HEFT_CBOR_ARRAY || r->c.u != 2)
-        return r->c.st ? r->c.st : fail_part(r, p, "its blob is not [offset, length]");
+        return r->c.st ? r->c.st : fail_part(r, p, "blob is not [offset, length]");
     heft_status st = heft_zt2_number(r, &p->blob.offset, "the offset of a blob");
     if (!st)
         st = heft_zt2_number(r, &p->blob.length, "the length of a blob");
@@ -155,7 +155,7 @@ static heft_status read_blob(heft_zt2_reader *r, part *p)
     return st ? st : r->c.st;
 }
 
-/* The table is in the order of its keys: shorter names first. */
+/* The table is sorted by key: shorter names first. */
 static const heft_zt2_shard *find_shard(const heft_zt2_reader *r, heft_str name)
 {
     heft_bisect b = { .end = r->shard_count };
@@ -164,8 +164,8 @@ static const heft_zt2_shard *find_shard(const heft_zt2_reader *r, heft_str name)
         bool is_before = at.len != name.len ? at.len < name.len : heft_str_order(at, name) < 0;
         heft_bisect_narrow(&b, is_before);
     }
-    bool is_there = b.first < r->shard_count && heft_str_eq(r->shards[b.first].name, name);
-    return is_there ? &r->shards[b.first] : NULL;
+    bool is_found = b.first < r->shard_count && heft_str_eq(r->shards[b.first].name, name);
+    return is_found ? &r->shards[b.first] : NULL;
 }
 
 static heft_status read_shard(heft_zt2_reader *r, part *p)
@@ -175,7 +175,7 @@ static heft_status read_shard(heft_zt2_reader *r, part *p)
     if (!st)
         p->shard = find_shard(r, name);
     if (!st && !p->shard)
-        return heft_cbor_fail(&r->c, "object %q, part %q: there is no shard %q in the table",
+        return heft_cbor_fail(&r->c, "object %q, part %q: shard %q is not in the shard table",
                               r->object, p->role, name);
     return st;
 }
@@ -216,39 +216,39 @@ static heft_status read_part_field(heft_zt2_reader *r, part *p, heft_str key)
     default:
         break;
     }
-    return heft_zt2_skip(r, key, "of a part is not known here, and is left out");
+    return heft_zt2_skip(r, key, "is an unknown key of a part and is left out");
 }
 
-/* ---- what a part says ---- */
+/* ---- building parts ---- */
 
-/* §4: an unknown storage type is wrong, an unknown logical one is only not understood. */
+/* §4: an unknown storage type is an error; an unknown logical type is kept without being
+ * interpreted. */
 static heft_status type_of(heft_zt2_reader *r, const part *p, heft_dtype *out)
 {
-    bool is_storage = false, is_logical = false;
+    bool is_storage = false, has_logical_types = false;
     *out = HEFT_UNTYPED;
     for (size_t i = 0; i < heft_zt2_type_count; i++) {
         const heft_zt2_type *t = &heft_zt2_types[i];
-        bool same = heft_str_is(p->dtype, t->storage);
-        is_storage |= same;
+        bool is_same_storage = heft_str_is(p->dtype, t->storage);
+        is_storage |= is_same_storage;
         if (!t->dtype || (t->logical ? !heft_str_is(p->type, t->logical) : p->type.ptr != NULL))
             continue;
-        is_logical |= p->type.ptr != NULL;
-        if (same)
+        has_logical_types |= p->type.ptr != NULL;
+        if (is_same_storage)
             *out = t->dtype;
     }
     if (!is_storage)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, p->at,
-                              "object %q, part %q: %q is no dtype of zTensor 2", r->object, p->role,
-                              p->dtype);
-    if (is_logical && !*out)
+                              "object %q, part %q: unknown dtype %q", r->object, p->role, p->dtype);
+    if (has_logical_types && !*out)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, p->at,
-                              "object %q, part %q: the type %q does not go with the dtype %q",
+                              "object %q, part %q: type %q cannot be combined with dtype %q",
                               r->object, p->role, p->type, p->dtype);
     return HEFT_OK;
 }
 
-/* A type that is not known here is kept, so that it can be written back. */
-static heft_status keep_type(heft_zt2_reader *r, uint32_t tensor, const part *p)
+/* Keep an unknown logical type as an attribute, so that it can be written back. */
+static heft_status preserve_type(heft_zt2_reader *r, uint32_t tensor, const part *p)
 {
     heft_arena *arena = &r->x->arena;
     heft_value v = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
@@ -258,7 +258,7 @@ static heft_status keep_type(heft_zt2_reader *r, uint32_t tensor, const part *p)
     if (!v.as.s.ptr || !v.key.ptr)
         return heft_error_no_memory(r->x->err, "for a type");
     heft_ix_note(r->x, HEFT_WARNING, "ztensor/type-unknown", p->at, tensor,
-                 "its logical type is not known here: its bytes are listed, not interpreted");
+                 "unknown logical type: its bytes are listed, not interpreted");
     return heft_ix_attr(r->x, tensor, v);
 }
 
@@ -272,30 +272,30 @@ static heft_status add_part(heft_zt2_reader *r, uint32_t tensor, const part *p)
     heft_status st = type_of(r, p, &dtype);
     if (st)
         return st;
-    if (p->blob.offset < HEFT_ZT2_FLOOR || p->blob.offset % HEFT_ZT2_FLOOR)
+    if (p->blob.offset < HEFT_ZT2_ALIGN || p->blob.offset % HEFT_ZT2_ALIGN)
+        return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
+                              "object %q, part %q: offset %U is not a positive multiple of 4096",
+                              r->object, p->role, p->blob.offset);
+    if (!heft_range_in(p->blob, end))
         return heft_error_set(
             x->err, HEFT_E_FORMAT, p->at,
-            "object %q, part %q: its offset %U is no multiple of 4096 from 4096 on", r->object,
-            p->role, p->blob.offset);
-    if (!heft_range_in(p->blob, end))
-        return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
-                              "object %q, part %q: %U bytes at %U pass the end of the data, %U",
-                              r->object, p->role, p->blob.length, p->blob.offset, end);
-    uint64_t place = heft_global_offset(p->shard ? p->shard->number : 0, p->blob.offset);
+            "object %q, part %q: %U bytes at %U extend past the end of the data, %U", r->object,
+            p->role, p->blob.length, p->blob.offset, end);
+    uint64_t global_offset = heft_global_offset(p->shard ? p->shard->number : 0, p->blob.offset);
     uint64_t length = p->encoding.ptr ? p->decoded : p->blob.length;
     if (p->encoding.ptr)
         encoding = heft_str_is(p->encoding, heft_zt2_zstd) ? HEFT_ZSTD : HEFT_ENCODING_OTHER;
-    st = heft_ix_part(x, tensor, p->role, dtype, (heft_range){ place, p->blob.length }, length,
-                      encoding);
+    st = heft_ix_part(x, tensor, p->role, dtype, (heft_range){ global_offset, p->blob.length },
+                      length, encoding);
     if (!st && p->type.ptr && !dtype)
-        st = keep_type(r, tensor, p);
+        st = preserve_type(r, tensor, p);
     if (!st && p->algorithm)
         return heft_ix_digest(x, number, "ztensor/digest", p->algorithm, p->digest, p->hex_at,
                               true);
     if (!st && p->digest.ptr)
         heft_zt_omit(x, "ztensor/digest-unknown", p->at, tensor,
-                     "digests of an algorithm that is not known here are left out",
-                     "a digest of an algorithm that is not known here is not checked");
+                     "digests of unknown algorithms are left out",
+                     "digest of an unknown algorithm is not checked");
     return st;
 }
 
@@ -311,11 +311,11 @@ static heft_status read_part(heft_zt2_reader *r, uint32_t tensor, heft_str role)
     if (st)
         return st;
     if (!(p.fields & BLOB))
-        return fail_part(r, &p, "it has no blob");
+        return fail_part(r, &p, "blob is missing");
     if (!(p.fields & DTYPE))
-        return fail_part(r, &p, "it has no dtype");
+        return fail_part(r, &p, "dtype is missing");
     if (!p.encoding.ptr != !(p.fields & DECODED))
-        return fail_part(r, &p, "encoding and decoded_length go together");
+        return fail_part(r, &p, "encoding and decoded_length must occur together");
     return add_part(r, tensor, &p);
 }
 
@@ -328,7 +328,7 @@ static heft_status read_shape(heft_zt2_reader *r)
     uint64_t n = 0;
     if (heft_cbor_next(&r->c) != HEFT_CBOR_ARRAY)
         return wrong_kind(r, "its shape", "list");
-    if (r->c.u > HEFT_ZT2_RANK)
+    if (r->c.u > HEFT_ZT2_MAX_RANK)
         return heft_zt2_fail(r, "more than 64 dimensions");
     heft_status st = HEFT_OK;
     for (uint64_t rank = r->c.u; rank && !st; rank--) {
@@ -337,7 +337,7 @@ static heft_status read_shape(heft_zt2_reader *r)
             st = heft_ix_dim(r->x, n);
     }
     if (!st)
-        heft_cbor_next(&r->c); /* the end of the list */
+        heft_cbor_next(&r->c); /* the end of the array */
     return st ? st : r->c.st;
 }
 
@@ -350,7 +350,7 @@ static heft_status read_field(heft_zt2_reader *r, uint32_t tensor, heft_str key,
         *fields |= PARTS;
         st = heft_zt2_map(r, "parts");
         if (!st && !r->c.u)
-            return heft_zt2_fail(r, "it has no parts");
+            return heft_zt2_fail(r, "object has no parts");
         while (!st && !(st = heft_zt2_name(r, &role, &more, "part")) && more)
             st = read_part(r, tensor, role);
         return st;
@@ -362,10 +362,10 @@ static heft_status read_field(heft_zt2_reader *r, uint32_t tensor, heft_str key,
     if (heft_str_is(key, "attributes"))
         return heft_zt2_attributes(r, tensor);
     if (!heft_str_is(key, "layout"))
-        return heft_zt2_skip(r, key, "of an object is not known here, and is left out");
+        return heft_zt2_skip(r, key, "is an unknown key of an object and is left out");
     *fields |= LAYOUT;
     st = heft_zt2_text(r, &layout, "its layout");
-    return st ? st : heft_ix_set_layout(r->x, tensor, heft_zt2_layout_known(layout));
+    return st ? st : heft_ix_set_layout(r->x, tensor, heft_zt2_layout_from_file(layout));
 }
 
 static heft_status check_object(heft_zt2_reader *r, uint32_t tensor, uint64_t at)
@@ -374,20 +374,20 @@ static heft_status check_object(heft_zt2_reader *r, uint32_t tensor, uint64_t at
     heft_str role;
     uint64_t n;
     if (!heft_product(&n, heft_ix_dims(x, tensor), heft_ix_row(x, tensor)->rank))
-        return heft_error_set(x->err, HEFT_E_FORMAT, at, "object %q: the shape passes 64 bits",
+        return heft_error_set(x->err, HEFT_E_FORMAT, at, "object %q: shape overflows 64 bits",
                               r->object);
-    /* The type of what the tensor is made of; scales and indices have types of their own. */
+    /* The main part determines the tensor's type; scales and indices have types of their own. */
     uint32_t data = heft_ix_part_find(x, tensor, heft_lit("data"));
     if (data == HEFT_NONE)
         data = heft_ix_part_find(x, tensor, heft_lit("values"));
     if (data != HEFT_NONE)
         heft_ix_row(x, tensor)->dtype = heft_ix_part_row_at(x, data)->dtype;
-    const char *why = heft_zt2_layout_fault(x, tensor, &role);
-    if (!why)
+    const char *reason = heft_zt2_layout_fault(x, tensor, &role);
+    if (!reason)
         return HEFT_OK;
     return role.len ? heft_error_set(x->err, HEFT_E_FORMAT, at, "object %q, part %q: %s", r->object,
-                                     role, why)
-                    : heft_error_set(x->err, HEFT_E_FORMAT, at, "object %q: %s", r->object, why);
+                                     role, reason)
+                    : heft_error_set(x->err, HEFT_E_FORMAT, at, "object %q: %s", r->object, reason);
 }
 
 heft_status heft_zt2_object(heft_zt2_reader *r)
@@ -405,8 +405,8 @@ heft_status heft_zt2_object(heft_zt2_reader *r)
     if (st)
         return st;
     if (fields != ALL_FIELDS)
-        return heft_zt2_fail(r, !(fields & PARTS)   ? "it has no parts"
-                                : !(fields & SHAPE) ? "it has no shape"
-                                                    : "it has no layout");
+        return heft_zt2_fail(r, !(fields & PARTS)   ? "parts are missing"
+                                : !(fields & SHAPE) ? "shape is missing"
+                                                    : "layout is missing");
     return check_object(r, tensor, at);
 }

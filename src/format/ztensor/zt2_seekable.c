@@ -1,19 +1,18 @@
-/* zt2_seekable.c - zt.zstd-seekable/1: independent zstd frames, then a table of them in a frame that
- * decoders skip.
- *
- *   frames   each with a content checksum, at most 16 MiB of content, all but the last of one size
+/* zt2_seekable.c - checks parts compressed with zt.zstd-seekable/1: independent zstd frames, then a
+ * seek table in a frame that decoders skip.
+ * |   frames   each with a content checksum, at most 16 MiB of content, all but the last of one
+ * size
  *   0x184D2A5E  u32 bytes that follow
  *   entries  u32 stored  u32 content  (u32 checksum)
- *   u32 number of frames  u8 descriptor: 0x80 when entries have checksums  0x8F92EAB1
- */
+ *   u32 number of frames  u8 descriptor: 0x80 when entries have checksums  0x8F92EAB1 | */
 #include "format/ztensor/zt2.h"
 
-enum { SKIP_HEAD = 8, TAIL = 9, FRAME_HEAD = 18, MOST_CONTENT = 16 << 20 };
+enum { SKIP_HEAD = 8, TAIL = 9, FRAME_HEAD = 18, MAX_CONTENT = 16 << 20 };
 static const uint32_t skippable = 0x184D2A5E, seekable = 0x8F92EAB1, frame_magic = 0xFD2FB528;
 
 typedef struct table {
-    uint64_t first, frames_end; /* places: of the first entry, and where frames end */
-    uint32_t count, entry;      /* entries, and bytes of one */
+    uint64_t first, frames_end; /* offsets of the first entry and of the end of the frames */
+    uint32_t count, entry_size; /* number of entries, and bytes per entry */
 } table;
 
 static const char rule[] = "ztensor/seek-table";
@@ -24,98 +23,98 @@ static heft_status fault(heft_check *c, uint32_t part, heft_range where, const c
     return HEFT_OK;
 }
 
-/* *count stays 0 when there is no table to go through, which has been reported. */
+/* Locate the seek table. On a fault, report it and leave t->first 0. */
 static heft_status find_table(heft_check *c, uint32_t part, table *t)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(c->x, part);
     uint8_t tail[TAIL], head[SKIP_HEAD];
-    heft_range own = { p->offset, p->stored };
+    heft_range range = { p->offset, p->stored };
     uint64_t end = p->offset + p->stored;
     if (p->stored < SKIP_HEAD + TAIL)
-        return fault(c, part, own, "the part is too short for a seek table");
+        return fault(c, part, range, "part is too short for a seek table");
     heft_status st = c->bytes(c, end - TAIL, tail, TAIL);
     if (st)
         return st;
     if (heft_le32(tail + 5) != seekable || tail[4] & 0x7C)
-        return fault(c, part, own, "the part does not end with a seek table");
-    t->entry = tail[4] & 0x80 ? 12 : 8;
-    uint64_t bytes = (uint64_t)heft_le32(tail) * t->entry + TAIL;
+        return fault(c, part, range, "part does not end with a seek table");
+    t->entry_size = tail[4] & 0x80 ? 12 : 8;
+    uint64_t bytes = (uint64_t)heft_le32(tail) * t->entry_size + TAIL;
     if (bytes + SKIP_HEAD > p->stored)
-        return fault(c, part, own, "the seek table does not fit into the part");
+        return fault(c, part, range, "seek table does not fit into the part");
     st = c->bytes(c, end - bytes - SKIP_HEAD, head, SKIP_HEAD);
     if (st)
         return st;
     if (heft_le32(head) != skippable || heft_le32(head + 4) != bytes)
-        return fault(c, part, own, "the seek table has another length than its frame");
+        return fault(c, part, range, "seek table length differs from the length of its frame");
     t->frames_end = end - bytes - SKIP_HEAD;
     t->first = end - bytes;
     t->count = heft_le32(tail);
     return HEFT_OK;
 }
 
-/* What is wrong with the frame of an entry, or NULL. */
+/* Check the frame of a seek table entry; set *reason if the frame is wrong. */
 static heft_status check_frame(heft_check *c, uint64_t at, uint32_t stored, uint32_t content,
-                               const char **why)
+                               const char **reason)
 {
     uint8_t head[FRAME_HEAD] = { 0 };
     size_t n = stored < sizeof head ? stored : sizeof head;
     heft_status st = c->bytes(c, at, head, n);
     if (st)
         return st;
-    /* RFC 8878 §3.1.1.1: the descriptor, perhaps a window, a dictionary, then the content's size */
+    /* RFC 8878 §3.1.1.1: descriptor, optional window, dictionary id, then content size. */
     uint8_t descriptor = head[4];
     static const uint8_t dictionary[] = { 0, 1, 2, 4 }, sizes[] = { 0, 2, 4, 8 };
     bool single = descriptor & 0x20;
     size_t size_at = (single ? 5u : 6u) + dictionary[descriptor & 3];
     size_t size = single && descriptor < 0x40 ? 1 : sizes[descriptor >> 6];
-    uint64_t says = content;
+    uint64_t stated = content;
     if (size == 1)
-        says = head[size_at];
+        stated = head[size_at];
     else if (size == 2)
-        says = heft_le16(head + size_at) + 256u;
+        stated = heft_le16(head + size_at) + 256u;
     else if (size)
-        says = size == 4 ? heft_le32(head + size_at) : heft_le64(head + size_at);
+        stated = size == 4 ? heft_le32(head + size_at) : heft_le64(head + size_at);
     if (n < 5 || heft_le32(head) != frame_magic)
-        *why = "the seek table points at something that is no zstd frame";
+        *reason = "seek table refers to bytes that are not a zstd frame";
     else if (!(descriptor & 4))
-        *why = "a zstd frame has no content checksum";
-    else if (n >= size_at + size && says != content)
-        *why = "the seek table gives a frame another size than the frame itself";
+        *reason = "zstd frame has no content checksum";
+    else if (n >= size_at + size && stated != content)
+        *reason = "seek table and zstd frame state different content sizes";
     return HEFT_OK;
 }
 
 static heft_status check_entries(heft_check *c, uint32_t part, const table *t)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(c->x, part);
-    uint64_t at = p->offset, made = 0;
-    uint32_t each = 0;
-    const char *why = NULL;
-    heft_range own = { p->offset, p->stored };
-    for (uint32_t i = 0; i < t->count && !why; i++) {
+    uint64_t at = p->offset, decoded = 0;
+    uint32_t frame_content = 0;
+    const char *reason = NULL;
+    heft_range range = { p->offset, p->stored };
+    for (uint32_t i = 0; i < t->count && !reason; i++) {
         uint8_t entry[8];
-        heft_status st = c->bytes(c, t->first + (uint64_t)i * t->entry, entry, sizeof entry);
+        heft_status st = c->bytes(c, t->first + (uint64_t)i * t->entry_size, entry, sizeof entry);
         uint32_t stored = heft_le32(entry), content = heft_le32(entry + 4);
         if (st)
             return st;
-        each = i ? each : content;
+        frame_content = i ? frame_content : content;
         if (stored > t->frames_end - at)
-            why = "the seek table has frames behind the last one";
-        else if (content > MOST_CONTENT)
-            why = "a zstd frame holds more than 16 MiB";
-        else if (i + 1 < t->count ? content != each : content > each)
-            why = "zstd frames before the last differ in size";
+            reason = "seek table has frames past the end of the frame data";
+        else if (content > MAX_CONTENT)
+            reason = "zstd frame holds more than 16 MiB";
+        else if (i + 1 < t->count ? content != frame_content : content > frame_content)
+            reason = "zstd frames before the last differ in size";
         else
-            st = check_frame(c, at, stored, content, &why);
+            st = check_frame(c, at, stored, content, &reason);
         if (st)
             return st;
         at += stored;
-        made += content;
+        decoded += content;
     }
-    if (!why && at != t->frames_end)
-        why = "the seek table leaves frames out";
-    if (!why && made != p->length)
-        why = "the frames of the seek table are not as long together as the part";
-    return why ? fault(c, part, own, why) : HEFT_OK;
+    if (!reason && at != t->frames_end)
+        reason = "seek table does not cover all frames";
+    if (!reason && decoded != p->length)
+        reason = "frames of the seek table do not add up to the length of the part";
+    return reason ? fault(c, part, range, reason) : HEFT_OK;
 }
 
 heft_status heft_zt2_check_frames(heft_check *c, uint32_t part)

@@ -1,4 +1,4 @@
-/* zt2_types.c - element types, names and layouts of zTensor 2, as reading and writing need them. */
+/* zt2_types.c - element types, name rules and layout rules of zTensor 2. */
 #include "format/ztensor/zt2.h"
 
 const char heft_zt2_zstd[] = "zt.zstd-seekable/1";
@@ -25,7 +25,7 @@ const heft_zt2_type heft_zt2_types[] = {
     { "u8", "f4_e2m1", HEFT_F4_E2M1 },
     { "f32", "complex64", HEFT_C64 },
     { "f64", "complex128", HEFT_C128 },
-    { "u8", NULL, HEFT_UNTYPED }, /* bytes, when written */
+    { "u8", NULL, HEFT_UNTYPED }, /* write untyped bytes as u8 */
 };
 const size_t heft_zt2_type_count = sizeof heft_zt2_types / sizeof *heft_zt2_types;
 
@@ -41,7 +41,7 @@ const char *heft_zt2_bad_name(heft_str name)
 {
     if (!name.len)
         return "an empty name";
-    if (name.len > HEFT_ZT2_NAME)
+    if (name.len > HEFT_ZT2_MAX_NAME)
         return "a name of more than 1024 bytes";
     return heft_str_has_nul(name) ? "a NUL in a name" : NULL;
 }
@@ -57,7 +57,7 @@ static const layout layouts[] = {
     { "zt.sparse_coo/1", "sparse_coo" },
 };
 
-heft_str heft_zt2_layout_known(heft_str spelled)
+heft_str heft_zt2_layout_from_file(heft_str spelled)
 {
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (heft_str_is(spelled, layouts[i].spelled))
@@ -65,7 +65,7 @@ heft_str heft_zt2_layout_known(heft_str spelled)
     return spelled;
 }
 
-heft_str heft_zt2_layout_spelled(heft_str known)
+heft_str heft_zt2_layout_to_file(heft_str known)
 {
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         if (heft_str_is(known, layouts[i].known))
@@ -81,8 +81,9 @@ static const heft_ix_part_row *part_of(const heft_index *x, uint32_t t, const ch
     return part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
 }
 
-/* Elements of the type that so many bytes are, when they are whole ones. */
-static bool entries_of(uint64_t *out, const heft_ix_part_row *p, uint64_t each)
+/* Set *out to the number of entries of `each` elements; return false if the length is not a
+ * multiple. */
+static bool count_entries(uint64_t *out, const heft_ix_part_row *p, uint64_t each)
 {
     uint64_t size;
     if (!heft_mul(&size, heft_dtype_size(p->dtype), each) || !size)
@@ -91,7 +92,7 @@ static bool entries_of(uint64_t *out, const heft_ix_part_row *p, uint64_t each)
     return *out * size == p->length;
 }
 
-static bool holds(const heft_ix_part_row *p, uint64_t elements)
+static bool has_elements(const heft_ix_part_row *p, uint64_t elements)
 {
     uint64_t bytes;
     return p->dtype == HEFT_UNTYPED ||
@@ -111,7 +112,7 @@ static const char *dense_fault(const heft_index *x, uint32_t t, heft_str *role)
         return "a dense tensor has one part, called \"data\"";
     *role = heft_lit("data");
     heft_product(&n, heft_ix_dims(x, t), heft_ix_row(x, t)->rank);
-    return holds(data, n) ? NULL : "its bytes are not as many as its shape takes";
+    return has_elements(data, n) ? NULL : "length does not match the shape";
 }
 
 static const char *csr_fault(const heft_index *x, uint32_t t, heft_str *role)
@@ -120,19 +121,20 @@ static const char *csr_fault(const heft_index *x, uint32_t t, heft_str *role)
     const heft_ix_part_row *indptr = part_of(x, t, "indptr");
     uint64_t entries, rows;
     if (heft_ix_row(x, t)->rank != 2)
-        return "zt.sparse_csr/1 is for tensors of two dimensions";
+        return "zt.sparse_csr/1 requires two dimensions";
     if (heft_ix_row(x, t)->part_count != 3 || !values || !indices || !indptr)
-        return "zt.sparse_csr/1 has the parts values, indices and indptr";
+        return "zt.sparse_csr/1 requires exactly the parts values, indices and indptr";
     *role = heft_lit("indices");
-    if (!is_index(indices) || !entries_of(&entries, indices, 1))
-        return "its numbers are neither u32 nor u64";
+    if (!is_index(indices) || !count_entries(&entries, indices, 1))
+        return "element type is neither u32 nor u64";
     *role = heft_lit("indptr");
     if (indptr->dtype != indices->dtype)
-        return "its numbers are not of the type of the indices";
-    if (!entries_of(&rows, indptr, 1) || rows != heft_ix_dims(x, t)[0] + 1)
-        return "it has not one number per row and one more";
+        return "element type differs from that of the indices";
+    if (!count_entries(&rows, indptr, 1) || rows != heft_ix_dims(x, t)[0] + 1)
+        return "length is not the number of rows plus one";
     *role = heft_lit("values");
-    return holds(values, entries) ? NULL : "it has not one value per index";
+    return has_elements(values, entries) ? NULL
+                                         : "number of values differs from the number of indices";
 }
 
 static const char *coo_fault(const heft_index *x, uint32_t t, heft_str *role)
@@ -141,16 +143,17 @@ static const char *coo_fault(const heft_index *x, uint32_t t, heft_str *role)
     uint32_t rank = heft_ix_row(x, t)->rank;
     uint64_t entries;
     if (!rank)
-        return "zt.sparse_coo/1 is not for scalars";
+        return "zt.sparse_coo/1 does not allow scalars";
     if (heft_ix_row(x, t)->part_count != 2 || !values || !coords)
-        return "zt.sparse_coo/1 has the parts values and coords";
+        return "zt.sparse_coo/1 requires exactly the parts values and coords";
     *role = heft_lit("coords");
     if (!is_index(coords))
-        return "its numbers are neither u32 nor u64";
-    if (!entries_of(&entries, coords, rank))
-        return "it has not one number per entry and dimension";
+        return "element type is neither u32 nor u64";
+    if (!count_entries(&entries, coords, rank))
+        return "length is not a multiple of the number of dimensions";
     *role = heft_lit("values");
-    return holds(values, entries) ? NULL : "it has not one value per entry";
+    return has_elements(values, entries) ? NULL
+                                         : "number of values differs from the number of entries";
 }
 
 const char *heft_zt2_layout_fault(const heft_index *x, uint32_t t, heft_str *role)

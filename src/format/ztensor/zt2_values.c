@@ -1,22 +1,22 @@
-/* zt2_values.c - attributes of the file and of objects as deterministic CBOR: keys sorted on every
- * level, without recursion. */
+/* zt2_values.c - writes attributes of the file and of objects as deterministic CBOR: keys are
+ * sorted on every level, without recursion. */
 #include "base/sort.h"
 #include "format/ztensor/zt2.h"
 
-enum { FILE_DEPTH = 2, OBJECT_DEPTH = 4 }; /* levels down to the map of attributes */
+enum { FILE_DEPTH = 2, OBJECT_DEPTH = 4 }; /* nesting depth of the map of attributes */
 
-uint32_t heft_zt2_most_values(const heft_index *x)
+uint32_t heft_zt2_max_values(const heft_index *x)
 {
-    uint32_t most = x->values.len;
+    uint32_t max_depth = x->values.len;
     heft_value v;
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         uint32_t n = 0;
         while ((heft_ix_row(x, t)->attrs || heft_ix_row(x, t)->flags) &&
                heft_ix_attribute(&v, x, t, n))
             n++;
-        most = n > most ? n : most;
+        max_depth = n > max_depth ? n : max_depth;
     }
-    return most;
+    return max_depth;
 }
 
 int heft_zt2_key_order(heft_str a, heft_str b)
@@ -31,35 +31,36 @@ int heft_zt2_key_order(heft_str a, heft_str b)
 const char *heft_zt2_value_fault(const heft_index *x, uint32_t tensor, uint32_t i)
 {
     heft_value v = heft_zt_value_at(x, tensor, i);
-    uint32_t ends[HEFT_ZT2_DEPTH], depth = 0, end = heft_value_next(&v, i);
-    uint32_t most = HEFT_ZT2_DEPTH - (tensor == HEFT_NONE ? FILE_DEPTH : OBJECT_DEPTH);
-    const char *why = heft_zt2_bad_name(v.key);
-    for (; !why && i < end; i++) {
+    uint32_t ends[HEFT_ZT2_MAX_DEPTH], depth = 0, end = heft_value_next(&v, i);
+    uint32_t max_depth = HEFT_ZT2_MAX_DEPTH - (tensor == HEFT_NONE ? FILE_DEPTH : OBJECT_DEPTH);
+    const char *reason = heft_zt2_bad_name(v.key);
+    for (; !reason && i < end; i++) {
         v = heft_zt_value_at(x, tensor, i);
         while (depth && ends[depth - 1] <= i)
             depth--;
         if (!heft_str_is_utf8(v.key))
-            why = "a key that is not UTF-8";
-        else if (heft_value_nests(&v) && depth == most)
-            why = "lists and maps nested deeper than 32 levels";
+            reason = "a key that is not UTF-8";
+        else if (heft_value_nests(&v) && depth == max_depth)
+            reason = "lists and maps nested deeper than 32 levels";
         else if (heft_value_nests(&v))
             ends[depth++] = v.as.container.end;
     }
-    return why;
+    return reason;
 }
 
-/* Whether the key is that of the type of the part with that role, as zt2_object.c keeps it. */
+/* Return true if `key` is the attribute in which zt2_object.c stores the type of the part with
+ * this role. */
 static bool is_type_key(heft_str key, heft_str role)
 {
-    enum { BEFORE = 13 }; /* "stored_dtype." */
+    enum { PREFIX = 13 }; /* length of "stored_dtype." */
     if (heft_str_is(role, "data"))
         return heft_str_is(key, "stored_dtype");
     return heft_str_begins(key, "stored_dtype.") &&
-           heft_str_eq((heft_str){ key.ptr + BEFORE, key.len - BEFORE }, role);
+           heft_str_eq((heft_str){ key.ptr + PREFIX, key.len - PREFIX }, role);
 }
 
-bool heft_zt2_kept_type(const heft_index *x, uint32_t tensor, uint32_t part, heft_str *storage,
-                        heft_str *logical)
+bool heft_zt2_preserved_type(const heft_index *x, uint32_t tensor, uint32_t part, heft_str *storage,
+                             heft_str *logical)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(x, part);
     heft_value v;
@@ -81,8 +82,8 @@ bool heft_zt2_kept_type(const heft_index *x, uint32_t tensor, uint32_t part, hef
     return false;
 }
 
-/* An attribute that says what the types of parts say. */
-static bool is_kept_type(const heft_index *x, uint32_t tensor, heft_str key)
+/* Return true if the attribute will be written as the type of a part instead. */
+static bool is_preserved_type(const heft_index *x, uint32_t tensor, heft_str key)
 {
     heft_str storage, logical;
     const heft_ix_tensor_row *row = tensor == HEFT_NONE ? NULL : heft_ix_row(x, tensor);
@@ -90,44 +91,44 @@ static bool is_kept_type(const heft_index *x, uint32_t tensor, heft_str key)
         return false;
     for (uint32_t part = row->first_part; part < row->first_part + row->part_count; part++)
         if (is_type_key(key, heft_ix_role(x, heft_ix_part_row_at(x, part)->role)))
-            return heft_zt2_kept_type(x, tensor, part, &storage, &logical);
+            return heft_zt2_preserved_type(x, tensor, part, &storage, &logical);
     return false;
 }
 
 /* ---- writing ---- */
 
-typedef struct keyed {
+typedef struct value_owner {
     const heft_index *x;
     uint32_t tensor;
-} keyed;
+} value_owner;
 
-static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+static bool key_less(const void *ctx, uint32_t a, uint32_t b)
 {
-    const keyed *k = ctx;
+    const value_owner *k = ctx;
     return heft_zt2_key_order(heft_zt_value_at(k->x, k->tensor, a).key,
                               heft_zt_value_at(k->x, k->tensor, b).key) < 0;
 }
 
 static void sort_keys(heft_zt2_values *v, uint32_t tensor, uint32_t *ids, uint32_t n)
 {
-    keyed k = { v->x, tensor };
-    for (uint32_t i = 1; i < n && !v->moved; i++)
-        v->moved = key_below(&k, ids[i], ids[i - 1]);
-    heft_sort(ids, v->ids + v->room, n, key_below, &k);
+    value_owner k = { v->x, tensor };
+    for (uint32_t i = 1; i < n && !v->reordered; i++)
+        v->reordered = key_less(&k, ids[i], ids[i - 1]);
+    heft_sort(ids, v->ids + v->scratch, n, key_less, &k);
     for (uint32_t i = 1; i < n; i++) {
         heft_str key = heft_zt_value_at(v->x, tensor, ids[i]).key;
         if (heft_str_eq(heft_zt_value_at(v->x, tensor, ids[i - 1]).key, key))
-            v->twice = key;
+            v->duplicate_key = key;
     }
 }
 
-/* Top-level values that can be written: their numbers go to v->ids. */
+/* Collect the ids of all top-level values that can be written in v->ids; return their number. */
 static uint32_t list_values(heft_zt2_values *v, uint32_t tensor)
 {
     uint32_t n = 0;
     heft_value value;
     for (uint32_t i = 0; heft_zt_value(&value, v->x, tensor, i); i = heft_value_next(&value, i))
-        if (!heft_zt2_value_fault(v->x, tensor, i) && !is_kept_type(v->x, tensor, value.key))
+        if (!heft_zt2_value_fault(v->x, tensor, i) && !is_preserved_type(v->x, tensor, value.key))
             v->ids[n++] = i;
     return n;
 }
@@ -138,13 +139,13 @@ bool heft_zt2_has_values(heft_zt2_values *v, uint32_t tensor)
     return (!row || row->attrs || row->flags) && list_values(v, tensor);
 }
 
-typedef struct level { /* of a list or map being written */
+typedef struct level { /* a list or map being written */
     uint32_t *ids;
     uint32_t left, count;
     bool is_map;
 } level;
 
-/* The children of container i, for the level that begins at ids. */
+/* Collect the children of container i in `ids`. */
 static level open_level(heft_zt2_values *v, uint32_t tensor, uint32_t i, uint32_t *ids)
 {
     heft_value c = heft_zt_value_at(v->x, tensor, i);
@@ -162,7 +163,7 @@ static level open_level(heft_zt2_values *v, uint32_t tensor, uint32_t i, uint32_
 
 void heft_zt2_put_values(heft_zt2_values *v, heft_out *o, uint32_t tensor)
 {
-    level stack[HEFT_ZT2_DEPTH];
+    level stack[HEFT_ZT2_MAX_DEPTH];
     uint32_t depth = 1, used = list_values(v, tensor);
     stack[0] = (level){ v->ids, used, used, true };
     sort_keys(v, tensor, v->ids, used);

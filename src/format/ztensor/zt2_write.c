@@ -1,26 +1,24 @@
-/* zt2_write.c - planning and writing of zTensor 2; zt2.c shows its layout.
- *
- * In canonical form (§6.3), unless the caller asks for compression or another alignment: blobs at multiples of
- * 64 KiB in the order of the names of objects and parts, equal content stored once, a digest of every
- * part, the manifest last.  The same tensors give the same file.
- */
+/* zt2_write.c - plans and writes zTensor 2; zt2.c shows the layout.
+ * | Writes the canonical form (§6.3), unless the caller asks for compression or another alignment:
+ * blobs at multiples of 64 KiB in the order of the names of objects and parts, duplicates stored
+ * once, a digest of every part, the manifest last. Equal tensors give identical files. | */
 #include "base/sort.h"
 #include "format/ztensor/zt2.h"
 
-enum { FRAME = 1 << 20 }; /* content of a compressed frame */
-#define OFFSET_MASK ((UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS) - 1) /* of a place */
+enum { FRAME = 1 << 20 }; /* content bytes of a compressed frame */
+#define OFFSET_MASK ((UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS) - 1) /* offset within its file */
 
-typedef struct zt2_plan { /* heft_plan.priv */
-    uint32_t *objects;    /* tensors in the order of their keys */
-    uint32_t *parts;      /* room for twice the parts of the object that has the most */
-    uint32_t most_parts;
+typedef struct zt2_plan_state { /* heft_plan.priv */
+    uint32_t *objects;          /* tensors in the order of their keys */
+    uint32_t *parts;            /* scratch: twice the parts of the object with the most parts */
+    uint32_t max_parts;
     heft_zt2_values values;
-    uint64_t manifest; /* bytes, unless parts are compressed */
-} zt2_plan;
+    uint64_t manifest; /* bytes; not final while parts are compressed */
+} zt2_plan_state;
 
 /* ---- orders ---- */
 
-static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+static bool key_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_zt2_key_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
 }
@@ -30,33 +28,34 @@ static heft_str role_of(const heft_index *x, uint32_t part)
     return heft_ix_role(x, heft_ix_part_row_at(x, part)->role);
 }
 
-static bool role_key_below(const void *ctx, uint32_t a, uint32_t b)
+static bool role_key_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_zt2_key_order(role_of(ctx, a), role_of(ctx, b)) < 0;
 }
 
-/* The parts of a tensor, sorted, in s->parts. */
-static uint32_t sort_parts(const zt2_plan *s, const heft_index *x, uint32_t t,
-                           bool (*below)(const void *ctx, uint32_t a, uint32_t b))
+/* Sort the parts of a tensor into s->parts; return their number. */
+static uint32_t sort_parts(const zt2_plan_state *s, const heft_index *x, uint32_t t,
+                           bool (*less)(const void *ctx, uint32_t a, uint32_t b))
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     for (uint32_t k = 0; k < row->part_count; k++)
         s->parts[k] = row->first_part + k;
-    heft_sort(s->parts, s->parts + s->most_parts, row->part_count, below, x);
+    heft_sort(s->parts, s->parts + s->max_parts, row->part_count, less, x);
     return row->part_count;
 }
 
-/* Of parts with the same bytes, the first in the order of names is the one that is stored. */
-static heft_status settle_order(heft_plan *p, const zt2_plan *s, uint32_t *tensors)
+/* Store the first part, in the order of names, of each group of duplicates. */
+static heft_status order_parts(heft_plan *p, const zt2_plan_state *s, uint32_t *tensors)
 {
-    uint32_t n = heft_ix_tensors(p->x), all = p->x->parts.len;
-    uint32_t *stored = heft_plan_alloc(p, all * sizeof *stored); /* by group, plus one */
-    p->order = heft_plan_alloc(p, all * sizeof *p->order);
+    uint32_t n = heft_ix_tensors(p->x), part_count = p->x->parts.len;
+    uint32_t *stored =
+        heft_plan_alloc(p, part_count * sizeof *stored); /* stored part of each group, plus one */
+    p->order = heft_plan_alloc(p, part_count * sizeof *p->order);
     if (!stored || !p->order)
         return HEFT_E_NOMEM;
-    heft_sort_numbers(tensors, n, heft_zt_name_below, p->x);
+    heft_sort_numbers(tensors, n, heft_zt_name_less, p->x);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t count = sort_parts(s, p->x, tensors[i], heft_zt_role_below);
+        uint32_t count = sort_parts(s, p->x, tensors[i], heft_zt_role_less);
         for (uint32_t k = 0; k < count; k++) {
             uint32_t part = s->parts[k], group = p->duplicate_of[part];
             if (!stored[group]) {
@@ -65,26 +64,26 @@ static heft_status settle_order(heft_plan *p, const zt2_plan *s, uint32_t *tenso
             }
         }
     }
-    for (uint32_t i = 0; i < all; i++)
+    for (uint32_t i = 0; i < part_count; i++)
         p->duplicate_of[i] = stored[p->duplicate_of[i]] ? stored[p->duplicate_of[i]] - 1 : i;
     return HEFT_OK;
 }
 
-static heft_status prepare(heft_plan *p, zt2_plan *s)
+static heft_status prepare(heft_plan *p, zt2_plan_state *s)
 {
     uint32_t n = heft_ix_tensors(p->x);
     for (uint32_t t = 0; t < n; t++) {
         uint32_t count = heft_ix_row(p->x, t)->part_count;
-        s->most_parts = count > s->most_parts ? count : s->most_parts;
+        s->max_parts = count > s->max_parts ? count : s->max_parts;
     }
-    s->values = (heft_zt2_values){ .x = p->x, .room = heft_zt2_most_values(p->x) };
-    s->values.ids = heft_plan_alloc(p, 2 * (size_t)s->values.room * sizeof(uint32_t));
-    s->parts = heft_plan_alloc(p, 2 * (size_t)s->most_parts * sizeof(uint32_t));
+    s->values = (heft_zt2_values){ .x = p->x, .scratch = heft_zt2_max_values(p->x) };
+    s->values.ids = heft_plan_alloc(p, 2 * (size_t)s->values.scratch * sizeof(uint32_t));
+    s->parts = heft_plan_alloc(p, 2 * (size_t)s->max_parts * sizeof(uint32_t));
     s->objects = heft_plan_alloc(p, 2 * (size_t)n * sizeof(uint32_t));
     if (!s->values.ids || !s->parts || !s->objects)
         return HEFT_E_NOMEM;
     heft_status st = HEFT_OK;
-    if (p->shards) { /* nothing is written but the manifest */
+    if (p->shards) { /* only the manifest is written */
         p->duplicate_of = heft_plan_alloc(p, p->x->parts.len * sizeof *p->duplicate_of);
         p->order = heft_plan_alloc(p, sizeof *p->order);
         for (uint32_t i = 0; p->duplicate_of && i < p->x->parts.len; i++)
@@ -93,11 +92,11 @@ static heft_status prepare(heft_plan *p, zt2_plan *s)
     } else {
         st = heft_plan_find_duplicates(p);
         if (!st)
-            st = settle_order(p, s, s->objects);
+            st = order_parts(p, s, s->objects);
     }
     if (!st)
         st = heft_plan_copy_shared_storage(p);
-    heft_sort_numbers(s->objects, n, key_below, p->x);
+    heft_sort_numbers(s->objects, n, key_less, p->x);
     return st;
 }
 
@@ -105,7 +104,7 @@ static heft_status prepare(heft_plan *p, zt2_plan *s)
 
 enum { XXH3 = 8, SHA256 = 32 }; /* bytes of a digest */
 
-/* A number goes as such, most significant byte first. */
+/* Write an xxh3 digest as a number, most significant byte first; write SHA-256 in byte order. */
 static void put_hex(heft_out *o, const char *algorithm, const uint8_t *bytes)
 {
     bool is_xxh3 = heft_str_is(heft_lit(algorithm), "xxh3");
@@ -121,7 +120,7 @@ static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
         return;
     }
     const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
-                                   : NULL; /* counting: any will do */
+                                   : NULL; /* counting: the value does not matter */
     heft_cbor_put_key(o, "digest");
     put_hex(o, p->storage[part].digest, digest);
 }
@@ -134,7 +133,7 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
     heft_str storage = heft_lit(type->storage), logical = { NULL, 0 };
     if (type->logical)
         logical = heft_lit(type->logical);
-    else if (!heft_zt2_kept_type(p->x, tensor, part, &storage, &logical)) {
+    else if (!heft_zt2_preserved_type(p->x, tensor, part, &storage, &logical)) {
         storage = heft_lit(type->storage);
         logical.ptr = NULL;
     }
@@ -170,12 +169,12 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
 
 static void put_object(const heft_plan *p, heft_out *o, uint32_t t)
 {
-    zt2_plan *s = p->priv;
+    zt2_plan_state *s = p->priv;
     bool has_values = heft_zt2_has_values(&s->values, t);
     heft_cbor_put_text(o, heft_ix_name(p->x, t));
     heft_cbor_put_map(o, has_values ? 4 : 3);
     heft_cbor_put_key(o, "parts");
-    uint32_t count = sort_parts(s, p->x, t, role_key_below);
+    uint32_t count = sort_parts(s, p->x, t, role_key_less);
     heft_cbor_put_map(o, count);
     for (uint32_t k = 0; k < count; k++) {
         heft_cbor_put_text(o, role_of(p->x, s->parts[k]));
@@ -183,7 +182,7 @@ static void put_object(const heft_plan *p, heft_out *o, uint32_t t)
     }
     heft_zt_put_shape(o, p->x, t);
     heft_cbor_put_key(o, "layout");
-    heft_cbor_put_text(o, heft_zt2_layout_spelled(heft_ix_layout(p->x, t)));
+    heft_cbor_put_text(o, heft_zt2_layout_to_file(heft_ix_layout(p->x, t)));
     if (has_values) {
         heft_cbor_put_key(o, "attributes");
         heft_zt2_put_values(&s->values, o, t);
@@ -192,7 +191,7 @@ static void put_object(const heft_plan *p, heft_out *o, uint32_t t)
 
 static void put_manifest(const heft_plan *p, heft_out *o)
 {
-    zt2_plan *s = p->priv;
+    zt2_plan_state *s = p->priv;
     bool has_values = heft_zt2_has_values(&s->values, HEFT_NONE);
     heft_cbor_put_map(o, 1u + has_values + (p->shards != NULL));
     if (p->shards) {
@@ -200,14 +199,14 @@ static void put_manifest(const heft_plan *p, heft_out *o)
         heft_cbor_put_map(o, p->shard_count);
     }
     for (uint32_t i = 0; p->shards && i < p->shard_count;
-         i++) { /* names are numbers: in this order */
-        const heft_plan_shard *link = &p->shards[i];
-        heft_cbor_put_text(o, link->name);
+         i++) { /* shards are named by number, so this order is sorted */
+        const heft_plan_shard *shard = &p->shards[i];
+        heft_cbor_put_text(o, shard->name);
         heft_cbor_put_map(o, 2);
         heft_cbor_put_key(o, "size");
-        heft_cbor_put_u64(o, link->size);
+        heft_cbor_put_u64(o, shard->size);
         heft_cbor_put_key(o, "digest");
-        put_hex(o, link->algorithm, link->digest);
+        put_hex(o, shard->algorithm, shard->digest);
     }
     heft_cbor_put_key(o, "objects");
     heft_cbor_put_map(o, heft_ix_tensors(p->x));
@@ -219,35 +218,35 @@ static void put_manifest(const heft_plan *p, heft_out *o)
     }
 }
 
-static const char too_large[] = "the manifest would have more than 1 GiB";
+static const char too_large[] = "manifest would exceed 1 GiB";
 
-static heft_status measure(heft_plan *p, zt2_plan *s)
+static heft_status size_manifest(heft_plan *p, zt2_plan_state *s)
 {
     heft_out count = heft_out_counting();
     put_manifest(p, &count);
     s->manifest = count.total;
-    if (s->values.twice.ptr)
-        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "the metadata have the key %q twice",
-                                s->values.twice);
-    if (count.total > HEFT_ZT2_MANIFEST)
+    if (s->values.duplicate_key.ptr)
+        return heft_error_plain(p->err, HEFT_E_ARGUMENT, "metadata key %q occurs twice",
+                                s->values.duplicate_key);
+    if (count.total > HEFT_ZT2_MAX_MANIFEST)
         return heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
-    /* Maps are sorted: what had an order of its own loses it. */
-    bool sorted = !s->values.moved;
+    /* Maps are sorted, so a model in another order loses that order. */
+    bool sorted = !s->values.reordered;
     for (uint32_t i = 0; i < heft_ix_tensors(p->x); i++) {
         const heft_ix_tensor_row *row = heft_ix_row(p->x, i);
         sorted = sorted && s->objects[i] == i;
         for (uint32_t k = row->first_part + 1; k < row->first_part + row->part_count; k++)
-            sorted = sorted && role_key_below(p->x, k - 1, k);
+            sorted = sorted && role_key_less(p->x, k - 1, k);
     }
     return sorted ? HEFT_OK
                   : heft_plan_loss(p, HEFT_NOTE, "ztensor/order", HEFT_NONE,
-                                   "tensors, parts and attributes are listed in the order of "
-                                   "their names, the shorter first");
+                                   "tensors, parts and attributes are stored sorted by name, "
+                                   "shorter names first");
 }
 
 /* ---- compressed parts ---- */
 
-/* As zt2_seekable.c reads it. */
+/* Write the seek table that zt2_seekable.c checks. */
 static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count)
 {
     enum { ENTRY = 8, TAIL = 9 };
@@ -262,15 +261,16 @@ static void put_seek_table(heft_out *o, const heft_frame *frames, uint32_t count
     heft_out_u32(o, 0x8F92EAB1);
 }
 
-/* ---- what the format is called with ---- */
+/* ---- entry points ---- */
 
-static heft_status check_storage(const heft_plan *p, const heft_storage *how)
+static heft_status check_storage(const heft_plan *p, const heft_storage *storage)
 {
-    if (how->digest && !heft_zt_has_digest(how->digest, "xxh3"))
+    if (storage->digest && !heft_zt_has_digest(storage->digest, "xxh3"))
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                                "zTensor 2 has digests of xxh3 and sha256, not of %s", how->digest);
-    if (how->encoding != HEFT_RAW && how->encoding != HEFT_ZSTD)
-        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "zTensor 2 compresses with zstd only");
+                                "zTensor 2 stores xxh3 or sha256 digests, not %s", storage->digest);
+    if (storage->encoding != HEFT_RAW && storage->encoding != HEFT_ZSTD)
+        return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
+                                "zTensor 2 supports only zstd compression");
     return HEFT_OK;
 }
 
@@ -281,19 +281,20 @@ static heft_status check_options(heft_plan *p)
         return st;
     if (!heft_plan_can_digest(p, "xxh3"))
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
-                                "this build cannot compute xxh3, which zTensor 2 needs");
+                                "this build cannot compute xxh3, which zTensor 2 requires");
     p->digest_decoded = true;
     p->align = p->asked_align            ? p->asked_align
-               : heft_plan_compresses(p) ? HEFT_ZT2_FLOOR
-                                         : HEFT_ZT2_CANONICAL;
-    p->align = p->align < HEFT_ZT2_FLOOR ? HEFT_ZT2_FLOOR : p->align;
-    p->keeps_tail = p->adds; /* §2.5: appending moves and overwrites nothing */
+               : heft_plan_compresses(p) ? HEFT_ZT2_ALIGN
+                                         : HEFT_ZT2_CANONICAL_ALIGN;
+    p->align = p->align < HEFT_ZT2_ALIGN ? HEFT_ZT2_ALIGN : p->align;
+    p->keeps_tail = p->adds; /* §2.5: appending neither moves nor overwrites anything */
     if (p->existing)
-        p->align = p->existing->own % HEFT_ZT2_CANONICAL ? HEFT_ZT2_FLOOR : HEFT_ZT2_CANONICAL;
+        p->align = p->existing->own % HEFT_ZT2_CANONICAL_ALIGN ? HEFT_ZT2_ALIGN
+                                                               : HEFT_ZT2_CANONICAL_ALIGN;
     return HEFT_OK;
 }
 
-static heft_status place(heft_plan *p, zt2_plan *s)
+static heft_status lay_out(heft_plan *p, zt2_plan_state *s)
 {
     uint64_t start = HEFT_ZT_MAGIC;
     p->header_bytes = HEFT_ZT_MAGIC;
@@ -301,15 +302,15 @@ static heft_status place(heft_plan *p, zt2_plan *s)
         start = p->align;
     heft_status st = heft_plan_place(p, start, p->align);
     if (!st)
-        st = measure(p, s);
+        st = size_manifest(p, s);
     if (!st && !heft_add(&p->file_bytes, p->data_end, s->manifest + HEFT_ZT2_FOOTER))
-        st = heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+        st = heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
     return st;
 }
 
 heft_status heft_zt2_plan(heft_plan *p)
 {
-    zt2_plan *s = heft_plan_alloc(p, sizeof *s);
+    zt2_plan_state *s = heft_plan_alloc(p, sizeof *s);
     heft_status st = s ? check_options(p) : HEFT_E_NOMEM;
     p->priv = s;
     if (!st)
@@ -317,11 +318,11 @@ heft_status heft_zt2_plan(heft_plan *p)
     if (!st)
         st = prepare(p, s);
     if (st || !(heft_plan_compresses(p) || p->grows))
-        return st ? st : place(p, s);
+        return st ? st : lay_out(p, s);
     p->frame_bytes = FRAME;
     p->frame_checksums = true;
     p->frames_end = put_seek_table;
-    st = measure(p, s); /* for what would be wrong with it */
+    st = size_manifest(p, s); /* report manifest errors before writing */
     return st ? st : heft_plan_append(p, HEFT_ZT_MAGIC);
 }
 
@@ -339,12 +340,12 @@ heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o)
     uint8_t hash[HEFT_CHECKSUM_BYTES];
     uint64_t at, before;
     if (!heft_align_up(&at, p->data_end, p->align))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
     heft_out_fill(o, 0, at - p->data_end);
     before = o->total;
     heft_status st = heft_plan_digested(p, o, "xxh3", put_manifest, hash);
     uint64_t length = o->total - before;
-    if (!st && length > HEFT_ZT2_MANIFEST)
+    if (!st && length > HEFT_ZT2_MAX_MANIFEST)
         st = heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
     if (st)
         return st;

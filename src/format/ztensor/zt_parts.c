@@ -1,4 +1,4 @@
-/* zt_parts.c - what 0.1 to 1.2 have in common: the footer, the manifest's items, components. */
+/* zt_parts.c - footer, manifest items and components, as zTensor 0.1 to 1.2 share them. */
 #include "format/ztensor/ztensor.h"
 
 enum { LENGTH = 8, MAGIC = HEFT_ZT_MAGIC, DEPTH = 128 };
@@ -17,7 +17,7 @@ heft_status heft_zt_find_manifest(heft_window *in, heft_index *x, heft_range *ou
     uint64_t end = in->size;
     if (end < MAGIC + LENGTH)
         return heft_error_set(x->err, HEFT_E_FORMAT, end,
-                              "the file has %U bytes, header and footer alone take 16", end);
+                              "file has %U bytes, but header and footer take at least 16", end);
     heft_cur c = heft_cur_open(in, end - LENGTH, LENGTH, "the footer");
     const uint8_t *last = heft_cur_take(&c, LENGTH);
     if (!last)
@@ -33,8 +33,8 @@ heft_status heft_zt_find_manifest(heft_window *in, heft_index *x, heft_range *ou
     uint64_t at = end - LENGTH, length = heft_le64(last);
     if (at < MAGIC || length > at - MAGIC)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "the manifest is said to have %U bytes, %U at most have room", length,
-                              at < MAGIC ? 0 : at - MAGIC);
+                              "manifest has a stated length of %U bytes, but at most %U fit",
+                              length, at < MAGIC ? 0 : at - MAGIC);
     *out = (heft_range){ at - length, length };
     x->data_start = MAGIC;
     x->data_end = out->offset;
@@ -53,19 +53,19 @@ heft_status heft_zt_open_manifest(heft_cbor *c, heft_window *in, heft_index *x, 
     return HEFT_OK;
 }
 
-heft_status heft_zt_limit_depth(const heft_cbor *c, heft_status st)
+heft_status heft_zt_check_depth(const heft_cbor *c, heft_status st)
 {
     if (st != HEFT_E_LIMIT || c->st != st || c->max_depth < DEPTH)
         return st;
     return heft_error_set(c->err, HEFT_E_FORMAT, heft_cbor_offset(c, c->item),
-                          "the manifest is nested deeper than 128 levels, which no writer does");
+                          "manifest is nested deeper than 128 levels, the limit of zTensor 1");
 }
 
 heft_status heft_zt_close_manifest(heft_cbor *c)
 {
     if (!c->st && c->p < c->end) {
         c->item = c->p;
-        return heft_cbor_fail(c, "%U bytes follow the manifest's one item",
+        return heft_cbor_fail(c, "%U bytes follow the manifest's only item",
                               (uint64_t)(c->end - c->p));
     }
     return c->st;
@@ -87,17 +87,17 @@ heft_cbor heft_zt_reopen(const heft_cbor *c, heft_zt_item item)
                           c->max_depth, c->arena, c->err);
 }
 
-heft_status heft_zt_want_u64(heft_cbor *c, heft_cbor_kind k, const char *what, uint64_t *out)
+heft_status heft_zt_expect_u64(heft_cbor *c, heft_cbor_kind k, const char *what, uint64_t *out)
 {
     if (!c->st && !heft_cbor_u64(out, c, k))
-        return heft_cbor_fail(c, "%s is no unsigned number of 64 bits", what);
+        return heft_cbor_fail(c, "%s is not an unsigned 64-bit integer", what);
     return c->st;
 }
 
-heft_status heft_zt_want_text(heft_cbor *c, heft_cbor_kind k, const char *what, heft_str *out)
+heft_status heft_zt_expect_text(heft_cbor *c, heft_cbor_kind k, const char *what, heft_str *out)
 {
     *out = c->str;
-    return c->st || k == HEFT_CBOR_TEXT ? c->st : heft_cbor_fail(c, "%s is no text", what);
+    return c->st || k == HEFT_CBOR_TEXT ? c->st : heft_cbor_fail(c, "%s is not a text", what);
 }
 
 heft_status heft_zt_read_encoding(heft_cbor *c, heft_cbor_kind k, bool *is_zstd)
@@ -106,7 +106,7 @@ heft_status heft_zt_read_encoding(heft_cbor *c, heft_cbor_kind k, bool *is_zstd)
     *is_zstd = false;
     if (c->st || k == HEFT_CBOR_NULL)
         return c->st;
-    heft_status st = heft_zt_want_text(c, k, "encoding", &name);
+    heft_status st = heft_zt_expect_text(c, k, "encoding", &name);
     if (st)
         return st;
     *is_zstd = heft_str_is(name, "zstd");
@@ -118,10 +118,10 @@ heft_status heft_zt_read_encoding(heft_cbor *c, heft_cbor_kind k, bool *is_zstd)
 heft_status heft_zt_read_shape(heft_cbor *c, heft_cbor_kind k, heft_index *x)
 {
     if (c->st || k != HEFT_CBOR_ARRAY)
-        return heft_cbor_fail(c, "shape is no list");
+        return heft_cbor_fail(c, "shape is not an array");
     while ((k = heft_cbor_next(c)) != HEFT_CBOR_ARRAY_END) {
         uint64_t dim;
-        heft_status st = heft_zt_want_u64(c, k, "a dimension", &dim);
+        heft_status st = heft_zt_expect_u64(c, k, "a dimension", &dim);
         if (!st)
             st = heft_ix_dim(x, dim);
         if (st)
@@ -135,7 +135,7 @@ uint32_t heft_zt_field(heft_cbor *c, heft_cbor_kind k, const heft_zt_fields *f, 
 {
     enum { PACKED = 4 };
     if (c->st || (k != HEFT_CBOR_TEXT && k != HEFT_CBOR_UINT)) {
-        heft_cbor_fail(c, "a key in %s is no text", f->what);
+        heft_cbor_fail(c, "a key in %s is not a text", f->map_name);
         return f->count;
     }
     uint32_t i = 0;
@@ -148,7 +148,7 @@ uint32_t heft_zt_field(heft_cbor *c, heft_cbor_kind k, const heft_zt_fields *f, 
     }
     uint32_t bit = i < f->count ? 1u << i : 0;
     if (*seen & bit)
-        heft_cbor_fail(c, "\"%s\" occurs twice in %s", f->names[i], f->what);
+        heft_cbor_fail(c, "\"%s\" occurs twice in %s", f->names[i], f->map_name);
     *seen |= bit;
     return i;
 }
@@ -166,9 +166,10 @@ static bool is_dense_data(const heft_ix_tensor_row *row, const heft_zt_part *p)
     return row->layout == HEFT_DENSE && heft_str_is(p->role, "data");
 }
 
-/* Sets the decoded length: what the layout demands, else what the manifest says. */
-static heft_status settle_length(heft_index *x, uint32_t tensor, const heft_zt_part *p,
-                                 uint64_t *length)
+/* Set the decoded length: the length required by the layout, otherwise the length stated by the
+ * manifest. */
+static heft_status resolve_length(heft_index *x, uint32_t tensor, const heft_zt_part *p,
+                                  uint64_t *length)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     const uint64_t *dims = heft_ix_dims(x, tensor);
@@ -180,16 +181,17 @@ static heft_status settle_length(heft_index *x, uint32_t tensor, const heft_zt_p
     else if (row->layout == HEFT_SPARSE_CSR && row->rank && heft_str_is(p->role, "indptr"))
         fits = heft_add(&n, dims[0], 1) && heft_mul(length, n, heft_dtype_size(p->dtype));
     if (!fits)
-        return fail(x, tensor, p, "the shape passes 64 bits");
+        return fail(x, tensor, p, "shape overflows 64 bits");
     if (p->decoded != HEFT_UNKNOWN_LENGTH && p->decoded != *length)
-        return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
-                              "tensor %q, component %q: %U bytes once decoded are announced, its "
-                              "shape takes %U",
-                              heft_ix_name(x, tensor), p->role, p->decoded, *length);
+        return heft_error_set(
+            x->err, HEFT_E_FORMAT, p->at,
+            "tensor %q, component %q: stated decoded length is %U bytes, but its shape needs %U",
+            heft_ix_name(x, tensor), p->role, p->decoded, *length);
     return HEFT_OK;
 }
 
-/* "crc32c:0x1A2B3C4D", "sha256:" and 64 digits; of anything else there is nothing to check. */
+/* Register the digest for checking: "crc32c:0x1A2B3C4D", or "sha256:" and 64 digits. Digests of
+ * other algorithms are reported as unknown. */
 static heft_status add_digest(heft_index *x, uint32_t tensor, const heft_zt_part *p)
 {
     static const struct {
@@ -201,35 +203,35 @@ static heft_status add_digest(heft_index *x, uint32_t tensor, const heft_zt_part
             return heft_ix_digest(x, part, "ztensor/digest", known[i].algorithm, p->digest,
                                   heft_lit(known[i].begins).len, false);
     heft_zt_omit(x, "ztensor/digest-unknown", p->at, tensor,
-                 "digests of an algorithm that is not known here are left out",
-                 "a digest of a kind that is not known here was not checked");
+                 "digests of unknown algorithms are left out",
+                 "digest of an unknown algorithm was not checked");
     return HEFT_OK;
 }
 
 heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part *p)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    uint64_t length = p->where.length;
+    uint64_t length = p->range.length;
     heft_status st = HEFT_OK;
-    if (!heft_range_in(p->where, x->file_bytes))
-        return fail(x, tensor, p, "it passes the end of the file");
-    if (p->where.length && p->where.offset < x->data_start)
-        return fail(x, tensor, p, "it lies over the header");
-    if (p->where.length && p->where.offset + p->where.length > x->data_end)
-        return fail(x, tensor, p, "it lies over the manifest or the footer");
-    if (row->part_count >= HEFT_ZT_PARTS)
+    if (!heft_range_in(p->range, x->file_bytes))
+        return fail(x, tensor, p, "data extends past the end of the file");
+    if (p->range.length && p->range.offset < x->data_start)
+        return fail(x, tensor, p, "data overlaps the header");
+    if (p->range.length && p->range.offset + p->range.length > x->data_end)
+        return fail(x, tensor, p, "data overlaps the manifest or the footer");
+    if (row->part_count >= HEFT_ZT_MAX_PARTS)
         return heft_error_set(x->err, HEFT_E_LIMIT, p->at, "tensor %q: more than %U components",
-                              heft_ix_name(x, tensor), (uint64_t)HEFT_ZT_PARTS);
+                              heft_ix_name(x, tensor), (uint64_t)HEFT_ZT_MAX_PARTS);
     if (row->part_count && heft_ix_part_find(x, tensor, p->role) != HEFT_NONE)
-        return fail(x, tensor, p, "it occurs twice");
+        return fail(x, tensor, p, "component occurs twice");
     if (p->is_zstd)
-        st = settle_length(x, tensor, p, &length);
+        st = resolve_length(x, tensor, p, &length);
     if (st)
         return st;
     if (!p->is_zstd && is_dense_data(row, p))
-        st = heft_ix_dense(x, tensor, p->at, p->where.offset, p->where.length);
+        st = heft_ix_dense(x, tensor, p->at, p->range.offset, p->range.length);
     else
-        st = heft_ix_part(x, tensor, p->role, p->dtype, p->where, length,
+        st = heft_ix_part(x, tensor, p->role, p->dtype, p->range, length,
                           p->is_zstd ? HEFT_ZSTD : HEFT_RAW);
     if (!st && p->is_big_endian)
         heft_ix_part_row_at(x, x->parts.len - 1)->flags |= HEFT_P_BIG_ENDIAN;
@@ -238,7 +240,7 @@ heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part 
 
 /* ---- layouts ---- */
 
-static bool has(const heft_index *x, uint32_t tensor, const char *role)
+static bool has_part(const heft_index *x, uint32_t tensor, const char *role)
 {
     return heft_ix_part_find(x, tensor, heft_lit(role)) != HEFT_NONE;
 }
@@ -246,25 +248,26 @@ static bool has(const heft_index *x, uint32_t tensor, const char *role)
 heft_status heft_zt_check_layout(heft_index *x, uint32_t tensor, uint64_t at)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    const char *why = NULL;
-    if (row->layout == HEFT_DENSE && !has(x, tensor, "data"))
-        why = "dense, but without the component \"data\"";
+    const char *reason = NULL;
+    if (row->layout == HEFT_DENSE && !has_part(x, tensor, "data"))
+        reason = "dense tensor without the component \"data\"";
     else if (row->layout == HEFT_SPARSE_CSR &&
-             !(has(x, tensor, "values") && has(x, tensor, "indices") && has(x, tensor, "indptr")))
-        why = "sparse_csr needs the components \"values\", \"indices\" and \"indptr\"";
+             !(has_part(x, tensor, "values") && has_part(x, tensor, "indices") &&
+               has_part(x, tensor, "indptr")))
+        reason = "sparse_csr needs the components \"values\", \"indices\" and \"indptr\"";
     else if (row->layout == HEFT_SPARSE_CSR && row->rank != 2)
-        why = "sparse_csr takes two dimensions";
+        reason = "sparse_csr needs exactly two dimensions";
     else if (row->layout == HEFT_SPARSE_COO &&
-             !(has(x, tensor, "values") && has(x, tensor, "coords")))
-        why = "sparse_coo needs the components \"values\" and \"coords\"";
-    if (why)
+             !(has_part(x, tensor, "values") && has_part(x, tensor, "coords")))
+        reason = "sparse_coo needs the components \"values\" and \"coords\"";
+    if (reason)
         return heft_error_set(x->err, HEFT_E_FORMAT, at, "tensor %q: %s", heft_ix_name(x, tensor),
-                              why);
+                              reason);
     if (row->layout == HEFT_DENSE && row->part_count > 1)
         heft_ix_note(x, HEFT_WARNING, "ztensor/dense-component", at, tensor,
-                     "dense, with components besides \"data\", which readers pass over");
+                     "dense tensor has components other than \"data\", which readers ignore");
     if (row->layout == HEFT_SPARSE_COO && !row->rank)
         heft_ix_note(x, HEFT_WARNING, "ztensor/coo-rank", at, tensor,
-                     "a scalar is stored as sparse_coo, whose entries have no coordinates then");
+                     "scalar is stored as sparse_coo, so its entries have no coordinates");
     return HEFT_OK;
 }

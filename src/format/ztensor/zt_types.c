@@ -1,4 +1,4 @@
-/* zt_types.c - element types as zTensor 0.1 to 1.2 spell them, digests and orders of all generations. */
+/* zt_types.c - element types of zTensor 0.1 to 1.2; digests and sort orders of all generations. */
 #include "format/ztensor/ztensor.h"
 
 const heft_zt_type heft_zt_types[] = {
@@ -38,12 +38,12 @@ bool heft_zt_has_digest(const char *algorithm, const char *own)
     return heft_str_is(name, own) || heft_str_is(name, "sha256");
 }
 
-bool heft_zt_name_below(const void *ctx, uint32_t a, uint32_t b)
+bool heft_zt_name_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
 }
 
-bool heft_zt_role_below(const void *ctx, uint32_t a, uint32_t b)
+bool heft_zt_role_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(heft_ix_role(ctx, heft_ix_part_row_at(ctx, a)->role),
                           heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;

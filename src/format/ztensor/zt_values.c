@@ -1,36 +1,36 @@
-/* zt_values.c - attributes: CBOR items in, CBOR items out. */
+/* zt_values.c - reads and writes attributes as CBOR items. */
 #include "format/ztensor/ztensor.h"
 #include "model/names.h"
 
 /* ---- reading ---- */
 
-typedef struct target { /* whose values they are */
+typedef struct value_target { /* where decoded values go */
     heft_cbor *c;
     heft_index *x;
-    uint32_t tensor; /* HEFT_NONE: the file's */
-} target;
+    uint32_t tensor; /* HEFT_NONE: file metadata */
+} value_target;
 
-/* Of a value that is not kept as it is: the file cannot be written again. */
-static void note(const target *t, const char *rule, const char *text)
+/* Report a value that cannot be kept unchanged, so that the file cannot be reproduced exactly. */
+static void note(const value_target *t, const char *rule, const char *text)
 {
     heft_zt_omit(t->x, rule, heft_cbor_offset(t->c, t->c->item), t->tensor, text, text);
 }
 
-/* A negative number, -1 - u, of which an INT holds one half. */
-static heft_value negative(const target *t)
+/* Decode the negative number -1 - u. INT holds only the upper half of the range. */
+static heft_value negative(const value_target *t)
 {
     heft_value v = { .kind = HEFT_KIND_INT };
     if (t->c->u <= INT64_MAX) {
         v.as.i = -1 - (int64_t)t->c->u;
         return v;
     }
-    note(t, "ztensor/attribute-number", "a number below -2^63 is kept as the nearest float");
+    note(t, "ztensor/attribute-number", "number below -2^63 is kept as the nearest float");
     v.kind = HEFT_KIND_FLOAT;
     v.as.f = -1.0 - (double)t->c->u;
     return v;
 }
 
-static heft_value value_of(const target *t, heft_cbor_kind k)
+static heft_value value_of(const value_target *t, heft_cbor_kind k)
 {
     heft_value v = { .kind = HEFT_KIND_NULL };
     switch (k) {
@@ -63,8 +63,8 @@ static heft_value value_of(const target *t, heft_cbor_kind k)
     case HEFT_CBOR_UNDEFINED:
     case HEFT_CBOR_SIMPLE:
         if (t->c->strict) /* zTensor 2, §3.1 */
-            heft_cbor_fail(t->c, "an attribute is a simple value without a meaning");
-        note(t, "ztensor/attribute-simple", "a simple value that has no meaning is kept as null");
+            heft_cbor_fail(t->c, "attribute is a simple value without a meaning");
+        note(t, "ztensor/attribute-simple", "simple value without a meaning is kept as null");
         break;
     default:
         break;
@@ -77,8 +77,9 @@ static bool is_end(heft_cbor_kind k)
     return k == HEFT_CBOR_ARRAY_END || k == HEFT_CBOR_MAP_END;
 }
 
-/* The key read last, of kind k, as text.  false: it has none, and the pair was passed over. */
-static bool key_text(const target *t, heft_cbor_kind k, heft_str *key, heft_status *st)
+/* Convert the key read last, of kind k, to text. If the key has no text form, skip the pair and
+ * return false. */
+static bool key_text(const value_target *t, heft_cbor_kind k, heft_str *key, heft_status *st)
 {
     char digits[20];
     *st = HEFT_OK;
@@ -90,15 +91,15 @@ static bool key_text(const target *t, heft_cbor_kind k, heft_str *key, heft_stat
         *st = key->ptr ? HEFT_OK : HEFT_E_NOMEM;
         return key->ptr;
     }
-    note(t, "ztensor/attribute-key", "a key that is no text, and its value, are left out");
+    note(t, "ztensor/attribute-key", "a key that is not a text is left out, with its value");
     *st = heft_cbor_skip(t->c, k);
     if (!*st)
         *st = heft_cbor_skip(t->c, heft_cbor_next(t->c));
     return false;
 }
 
-/* The next value or end of a container; a key is read on the way to its value. */
-static heft_status next_value(const target *t, heft_cbor_kind *k, heft_str *key)
+/* Advance to the next value or end of container; read the key first inside a map. */
+static heft_status next_value(const value_target *t, heft_cbor_kind *k, heft_str *key)
 {
     heft_status st = HEFT_OK;
     for (;;) {
@@ -118,7 +119,7 @@ static heft_status next_value(const target *t, heft_cbor_kind *k, heft_str *key)
 static heft_status read_value(heft_cbor *c, heft_cbor_kind k, heft_str key, heft_index *x,
                               uint32_t tensor)
 {
-    target t = { c, x, tensor };
+    value_target t = { c, x, tensor };
     uint32_t outside = c->depth - (k == HEFT_CBOR_ARRAY || k == HEFT_CBOR_MAP);
     heft_status st = c->st;
     while (!st) {
@@ -137,7 +138,7 @@ static heft_status read_value(heft_cbor *c, heft_cbor_kind k, heft_str key, heft
     return st;
 }
 
-/* Attributes that heft keeps for other formats come back to where they were. */
+/* Attributes that heft stores for other formats return to their index columns. */
 heft_status heft_zt_read_attribute(heft_cbor *c, heft_cbor_kind k, heft_str key, heft_index *x,
                                    uint32_t tensor)
 {
@@ -162,7 +163,7 @@ heft_status heft_zt_read_values(heft_cbor *c, heft_index *x, uint32_t tensor, co
         if (c->st)
             return c->st;
         if (k != HEFT_CBOR_TEXT)
-            return heft_cbor_fail(c, "a key in %s is no text", what);
+            return heft_cbor_fail(c, "a key in %s is not a text", what);
         sorted = sorted && (!before.ptr || heft_str_order(before, key) < 0);
         before = key;
         heft_status st = heft_zt_read_attribute(c, heft_cbor_next(c), key, x, tensor);

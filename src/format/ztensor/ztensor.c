@@ -1,11 +1,9 @@
-/* ztensor.c - which generation of zTensor a file is of, or is to be.
- *
- *   first 8 bytes              last 8 bytes         generation
+/* ztensor.c - dispatches to the zTensor generation that a file has, or that is to be written.
+ * |   first 8 bytes              last 8 bytes         generation
  *   "ZTEN0001"                 u64 size             0.1
  *   "ZTEN1000"                 u64 size             1.0
  *   "ZTEN1000"                 "ZTEN1000"           1.1, 1.2
- *   89 "ZT2" 0D 0A 1A 0A       the same             2
- */
+ *   89 "ZT2" 0D 0A 1A 0A       same as the first    2 | */
 #include "format/ztensor/ztensor.h"
 
 typedef struct generation {
@@ -20,7 +18,7 @@ static const generation generations[] = {
 };
 enum { GENERATIONS = sizeof generations / sizeof *generations };
 
-/* NULL: none of them begins so. */
+/* Return NULL if no generation begins with this magic number. */
 static const generation *generation_of(const uint8_t *magic)
 {
     for (unsigned i = 0; i < GENERATIONS; i++)
@@ -38,7 +36,7 @@ static heft_status zt_parse(heft_window *in, heft_index *x)
     const generation *g = generation_of(magic);
     if (!g)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
-                              "it begins with the magic number of no generation of zTensor");
+                              "no zTensor generation begins with this magic number");
     return g->parse(in, x);
 }
 
@@ -60,16 +58,16 @@ static bool writes_2(const heft_plan *p)
     return p->version && heft_str_is(heft_lit(p->version), "2");
 }
 
-/* What the file has stays where the generation can have it. */
-static void zt_storage(const heft_plan *p, heft_storage *how, bool is_kept)
+/* Keep the digest and encoding of an existing file where the target generation supports them. */
+static void zt_storage(const heft_plan *p, heft_storage *storage, bool is_kept)
 {
     const char *own = writes_2(p) ? "xxh3" : "crc32c";
-    bool takes_own = how->digest ? is_kept && !heft_zt_has_digest(how->digest, own)
-                                 : !is_kept && writes_2(p);
+    bool takes_own = storage->digest ? is_kept && !heft_zt_has_digest(storage->digest, own)
+                                     : !is_kept && writes_2(p);
     if (takes_own)
-        how->digest = own;
-    if (is_kept && how->encoding != HEFT_ZSTD)
-        how->encoding = HEFT_RAW;
+        storage->digest = own;
+    if (is_kept && storage->encoding != HEFT_ZSTD)
+        storage->encoding = HEFT_RAW;
 }
 
 static heft_status zt_plan(heft_plan *p)
@@ -77,12 +75,12 @@ static heft_status zt_plan(heft_plan *p)
     return writes_2(p) ? heft_zt2_plan(p) : heft_zt1_plan(p);
 }
 
-static heft_status zt_front(const heft_plan *p, heft_out *o)
+static heft_status zt_write_header(const heft_plan *p, heft_out *o)
 {
     return writes_2(p) ? heft_zt2_write_header(p, o) : heft_zt1_write_header(p, o);
 }
 
-static heft_status zt_back(const heft_plan *p, heft_out *o)
+static heft_status zt_write_trailer(const heft_plan *p, heft_out *o)
 {
     return writes_2(p) ? heft_zt2_write_trailer(p, o) : heft_zt1_write_trailer(p, o);
 }
@@ -112,7 +110,7 @@ const heft_format heft_format_ztensor = {
     .check = zt_check,
     .storage = zt_storage,
     .plan = zt_plan,
-    .write_header = zt_front,
-    .write_trailer = zt_back,
+    .write_header = zt_write_header,
+    .write_trailer = zt_write_trailer,
     .sharding = &heft_zt2_sharding,
 };
