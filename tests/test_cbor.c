@@ -70,7 +70,7 @@ static void spell_next(char *out, size_t room, const heft_cbor *c, heft_cbor_kin
         snprintf(out + at, room - at, "%c", letters[k]);
         return;
     }
-    if (c->place == HEFT_CBOR_AS_VALUE)
+    if (c->context == HEFT_CBOR_AS_VALUE)
         at += (size_t)snprintf(out + at, room - at, ":");
     if (c->flags & HEFT_CBOR_TAGGED)
         at += (size_t)snprintf(out + at, room - at, "#%" PRIu64 " ", c->tag);

@@ -295,10 +295,10 @@ static void members_are_found_the_last_one_counts(void **state)
                          "aK\x01\x8c\x01"
                          "bK\x02\x8c\x01"
                          "aK\x03u."));
-    assert_true(heft_pickle_u64(&n, &r.p, heft_pickle_member(&r.p, r.p.root, "a")));
+    assert_true(heft_pickle_u64(&n, &r.p, heft_pickle_dict_get(&r.p, r.p.root, "a")));
     assert_int_equal(n, 3);
-    assert_int_equal(heft_pickle_member(&r.p, r.p.root, "c"), HEFT_NONE);
-    assert_int_equal(heft_pickle_member(&r.p, 1, "a"), HEFT_NONE);
+    assert_int_equal(heft_pickle_dict_get(&r.p, r.p.root, "c"), HEFT_NONE);
+    assert_int_equal(heft_pickle_dict_get(&r.p, 1, "a"), HEFT_NONE);
     assert_int_equal(heft_pickle_item(&r.p, r.p.root, 0), HEFT_NONE);
     close_reading(&r);
 }

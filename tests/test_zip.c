@@ -417,12 +417,12 @@ static void the_first_name_is_seen_from_the_head(void **state)
     (void)state;
     archive *a = fresh(&(make){ 0 });
     int bits;
-    assert_true(heft_str_is(heft_zip_first(&bits, a->bytes, 64), "first.npy"));
+    assert_true(heft_str_is(heft_zip_first_name(&bits, a->bytes, 64), "first.npy"));
     assert_int_equal(bits, 32);
-    assert_true(heft_str_is(heft_zip_first(&bits, a->bytes, 33), "fir"));
-    assert_int_equal(heft_zip_first(&bits, a->bytes + 1, 64).len, 0);
+    assert_true(heft_str_is(heft_zip_first_name(&bits, a->bytes, 33), "fir"));
+    assert_int_equal(heft_zip_first_name(&bits, a->bytes + 1, 64).len, 0);
     assert_int_equal(bits, 0);
-    assert_int_equal(heft_zip_first(&bits, a->bytes, 3).len, 0);
+    assert_int_equal(heft_zip_first_name(&bits, a->bytes, 3).len, 0);
     drop(a);
 }
 
@@ -500,7 +500,7 @@ static void wide_numbers_come_back(void **state)
         if (i)
             heft_zip_put_descriptor(&o, &m[i - 1]);
         m[i].head = at + o.len;
-        heft_zip_put_head(&o, &m[i]);
+        heft_zip_put_header(&o, &m[i]);
         at = giant_end(g, &o) + (deflated[i] ? deflated[i] : sizes_there[i]);
     }
     giant_out(g, &o, at);

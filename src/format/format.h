@@ -34,7 +34,7 @@ typedef struct heft_plan_source {
     heft_status (*find_duplicates)(void *ctx, uint32_t *duplicate_of, bool contents);
     /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
      * each row ascend.  NULL: there are no sparse tensors. */
-    heft_status (*in_order)(void *ctx, uint32_t tensor, bool *strictly);
+    heft_status (*is_sorted)(void *ctx, uint32_t tensor, bool *strictly);
 } heft_plan_source;
 
 typedef struct heft_planner heft_planner; /* the engine's side of a plan, opaque to formats */
@@ -44,11 +44,11 @@ struct heft_plan {
     /* The model; plan() sets the offsets of its parts.  Until then these tell where a part lies in
      * the file that it comes from; 0: in none. */
     heft_index *x;
-    const char *version;   /* generation asked for, or NULL */
-    uint64_t align;        /* of payloads: what was asked for, else the format's own */
-    uint64_t asked_align;  /* 0: nothing was */
-    uint8_t fill;          /* byte between payloads */
-    uint64_t header_bytes; /* write_header() writes exactly these */
+    const char *version;      /* generation asked for, or NULL */
+    uint64_t align;           /* of payloads: what was asked for, else the format's own */
+    uint64_t requested_align; /* 0: nothing was */
+    uint8_t fill;             /* byte between payloads */
+    uint64_t header_bytes;    /* write_header() writes exactly these */
     uint64_t
         data_end; /* write_trailer() begins here; padding behind the last payload is before it */
     uint64_t file_bytes;
@@ -61,7 +61,7 @@ struct heft_plan {
     /* Of a format with HEFT_CAN_APPEND, which has neither write_record_header() nor digests of ranges: the file is written and the
      * model grows, so that plan() places nothing, and calls heft_plan_append(). */
     bool grows;
-    bool names_generator;         /* set by plan(): the file says which program wrote it */
+    bool writes_generator;        /* set by plan(): the file says which program wrote it */
     bool needs_preceding_digests; /* write_record_header() needs digests of the parts before it */
     /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
      * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
@@ -77,16 +77,16 @@ struct heft_plan {
     const heft_index *existing;
     /* Parts of kept that lie in another file, by heft_global_offset_file(), are added to the file and come behind its own,
      * as they are stored there.  false: there are none. */
-    bool adds;
+    bool has_added_parts;
     /* Set by plan(), of a file that is kept: its data are placed one by one, and not moved as one; what it has
      * behind its data stays, in front of what is added. */
-    bool moves_each, keeps_tail;
+    bool places_each_part, keeps_trailer;
     bool is_new_vocab, is_new_config; /* with kept: not what the file has, but what was asked for */
     /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
      * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
     const heft_plan_shard *shards;
     uint32_t shard_count;
-    const heft_str *spelled;
+    const heft_str *digest_texts;
     void *priv; /* the format's own, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
@@ -118,7 +118,7 @@ heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align);
 /* Of a format that can have more room than it needs in front of the data: raises *start, where these could
  * begin, to where they are in p->existing, or if that lies before it, to where they stay as aligned as
  * they are.  false: nothing of the kind is kept, and *start is as it was. */
-bool heft_plan_reserve_front(const heft_plan *p, uint64_t *start);
+bool heft_plan_keep_data_start(const heft_plan *p, uint64_t *start);
 /* Instead of heft_plan_place(), for parts whose stored size shows only when they are written: they
  * come in p->order from `start` on, each at a multiple of p->align.  write_trailer() finds offset, stored
  * and encoding in their rows, the end in p->data_end.  file_bytes stays 0: unknown. */
@@ -139,9 +139,9 @@ heft_status heft_plan_copy_shared_storage(heft_plan *p);
 /* Whether this build can compute the digest. */
 bool heft_plan_can_digest(const heft_plan *p, const char *algorithm);
 /* For write_trailer(): emits into o, and sets digest to that of what was emitted. */
-heft_status heft_plan_digested(const heft_plan *p, heft_out *o, const char *algorithm,
-                               void (*emit)(const heft_plan *p, heft_out *o),
-                               uint8_t digest[HEFT_CHECKSUM_BYTES]);
+heft_status heft_plan_emit_digested(const heft_plan *p, heft_out *o, const char *algorithm,
+                                    void (*emit)(const heft_plan *p, heft_out *o),
+                                    uint8_t digest[HEFT_CHECKSUM_BYTES]);
 /* A digest of a range of the written file, for write_trailer(): its number goes to
  * heft_plan_range_digest().  Only algorithms that can be joined from pieces: crc32, crc32c. */
 heft_status heft_plan_digest_range(heft_plan *p, const char *algorithm, heft_range r,
@@ -167,8 +167,8 @@ struct heft_check {
     heft_status (*padding)(heft_check *c, const char *rule, heft_severity s, heft_range where,
                            uint8_t byte);
     /* Stored bytes at a place, and whether they can be had: files beside this one may be missing. */
-    heft_status (*bytes)(heft_check *c, uint64_t place, void *buf, size_t len);
-    bool (*has)(heft_check *c, uint64_t place);
+    heft_status (*read)(heft_check *c, uint64_t place, void *buf, size_t len);
+    bool (*can_read)(heft_check *c, uint64_t place);
     /* As heft_ix_order(), to be left alone when done with. */
     heft_status (*order)(heft_check *c, const uint32_t **out, uint32_t *count);
     heft_error *err;
@@ -192,7 +192,7 @@ typedef struct heft_sharding {
     /* A text beside the files that lists what is in them; or NULL. */
     void (*index)(heft_out *o, const heft_shard_set *s);
     /* The index is a file of the format that refers to the parts of the others: see heft_plan.shards. */
-    bool is_linked;
+    bool index_refers_to_parts;
     /* What file i says of itself in its metadata: how many values.  The metadata of the model are then those of file 0
      * alone.  tensors: of the model.  NULL: nothing. */
     uint32_t (*values)(heft_value out[HEFT_SHARD_SET_VALUES], uint32_t i, uint32_t count,
@@ -210,7 +210,7 @@ typedef struct heft_name_rules { /* of warnings about what is odd in any format 
 
 struct heft_format {
     const char *name, *title, *suffixes, *versions;
-    const char *structure; /* the rule of an error of parse() that has none of its own */
+    const char *structure_rule; /* the rule of an error of parse() that has none of its own */
     uint32_t caps, align;
     bool may_be_gzipped; /* as a whole: the file is unpacked before it is parsed */
     /* A file of the format begins with one of these texts, separated by spaces; NULL: probe() tells. */
@@ -221,7 +221,7 @@ struct heft_format {
                  uint64_t size);
     /* Fills x.  Pure: run again from the start after HEFT_AGAIN. */
     heft_status (*parse)(heft_window *in, heft_index *x);
-    const heft_name_rules *odd; /* NULL: the parser looks for such things itself */
+    const heft_name_rules *name_rules; /* NULL: the parser looks for such things itself */
     /* Notes what the index as a whole tells that is odd, after a parse, without a look at any byte.  May be NULL. */
     heft_status (*notice)(heft_index *x);
     /* Everything that verify reports beyond claims and notes.  May be NULL. */

@@ -145,8 +145,8 @@ static bool has_other(const heft_index *x, uint32_t tensor, bool (*is_kept)(cons
     return false;
 }
 
-heft_status heft_loss_attributes_but(heft_plan *p, const char *rule, uint8_t kept,
-                                     bool (*is_kept)(const heft_value *))
+heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t kept,
+                                        bool (*is_kept)(const heft_value *))
 {
     static const char *const what[] = { "requires_grad is", "parameter ids are",
                                         "attributes of tensors are" };
@@ -170,7 +170,7 @@ heft_status heft_loss_attributes_but(heft_plan *p, const char *rule, uint8_t kep
 
 heft_status heft_loss_attributes(heft_plan *p, const char *rule, uint8_t kept)
 {
-    return heft_loss_attributes_but(p, rule, kept, NULL);
+    return heft_loss_attributes_except(p, rule, kept, NULL);
 }
 
 bool heft_loss_is_plain(const heft_index *x, uint32_t tensor)

@@ -32,8 +32,8 @@ heft_status heft_loss_metadata(heft_plan *p, const char *rule);
  * (HEFT_T_...) names.  Ids that follow from the name are no loss. */
 heft_status heft_loss_attributes(heft_plan *p, const char *rule, uint8_t kept);
 /* The same, where some attributes beside those flags are carried. */
-heft_status heft_loss_attributes_but(heft_plan *p, const char *rule, uint8_t kept,
-                                     bool (*is_kept)(const heft_value *));
+heft_status heft_loss_attributes_except(heft_plan *p, const char *rule, uint8_t kept,
+                                        bool (*is_kept)(const heft_value *));
 /* Whether a tensor is dense and of one part: what a format of (name, type, shape, bytes) takes. */
 bool heft_loss_is_plain(const heft_index *x, uint32_t tensor);
 

@@ -27,7 +27,7 @@ bool heft_shard_index_is_space(uint8_t c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-bool heft_shard_index_is_text(const uint8_t *first)
+bool heft_shard_index_is_json_object(const uint8_t *first)
 {
     enum { FIRST = 8 };
     size_t at = 0;
@@ -49,9 +49,9 @@ static size_t after_key(const uint8_t *head, size_t len, size_t at)
     return found ? (size_t)(found - head) + key : len;
 }
 
-bool heft_shard_index_is(const uint8_t *head, size_t len)
+bool heft_shard_index_recognise(const uint8_t *head, size_t len)
 {
-    return len >= sizeof map_key - 1 && heft_shard_index_is_text(head) &&
+    return len >= sizeof map_key - 1 && heft_shard_index_is_json_object(head) &&
            after_key(head, len, 0) < len;
 }
 
@@ -75,7 +75,7 @@ static heft_str quoted(const uint8_t *head, size_t len, size_t *at)
     return (heft_str){ (const char *)head + from, (*at)++ - from };
 }
 
-heft_str heft_shard_index_first(const uint8_t *head, size_t len)
+heft_str heft_shard_index_first_shard(const uint8_t *head, size_t len)
 {
     for (size_t key = after_key(head, len, 0); key < len; key = after_key(head, len, key)) {
         size_t at = key;
@@ -140,7 +140,7 @@ static bool is_file_name(heft_str s)
     return s.len && s.len <= MOST_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
 }
 
-bool heft_shard_index_is_of_torch(heft_str file)
+bool heft_shard_index_is_torch_name(heft_str file)
 {
     static const char *const suffixes[] = { ".bin", ".pt", ".pth" };
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)

@@ -335,10 +335,10 @@ static inline heft_cbor_kind next_item(heft_cbor *c, bool keeps)
         return read_break(c);
     c->item = c->p;
     c->flags = 0;
-    c->place = !c->depth           ? HEFT_CBOR_AT_ROOT
-               : !c->frame.is_map  ? HEFT_CBOR_IN_ARRAY
-               : c->frame.left & 1 ? HEFT_CBOR_AS_VALUE
-                                   : HEFT_CBOR_AS_KEY;
+    c->context = !c->depth           ? HEFT_CBOR_AT_ROOT
+                 : !c->frame.is_map  ? HEFT_CBOR_IN_ARRAY
+                 : c->frame.left & 1 ? HEFT_CBOR_AS_VALUE
+                                     : HEFT_CBOR_AS_KEY;
     if (!read_head(c, &major) ||
         (heft_unlikely(major == MAJOR_TAG) && !pass_tags(c, &major, &tags)))
         return HEFT_CBOR_FAILED;
@@ -352,7 +352,7 @@ static inline heft_cbor_kind next_item(heft_cbor *c, bool keeps)
                            : c->flags & HEFT_CBOR_INDEFINITE ? "an indefinite length"
                                                              : "a number in more bytes than it "
                                                                "takes");
-        if (c->place == HEFT_CBOR_AS_KEY && k != HEFT_CBOR_ARRAY && k != HEFT_CBOR_MAP &&
+        if (c->context == HEFT_CBOR_AS_KEY && k != HEFT_CBOR_ARRAY && k != HEFT_CBOR_MAP &&
             !check_key(c, c->item))
             return HEFT_CBOR_FAILED;
     }

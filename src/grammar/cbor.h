@@ -69,7 +69,7 @@ typedef struct heft_cbor {
     uint64_t u, tag;
     heft_str str;
     uint8_t flags, width;
-    uint8_t place;                          /* heft_cbor_context */
+    uint8_t context;                        /* heft_cbor_context */
     heft_cbor_frame frame;                  /* the innermost container */
     heft_cbor_frame outer[HEFT_CBOR_DEPTH]; /* those around it */
 } heft_cbor;

@@ -368,16 +368,16 @@ heft_status heft_json_skip(heft_json *j, heft_json_kind k)
     return j->st;
 }
 
-void heft_json_pass(heft_json *j, const char *behind)
+void heft_json_accept(heft_json *j, const char *behind)
 {
     j->token = behind - 1;
     j->p = behind;
     j->state = AFTER_VALUE;
 }
 
-void heft_json_move(heft_json *j, const char *behind, heft_arena *arena)
+void heft_json_fork(heft_json *j, const char *behind, heft_arena *arena)
 {
-    heft_json_pass(j, behind);
+    heft_json_accept(j, behind);
     j->arena = arena;
     j->err = NULL;
 }

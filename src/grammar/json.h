@@ -51,13 +51,13 @@ heft_status heft_json_skip(heft_json *j, heft_json_kind k);
 bool heft_json_u64(uint64_t *out, heft_str number);
 /* Most arrays are of whole numbers and plainly written: after a key, looks for one of at least one and at
  * most `most` numbers, none with a sign, a fraction or an exponent, blanks the only white space.  Returns how
- * many, with the place behind the array for heft_json_pass(); HEFT_JSON_NOT_PLAIN: read it token by token, which
+ * many, with the place behind the array for heft_json_accept(); HEFT_JSON_NOT_PLAIN: read it token by token, which
  * also tells what is wrong with it. */
 enum { HEFT_JSON_NOT_PLAIN = 0 };
 uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind);
-void heft_json_pass(heft_json *j, const char *behind);
+void heft_json_accept(heft_json *j, const char *behind);
 /* Goes on behind another value of the same container, quietly, with memory of its own. */
-void heft_json_move(heft_json *j, const char *behind, heft_arena *arena);
+void heft_json_fork(heft_json *j, const char *behind, heft_arena *arena);
 /* Sets the error at the token read last. */
 heft_status heft_json_fail(heft_json *j, const char *fmt, ...);
 

@@ -106,11 +106,11 @@ bool heft_pickle_next(const heft_pickle *p, heft_pickle_items *i, uint32_t *item
 /* Item i of a TUPLE; HEFT_NONE: v is no tuple, or has not so many. */
 uint32_t heft_pickle_item(const heft_pickle *p, uint32_t v, uint32_t i);
 /* The value of a text key in a DICT, the one that was set last; HEFT_NONE: there is none. */
-uint32_t heft_pickle_member(const heft_pickle *p, uint32_t dict, const char *key);
+uint32_t heft_pickle_dict_get(const heft_pickle *p, uint32_t dict, const char *key);
 /* A non-negative INT. */
 bool heft_pickle_u64(uint64_t *out, const heft_pickle *p, uint32_t v);
 /* Whether v is the GLOBAL of that name. */
-bool heft_pickle_names(const heft_pickle *p, uint32_t v, const char *module, const char *name);
+bool heft_pickle_is_global(const heft_pickle *p, uint32_t v, const char *module, const char *name);
 heft_str heft_pickle_module(const heft_pickle *p, uint32_t global);
 heft_str heft_pickle_name(const heft_pickle *p, uint32_t global);
 

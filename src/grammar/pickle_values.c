@@ -42,7 +42,7 @@ uint32_t heft_pickle_item(const heft_pickle *p, uint32_t v, uint32_t i)
     return edges_at(p, heft_pickle_at(p, v)->as.items.first)[2 + i]; /* made at once: one run */
 }
 
-uint32_t heft_pickle_member(const heft_pickle *p, uint32_t dict, const char *key)
+uint32_t heft_pickle_dict_get(const heft_pickle *p, uint32_t dict, const char *key)
 {
     uint32_t k, v, found = HEFT_NONE;
     if (!heft_pickle_is(p, dict, HEFT_PICKLE_DICT))
@@ -72,7 +72,7 @@ heft_str heft_pickle_name(const heft_pickle *p, uint32_t global)
     return heft_pickle_at(p, heft_pickle_at(p, global)->as.global.name)->as.s;
 }
 
-bool heft_pickle_names(const heft_pickle *p, uint32_t v, const char *module, const char *name)
+bool heft_pickle_is_global(const heft_pickle *p, uint32_t v, const char *module, const char *name)
 {
     return heft_pickle_is(p, v, HEFT_PICKLE_GLOBAL) &&
            heft_str_is(heft_pickle_module(p, v), module) &&

@@ -229,7 +229,7 @@ heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
 }
 
 /* A name that pax or GNU spell in a member of its own is not looked for: formats have short ones. */
-heft_str heft_tar_first(const uint8_t *head, size_t len)
+heft_str heft_tar_first_name(const uint8_t *head, size_t len)
 {
     for (uint64_t at = 0, bytes; at + BLOCK <= len; at += BLOCK + padded(bytes)) {
         const uint8_t *p = head + at;

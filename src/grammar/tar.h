@@ -25,6 +25,6 @@ typedef struct heft_tar {
  * a member that is cut short. */
 heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found);
 /* For probes: the name of the first member as far as it lies in the first bytes of a file; empty: no tar archive. */
-heft_str heft_tar_first(const uint8_t *head, size_t len);
+heft_str heft_tar_first_name(const uint8_t *head, size_t len);
 
 #endif

@@ -397,7 +397,7 @@ heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, boo
     return st ? st : read_members(&r);
 }
 
-heft_str heft_zip_first(int *bits, const uint8_t *head, size_t len)
+heft_str heft_zip_first_name(int *bits, const uint8_t *head, size_t len)
 {
     enum { SURE = 32 };
     const heft_str none = { "", 0 };

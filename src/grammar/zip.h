@@ -46,7 +46,7 @@ heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, boo
 heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err);
 /* For probes: the name of the member that the file begins with, as far as it lies in head; *bits says how much
  * speaks for a zip archive, 0: it is none.  Of an empty archive: empty. */
-heft_str heft_zip_first(int *bits, const uint8_t *head, size_t len);
+heft_str heft_zip_first_name(int *bits, const uint8_t *head, size_t len);
 
 /* ---- writing: members whose checksums follow them ---- */
 
@@ -62,7 +62,7 @@ typedef struct heft_zip_member {
 
 enum { HEFT_ZIP_EXTRA = 6, HEFT_ZIP_MOST_EXTRA = 65535 - 32 };
 
-void heft_zip_put_head(heft_out *o, const heft_zip_member *m);       /* in front of the content */
+void heft_zip_put_header(heft_out *o, const heft_zip_member *m);     /* in front of the content */
 void heft_zip_put_descriptor(heft_out *o, const heft_zip_member *m); /* behind it */
 void heft_zip_put_entry(heft_out *o, const heft_zip_member *m);      /* in the directory */
 /* Behind the directory of so many members. */

@@ -48,7 +48,7 @@ static void put_common(heft_out *o, const heft_zip_member *m, bool wide)
 
 /* §4.4.4: with a descriptor to follow, checksum and sizes are zero here; the zip64 field says that the
  * descriptor's numbers are wide. */
-void heft_zip_put_head(heft_out *o, const heft_zip_member *m)
+void heft_zip_put_header(heft_out *o, const heft_zip_member *m)
 {
     bool wide = has_wide_size(m);
     uint32_t size = wide ? UINT32_MAX : 0;

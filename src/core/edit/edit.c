@@ -308,7 +308,7 @@ static heft_status plan_model(heft_edit_job *g)
     g->p.x.err = g->p.plan.err = g->err;
     g->p.x.generator = g->in->x.generator;
     g->p.plan.existing = &g->in->x;
-    g->p.plan.adds = g->in != g->original;
+    g->p.plan.has_added_parts = g->in != g->original;
     st = collect_names(g);
     if (!st)
         st = collect_identities(g);

@@ -87,9 +87,9 @@ static heft_status copy_block(heft_edit_job *g)
     const heft_plan *plan = &g->p.plan;
     heft_range data, added;
     (void)heft_planner_existing_block(&g->p, &data);
-    uint64_t at = plan->header_bytes, to = plan->keeps_tail ? at : new_offset(g, 0, &data);
+    uint64_t at = plan->header_bytes, to = plan->keeps_trailer ? at : new_offset(g, 0, &data);
     heft_status st = move_range(g, &at, to, 0, data);
-    if (!st && plan->adds && heft_existing_data(plan->existing, 1, &added))
+    if (!st && plan->has_added_parts && heft_existing_data(plan->existing, 1, &added))
         st = move_range(g, &at, new_offset(g, 1, &added), 1, added);
     return st ? st : fill_gap(g, NULL, 0, 0, (heft_range){ at, plan->data_end - at });
 }
@@ -122,7 +122,7 @@ static heft_status copy_parts(heft_edit_job *g)
 static bool is_in_place(const heft_edit_job *g)
 {
     const heft_edit_extent *extents = g->e->extents.ptr;
-    bool keeps_offsets = !g->p.plan.adds || g->p.format->caps & HEFT_CAN_APPEND;
+    bool keeps_offsets = !g->p.plan.has_added_parts || g->p.format->caps & HEFT_CAN_APPEND;
     for (uint32_t i = 0; i < g->e->extents.len; i++) {
         bool is_own = !extents[i].data && !heft_global_offset_file(&g->in->x, extents[i].from);
         keeps_offsets = keeps_offsets && (!is_own || extents[i].from == extents[i].at);

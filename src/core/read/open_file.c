@@ -90,7 +90,7 @@ static heft_status parse(heft_file *f, heft_error *err)
     heft_file_enter(f);
     heft_status st = f->format->parse(&f->input.in, &f->x);
     if (st == HEFT_E_FORMAT && err && !err->rule)
-        heft_error_rule(err, st, f->format->structure);
+        heft_error_rule(err, st, f->format->structure_rule);
     if (!st && !f->x.has_name_table) /* a format may have built it to look up names */
         st = heft_ix_build_name_table(&f->x);
     if (!st)

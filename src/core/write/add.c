@@ -317,7 +317,7 @@ static heft_status add_late(tensor_addition *a)
     if (st)
         return st;
     st = heft_planner_trial(&q, &a->w->p, a->err);
-    q.plan.source = (heft_plan_source){ .ctx = a, .in_order = in_order };
+    q.plan.source = (heft_plan_source){ .ctx = a, .is_sorted = in_order };
     a->planner = &q;
     q.x.err = a->err;
     if (!st)

@@ -88,12 +88,12 @@ static heft_status note_shared_bytes(heft_conversion *c)
 static heft_status use_existing_parts(heft_conversion *c)
 {
     const heft_origin *o = c->origins.ptr;
-    heft_str *spelled = heft_plan_alloc(&c->p.plan, c->p.x.parts.len * sizeof *spelled);
-    if (!spelled)
+    heft_str *digest_texts = heft_plan_alloc(&c->p.plan, c->p.x.parts.len * sizeof *digest_texts);
+    if (!digest_texts)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < c->p.x.parts.len; i++)
-        spelled[i] = heft_ix_digest_of(&c->in->x, o[i].part);
-    c->p.plan.spelled = spelled;
+        digest_texts[i] = heft_ix_digest_of(&c->in->x, o[i].part);
+    c->p.plan.digest_texts = digest_texts;
     c->p.plan.shards = c->scope.shards;
     c->p.plan.shard_count = c->scope.shard_count;
     return HEFT_OK;

@@ -27,7 +27,7 @@ bool heft_existing_data(const heft_index *existing, uint32_t file, heft_range *o
 bool heft_planner_existing_block(const heft_planner *p, heft_range *out)
 {
     const heft_index *existing = p->plan.existing;
-    if (p->plan.keeps_tail) {
+    if (p->plan.keeps_trailer) {
         *out = (heft_range){ p->plan.header_bytes, existing->file_bytes - p->plan.header_bytes };
         return true;
     }
@@ -37,7 +37,7 @@ bool heft_planner_existing_block(const heft_planner *p, heft_range *out)
     return has_data;
 }
 
-bool heft_plan_reserve_front(const heft_plan *p, uint64_t *start)
+bool heft_plan_keep_data_start(const heft_plan *p, uint64_t *start)
 {
     heft_range data;
     uint64_t step;
@@ -68,7 +68,7 @@ bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_alig
     uint64_t end;
     bool ok = heft_planner_existing_block(p, &to[0].data) &&
               heft_add(&end, start, to[0].data.length);
-    if (ok && p->plan.adds && heft_existing_data(existing, 1, &to[1].data))
+    if (ok && p->plan.has_added_parts && heft_existing_data(existing, 1, &to[1].data))
         ok = heft_align_up(&to[1].start, end, p->plan.align) &&
              heft_add(&end, to[1].start, to[1].data.length);
     for (uint32_t i = 0; ok && i < p->plan.order_count; i++) {
@@ -81,6 +81,6 @@ bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_alig
         part->stored = old->stored;
         ok = heft_add(&part->offset, moved->start, is_inside ? offset - begin : 0);
     }
-    bool pads = p->format->write_trailer || p->plan.adds;
+    bool pads = p->format->write_trailer || p->plan.has_added_parts;
     return ok && heft_align_up(&p->plan.data_end, end, pads ? tail_align : 1);
 }

@@ -70,7 +70,7 @@ heft_status heft_planner_moves_block(const heft_planner *p, bool *moves)
     heft_range data;
     uint64_t header = 0;
     heft_status st = HEFT_OK;
-    *moves = plan->existing && !plan->moves_each && heft_planner_existing_block(p, &data);
+    *moves = plan->existing && !plan->places_each_part && heft_planner_existing_block(p, &data);
     for (uint32_t i = 0; *moves && !st && p->format->write_record_header && i < plan->order_count;
          i++) {
         st = record_header_bytes(plan, plan->order[i], &header);

@@ -44,7 +44,7 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
         .align = o.align ? o.align
                  : fmt   ? fmt->align
                          : 1,
-        .asked_align = o.align,
+        .requested_align = o.align,
         .arena = &p->arena,
         .allow_loss = o.allow_loss,
     };
@@ -132,7 +132,7 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
     if (!st)
         st = p->format->plan(&p->plan);
     bool has_generator = p->asks_generator || (p->x.generator.len && !p->plan.existing);
-    if (!st && has_generator && !p->plan.names_generator)
+    if (!st && has_generator && !p->plan.writes_generator)
         st = heft_plan_loss(&p->plan, p->asks_generator ? HEFT_WARNING : HEFT_NOTE,
                             "heft/generator", HEFT_NONE,
                             "the generator is left out: the format does not store one");

@@ -146,7 +146,7 @@ heft_status heft_planner_replan(heft_planner *p, heft_error *err);
  * heft_global_offset()), including empty parts at the end; false: there are none. */
 bool heft_existing_data(const heft_index *kept, uint32_t file, heft_range *out);
 /* Return the range of the file that moves as a block: the data, and the rest of the file if the
- * format writes no trailer; with plan.keeps_tail, everything after the header.  false: there is
+ * format writes no trailer; with plan.keeps_trailer, everything after the header.  false: there is
  * none. */
 bool heft_planner_existing_block(const heft_planner *p, heft_range *out);
 /* Move that block to start; false: an offset would overflow 2^64. */

@@ -83,9 +83,9 @@ static heft_status digest_and_forward(void *ctx, uint64_t at, const void *data, 
     return g->to->st;
 }
 
-heft_status heft_plan_digested(const heft_plan *plan, heft_out *o, const char *algorithm,
-                               void (*emit)(const heft_plan *p, heft_out *o),
-                               uint8_t digest[HEFT_CHECKSUM_BYTES])
+heft_status heft_plan_emit_digested(const heft_plan *plan, heft_out *o, const char *algorithm,
+                                    void (*emit)(const heft_plan *p, heft_out *o),
+                                    uint8_t digest[HEFT_CHECKSUM_BYTES])
 {
     const heft_host *h = plan->planner->host;
     digest_output g = { .to = o };

@@ -294,12 +294,12 @@ static heft_status write_all(split_job *s)
 {
     const heft_sharding *sharding = s->to->sharding;
     heft_status st = HEFT_OK;
-    if (sharding->is_linked)
+    if (sharding->index_refers_to_parts)
         st = heft_shard_set_writer_begin(&s->shard_writer, s->in->host, s->to, files(s) + 1,
                                          s->err);
     for (uint32_t i = 0; i < files(s) && !st; i++)
         st = write_file(s, i);
-    if (!st && sharding->is_linked)
+    if (!st && sharding->index_refers_to_parts)
         st = write_linked_index(s);
     heft_shard_set_writer_free(s->shard_writer);
     return st || !sharding->index ? st : write_text_index(s);

@@ -43,7 +43,7 @@ heft_status heft_writer_record_failure(heft_writer *w, heft_status st, heft_erro
 heft_status heft_writer_failure(const heft_writer *w, heft_error *err);
 /* Return the bytes that the caller has to pass for a part, in the declared element type. */
 uint64_t heft_writer_length(const heft_writer *w, uint32_t part);
-/* Implement heft_plan_source.in_order; ctx is a heft_writer. */
+/* Implement heft_plan_source.is_sorted; ctx is a heft_writer. */
 heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly);
 /* Advance to the next part that has bytes; finish empty parts on the way. */
 heft_status heft_writer_advance(heft_writer *w, heft_error *err);

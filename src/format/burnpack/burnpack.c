@@ -223,7 +223,7 @@ static int burnpack_probe(const uint8_t *head, size_t head_len, const uint8_t *t
 const heft_format heft_format_burnpack = {
     .name = "burnpack",
     .title = "Burnpack",
-    .structure = "burnpack/structure",
+    .structure_rule = "burnpack/structure",
     .suffixes = ".bpk",
     .versions = "0.21 0.20 0.22 0.22-pre.2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,
@@ -231,7 +231,7 @@ const heft_format heft_format_burnpack = {
     .magics = "NRUB",
     .probe = burnpack_probe,
     .parse = burnpack_parse,
-    .odd = &odd_rules,
+    .name_rules = &odd_rules,
     .notice = burnpack_notice,
     .check = burnpack_check,
     .plan = heft_burnpack_plan,

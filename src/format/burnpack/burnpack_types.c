@@ -69,11 +69,11 @@ static bool put_json(heft_out *o, heft_str raw)
             is_first = false;
             continue;
         }
-        if (c.place == HEFT_CBOR_AS_VALUE)
+        if (c.context == HEFT_CBOR_AS_VALUE)
             heft_out_u8(o, ':');
         else if (!is_first)
             heft_out_u8(o, ',');
-        if (!put_json_item(o, &c, k) || (c.place == HEFT_CBOR_AS_KEY && k != HEFT_CBOR_TEXT))
+        if (!put_json_item(o, &c, k) || (c.context == HEFT_CBOR_AS_KEY && k != HEFT_CBOR_TEXT))
             return false;
         is_first = k == HEFT_CBOR_ARRAY || k == HEFT_CBOR_MAP;
     }

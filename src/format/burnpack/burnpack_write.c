@@ -110,8 +110,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
 
 static heft_status plan_tensors(heft_plan *p)
 {
-    heft_status st = heft_loss_attributes_but(p, "burnpack/attributes", HEFT_T_PARAM_ID,
-                                              is_carried);
+    heft_status st = heft_loss_attributes_except(p, "burnpack/attributes", HEFT_T_PARAM_ID,
+                                                 is_carried);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
         st = plan_tensor(p, t);
     if (st)
@@ -337,7 +337,7 @@ static heft_status place(heft_plan *p)
 {
     bpk_plan *b = p->priv;
     heft_status st = HEFT_OK;
-    if (p->asked_align > HEFT_BURNPACK_ALIGN && !p->existing)
+    if (p->requested_align > HEFT_BURNPACK_ALIGN && !p->existing)
         st = heft_plan_loss(p, HEFT_NOTE, "burnpack/align", HEFT_NONE,
                             "payloads are aligned to 256, which is all that a Burnpack can say");
     p->align = HEFT_BURNPACK_ALIGN;

@@ -134,7 +134,7 @@ static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size
 const heft_format heft_format_burn_record = {
     .name = "burn-record",
     .title = "Burn record",
-    .structure = "burn-record/structure",
+    .structure_rule = "burn-record/structure",
     .suffixes = ".mpk .mpk.gz",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_META,

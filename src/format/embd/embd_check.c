@@ -13,10 +13,10 @@ static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
 static heft_status find_sections(heft_check *c, heft_range out[SECTIONS])
 {
     uint8_t h[HEFT_EMBD_HEADER], total[4];
-    heft_status st = c->bytes(c, 0, h, sizeof h);
+    heft_status st = c->read(c, 0, h, sizeof h);
     uint64_t meta = heft_le32(h + 12), index = HEFT_EMBD_DESCRIPTOR * (uint64_t)c->x->tensors.len;
     if (!st && heft_le32(h + 16))
-        st = c->bytes(c, meta + 4, total, sizeof total);
+        st = c->read(c, meta + 4, total, sizeof total);
     if (st)
         return st;
     for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++)

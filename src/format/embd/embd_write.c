@@ -142,7 +142,7 @@ static heft_status plan_sections(heft_plan *p, embd_plan *e)
                                 "2^32 - 1",
                                 end);
     uint64_t kept = e->index.offset + e->index.length;
-    p->header_bytes = heft_plan_reserve_front(p, &kept) ? kept : end;
+    p->header_bytes = heft_plan_keep_data_start(p, &kept) ? kept : end;
     return HEFT_OK;
 }
 

@@ -14,7 +14,7 @@
  */
 #include "format/gguf/gguf.h"
 
-#include "format/carried.h"
+#include "format/attribute_metadata.h"
 #include "model/blocks.h"
 
 enum {
@@ -278,7 +278,7 @@ static heft_status gguf_parse(heft_window *in, heft_index *x)
     st = place_data(&r, data);
     if (!st)
         st = heft_gguf_read_split(x);
-    return st ? st : heft_restore_attributes(x);
+    return st ? st : heft_attributes_from_metadata(x);
 }
 
 /* ---- what is allowed but odd ---- */
@@ -352,14 +352,14 @@ static heft_status gguf_check(heft_check *c)
 const heft_format heft_format_gguf = {
     .name = "gguf",
     .title = "GGUF",
-    .structure = "gguf/structure",
+    .structure_rule = "gguf/structure",
     .suffixes = ".gguf",
     .versions = "3 2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META | HEFT_CAN_VOCAB,
     .align = HEFT_GGUF_ALIGN,
     .magics = "GGUF",
     .parse = gguf_parse,
-    .odd = &odd_rules,
+    .name_rules = &odd_rules,
     .notice = gguf_notice,
     .check = gguf_check,
     .plan = heft_gguf_plan,

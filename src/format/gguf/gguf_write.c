@@ -3,7 +3,7 @@
  * The header lists the metadata and the tensors in the order of the model, and the data follow in that
  * order, each padded to the alignment, as ggml requires.
  */
-#include "format/carried.h"
+#include "format/attribute_metadata.h"
 #include "format/gguf/gguf.h"
 #include "format/losses.h"
 #include "model/names.h"
@@ -146,7 +146,7 @@ static heft_status plan_alignment(heft_plan *p, gguf_plan *g)
 {
     const heft_value *v = heft_gguf_find(p->x, heft_gguf_alignment_key);
     uint64_t said = heft_gguf_alignment(p->x);
-    g->align = p->asked_align ? p->asked_align : said ? said : HEFT_GGUF_ALIGN;
+    g->align = p->requested_align ? p->requested_align : said ? said : HEFT_GGUF_ALIGN;
     if (g->align < HEFT_GGUF_LEAST_ALIGN && !p->existing)
         g->align = HEFT_GGUF_LEAST_ALIGN;
     uint64_t wanted = g->align;
@@ -313,13 +313,13 @@ heft_status heft_gguf_plan(heft_plan *p)
                                 "GGUF version %q is not written here (there are 3 and 2)", version);
     heft_status st = heft_loss_parts(p, "gguf/parts", "vocab");
     if (!st)
-        st = heft_loss_not_carried(p, "gguf/attributes");
+        st = heft_loss_attributes_beyond_metadata(p, "gguf/attributes");
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
         st = plan_tensor(p, t);
     if (st)
         return st;
     heft_plan_compact(p);
-    st = heft_carry_attributes(p);
+    st = heft_attributes_to_metadata(p);
     if (!st)
         st = heft_meta_unique(p->x, "the metadata");
     if (!st)

@@ -153,7 +153,7 @@ static heft_status plan_places(heft_plan *p, layout *l)
     p->header_bytes = MAGIC + 4 + config + 4 + l->index_bytes;
     p->data_end = p->header_bytes;
     uint64_t start = p->header_bytes;
-    heft_plan_reserve_front(p, &start);
+    heft_plan_keep_data_start(p, &start);
     heft_status st = heft_ix_tensors(p->x) ? heft_plan_place(p, start, 1) : HEFT_OK;
     p->file_bytes = p->data_end;
     return st;

@@ -67,7 +67,7 @@ heft_status heft_mag_put_checked(const heft_plan *p, heft_out *o, uint32_t crc,
                                  void (*put)(const heft_plan *p, heft_out *o))
 {
     uint8_t digest[HEFT_CHECKSUM_BYTES];
-    heft_status st = heft_plan_digested(p, o, "crc32c", put, digest);
+    heft_status st = heft_plan_emit_digested(p, o, "crc32c", put, digest);
     if (st || heft_le32(digest) == crc)
         return st;
     return heft_error_plain(p->err, HEFT_E_IO,
@@ -186,7 +186,7 @@ static heft_status place(heft_plan *p, const archive *a)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
                                 p->align);
     uint64_t kept = a->records_end;
-    if (heft_plan_reserve_front(p, &kept))
+    if (heft_plan_keep_data_start(p, &kept))
         p->header_bytes = kept;
     p->data_end = p->header_bytes;
     return is_empty ? HEFT_OK : heft_plan_place(p, p->header_bytes, ALIGN);

@@ -263,7 +263,7 @@ static heft_status npy_front(const heft_plan *p, heft_out *o)
 const heft_format heft_format_npy = {
     .name = "npy",
     .title = "NumPy array",
-    .structure = "npy/structure",
+    .structure_rule = "npy/structure",
     .suffixes = ".npy",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_ONE_TENSOR,

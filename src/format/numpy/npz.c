@@ -190,7 +190,7 @@ static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, 
 {
     enum { SURE = 64, UNSURE = 16, EMPTY = 22 };
     int bits;
-    heft_str first = heft_zip_first(&bits, head, head_len);
+    heft_str first = heft_zip_first_name(&bits, head, head_len);
     if (!bits)
         return 0;
     if (heft_str_ends(first, heft_npz_suffix))
@@ -204,7 +204,7 @@ static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, 
 const heft_format heft_format_npz = {
     .name = "npz",
     .title = "NumPy archive",
-    .structure = "npz/structure",
+    .structure_rule = "npz/structure",
     .suffixes = ".npz",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE,

@@ -163,7 +163,7 @@ static bool place_member(heft_plan *p, uint32_t t, member *m, uint64_t *end)
     m->head = *end;
     m->extra = 0;
     heft_zip_member head = member_of(p, t);
-    heft_zip_put_head(&count, &head);
+    heft_zip_put_header(&count, &head);
     uint64_t at, aligned;
     bool is_kept = is_deflated(p, t); /* nobody maps it: it needs no alignment */
     if (!heft_add(&at, m->head, count.total) ||
@@ -211,7 +211,7 @@ heft_status heft_npz_write_record_header(const heft_plan *p, uint32_t part, heft
     heft_zip_member m = member_of(p, t);
     if (st)
         return st;
-    heft_zip_put_head(o, &m);
+    heft_zip_put_header(o, &m);
     put_header(p, t, o);
     return o->st;
 }

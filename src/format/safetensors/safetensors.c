@@ -11,7 +11,7 @@
 #include "format/safetensors/safetensors.h"
 
 #include "base/bisect.h"
-#include "format/carried.h"
+#include "format/attribute_metadata.h"
 #include "format/shard_index.h"
 #include "model/names.h"
 
@@ -92,7 +92,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
     if (c.st)
         return c.st;
     uint64_t n = heft_le64(first), left = in->size - HEFT_ST_LENGTH;
-    if (n > HEFT_ST_MAX_HEADER && heft_shard_index_is_text(first))
+    if (n > HEFT_ST_MAX_HEADER && heft_shard_index_is_json_object(first))
         return heft_st_parse_index(in, x);
     if (n > HEFT_ST_MAX_HEADER)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
@@ -112,7 +112,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
         st = check_places(x, &h);
     if (!st)
         st = heft_meta_unique(x, "__metadata__");
-    return st ? st : heft_restore_attributes(x);
+    return st ? st : heft_attributes_from_metadata(x);
 }
 
 static heft_status st_check(heft_check *c)
@@ -146,7 +146,7 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
         return 0;
     uint64_t n = heft_le64(head);
     size_t at = HEFT_ST_LENGTH;
-    if (heft_shard_index_is(head, head_len))
+    if (heft_shard_index_recognise(head, head_len))
         return SURE;
     if (n >= 2 && n <= HEFT_ST_MAX_HEADER && n <= size - HEFT_ST_LENGTH) {
         while (at < head_len && heft_shard_index_is_space(head[at]))
@@ -162,14 +162,14 @@ static const heft_name_rules odd_rules = { "safetensors/name", NULL, NULL, "safe
 const heft_format heft_format_safetensors = {
     .name = "safetensors",
     .title = "safetensors",
-    .structure = "safetensors/structure",
+    .structure_rule = "safetensors/structure",
     .suffixes = ".safetensors",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,
     .align = 64,
     .probe = st_probe,
     .parse = st_parse,
-    .odd = &odd_rules,
+    .name_rules = &odd_rules,
     .check = st_check,
     .plan = heft_st_plan,
     .write_header = heft_st_write_header,

@@ -79,7 +79,7 @@ static bool read_plain_shape(reader *r, entry *e)
             return false;
     if (rank == HEFT_JSON_NOT_PLAIN)
         return false;
-    heft_json_pass(&r->j, behind);
+    heft_json_accept(&r->j, behind);
     e->elements = elements;
     e->rank = rank;
     return true;
@@ -116,7 +116,7 @@ static heft_status read_offsets(reader *r, entry *e)
     const char *behind;
     uint64_t both[2];
     if (heft_json_fast_u64s(j, both, 2, &behind) == 2) {
-        heft_json_pass(j, behind);
+        heft_json_accept(j, behind);
         e->begin = both[0];
         e->end = both[1];
     } else if (heft_json_next(j) != HEFT_JSON_ARRAY || heft_json_next(j) != HEFT_JSON_NUMBER ||
@@ -253,7 +253,7 @@ static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end
     r.x = x;
     r.h.next = HEFT_NOWHERE;
     r.h.in_order = true;
-    heft_json_move(&r.j, (const char *)p, &x->arena);
+    heft_json_fork(&r.j, (const char *)p, &x->arena);
     while (p < end && heft_json_next(&r.j) == HEFT_JSON_KEY && !heft_st_is_metadata(r.j.text)) {
         if (read_tensor(&r))
             return NULL;

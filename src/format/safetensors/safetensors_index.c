@@ -8,7 +8,7 @@ enum { MOST_NAME = 255, DIGITS = 5 };
 /* torch.save() names its shards so, and lists them in an index of the same form. */
 static bool is_own(heft_str file)
 {
-    return !heft_shard_index_is_of_torch(file);
+    return !heft_shard_index_is_torch_name(file);
 }
 
 heft_status heft_st_parse_index(heft_window *in, heft_index *x)

@@ -4,7 +4,7 @@
  * would then lie across its own alignment: then the large element types come first, as with the reference.
  */
 #include "base/sort.h"
-#include "format/carried.h"
+#include "format/attribute_metadata.h"
 #include "format/losses.h"
 #include "format/safetensors/safetensors.h"
 #include "grammar/json.h"
@@ -162,7 +162,7 @@ static heft_status place(heft_plan *p, st_plan *s)
         uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
         if (!scratch)
             return HEFT_E_NOMEM;
-        p->moves_each = p->adds;
+        p->places_each_part = p->has_added_parts;
         heft_sort(p->order, scratch, p->order_count, is_larger, p->x);
         st = heft_plan_place(p, 0, 1);
     }
@@ -172,7 +172,7 @@ static heft_status place(heft_plan *p, st_plan *s)
     put_header(&count, p->x, 0);
     uint64_t kept = s->header_end = HEFT_ST_LENGTH + count.total;
     bool fits = heft_align_up(&s->data, kept, align);
-    if (heft_plan_reserve_front(p, &kept))
+    if (heft_plan_keep_data_start(p, &kept))
         s->data = kept;
     if (!fits || s->data > HEFT_ST_LENGTH + HEFT_ST_MAX_HEADER)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
@@ -193,7 +193,7 @@ heft_status heft_st_plan(heft_plan *p)
     p->priv = s;
     heft_status st = heft_loss_parts(p, "safetensors/parts", NULL);
     if (!st)
-        st = heft_loss_not_carried(p, "safetensors/attributes");
+        st = heft_loss_attributes_beyond_metadata(p, "safetensors/attributes");
     if (!st)
         st = heft_meta_unique(p->x, "the metadata");
     if (!st)
@@ -207,7 +207,7 @@ heft_status heft_st_plan(heft_plan *p)
     if (fnuz != HEFT_NONE)
         st = heft_plan_loss(p, HEFT_NOTE, "safetensors/fnuz", fnuz, heft_st_fnuz_text);
     if (!st)
-        st = heft_carry_attributes(p);
+        st = heft_attributes_to_metadata(p);
     return st ? st : place(p, s);
 }
 

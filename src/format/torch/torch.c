@@ -347,7 +347,7 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
 {
     enum { TAR_HEAD = 512, TAR_MAGIC = 257, INDEX_TEXT = 8 };
     static const heft_shard_index_kind index = { .total_rule = "torch/total-size",
-                                                 .is_own = heft_shard_index_is_of_torch,
+                                                 .is_own = heft_shard_index_is_torch_name,
                                                  .title = "PyTorch" };
     heft_torch t = { .in = in, .x = x };
     uint64_t have = in->size < TAR_HEAD ? in->size : TAR_HEAD;
@@ -355,7 +355,7 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
     const uint8_t *head = heft_cur_take(&c, have);
     if (!head)
         return c.st;
-    if (have >= INDEX_TEXT && heft_shard_index_is_text(head)) {
+    if (have >= INDEX_TEXT && heft_shard_index_is_json_object(head)) {
         if (!x->pick.len)
             return heft_shard_index_parse(in, x, &index);
         return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
@@ -393,10 +393,10 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
         return SURE;
     if (heft_torch_is_tar(head, head_len))
         return TAR;
-    if (heft_shard_index_is(head, head_len) &&
-        heft_shard_index_is_of_torch(heft_shard_index_first(head, head_len)))
+    if (heft_shard_index_recognise(head, head_len) &&
+        heft_shard_index_is_torch_name(heft_shard_index_first_shard(head, head_len)))
         return LISTED; /* more than safetensors says of the same text */
-    heft_str first = heft_zip_first(&bits, head, head_len);
+    heft_str first = heft_zip_first_name(&bits, head, head_len);
     static const char *const names[] = { "/data.pkl", "/byteorder", "/.format_version", "/data/0" };
     const uint8_t *name = (const uint8_t *)first.ptr, *found = NULL;
     if (!bits)
@@ -413,12 +413,12 @@ static const heft_name_rules odd_rules = { "torch/name", NULL, NULL, "torch/rank
 const heft_format heft_format_torch = {
     .name = "torch",
     .title = "PyTorch",
-    .structure = "torch/structure",
+    .structure_rule = "torch/structure",
     .suffixes = ".pt .pth",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_META | HEFT_CAN_SPARSE | HEFT_CAN_OPEN_KEY,
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
-    .odd = &odd_rules,
+    .name_rules = &odd_rules,
 };

@@ -55,7 +55,7 @@ static bool number_type(const heft_pickle *p, uint32_t dtype, heft_dtype *type)
     const heft_pickle_value *o = heft_pickle_at(p, dtype);
     uint32_t name = heft_pickle_item(p, o->as.object.args, 0);
     uint32_t order = heft_pickle_item(p, o->as.object.state, 1); /* (3, "<", …) */
-    if (!heft_pickle_names(p, o->as.object.callable, "numpy", "dtype") ||
+    if (!heft_pickle_is_global(p, o->as.object.callable, "numpy", "dtype") ||
         !heft_pickle_is(p, name, HEFT_PICKLE_TEXT))
         return false;
     if (heft_pickle_is(p, order, HEFT_PICKLE_TEXT) &&
@@ -71,7 +71,7 @@ static bool number_bytes(const heft_pickle *p, uint32_t value, uint8_t bytes[8],
     bool is_latin1 = heft_pickle_is(p, value, HEFT_PICKLE_OBJECT);
     if (is_latin1) {
         const heft_pickle_value *o = heft_pickle_at(p, value);
-        if (!heft_pickle_names(p, o->as.object.callable, "_codecs", "encode"))
+        if (!heft_pickle_is_global(p, o->as.object.callable, "_codecs", "encode"))
             return false;
         value = heft_pickle_item(p, o->as.object.args, 0);
     }

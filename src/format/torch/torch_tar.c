@@ -65,7 +65,7 @@ bool heft_torch_is_tar(const uint8_t *head, size_t len)
     enum { NAME = 100, HEADER = 512 };
     heft_str name = { (const char *)head, 0 };
     if (len >= HEADER)
-        return member_of(heft_tar_first(head, len)) < MEMBERS;
+        return member_of(heft_tar_first_name(head, len)) < MEMBERS;
     len = len < NAME ? len : NAME;
     while (name.len < len && head[name.len])
         name.len++;
@@ -137,8 +137,8 @@ static heft_status read_machine(const reader *r)
     if (!r->has[SYS_INFO])
         return HEFT_OK;
     heft_status st = read_small(r, &p, &at, SYS_INFO);
-    uint32_t order = st ? HEFT_NONE : heft_pickle_member(&p, p.root, "little_endian");
-    uint32_t version = st ? HEFT_NONE : heft_pickle_member(&p, p.root, "protocol_version");
+    uint32_t order = st ? HEFT_NONE : heft_pickle_dict_get(&p, p.root, "little_endian");
+    uint32_t version = st ? HEFT_NONE : heft_pickle_dict_get(&p, p.root, "protocol_version");
     t->is_big_endian = heft_pickle_is(&p, order, HEFT_PICKLE_BOOL) &&
                        !heft_pickle_at(&p, order)->as.b;
     bool is_known = version == HEFT_NONE ||

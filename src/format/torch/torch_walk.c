@@ -126,8 +126,8 @@ static bool is_optimizer(const walk *w, uint32_t dict)
     if (w->depth == 1 && w->path.len >= sizeof name - 1 &&
         !memcmp(w->path.ptr, name, sizeof name - 1))
         return true;
-    return heft_pickle_member(p, dict, "state") != HEFT_NONE &&
-           heft_pickle_is(p, heft_pickle_member(p, dict, "param_groups"), HEFT_PICKLE_LIST);
+    return heft_pickle_dict_get(p, dict, "state") != HEFT_NONE &&
+           heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST);
 }
 
 static heft_status keep_apart(walk *w, uint64_t at)
@@ -163,7 +163,7 @@ static heft_status enter_module(walk *w, uint32_t state)
 {
     static const char *const dicts[] = { "_modules", "_buffers", "_parameters" };
     for (uint32_t i = 0; i < sizeof dicts / sizeof *dicts; i++) {
-        uint32_t dict = heft_pickle_member(&w->t->p, state, dicts[i]);
+        uint32_t dict = heft_pickle_dict_get(&w->t->p, state, dicts[i]);
         if (dict != HEFT_NONE)
             dict = heft_torch_meaning_of(w->t, dict).value;
         heft_status st = is_dict(w, dict) ? enter(w, dict, KEYED, HEFT_NONE, true) : HEFT_OK;
@@ -202,8 +202,8 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
                                heft_pickle_offset(&w->t->p, object));
     if (st)
         return st;
-    if (state != HEFT_NONE && heft_pickle_member(&w->t->p, state, "_modules") != HEFT_NONE &&
-        heft_pickle_member(&w->t->p, state, "_parameters") != HEFT_NONE)
+    if (state != HEFT_NONE && heft_pickle_dict_get(&w->t->p, state, "_modules") != HEFT_NONE &&
+        heft_pickle_dict_get(&w->t->p, state, "_parameters") != HEFT_NONE)
         st = enter_module(w, state);
     else if (state != HEFT_NONE)
         st = enter(w, state, KEYED, HEFT_NONE, quiet || !is_known);

@@ -246,7 +246,7 @@ static heft_status lay_out(heft_plan *p)
     p->header_bytes = is_empty && !z->g->is_10 ? HEFT_ZT_MAGIC : HEFT_ZT_ALIGN;
     if (heft_plan_compresses(p) || p->grows)
         return heft_plan_append(p, p->header_bytes);
-    if (heft_plan_reserve_front(p, &kept_digest))
+    if (heft_plan_keep_data_start(p, &kept_digest))
         p->header_bytes = HEFT_ZT_MAGIC;
     else
         kept_digest = p->header_bytes;
@@ -288,7 +288,7 @@ heft_status heft_zt1_plan(heft_plan *p)
                                 "cannot write zTensor version %s (supported: 1.0, 1.1, 1.2 and 2)",
                                 p->version);
     heft_status st = heft_plan_check_storage(p, check_storage);
-    p->names_generator = z->g->is_10;
+    p->writes_generator = z->g->is_10;
     if (!st)
         st = heft_loss_parts(p, "ztensor/parts", NULL);
     if (!st)

@@ -336,11 +336,11 @@ static heft_status check_shard(heft_check *c, uint32_t number)
     uint8_t head[HEFT_ZT_MAGIC], tail[HEFT_ZT2_FOOTER];
     uint64_t size = heft_ix_shard_at(c->x, number)->size;
     heft_range where = { heft_global_offset(number, size - sizeof tail), sizeof tail };
-    if (!c->has(c, where.offset))
+    if (!c->can_read(c, where.offset))
         return HEFT_OK;
-    heft_status st = c->bytes(c, heft_global_offset(number, 0), head, sizeof head);
+    heft_status st = c->read(c, heft_global_offset(number, 0), head, sizeof head);
     if (!st)
-        st = c->bytes(c, where.offset, tail, sizeof tail);
+        st = c->read(c, where.offset, tail, sizeof tail);
     if (!st &&
         (memcmp(head, "\x89ZT2\r\n\x1a\n", sizeof head) != 0 ||
          memcmp(tail + 32, head, sizeof head) != 0 || heft_le32(tail + 24) != HEFT_ZT2_VERSION))

@@ -90,8 +90,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
                                 role.len ? role.ptr : "", role.len ? ": " : "", reason);
     }
     bool strictly = true;
-    if (p->source.in_order && (row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO))
-        st = p->source.in_order(p->source.ctx, t, &strictly);
+    if (p->source.is_sorted && (row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO))
+        st = p->source.is_sorted(p->source.ctx, t, &strictly);
     if (!st && !strictly) { /* readers require sorted entries, and verify reports a fault */
         heft_plan_drop(p, t);
         st = heft_plan_loss(

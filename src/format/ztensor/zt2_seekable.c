@@ -32,7 +32,7 @@ static heft_status find_table(heft_check *c, uint32_t part, table *t)
     uint64_t end = p->offset + p->stored;
     if (p->stored < SKIP_HEAD + TAIL)
         return fault(c, part, range, "part is too short for a seek table");
-    heft_status st = c->bytes(c, end - TAIL, tail, TAIL);
+    heft_status st = c->read(c, end - TAIL, tail, TAIL);
     if (st)
         return st;
     if (heft_le32(tail + 5) != seekable || tail[4] & 0x7C)
@@ -41,7 +41,7 @@ static heft_status find_table(heft_check *c, uint32_t part, table *t)
     uint64_t bytes = (uint64_t)heft_le32(tail) * t->entry_size + TAIL;
     if (bytes + SKIP_HEAD > p->stored)
         return fault(c, part, range, "seek table does not fit into the part");
-    st = c->bytes(c, end - bytes - SKIP_HEAD, head, SKIP_HEAD);
+    st = c->read(c, end - bytes - SKIP_HEAD, head, SKIP_HEAD);
     if (st)
         return st;
     if (heft_le32(head) != skippable || heft_le32(head + 4) != bytes)
@@ -58,7 +58,7 @@ static heft_status check_frame(heft_check *c, uint64_t at, uint32_t stored, uint
 {
     uint8_t head[FRAME_HEAD] = { 0 };
     size_t n = stored < sizeof head ? stored : sizeof head;
-    heft_status st = c->bytes(c, at, head, n);
+    heft_status st = c->read(c, at, head, n);
     if (st)
         return st;
     /* RFC 8878 §3.1.1.1: descriptor, optional window, dictionary id, then content size. */
@@ -92,7 +92,7 @@ static heft_status check_entries(heft_check *c, uint32_t part, const table *t)
     heft_range range = { p->offset, p->stored };
     for (uint32_t i = 0; i < t->count && !reason; i++) {
         uint8_t entry[8];
-        heft_status st = c->bytes(c, t->first + (uint64_t)i * t->entry_size, entry, sizeof entry);
+        heft_status st = c->read(c, t->first + (uint64_t)i * t->entry_size, entry, sizeof entry);
         uint32_t stored = heft_le32(entry), content = heft_le32(entry + 4);
         if (st)
             return st;
@@ -120,7 +120,7 @@ static heft_status check_entries(heft_check *c, uint32_t part, const table *t)
 heft_status heft_zt2_check_frames(heft_check *c, uint32_t part)
 {
     table t = { .count = 0, .frames_end = 0 };
-    if (!c->has(c, heft_ix_part_row_at(c->x, part)->offset))
+    if (!c->can_read(c, heft_ix_part_row_at(c->x, part)->offset))
         return HEFT_OK;
     heft_status st = find_table(c, part, &t);
     return st || !t.first ? st : check_entries(c, part, &t);

@@ -116,7 +116,8 @@ static void put_digest(const heft_plan *p, heft_out *o, uint32_t part)
 {
     if (p->existing || p->shards) {
         heft_cbor_put_key(o, "digest");
-        heft_cbor_put_text(o, p->shards ? p->spelled[part] : heft_ix_digest_of(p->existing, part));
+        heft_cbor_put_text(o, p->shards ? p->digest_texts[part]
+                                        : heft_ix_digest_of(p->existing, part));
         return;
     }
     const uint8_t *digest = o->buf ? heft_plan_part_digest(p, part)
@@ -139,7 +140,7 @@ static void put_part(const heft_plan *p, heft_out *o, uint32_t tensor, uint32_t 
     }
     bool encoded = row->encoding != HEFT_RAW;
     bool has_digest = p->existing ? heft_ix_digest_of(p->existing, part).len
-                      : p->shards ? p->spelled[part].len
+                      : p->shards ? p->digest_texts[part].len
                                   : p->storage[part].digest != NULL;
     heft_cbor_put_map(o, 2u + has_digest + (logical.ptr != NULL) + (encoded ? 2 : 0) +
                              (p->shards != NULL));
@@ -283,11 +284,11 @@ static heft_status check_options(heft_plan *p)
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "this build cannot compute xxh3, which zTensor 2 requires");
     p->digest_decoded = true;
-    p->align = p->asked_align            ? p->asked_align
+    p->align = p->requested_align            ? p->requested_align
                : heft_plan_compresses(p) ? HEFT_ZT2_ALIGN
                                          : HEFT_ZT2_CANONICAL_ALIGN;
     p->align = p->align < HEFT_ZT2_ALIGN ? HEFT_ZT2_ALIGN : p->align;
-    p->keeps_tail = p->adds; /* §2.5: appending neither moves nor overwrites anything */
+    p->keeps_trailer = p->has_added_parts; /* §2.5: appending neither moves nor overwrites anything */
     if (p->existing)
         p->align = p->existing->own % HEFT_ZT2_CANONICAL_ALIGN ? HEFT_ZT2_ALIGN
                                                                : HEFT_ZT2_CANONICAL_ALIGN;
@@ -298,7 +299,7 @@ static heft_status lay_out(heft_plan *p, zt2_plan_state *s)
 {
     uint64_t start = HEFT_ZT_MAGIC;
     p->header_bytes = HEFT_ZT_MAGIC;
-    if (!p->keeps_tail && !heft_plan_reserve_front(p, &start))
+    if (!p->keeps_trailer && !heft_plan_keep_data_start(p, &start))
         start = p->align;
     heft_status st = heft_plan_place(p, start, p->align);
     if (!st)
@@ -343,7 +344,7 @@ heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o)
         return heft_error_plain(p->err, HEFT_E_LOSSY, "file would exceed 2^64 bytes");
     heft_out_fill(o, 0, at - p->data_end);
     before = o->total;
-    heft_status st = heft_plan_digested(p, o, "xxh3", put_manifest, hash);
+    heft_status st = heft_plan_emit_digested(p, o, "xxh3", put_manifest, hash);
     uint64_t length = o->total - before;
     if (!st && length > HEFT_ZT2_MAX_MANIFEST)
         st = heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
@@ -371,4 +372,6 @@ static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
     heft_out_str(o, heft_lit(".zt"));
 }
 
-const heft_sharding heft_zt2_sharding = { .version = "2", .name = put_name, .is_linked = true };
+const heft_sharding heft_zt2_sharding = { .version = "2",
+                                          .name = put_name,
+                                          .index_refers_to_parts = true };

@@ -105,7 +105,7 @@ static heft_status next_value(const value_target *t, heft_cbor_kind *k, heft_str
     for (;;) {
         *key = (heft_str){ "", 0 };
         *k = heft_cbor_next(t->c);
-        if (t->c->st || is_end(*k) || t->c->place != HEFT_CBOR_AS_KEY)
+        if (t->c->st || is_end(*k) || t->c->context != HEFT_CBOR_AS_KEY)
             return t->c->st;
         if (key_text(t, *k, key, &st)) {
             *k = heft_cbor_next(t->c);

@@ -97,7 +97,7 @@ static int zt_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
 const heft_format heft_format_ztensor = {
     .name = "ztensor",
     .title = "zTensor",
-    .structure = "ztensor/structure",
+    .structure_rule = "ztensor/structure",
     .suffixes = ".zt",
     .versions = "1.0 1.1 1.2 2",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_APPEND | HEFT_CAN_SPARSE | HEFT_CAN_ENCODE |
@@ -105,7 +105,7 @@ const heft_format heft_format_ztensor = {
     .align = HEFT_ZT_ALIGN,
     .probe = zt_probe,
     .parse = zt_parse,
-    .odd = &odd_rules,
+    .name_rules = &odd_rules,
     .notice = zt_notice,
     .check = zt_check,
     .storage = zt_storage,

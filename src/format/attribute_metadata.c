@@ -1,5 +1,5 @@
-/* carried.c - attributes as metadata, and back. */
-#include "format/carried.h"
+/* attribute_metadata.c - attributes as metadata, and back. */
+#include "format/attribute_metadata.h"
 
 #include "format/losses.h"
 #include "grammar/json.h"
@@ -25,7 +25,7 @@ static heft_status add_entry(heft_plan *p, attribute a, uint32_t tensor, heft_st
     return heft_ix_meta(p->x, v);
 }
 
-heft_status heft_carry_attributes(heft_plan *p)
+heft_status heft_attributes_to_metadata(heft_plan *p)
 {
     char digits[20];
     heft_status st = HEFT_OK;
@@ -51,9 +51,9 @@ static bool is_stored_dtype(const heft_value *v)
     return v->kind == HEFT_KIND_STR && heft_str_is(v->key, "stored_dtype");
 }
 
-heft_status heft_loss_not_carried(heft_plan *p, const char *rule)
+heft_status heft_loss_attributes_beyond_metadata(heft_plan *p, const char *rule)
 {
-    return heft_loss_attributes_but(p, rule, HEFT_T_PARAM_ID | HEFT_T_GRAD, is_stored_dtype);
+    return heft_loss_attributes_except(p, rule, HEFT_T_PARAM_ID | HEFT_T_GRAD, is_stored_dtype);
 }
 
 /* ---- reading ---- */
@@ -87,7 +87,7 @@ static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str
     return HEFT_OK;
 }
 
-heft_status heft_restore_attributes(heft_index *x)
+heft_status heft_attributes_from_metadata(heft_index *x)
 {
     uint32_t kept = 0, next = 0;
     heft_str name;
