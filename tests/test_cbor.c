@@ -76,7 +76,7 @@ static void spell_next(char *out, size_t room, const heft_cbor *c, heft_cbor_kin
         at += (size_t)snprintf(out + at, room - at, "#%" PRIu64 " ", c->tag);
     at += (size_t)snprintf(out + at, room - at, "%s%s%c",
                            c->flags & HEFT_CBOR_INDEFINITE ? "_" : "",
-                           c->flags & HEFT_CBOR_LONG ? "~" : "", letters[k]);
+                           c->flags & HEFT_CBOR_NOT_SHORTEST ? "~" : "", letters[k]);
     if (k == HEFT_CBOR_UINT || k == HEFT_CBOR_NINT || k == HEFT_CBOR_SIMPLE)
         snprintf(out + at, room - at, "%" PRIu64 " ", c->u);
     else if (k == HEFT_CBOR_TEXT)
@@ -283,36 +283,36 @@ static void malformed_items_are_refused_where_they_break(void **state)
         const char *message; /* how it begins */
     } rows[] = {
         { "", 0, "CBOR: the next item takes 1 bytes, 0 are left" },
-        { "1c", 0, "CBOR: 0x1c begins no item" },
-        { "1d", 0, "CBOR: 0x1d begins no item" },
-        { "1e", 0, "CBOR: 0x1e begins no item" },
-        { "1f", 0, "CBOR: 0x1f begins no item" },
-        { "3c", 0, "CBOR: 0x3c begins no item" },
-        { "3f", 0, "CBOR: 0x3f begins no item" },
-        { "5c", 0, "CBOR: 0x5c begins no item" },
-        { "7d", 0, "CBOR: 0x7d begins no item" },
-        { "9e", 0, "CBOR: 0x9e begins no item" },
-        { "bc", 0, "CBOR: 0xbc begins no item" },
-        { "dd", 0, "CBOR: 0xdd begins no item" },
-        { "df00ff", 0, "CBOR: 0xdf begins no item" },
-        { "fc", 0, "CBOR: 0xfc begins no item" },
-        { "fd", 0, "CBOR: 0xfd begins no item" },
-        { "fe", 0, "CBOR: 0xfe begins no item" },
-        { "ff", 0, "CBOR: a break where nothing is open" },
-        { "81ff", 1, "CBOR: a break where nothing is open" },
-        { "8200ff", 2, "CBOR: a break where nothing is open" },
+        { "1c", 0, "CBOR: byte 0x1c does not begin an item" },
+        { "1d", 0, "CBOR: byte 0x1d does not begin an item" },
+        { "1e", 0, "CBOR: byte 0x1e does not begin an item" },
+        { "1f", 0, "CBOR: byte 0x1f does not begin an item" },
+        { "3c", 0, "CBOR: byte 0x3c does not begin an item" },
+        { "3f", 0, "CBOR: byte 0x3f does not begin an item" },
+        { "5c", 0, "CBOR: byte 0x5c does not begin an item" },
+        { "7d", 0, "CBOR: byte 0x7d does not begin an item" },
+        { "9e", 0, "CBOR: byte 0x9e does not begin an item" },
+        { "bc", 0, "CBOR: byte 0xbc does not begin an item" },
+        { "dd", 0, "CBOR: byte 0xdd does not begin an item" },
+        { "df00ff", 0, "CBOR: byte 0xdf does not begin an item" },
+        { "fc", 0, "CBOR: byte 0xfc does not begin an item" },
+        { "fd", 0, "CBOR: byte 0xfd does not begin an item" },
+        { "fe", 0, "CBOR: byte 0xfe does not begin an item" },
+        { "ff", 0, "CBOR: a break outside of an indefinite-length item" },
+        { "81ff", 1, "CBOR: a break outside of an indefinite-length item" },
+        { "8200ff", 2, "CBOR: a break outside of an indefinite-length item" },
         { "a1ff", 0, "CBOR: a map of 1 pairs is announced, 1 bytes are left" },
-        { "a1ff00", 1, "CBOR: a break where nothing is open" },
-        { "a100ff", 2, "CBOR: a break where nothing is open" },
-        { "9f81ffff", 2, "CBOR: a break where nothing is open" },
-        { "bf00ff", 2, "CBOR: a map ends behind a key" },
-        { "bf000000ff", 4, "CBOR: a map ends behind a key" },
+        { "a1ff00", 1, "CBOR: a break outside of an indefinite-length item" },
+        { "a100ff", 2, "CBOR: a break outside of an indefinite-length item" },
+        { "9f81ffff", 2, "CBOR: a break outside of an indefinite-length item" },
+        { "bf00ff", 2, "CBOR: a map ends after a key without a value" },
+        { "bf000000ff", 4, "CBOR: a map ends after a key without a value" },
         { "c1ff", 1, "CBOR: a tag without an item" },
         { "9fc1ff", 2, "CBOR: a tag without an item" },
         { "c1", 1, "CBOR: a tag without an item" },
-        { "f800", 0, "CBOR: simple value 0 is spelled in two bytes" },
-        { "f814", 0, "CBOR: simple value 20 is spelled in two bytes" },
-        { "f81f", 0, "CBOR: simple value 31 is spelled in two bytes" },
+        { "f800", 0, "CBOR: simple value 0 is encoded in two bytes" },
+        { "f814", 0, "CBOR: simple value 20 is encoded in two bytes" },
+        { "f81f", 0, "CBOR: simple value 31 is encoded in two bytes" },
         { "18", 1, "CBOR: the head of an item takes 1 bytes, 0 are left" },
         { "1b00000000000000", 1, "CBOR: the head of an item takes 8 bytes, 7 are left" },
         { "f97c", 1, "CBOR: the head of an item takes 2 bytes, 1 are left" },
@@ -331,13 +331,13 @@ static void malformed_items_are_refused_where_they_break(void **state)
         { "9f", 1, "CBOR: the next item takes 1 bytes, 0 are left" },
         { "5f", 1, "CBOR: a string in chunks takes 1 bytes, 0 are left" },
         { "5f4100", 3, "CBOR: a string in chunks takes 1 bytes, 0 are left" },
-        { "5f00ff", 1, "CBOR: a chunk of a string is no string of its kind" },
-        { "5f6100ff", 1, "CBOR: a chunk of a string is no string of its kind" },
-        { "7f4100ff", 1, "CBOR: a chunk of a string is no string of its kind" },
-        { "5f5f4100ffff", 1, "CBOR: a chunk of a string is no string of its kind" },
-        { "5fc14100ff", 1, "CBOR: a chunk of a string is no string of its kind" },
-        { "5f80ff", 1, "CBOR: a chunk of a string is no string of its kind" },
-        { "5ff6ff", 1, "CBOR: a chunk of a string is no string of its kind" },
+        { "5f00ff", 1, "CBOR: a chunk has another type than its string" },
+        { "5f6100ff", 1, "CBOR: a chunk has another type than its string" },
+        { "7f4100ff", 1, "CBOR: a chunk has another type than its string" },
+        { "5f5f4100ffff", 1, "CBOR: a chunk has another type than its string" },
+        { "5fc14100ff", 1, "CBOR: a chunk has another type than its string" },
+        { "5f80ff", 1, "CBOR: a chunk has another type than its string" },
+        { "5ff6ff", 1, "CBOR: a chunk has another type than its string" },
         { "61ff", 1, "CBOR: a text is not UTF-8: byte 0xff" },
         { "6361c0af", 2, "CBOR: a text is not UTF-8: byte 0xc0" },
         { "63eda080", 1, "CBOR: a text is not UTF-8: byte 0xed" },
@@ -777,7 +777,7 @@ static void doubles_are_written_in_the_fewest_bytes_that_hold_them(void **state)
         assert_int_equal(heft_cbor_next(&c), HEFT_CBOR_FLOAT);
         back = heft_cbor_f64(&c);
         assert_memory_equal(&back, &v, sizeof v);
-        assert_true(isnan(v) || !(c.flags & HEFT_CBOR_LONG));
+        assert_true(isnan(v) || !(c.flags & HEFT_CBOR_NOT_SHORTEST));
     }
 }
 

@@ -1,4 +1,4 @@
-/* companion_text.h - what readers of companion texts share. */
+/* companion_text.h - helpers for readers of companions: JSON and text files next to the weights. */
 #ifndef HEFT_COMPANION_TEXT_H
 #define HEFT_COMPANION_TEXT_H
 #include <heft/heft_ext.h>
@@ -6,17 +6,22 @@
 #include "base/arena.h"
 #include "grammar/json.h"
 
-enum { HEFT_COMPANION_DEPTH = 64 }; /* nesting of a document */
+enum { HEFT_COMPANION_DEPTH = 64 }; /* maximum nesting of a document */
 
-/* The allocator of a host, or of the default one; NULL, and the error, when it has none. */
-const heft_allocator *heft_companion_memory(const heft_host **host, heft_error *err);
-heft_status heft_companion_full(heft_error *err); /* HEFT_E_NOMEM */
+/* Return the allocator of the host, after replacing a NULL host by the default.  NULL, with the
+ * error set, if the host is invalid. */
+const heft_allocator *heft_companion_allocator(const heft_host **host, heft_error *err);
+/* Set and return HEFT_E_NOMEM. */
+heft_status heft_companion_no_memory(heft_error *err);
 
-/* The next token has to be of this kind; what names it in the message: "the vocabulary". */
+/* Read the next token; fail unless of the given kind.  `what` ("the vocabulary") begins the
+ * message. */
 heft_status heft_companion_expect(heft_json *j, heft_json_kind kind, const char *what);
-/* To the key of the object that is being read; false at its end, or when j->st is set. */
-bool heft_companion_key(heft_json *j);
-/* To the next item of the list that is being read; *k: the kind of its first token.  False as above. */
-bool heft_companion_item(heft_json *j, heft_json_kind *k);
+/* Advance to the next key of the current object; return false at the end of the object, or if j->st
+ * is set. */
+bool heft_companion_next_key(heft_json *j);
+/* Advance to the next item of the current list and set *k to the kind of the first token; return
+ * false at the end of the list, or if j->st is set. */
+bool heft_companion_next_item(heft_json *j, heft_json_kind *k);
 
 #endif

@@ -1,4 +1,4 @@
-/* profile_json.c - reads a profile from JSON; docs/profiles.md describes its members. */
+/* profile_json.c - reads a profile from JSON; docs/profiles.md describes the members. */
 #include "companion/profile_types.h"
 
 #include <string.h>
@@ -11,17 +11,17 @@ typedef struct reader {
     heft_error *err;
 } reader;
 
-/* ---- pieces ---- */
+/* ---- values ---- */
 
 static heft_status copy(reader *r, heft_str *out, heft_str s)
 {
     *out = heft_arena_copy(&r->p->arena, s);
-    return out->ptr ? HEFT_OK : heft_companion_full(r->err);
+    return out->ptr ? HEFT_OK : heft_companion_no_memory(r->err);
 }
 
 static heft_status add(reader *r, heft_vec *v, const void *element, size_t size)
 {
-    return heft_vec_add(&r->p->mem, v, element, size) ? HEFT_OK : heft_companion_full(r->err);
+    return heft_vec_add(&r->p->mem, v, element, size) ? HEFT_OK : heft_companion_no_memory(r->err);
 }
 
 static heft_status read_text(reader *r, heft_str *out, const char *what)
@@ -30,15 +30,15 @@ static heft_status read_text(reader *r, heft_str *out, const char *what)
     return st ? st : copy(r, out, r->j.text);
 }
 
-/* A list of texts or, in shapes, of numbers. */
+/* Read a list of strings or, in shapes, of strings and numbers. */
 static heft_status read_list(reader *r, heft_vec *v, bool numbers, const char *what)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, what);
     heft_json_kind k;
-    while (!st && heft_companion_item(&r->j, &k)) {
+    while (!st && heft_companion_next_item(&r->j, &k)) {
         heft_str text;
         if (k != HEFT_JSON_STRING && !(numbers && k == HEFT_JSON_NUMBER))
-            return heft_json_fail(&r->j, "%s: a text is expected here", what);
+            return heft_json_fail(&r->j, "%s: a string is expected here", what);
         st = copy(r, &text, r->j.text);
         if (!st)
             st = add(r, v, &text, sizeof text);
@@ -46,7 +46,7 @@ static heft_status read_list(reader *r, heft_vec *v, bool numbers, const char *w
     return st ? st : r->j.st;
 }
 
-/* A number or an expression, as text. */
+/* Read a number or an expression as text. */
 static heft_status read_expression(reader *r, heft_str *out, const char *what)
 {
     heft_json_kind k = heft_json_next(&r->j);
@@ -67,13 +67,13 @@ static heft_status unknown(reader *r, const char *where)
 static heft_status read_sizes(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "sizes");
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         heft_profile_size size = { { NULL, 0 }, 0 };
         st = copy(r, &size.name, r->j.text);
         if (!st)
             st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "a size");
         if (!st && !heft_json_u64(&size.value, r->j.text))
-            st = heft_json_fail(&r->j, "%q is no size", r->j.text);
+            st = heft_json_fail(&r->j, "size %q is not a non-negative integer", r->j.text);
         if (!st)
             st = add(r, &r->p->sizes, &size, sizeof size);
     }
@@ -83,15 +83,15 @@ static heft_status read_sizes(reader *r)
 static heft_status read_metadata(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "metadata");
-    while (!st && heft_companion_key(&r->j)) {
-        heft_profile_key key = { .wish = HEFT_PROFILE_PRESENT };
+    while (!st && heft_companion_next_key(&r->j)) {
+        heft_profile_key key = { .requirement = HEFT_PROFILE_PRESENT };
         st = copy(r, &key.key, r->j.text);
         heft_json_kind k = st ? HEFT_JSON_FAILED : heft_json_next(&r->j);
         if (k == HEFT_JSON_STRING || k == HEFT_JSON_NUMBER) {
-            key.wish = k == HEFT_JSON_STRING ? HEFT_PROFILE_TEXT : HEFT_PROFILE_NUMBER;
+            key.requirement = k == HEFT_JSON_STRING ? HEFT_PROFILE_TEXT : HEFT_PROFILE_NUMBER;
             st = copy(r, &key.text, r->j.text);
         } else if (!st && k != HEFT_JSON_TRUE) {
-            st = heft_json_fail(&r->j, "metadata: a text, a number or true is expected here");
+            st = heft_json_fail(&r->j, "metadata: a string, a number or true is expected here");
         }
         if (!st)
             st = add(r, &r->p->keys, &key, sizeof key);
@@ -103,8 +103,8 @@ static heft_status read_optional_metadata(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "optional_metadata");
     heft_json_kind k;
-    while (!st && heft_companion_item(&r->j, &k)) {
-        heft_profile_key key = { .wish = HEFT_PROFILE_PRESENT, .is_optional = true };
+    while (!st && heft_companion_next_item(&r->j, &k)) {
+        heft_profile_key key = { .requirement = HEFT_PROFILE_PRESENT, .is_optional = true };
         if (k != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "optional_metadata: a key is expected here");
         st = copy(r, &key.key, r->j.text);
@@ -117,7 +117,7 @@ static heft_status read_optional_metadata(reader *r)
 static heft_status read_special(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "special");
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         unsigned i = 0;
         while (i < HEFT_SPECIALS &&
                !heft_str_is(r->j.text, heft_vocab_special_name((heft_special)i)))
@@ -131,7 +131,7 @@ static heft_status read_special(reader *r)
 static heft_status read_vocabulary(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "vocabulary");
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "tokens"))
             st = read_expression(r, &r->p->tokens, "tokens");
         else if (heft_str_is(r->j.text, "special"))
@@ -153,16 +153,16 @@ static heft_status read_types(reader *r, heft_profile_tensor *t)
     const heft_str *types = (const heft_str *)texts->ptr + t->types;
     for (uint32_t i = 0; i < t->type_count && !st; i++)
         if (!heft_dtype_find(types[i]))
-            st = heft_json_fail(&r->j, "%q is no element type", types[i]);
+            st = heft_json_fail(&r->j, "unknown element type %q", types[i]);
     return st;
 }
 
-/* The object has begun. */
+/* Called after the opening brace. */
 static heft_status read_tensor(reader *r)
 {
     heft_profile_tensor t = { .name = { NULL, 0 } };
     heft_status st = HEFT_OK;
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "name"))
             st = read_text(r, &t.name, "the name of a tensor");
         else if (heft_str_is(r->j.text, "shape")) {
@@ -191,7 +191,7 @@ static heft_status read_tensors(reader *r)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "tensors");
     heft_json_kind k;
-    while (!st && heft_companion_item(&r->j, &k))
+    while (!st && heft_companion_next_item(&r->j, &k))
         st = k == HEFT_JSON_OBJECT ? read_tensor(r)
                                    : heft_json_fail(&r->j, "tensors: an object is expected here");
     return st ? st : r->j.st;
@@ -216,7 +216,7 @@ static heft_status read_member(reader *r)
     if (heft_str_is(name, "vocabulary"))
         return read_vocabulary(r);
     if (heft_str_is(name, "complete_in"))
-        return read_list(r, &p->homes, false, "complete_in");
+        return read_list(r, &p->complete_in, false, "complete_in");
     if (heft_str_is(name, "prefixes"))
         return read_list(r, &p->prefixes, false, "prefixes");
     return heft_str_is(name, "tensors") ? read_tensors(r) : unknown(r, "a profile");
@@ -225,21 +225,21 @@ static heft_status read_member(reader *r)
 heft_status heft_profile_parse_json(heft_profile **out, heft_str text, const heft_host *host,
                                     heft_error *err)
 {
-    heft_error own;
-    const heft_allocator *al = heft_companion_memory(&host, err);
-    reader r = { .err = err ? err : &own };
+    heft_error unused;
+    const heft_allocator *al = heft_companion_allocator(&host, err);
+    reader r = { .err = err ? err : &unused };
     *out = NULL;
     if (!al)
         return HEFT_E_ARGUMENT;
     heft_profile *p = heft_alloc(al, sizeof *p, 16);
     if (!p)
-        return heft_companion_full(err);
+        return heft_companion_no_memory(err);
     *p = (heft_profile){ .mem = { al, UINT64_MAX, 0 }, .name = heft_lit("") };
     p->arena.mem = &p->mem;
     r.p = p;
     r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &p->arena, r.err);
     heft_status st = heft_companion_expect(&r.j, HEFT_JSON_OBJECT, "the profile");
-    while (!st && heft_companion_key(&r.j))
+    while (!st && heft_companion_next_key(&r.j))
         st = read_member(&r);
     if (!st)
         st = r.j.st ? r.j.st : heft_companion_expect(&r.j, HEFT_JSON_END, "the profile");
@@ -260,7 +260,7 @@ void heft_profile_close(heft_profile *p)
     heft_vec_free(&p->mem, &p->tensors, sizeof(heft_profile_tensor));
     heft_vec_free(&p->mem, &p->texts, sizeof(heft_str));
     heft_vec_free(&p->mem, &p->prefixes, sizeof(heft_str));
-    heft_vec_free(&p->mem, &p->homes, sizeof(heft_str));
+    heft_vec_free(&p->mem, &p->complete_in, sizeof(heft_str));
     heft_arena_free(&p->arena);
     heft_free(al, p, sizeof *p, 16);
 }

@@ -1,4 +1,4 @@
-/* profile_names.c - expressions, and names with groups in them. */
+/* profile_names.c - evaluates expressions, and expands tensor names with groups. */
 #include <string.h>
 
 #include "base/checked_math.h"
@@ -6,19 +6,19 @@
 
 /* ---- expressions ---- */
 
-typedef struct formula {
+typedef struct expression {
     heft_str text;
     size_t at;
     const heft_profile *p;
     const heft_file *f;
-} formula;
+} expression;
 
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static char look(formula *x)
+static char peek(expression *x)
 {
     while (x->at < x->text.len && x->text.ptr[x->at] == ' ')
         x->at++;
@@ -43,7 +43,7 @@ bool heft_profile_meta(heft_value *out, const heft_file *f, heft_str key)
     return false;
 }
 
-static bool name_value(uint64_t *out, const formula *x, heft_str name)
+static bool name_value(uint64_t *out, const expression *x, heft_str name)
 {
     const heft_profile_size *sizes = x->p->sizes.ptr;
     for (uint32_t i = 0; i < x->p->sizes.len; i++)
@@ -55,59 +55,59 @@ static bool name_value(uint64_t *out, const formula *x, heft_str name)
     return x->f && heft_profile_meta(&v, x->f, name) && heft_profile_number(out, &v);
 }
 
-static bool take_operand(uint64_t *out, formula *x)
+static bool take_operand(uint64_t *out, expression *x)
 {
-    bool number = is_digit(look(x));
+    bool is_number = is_digit(peek(x));
     heft_str word = { x->text.ptr + x->at, 0 };
     for (; x->at < x->text.len; x->at++, word.len++) {
         char c = x->text.ptr[x->at];
         if (!is_digit(c) && (uint8_t)((c | 0x20) - 'a') > 25 && c != '_' && c != '.')
             break;
     }
-    return word.len && (number ? heft_json_u64(out, word) : name_value(out, x, word));
+    return word.len && (is_number ? heft_json_u64(out, word) : name_value(out, x, word));
 }
 
-static bool take_product(uint64_t *out, formula *x)
+static bool take_product(uint64_t *out, expression *x)
 {
     uint64_t next;
-    bool fine = take_operand(out, x);
-    while (fine && (look(x) == '*' || look(x) == '/')) {
-        bool times = x->text.ptr[x->at++] == '*';
-        fine = take_operand(&next, x);
-        if (fine && times)
-            fine = heft_mul(out, *out, next);
-        else if (fine && next)
+    bool ok = take_operand(out, x);
+    while (ok && (peek(x) == '*' || peek(x) == '/')) {
+        bool is_product = x->text.ptr[x->at++] == '*';
+        ok = take_operand(&next, x);
+        if (ok && is_product)
+            ok = heft_mul(out, *out, next);
+        else if (ok && next)
             *out = heft_div(*out, next);
         else
-            fine = false;
+            ok = false;
     }
-    return fine;
+    return ok;
 }
 
 bool heft_profile_value(uint64_t *out, const heft_profile *p, const heft_file *f, heft_str text)
 {
-    formula x = { text, 0, p, f };
+    expression x = { text, 0, p, f };
     uint64_t next;
-    bool fine = take_product(out, &x);
-    while (fine && (look(&x) == '+' || look(&x) == '-')) {
-        bool plus = x.text.ptr[x.at++] == '+';
-        fine = take_product(&next, &x);
-        if (fine && plus)
-            fine = heft_add(out, *out, next);
-        else if (fine && next <= *out)
+    bool ok = take_product(out, &x);
+    while (ok && (peek(&x) == '+' || peek(&x) == '-')) {
+        bool is_plus = x.text.ptr[x.at++] == '+';
+        ok = take_product(&next, &x);
+        if (ok && is_plus)
+            ok = heft_add(out, *out, next);
+        else if (ok && next <= *out)
             *out -= next;
         else
-            fine = false;
+            ok = false;
     }
-    return fine && !look(&x);
+    return ok && !peek(&x);
 }
 
 /* ---- names ---- */
 
 typedef struct heft_profile_group group;
 
-/* Where needle begins in the group, or its length. */
-static size_t find_in(heft_str text, const char *needle)
+/* Return the position of `needle` in the text, or the length of the text. */
+static size_t find_text(heft_str text, const char *needle)
 {
     size_t len = heft_lit(needle).len, at = 0;
     while (at + len <= text.len && memcmp(text.ptr + at, needle, len) != 0)
@@ -123,11 +123,11 @@ bool heft_profile_pattern_open(heft_profile_pattern *out, const heft_profile *p,
         if (text.ptr[at] != '{')
             continue;
         heft_str rest = { text.ptr + at + 1, text.len - at - 1 };
-        rest.len = find_in(rest, "}");
+        rest.len = find_text(rest, "}");
         if (out->count == HEFT_PROFILE_GROUPS || at + 1 + rest.len == text.len)
             return false;
         group *g = &out->group[out->count++];
-        size_t dots = find_in(rest, "..");
+        size_t dots = find_text(rest, "..");
         *g = (group){ .at = at + 1, .len = rest.len, .count = 1, .is_range = dots < rest.len };
         for (size_t i = 0; i < rest.len; i++)
             g->count += rest.ptr[i] == '|';
@@ -156,14 +156,14 @@ bool heft_profile_pattern_next(heft_profile_pattern *x, bool in_ranges)
     return false;
 }
 
-/* The alternative that was chosen. */
+/* Return the selected alternative of a list. */
 static heft_str alternative(heft_str text, uint64_t chosen)
 {
     while (chosen--) {
-        size_t bar = find_in(text, "|");
+        size_t bar = find_text(text, "|");
         text = (heft_str){ text.ptr + bar + 1, text.len - bar - 1 };
     }
-    return (heft_str){ text.ptr, find_in(text, "|") };
+    return (heft_str){ text.ptr, find_text(text, "|") };
 }
 
 size_t heft_profile_pattern_name(char out[HEFT_PROFILE_NAME], const heft_profile_pattern *x,

@@ -1,35 +1,37 @@
-/* profile_types.h - a parsed profile: its sizes, its metadata keys and its tensors. */
+/* profile_types.h - a parsed profile: sizes, metadata keys, tensors and vocabulary that a model
+ * must have. */
 #ifndef HEFT_PROFILE_TYPES_H
 #define HEFT_PROFILE_TYPES_H
 #include "base/text.h"
 #include "companion/companion_text.h"
 
 enum {
-    HEFT_PROFILE_NAME = 512, /* bytes of a tensor's name, at most */
-    HEFT_PROFILE_GROUPS = 4  /* {...} in a name */
+    HEFT_PROFILE_NAME = 512, /* maximum length of a tensor's name */
+    HEFT_PROFILE_GROUPS = 4  /* maximum number of {...} in a name */
 };
 
-typedef struct heft_profile_size { /* a name that shapes may use */
+typedef struct heft_profile_size { /* named number for use in shapes */
     heft_str name;
     uint64_t value;
 } heft_profile_size;
 
-typedef enum heft_profile_wish { /* of a metadata key */
-                                 HEFT_PROFILE_PRESENT,
-                                 HEFT_PROFILE_TEXT,
-                                 HEFT_PROFILE_NUMBER
-} heft_profile_wish;
+/* requirement for the value of a metadata key */
+typedef enum heft_profile_requirement {
+    HEFT_PROFILE_PRESENT,
+    HEFT_PROFILE_TEXT,
+    HEFT_PROFILE_NUMBER
+} heft_profile_requirement;
 
 typedef struct heft_profile_key {
-    heft_str key, text; /* text: the value wanted, or an expression for it */
-    heft_profile_wish wish;
-    bool is_optional; /* its absence is a warning at most */
+    heft_str key, text; /* text: required value, or an expression */
+    heft_profile_requirement requirement;
+    bool is_optional; /* a missing key is a warning, not a fault */
 } heft_profile_key;
 
 typedef struct heft_profile_tensor {
-    heft_str name;        /* with {0..5} and {a|b} in it */
-    uint32_t shape, rank; /* from here on, so many of the texts */
-    uint32_t types, type_count;
+    heft_str name;              /* pattern with groups such as {0..5} and {a|b} */
+    uint32_t shape, rank;       /* range of `texts`: dimensions */
+    uint32_t types, type_count; /* range of `texts`: allowed element types */
     bool has_shape, is_optional;
 } heft_profile_tensor;
 
@@ -39,37 +41,39 @@ struct heft_profile {
     heft_str name;
     heft_vec sizes, keys, tensors;
     heft_vec texts;    /* heft_str: shapes, element types */
-    heft_vec prefixes; /* heft_str: what names may begin with besides */
-    heft_vec homes;    /* heft_str: "FORMAT VERSION" of files that have metadata and vocabulary */
-    heft_str tokens, special[HEFT_SPECIALS]; /* expressions; ptr NULL: not asked */
+    heft_vec prefixes; /* heft_str: optional prefixes of tensor names */
+    heft_vec
+        complete_in; /* heft_str: globs of "FORMAT VERSION" that store metadata and vocabulary */
+    heft_str tokens, special[HEFT_SPECIALS]; /* expressions; ptr NULL: no requirement */
 };
 
-/* The value of a text such as "3*hidden_size": numbers, and names of sizes or of metadata of f (which may be
- * NULL), with + - * / between them.  False: it has none. */
+/* Evaluate an expression such as "3*hidden_size": numbers, names of sizes and metadata keys of f
+ * (may be NULL), joined by + - * /.  Return false if the expression has no value. */
 bool heft_profile_value(uint64_t *out, const heft_profile *p, const heft_file *f, heft_str text);
-/* The metadata value of that key; false: there is none. */
+/* Get the metadata value with the given key; return false if absent. */
 bool heft_profile_meta(heft_value *out, const heft_file *f, heft_str key);
-/* A metadata value as a number. */
+/* Get a metadata value as a number; return false for any other value. */
 bool heft_profile_number(uint64_t *out, const heft_value *v);
 
-/* A name with its groups, and which of each is meant. */
+/* A tensor name with groups, and the selected alternative of each group. */
 typedef struct heft_profile_pattern {
     heft_str text;
     uint32_t count;
     struct heft_profile_group {
-        size_t at, len;         /* of what stands between { and } */
-        uint64_t first, last;   /* of a range */
-        uint64_t chosen, count; /* of the alternatives, or of the range */
+        size_t at, len;         /* range of the text between { and } */
+        uint64_t first, last;   /* bounds of a numeric range */
+        uint64_t chosen, count; /* selected alternative, number of alternatives */
         bool is_range;
     } group[HEFT_PROFILE_GROUPS];
 } heft_profile_pattern;
 
-/* False: a group is no range and no list, or there are too many. */
+/* Parse a name; return false for an invalid group, or too many groups. */
 bool heft_profile_pattern_open(heft_profile_pattern *out, const heft_profile *p, const heft_file *f,
                                heft_str text);
-/* The next name, in the ranges or in the alternatives; false: it began anew. */
+/* Select the next combination of the ranges, or of the alternatives in lists; return false after
+ * the last combination, when the first is selected again. */
 bool heft_profile_pattern_next(heft_profile_pattern *x, bool in_ranges);
-/* The name that is meant; its length, or 0 when it is too long. */
+/* Write the selected name; return the length, or 0 if too long. */
 size_t heft_profile_pattern_name(char out[HEFT_PROFILE_NAME], const heft_profile_pattern *x,
                                  heft_str prefix);
 

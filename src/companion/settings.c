@@ -1,28 +1,32 @@
-/* settings.c - what a JSON object says: a flat list in which a container stands before its children. */
+/* settings.c - reads a JSON object into a flat list of values, with each container before the
+ * members. */
 #include "base/error.h"
 #include "base/text.h"
 #include "companion/companion_text.h"
 #include "model/index.h"
 
-enum { MOST_VALUES = 1 << 20 }; /* a value takes much more memory than the two bytes of "1," */
+enum {
+    MOST_VALUES = 1 << 20
+}; /* bounds memory: a value takes far more than the two bytes of "1," */
 
 struct heft_settings {
     heft_memory mem;
     heft_arena arena;
     heft_vec values;
-    heft_vec plain; /* uint32_t: numbers of the texts, numbers and truth values at the top level */
+    heft_vec scalars; /* uint32_t: indexes of strings, numbers and booleans at the top level */
 };
 
 typedef struct reader {
     heft_settings *s;
     heft_json j;
-    uint32_t open[HEFT_COMPANION_DEPTH]; /* containers around the next value, but the document */
+    uint32_t open[HEFT_COMPANION_DEPTH]; /* containers around the next value, without the root */
     uint32_t depth;
-    heft_str key; /* of the next value; empty in a list */
+    heft_str key; /* key of the next value; empty in a list */
     heft_error *err;
 } reader;
 
-/* The value of a JSON token.  A number that is not an integer becomes its text; containers are empty as yet. */
+/* Convert a JSON token.  A number that is not an integer becomes a string; containers are empty for
+ * now. */
 static heft_value value_of(heft_json_kind k, heft_str text)
 {
     heft_value v = { .kind = HEFT_KIND_NULL };
@@ -49,8 +53,8 @@ static heft_value *at(const heft_settings *s, uint32_t i)
 
 /* ---- reading ---- */
 
-/* The text of the document is the caller's: what is kept is copied. */
-static bool keep(heft_settings *s, heft_value v)
+/* Append a copy of a value, since the caller owns the text of the document. */
+static bool add_copy(heft_settings *s, heft_value v)
 {
     v.key = heft_arena_copy(&s->arena, v.key);
     if (v.kind == HEFT_KIND_STR)
@@ -68,22 +72,22 @@ static heft_status add(reader *r, heft_json_kind k)
         return heft_error_plain(r->err, HEFT_E_LIMIT, "the document has more than %U values",
                                 (uint64_t)MOST_VALUES);
     uint32_t number = r->s->values.len;
-    bool is_plain = !r->depth && v.kind != HEFT_KIND_NULL && !heft_value_nests(&v);
-    if (!keep(r->s, v) ||
-        (is_plain && !heft_vec_add(&r->s->mem, &r->s->plain, &number, sizeof number)))
-        return heft_companion_full(r->err);
+    bool is_scalar = !r->depth && v.kind != HEFT_KIND_NULL && !heft_value_nests(&v);
+    if (!add_copy(r->s, v) ||
+        (is_scalar && !heft_vec_add(&r->s->mem, &r->s->scalars, &number, sizeof number)))
+        return heft_companion_no_memory(r->err);
     if (r->depth)
         at(r->s, r->open[r->depth - 1])->as.container.count++;
     if (k == HEFT_JSON_OBJECT || k == HEFT_JSON_ARRAY)
-        r->open[r->depth++] = number; /* the document takes one of its levels */
+        r->open[r->depth++] = number; /* fits: the root also counts as a level */
     return HEFT_OK;
 }
 
-static heft_status read_next(reader *r, bool *goes_on)
+static heft_status read_next(reader *r, bool *more)
 {
     heft_json_kind k = heft_json_next(&r->j);
     bool ends = k == HEFT_JSON_OBJECT_END || k == HEFT_JSON_ARRAY_END;
-    *goes_on = !ends || r->depth;
+    *more = !ends || r->depth;
     if (r->j.st)
         return r->j.st;
     if (k == HEFT_JSON_KEY)
@@ -98,22 +102,22 @@ static heft_status read_next(reader *r, bool *goes_on)
 heft_status heft_settings_parse_json(heft_settings **out, heft_str text, const heft_host *host,
                                      heft_error *err)
 {
-    heft_error own;
-    const heft_allocator *al = heft_companion_memory(&host, err);
-    err = err ? err : &own;
+    heft_error unused;
+    const heft_allocator *al = heft_companion_allocator(&host, err);
+    err = err ? err : &unused;
     *out = NULL;
     if (!al)
         return HEFT_E_ARGUMENT;
     heft_settings *s = heft_alloc(al, sizeof *s, 16);
     if (!s)
-        return heft_companion_full(err);
+        return heft_companion_no_memory(err);
     *s = (heft_settings){ .mem = { al, UINT64_MAX, 0 } };
     s->arena.mem = &s->mem;
     reader r = { .s = s, .key = heft_lit(""), .err = err };
     r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &s->arena, err);
     heft_status st = heft_companion_expect(&r.j, HEFT_JSON_OBJECT, "the document");
-    for (bool goes_on = true; !st && goes_on;)
-        st = read_next(&r, &goes_on);
+    for (bool more = true; !st && more;)
+        st = read_next(&r, &more);
     if (!st)
         st = heft_companion_expect(&r.j, HEFT_JSON_END, "the document");
     if (st)
@@ -130,7 +134,7 @@ void heft_settings_close(heft_settings *s)
     const heft_allocator *al = s->mem.al;
     heft_arena_free(&s->arena);
     heft_vec_free(&s->mem, &s->values, sizeof(heft_value));
-    heft_vec_free(&s->mem, &s->plain, sizeof(uint32_t));
+    heft_vec_free(&s->mem, &s->scalars, sizeof(uint32_t));
     heft_free(al, s, sizeof *s, 16);
 }
 
@@ -138,19 +142,19 @@ void heft_settings_close(heft_settings *s)
 
 size_t heft_settings_count(const heft_settings *s)
 {
-    return s->plain.len;
+    return s->scalars.len;
 }
 
 heft_value heft_settings_at(const heft_settings *s, size_t i)
 {
-    return i < s->plain.len ? *at(s, ((const uint32_t *)s->plain.ptr)[i])
-                            : (heft_value){ .kind = HEFT_KIND_NULL };
+    return i < s->scalars.len ? *at(s, ((const uint32_t *)s->scalars.ptr)[i])
+                              : (heft_value){ .kind = HEFT_KIND_NULL };
 }
 
-/* As readers of JSON do: of a key that occurs twice, the last one counts. */
+/* The last value of a repeated key wins, as in common JSON readers. */
 bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key)
 {
-    for (size_t i = key ? s->plain.len : 0; i--;)
+    for (size_t i = key ? s->scalars.len : 0; i--;)
         if (heft_str_is(heft_settings_at(s, i).key, key)) {
             *out = heft_settings_at(s, i);
             return true;
@@ -175,8 +179,9 @@ uint32_t heft_settings_next(const heft_settings *s, uint32_t i)
     return i < s->values.len ? heft_value_next(at(s, i), i) : s->values.len;
 }
 
-/* How many bytes of the path name the value: its key, or its number in a list; 0: another value is meant. */
-static size_t names(heft_str path, const heft_value *v, uint32_t number, bool in_list)
+/* Return how many bytes of the path match the value, by key or, in a list, by index; 0 if the value
+ * does not match. */
+static size_t match_length(heft_str path, const heft_value *v, uint32_t number, bool in_list)
 {
     char digits[20];
     heft_str name = in_list ? (heft_str){ digits, heft_u64_text(digits, number) } : v->key;
@@ -186,7 +191,7 @@ static size_t names(heft_str path, const heft_value *v, uint32_t number, bool in
     return name.len + (name.len + 1 < path.len);
 }
 
-/* Keys may have dots in them: the longest that the path begins with counts and, of those, the last. */
+/* Keys may contain dots: the longest matching key wins and, among equal keys, the last. */
 uint32_t heft_settings_find_path(const heft_settings *s, const char *path)
 {
     heft_str left = heft_lit(path ? path : "");
@@ -195,7 +200,7 @@ uint32_t heft_settings_find_path(const heft_settings *s, const char *path)
     while (left.len) {
         size_t longest = 0;
         for (uint32_t number = 0; i < end; i = heft_settings_next(s, i), number++) {
-            size_t len = names(left, at(s, i), number, in_list);
+            size_t len = match_length(left, at(s, i), number, in_list);
             if (len && len >= longest) {
                 found = i;
                 longest = len;

@@ -1,9 +1,9 @@
-/* vocab_json.c - a vocabulary from a tokenizer.json:
+/* vocab_json.c - reads a vocabulary from a tokenizer.json:
  *   {"model": {"vocab": {token: id, ...}, ...},             WordPiece, WordLevel, BPE
  *    "model": {"vocab": [[token, score], ...], "unk_id": id, ...},            Unigram
  *    "added_tokens": [{"id": id, "content": token, ...}, ...], ...}
- * Of a list the ids are the places.  Tokens that were added may stand in both.  The ids are 0 to one less
- * than their number.  Scores and merges are left to the tokenizer.
+ * In a list, the position of a token is the id.  An added token may also be in the vocabulary.  Ids
+ * are consecutive from 0.  Scores and merges are not read.
  */
 #include "base/error.h"
 #include "base/text.h"
@@ -20,11 +20,11 @@ typedef struct reader {
     heft_memory mem;
     heft_arena arena;
     heft_vec entries;
-    uint64_t special[HEFT_SPECIALS]; /* added tokens of these meanings, or UNKNOWN */
+    uint64_t special[HEFT_SPECIALS]; /* ids of special tokens among the added tokens, or UNKNOWN */
     heft_error *err;
 } reader;
 
-/* How tokenizers that are not WordPiece call them; [PAD] and so on come first. */
+/* Names of special tokens outside of WordPiece; heft_vocab_end() knows [PAD] and so on. */
 static const char *const other_names[HEFT_SPECIALS] = { "<pad>", "<unk>", "<s>", "</s>", "<mask>" };
 static const uint64_t UNKNOWN = UINT64_MAX;
 
@@ -32,23 +32,24 @@ static heft_status read_id(reader *r, uint64_t *id)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_NUMBER, "the id of a token");
     if (!st && !heft_json_u64(id, r->j.text))
-        st = heft_json_fail(&r->j, "%q is no id of a token", r->j.text);
+        st = heft_json_fail(&r->j, "token id %q is not a non-negative integer", r->j.text);
     return st;
 }
 
 static heft_status add_entry(reader *r, heft_str token, uint64_t id)
 {
     entry e = { token, id };
-    return heft_vec_add(&r->mem, &r->entries, &e, sizeof e) ? HEFT_OK : heft_companion_full(r->err);
+    return heft_vec_add(&r->mem, &r->entries, &e, sizeof e) ? HEFT_OK
+                                                            : heft_companion_no_memory(r->err);
 }
 
-/* ---- the two places ---- */
+/* ---- tokens ---- */
 
-/* The object has begun. */
+/* Called after the opening brace. */
 static heft_status read_pairs(reader *r)
 {
     heft_status st = HEFT_OK;
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         heft_str token = r->j.text;
         uint64_t id = 0;
         st = read_id(r, &id);
@@ -58,17 +59,17 @@ static heft_status read_pairs(reader *r)
     return st ? st : r->j.st;
 }
 
-/* The list has begun.  Its places are ids only as long as nothing stands before them. */
+/* Called after the opening bracket.  Positions are ids, so the list goes before any added
+ * tokens. */
 static heft_status read_list(reader *r)
 {
-    heft_vec before = r->entries;
+    heft_vec added = r->entries;
     heft_status st = HEFT_OK;
     r->entries = (heft_vec){ .ptr = NULL };
     heft_json_kind k;
-    while (!st && heft_companion_item(&r->j, &k)) { /* [token, score] */
+    while (!st && heft_companion_next_item(&r->j, &k)) { /* [token, score] */
         if (k != HEFT_JSON_ARRAY)
-            heft_json_fail(&r->j, "a token of the list: a list of the token and its score is "
-                                  "expected here");
+            heft_json_fail(&r->j, "a token of the list: [token, score] is expected here");
         st = heft_companion_expect(&r->j, HEFT_JSON_STRING, "a token of the list");
         if (!st)
             st = add_entry(r, r->j.text, r->entries.len);
@@ -78,18 +79,18 @@ static heft_status read_list(reader *r)
             st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY_END, "a token and its score");
     }
     st = st ? st : r->j.st;
-    for (uint32_t i = 0; i < before.len && !st; i++) {
-        const entry *e = (const entry *)before.ptr + i;
+    for (uint32_t i = 0; i < added.len && !st; i++) {
+        const entry *e = (const entry *)added.ptr + i;
         st = add_entry(r, e->token, e->id);
     }
-    heft_vec_free(&r->mem, &before, sizeof(entry));
+    heft_vec_free(&r->mem, &added, sizeof(entry));
     return st;
 }
 
 static heft_status read_model(reader *r, bool *found)
 {
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the model");
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "vocab")) {
             heft_json_kind k = heft_json_next(&r->j);
             *found = true;
@@ -97,11 +98,11 @@ static heft_status read_model(reader *r, bool *found)
                  : k == HEFT_JSON_ARRAY ? read_list(r)
                                         : heft_json_fail(&r->j, "the vocabulary: an object or a "
                                                                 "list is expected here");
-        } else if (heft_str_is(r->j.text, "unk_id")) { /* of a Unigram model; null: there is none */
+        } else if (heft_str_is(r->j.text, "unk_id")) { /* Unigram only; may be null */
             heft_json_kind k = heft_json_next(&r->j);
             bool is_id = k == HEFT_JSON_NUMBER && heft_json_u64(&r->special[HEFT_UNK], r->j.text);
             if (k != HEFT_JSON_NULL && !is_id)
-                st = heft_json_fail(&r->j, "\"unk_id\" is no id of a token");
+                st = heft_json_fail(&r->j, "\"unk_id\" is not a token id");
         } else {
             st = heft_json_skip(&r->j, HEFT_JSON_KEY);
         }
@@ -109,13 +110,13 @@ static heft_status read_model(reader *r, bool *found)
     return st ? st : r->j.st;
 }
 
-/* The object has begun. */
+/* Called after the opening brace. */
 static heft_status read_added(reader *r)
 {
     heft_str token = { NULL, 0 };
     uint64_t id = UNKNOWN;
     heft_status st = HEFT_OK;
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "id")) {
             st = read_id(r, &id);
         } else if (heft_str_is(r->j.text, "content")) {
@@ -128,7 +129,7 @@ static heft_status read_added(reader *r)
     if (st || r->j.st)
         return st ? st : r->j.st;
     if (!token.ptr || id == UNKNOWN)
-        return heft_json_fail(&r->j, "an added token has no id, or no content");
+        return heft_json_fail(&r->j, "an added token has no id or no content");
     for (int i = 0; i < HEFT_SPECIALS; i++)
         if (heft_str_is(token, other_names[i]))
             r->special[i] = id;
@@ -139,13 +140,13 @@ static heft_status read_document(reader *r)
 {
     bool found = false;
     heft_status st = heft_companion_expect(&r->j, HEFT_JSON_OBJECT, "the document");
-    while (!st && heft_companion_key(&r->j)) {
+    while (!st && heft_companion_next_key(&r->j)) {
         if (heft_str_is(r->j.text, "model"))
             st = read_model(r, &found);
         else if (heft_str_is(r->j.text, "added_tokens")) {
             heft_json_kind k;
             st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY, "the added tokens");
-            while (!st && heft_companion_item(&r->j, &k))
+            while (!st && heft_companion_next_item(&r->j, &k))
                 st = k == HEFT_JSON_OBJECT
                          ? read_added(r)
                          : heft_json_fail(&r->j, "an added token is not an object");
@@ -155,20 +156,21 @@ static heft_status read_document(reader *r)
     if (!st && !r->j.st)
         st = heft_companion_expect(&r->j, HEFT_JSON_END, "the document");
     if (!st && !r->j.st && !found)
-        st = heft_error_plain(r->err, HEFT_E_FORMAT, "it has no \"model\" with a \"vocab\"");
+        st = heft_error_plain(r->err, HEFT_E_FORMAT, "there is no \"model\" with a \"vocab\"");
     return st ? st : r->j.st;
 }
 
-/* ---- in the order of ids ---- */
+/* ---- create_vocab by id ---- */
 
-/* Ids are below the number of entries, or some id below has none. */
-static heft_status place(const reader *r, heft_str *tokens, uint32_t *count)
+/* Fill tokens[id]; fail if two tokens share an id, or an id is missing.  Every id must be less than
+ * the number of entries, otherwise some smaller id is missing. */
+static heft_status fill_by_id(const reader *r, heft_str *tokens, uint32_t *count)
 {
     const entry *e = r->entries.ptr;
     for (uint32_t i = 0; i < r->entries.len; i++) {
         if (e[i].id >= r->entries.len)
             return heft_error_plain(r->err, HEFT_E_FORMAT,
-                                    "token %q has the id %U, and there are only %U tokens",
+                                    "token %q has the id %U, but there are only %U tokens",
                                     e[i].token, e[i].id, (uint64_t)r->entries.len);
         heft_str *to = &tokens[e[i].id];
         if (to->ptr && !heft_str_eq(*to, e[i].token))
@@ -183,8 +185,8 @@ static heft_status place(const reader *r, heft_str *tokens, uint32_t *count)
     return HEFT_OK;
 }
 
-static heft_status build(const reader *r, heft_vocab **out, const heft_host *host,
-                         const heft_str *tokens, uint32_t count)
+static heft_status add_tokens(const reader *r, heft_vocab **out, const heft_host *host,
+                              const heft_str *tokens, uint32_t count)
 {
     heft_vocab *v;
     uint64_t bytes = 0;
@@ -202,24 +204,24 @@ static heft_status build(const reader *r, heft_vocab **out, const heft_host *hos
         heft_vocab_close(v);
         return st;
     }
-    for (int i = 0; i < HEFT_SPECIALS; i++) /* names that heft_vocab_end() does not know */
+    for (int i = 0; i < HEFT_SPECIALS; i++) /* names unknown to heft_vocab_end() */
         if (v->special[i] == HEFT_NONE && r->special[i] < v->count)
             v->special[i] = (uint32_t)r->special[i];
     *out = v;
     return HEFT_OK;
 }
 
-static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
+static heft_status create_vocab(reader *r, heft_vocab **out, const heft_host *host)
 {
     size_t bytes = ((size_t)r->entries.len + 1) * sizeof(heft_str);
     uint32_t count = 0;
     heft_str *tokens = heft_mem_alloc(&r->mem, bytes);
     if (!tokens)
-        return heft_companion_full(r->err);
+        return heft_companion_no_memory(r->err);
     memset(tokens, 0, bytes);
-    heft_status st = place(r, tokens, &count);
+    heft_status st = fill_by_id(r, tokens, &count);
     if (!st)
-        st = build(r, out, host, tokens, count);
+        st = add_tokens(r, out, host, tokens, count);
     heft_mem_free(&r->mem, tokens, bytes);
     return st;
 }
@@ -227,9 +229,9 @@ static heft_status order(reader *r, heft_vocab **out, const heft_host *host)
 heft_status heft_vocab_parse_json(heft_vocab **out, heft_str text, const heft_host *host,
                                   heft_error *err)
 {
-    heft_error own;
-    const heft_allocator *al = heft_companion_memory(&host, err);
-    reader r = { .mem = { al, UINT64_MAX, 0 }, .err = err ? err : &own };
+    heft_error unused;
+    const heft_allocator *al = heft_companion_allocator(&host, err);
+    reader r = { .mem = { al, UINT64_MAX, 0 }, .err = err ? err : &unused };
     *out = NULL;
     if (!al)
         return HEFT_E_ARGUMENT;
@@ -239,7 +241,7 @@ heft_status heft_vocab_parse_json(heft_vocab **out, heft_str text, const heft_ho
     r.j = heft_json_open(text, 0, HEFT_COMPANION_DEPTH, &r.arena, r.err);
     heft_status st = read_document(&r);
     if (!st)
-        st = order(&r, out, host);
+        st = create_vocab(&r, out, host);
     heft_vec_free(&r.mem, &r.entries, sizeof(entry));
     heft_arena_free(&r.arena);
     return st;

@@ -1,10 +1,11 @@
-/* vocab_lines.c - a vocabulary from a text with a token on each line; CR LF counts as an end, too. */
+/* vocab_lines.c - reads a vocabulary from a text with a token per line, separated by LF or CR
+ * LF. */
 #include "base/error.h"
 #include "base/text.h"
 #include "companion/companion_text.h"
 #include "model/vocab.h"
 
-/* The line at *at, which moves behind its end; false: there is none. */
+/* Take the line at *at and advance; return false at the end of the text. */
 static bool take_line(heft_str text, size_t *at, heft_str *line)
 {
     if (*at >= text.len)
@@ -23,7 +24,7 @@ static bool take_line(heft_str text, size_t *at, heft_str *line)
 heft_status heft_vocab_parse_lines(heft_vocab **out, heft_str text, const heft_host *host,
                                    heft_error *err)
 {
-    const heft_allocator *al = heft_companion_memory(&host, err);
+    const heft_allocator *al = heft_companion_allocator(&host, err);
     heft_vocab *v;
     heft_str line;
     *out = NULL;

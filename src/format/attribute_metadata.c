@@ -1,4 +1,4 @@
-/* attribute_metadata.c - attributes as metadata, and back. */
+/* attribute_metadata.c - converts tensor attributes to text metadata and back. */
 #include "format/attribute_metadata.h"
 
 #include "format/losses.h"
@@ -37,7 +37,7 @@ heft_status heft_attributes_to_metadata(heft_plan *p)
         }
         if (!st && row->flags & HEFT_T_GRAD)
             st = add_entry(p, REQUIRES_GRAD, t, heft_lit("true"));
-        /* Of opaque tensors the record itself says it. */
+        /* An opaque tensor's record states the stored type. */
         bool has = row->attrs && row->layout == HEFT_DENSE;
         heft_str type = has && !st ? heft_ix_stored_dtype(p->x, t) : (heft_str){ NULL, 0 };
         if (type.ptr)
@@ -70,7 +70,7 @@ static attribute attribute_of(heft_str key, heft_str *name)
     return ATTRIBUTES;
 }
 
-/* An entry that says nothing sensible stays what it was: metadata. */
+/* An entry with an invalid value is not taken, and stays ordinary metadata. */
 static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str text, bool *taken)
 {
     heft_ix_tensor_row *row = heft_ix_row(x, tensor);
@@ -104,7 +104,7 @@ heft_status heft_attributes_from_metadata(heft_index *x)
         uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;
         next = i == next ? heft_ix_value_next(x, i) : next;
         if (heft_value_nests(&v))
-            v.as.container.end -= i - kept; /* what was taken so far stood before it */
+            v.as.container.end -= i - kept; /* number of entries already removed */
         if (tensor != HEFT_NONE)
             st = restore(x, a, tensor, v.as.s, &taken);
         if (!taken)

@@ -1,15 +1,16 @@
-/* attribute_metadata.h - attributes of tensors in formats that have no place for them but text metadata: an
- * entry "heft.ATTRIBUTE/TENSOR" for each, which is an attribute again when the file is read. */
+/* attribute_metadata.h - stores tensor attributes as text metadata, for formats that have no tensor
+ * attributes.  An entry "heft.ATTRIBUTE/TENSOR" becomes an attribute again on reading. */
 #ifndef HEFT_ATTRIBUTE_METADATA_H
 #define HEFT_ATTRIBUTE_METADATA_H
 #include "format/format.h"
 
-/* Adds the entries to the plan's metadata.  For writers, when the tensors to be written are settled. */
+/* Add an entry to the plan's metadata for each attribute.  Call after all tensors have been dropped
+ * that will not be written. */
 heft_status heft_attributes_to_metadata(heft_plan *p);
-/* A warning for what heft_attributes_to_metadata() cannot carry. */
+/* Warn about attributes that heft_attributes_to_metadata() does not store. */
 heft_status heft_loss_attributes_beyond_metadata(heft_plan *p, const char *rule);
-/* Turns the entries back into attributes.  For readers, when all tensors are known; seals x if
- * there are any. */
+/* Replace the entries by attributes, after all tensors have been added to x.  Builds the name table
+ * of x if there are any entries. */
 heft_status heft_attributes_from_metadata(heft_index *x);
 
 #endif

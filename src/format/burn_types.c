@@ -1,4 +1,4 @@
-/* burn_types.c - element types as Burn names them: texts, and {"Bool": text}. */
+/* burn_types.c - Burn's names of element types: a text such as "F32", or {"Bool": text}. */
 #include "format/burn_types.h"
 
 #include "base/text.h"
@@ -16,7 +16,8 @@ const heft_burn_bool heft_burn_bools[HEFT_BURN_BOOLS] = {
     { "U32", "{\"Bool\":\"U32\"}", HEFT_U32 },
 };
 
-const char heft_burn_flex32[] = "Flex32"; /* f32 is not the same: tensors keep the name */
+const char heft_burn_flex32[] =
+    "Flex32"; /* stored as f32; the attribute stored_dtype keeps the name */
 const char heft_burn_qfloat[] = "burn.qfloat";
 
 heft_dtype heft_burn_type(heft_str name, heft_str *stored)

@@ -1,5 +1,8 @@
-/* format.h - what a format is, and what a format file may call.  No I/O, no memory but the index's and the
- * plan's, no tensor bytes: to a format they are ranges.  docs/adding-a-format.md walks through it. */
+/* format.h - the table that implements a file format, and the functions that a format may call.
+ *
+ * A format parses an index, plans a file and writes headers.  A format performs no I/O, sees only
+ * the offset and length of a tensor's data, and allocates only from the index and the plan.
+ * docs/adding-a-format.md is a guide. */
 #ifndef HEFT_FORMAT_H
 #define HEFT_FORMAT_H
 #include "base/checked_math.h"
@@ -10,239 +13,274 @@
 #include "model/dtype.h"
 #include "model/index.h"
 
-/* ---- planning: the model to be written, and where everything goes ------------------------- */
+/* ---- planning: the model to be written, and the offset of every part ---------------------- */
 
-typedef struct heft_frame { /* a compressed piece of a part: bytes in the file, and of content */
+typedef struct heft_frame { /* sizes of a compressed frame of a part: in the file, and decoded */
     uint32_t stored, content;
 } heft_frame;
 
-typedef struct heft_plan_shard { /* a file beside the one that is written */
-    heft_str name;               /* what the index calls it */
+typedef struct heft_plan_shard { /* an existing shard that the written file refers to */
+    heft_str name;               /* file name as spelled in the index */
     const char *algorithm;
-    uint8_t digest[HEFT_CHECKSUM_BYTES]; /* of all of it, as heft_digest.final gives it */
+    uint8_t digest
+        [HEFT_CHECKSUM_BYTES]; /* digest of the whole shard, as returned by heft_digest.final */
     uint64_t size;
 } heft_plan_shard;
 
-/* Where the tensors of a plan come from, with the engine's context for the calls. */
+/* Information about the tensors' source.  The engine fills this table; every call gets `ctx`. */
 typedef struct heft_plan_source {
     void *ctx;
-    /* The name of a tensor in its source.  NULL: there is no source. */
+    /* Return the name of a tensor in the source file.  NULL: there is no source file. */
     heft_str (*name)(const void *ctx, uint32_t tensor);
-    /* The base id stored there, sixteen bytes, or NULL: none is stored.  NULL: there is no source. */
+    /* Return the 16 bytes of the base id stored in the source file, or NULL if none is stored.
+     * NULL: there is no source file. */
     const uint8_t *(*base_id)(const void *ctx, uint32_t tensor);
-    /* For heft_plan_find_duplicates().  NULL: the bytes are not known while planning. */
+    /* Implement heft_plan_find_duplicates() (contents: true) and heft_plan_find_shared() (false).
+     * NULL: the bytes are not known while planning. */
     heft_status (*find_duplicates)(void *ctx, uint32_t *duplicate_of, bool contents);
-    /* Whether the entries of a sparse tensor are right, no two in the same place, and the columns of
-     * each row ascend.  NULL: there are no sparse tensors. */
+    /* Set *strictly to true if the entries of a sparse tensor are valid, no two have the same
+     * position, and the columns of each row ascend.  NULL: there are no sparse tensors. */
     heft_status (*is_sorted)(void *ctx, uint32_t tensor, bool *strictly);
 } heft_plan_source;
 
-typedef struct heft_planner heft_planner; /* the engine's side of a plan, opaque to formats */
+typedef struct heft_planner heft_planner; /* the engine's part of a plan, opaque to formats */
 typedef struct heft_plan heft_plan;
 struct heft_plan {
-    heft_planner *planner; /* passed back to the engine by every call of a format */
-    /* The model; plan() sets the offsets of its parts.  Until then these tell where a part lies in
-     * the file that it comes from; 0: in none. */
+    heft_planner *planner; /* the heft_plan_...() functions find the engine here */
+    /* The model.  Before plan(), the offset of a part is the offset in the source file, or 0
+     * without a source file; plan() replaces it by the offset in the written file. */
     heft_index *x;
-    const char *version;      /* generation asked for, or NULL */
-    uint64_t align;           /* of payloads: what was asked for, else the format's own */
-    uint64_t requested_align; /* 0: nothing was */
-    uint8_t fill;             /* byte between payloads */
-    uint64_t header_bytes;    /* write_header() writes exactly these */
-    uint64_t
-        data_end; /* write_trailer() begins here; padding behind the last payload is before it */
-    uint64_t file_bytes;
-    uint32_t *order; /* parts in the order of their place in the file; NULL: by number */
+    const char *version;      /* requested version of the format, or NULL */
+    uint64_t align;           /* alignment of payloads: as requested, or the format's default */
+    uint64_t requested_align; /* 0: no alignment was requested */
+    uint8_t fill;             /* padding byte between payloads */
+    uint64_t header_bytes;    /* exact number of bytes that write_header() emits */
+    uint64_t data_end;        /* write_trailer() begins here, after padding of the last payload */
+    uint64_t file_bytes;      /* size of the file; 0: unknown before writing */
+    uint32_t *order;          /* parts by ascending offset; NULL: by number */
     uint32_t order_count;
-    /* What the caller asked for; plan() changes it to what will be done. */
-    heft_storage *storage; /* by part; one that is not raw: see heft_plan_append() */
-    bool digest_decoded;   /* digests cover decoded bytes, not stored ones */
-    bool appended;         /* set by heft_plan_append() */
-    /* Of a format with HEFT_CAN_APPEND, which has neither write_record_header() nor digests of ranges: the file is written and the
-     * model grows, so that plan() places nothing, and calls heft_plan_append(). */
+    /* Storage of each part: on entry the caller's request; plan() sets the actual storage.  Parts
+     * that are not raw need heft_plan_append(). */
+    heft_storage *storage;
+    bool digest_decoded; /* digests of parts cover decoded bytes instead of stored bytes */
+    bool appended;       /* set by heft_plan_append(): stored sizes are unknown before writing */
+    /* The file is written while tensors are still being added: plan() must call heft_plan_append()
+     * and place nothing.  Only for HEFT_CAN_APPEND formats without write_record_header() and
+     * without digests of ranges. */
     bool grows;
-    bool writes_generator;        /* set by plan(): the file says which program wrote it */
-    bool needs_preceding_digests; /* write_record_header() needs digests of the parts before it */
-    /* Of compressed parts: content of each frame but the last (0: the engine's choice, up to 16 MiB),
-     * whether frames have checksums, and what stands behind the frames of a part; or NULL. */
+    bool writes_generator; /* set by plan(): the file names the program that writes it */
+    /* Set by plan(): write_record_header() needs digests of all preceding parts, so the engine
+     * calls write_record_header() in file order. */
+    bool needs_preceding_digests;
+    /* Compressed parts: decoded bytes of each frame but the last (0: chosen by the engine, up to
+     * 16 MiB), whether frames have checksums, and an optional function that emits the bytes after
+     * the last frame of a part. */
     uint32_t frame_bytes;
     bool frame_checksums;
     void (*frames_end)(heft_out *o, const heft_frame *frames, uint32_t count);
-    uint32_t
-        *duplicate_of; /* from heft_plan_find_duplicates() or heft_plan_find_shared(), or NULL */
-    const heft_vocab *vocab; /* of the model, or NULL */
-    /* The file as it is, when it is this one that is planned anew, in its own format: tensors and parts
-     * have the same numbers, and their bytes stay stored as they are.  What the file says of them
-     * (encodings, digests, ids) is written again, not made.  Or NULL. */
+    uint32_t *duplicate_of;  /* set by heft_plan_find_duplicates() or heft_plan_find_shared() */
+    const heft_vocab *vocab; /* vocabulary of the model, or NULL */
+    /* While a file is edited in its own format, the index of the present file; otherwise NULL.
+     * Tensors and parts have the same numbers as in x, and the data stays stored as it is:
+     * encodings, digests and ids are copied to the new header, not computed. */
     const heft_index *existing;
-    /* Parts of kept that lie in another file, by heft_global_offset_file(), are added to the file and come behind its own,
-     * as they are stored there.  false: there are none. */
+    /* Some parts of `existing` lie in a second file (see heft_global_offset_file()).  The engine
+     * appends that data to the existing data, without changing the encoding. */
     bool has_added_parts;
-    /* Set by plan(), of a file that is kept: its data are placed one by one, and not moved as one; what it has
-     * behind its data stays, in front of what is added. */
+    /* Both are set by plan() for an existing file: place each part separately instead of moving the
+     * data as a whole; keep the present trailer where it is and append after the trailer. */
     bool places_each_part, keeps_trailer;
-    bool is_new_vocab, is_new_config; /* with kept: not what the file has, but what was asked for */
-    /* All parts lie in these files already: rows hold their places, where file n is links[n - 1], and how they are
-     * stored; spelled, by part, their digests.  Nothing is placed.  NULL: as usual. */
+    /* Only with existing: the edit replaces the vocabulary, the config. */
+    bool is_new_vocab, is_new_config;
+    /* The existing shards that hold all parts, if the written file only refers to shards; or NULL.
+     * Rows hold encodings and global offsets, where file n is shards[n - 1]; digest_texts holds the
+     * spelled digest of each part.  plan() places nothing. */
     const heft_plan_shard *shards;
     uint32_t shard_count;
     const heft_str *digest_texts;
-    void *priv; /* the format's own, from heft_plan_alloc() */
+    void *priv; /* private state of the format, from heft_plan_alloc() */
     heft_arena *arena;
     heft_error *err;
     heft_plan_source source;
     bool allow_loss;
-    bool is_declared; /* by calls: a type that does not fit its tensor is a fault of the caller */
+    /* Tensors were declared through heft_writer_...(): a type that does not match the tensor is the
+     * caller's error. */
+    bool is_declared;
 };
 
-/* Something the target cannot carry.  HEFT_NOTE: carried in another form.  HEFT_WARNING: metadata that is left
- * out.  HEFT_FAULT: a tensor cannot be carried as it is, a text is too long for its length field; with allow_loss the format bends it or
- * leaves it out and returns HEFT_OK from here, otherwise planning goes on to list the rest and fails at its end.
- * Not OK: out of memory or cancelled; return it.  text says what, in one line, without the tensor's name. */
+/* Report something that the target cannot represent.
+ *   HEFT_NOTE     stored in a different form
+ *   HEFT_WARNING  metadata left out or altered
+ *   HEFT_FAULT    prevents the conversion unless p->allow_loss.  With allow_loss the format alters
+ *                 or drops the tensor or text; otherwise plan() continues, so that all losses are
+ *                 listed, and the engine fails after plan().
+ * `text` is a single line without the tensor's name, and must live as long as the plan.
+ * Return the status unless it is HEFT_OK: out of memory or cancelled. */
 heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                            const char *text);
-/* A warning about something that was asked for and is carried in another form.  It stops a conversion that is strict, as
- * every warning does, but no edit. */
+/* Warn that a request of the caller is only met in a different form.  Like every warning, this
+ * stops a strict conversion; an edit continues. */
 heft_status heft_plan_warn(heft_plan *p, const char *rule, const char *text);
-/* Leaves a tensor out of what is written: marks it, so that numbers stay as they are until
- * heft_plan_compact() takes all that are marked away. */
+/* Mark a tensor as left out.  Numbers of tensors do not change until heft_plan_compact() removes
+ * all marked tensors. */
 void heft_plan_drop(heft_plan *p, uint32_t tensor);
 void heft_plan_compact(heft_plan *p);
-/* Gives a tensor another shape of as many elements. */
+/* Change the shape of a tensor.  The number of elements must stay the same. */
 heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank);
-/* Places every raw part of the tensors, but those that p->duplicate_of gives the place of another, from `start` on, in p->order, at multiples of p->align, each
- * behind room for what the format's write_record_header() writes, and sets data_end to the end of the last, padded to
- * tail_align (1: not).  With p->existing, all of the data is moved as one, what lies between parts with
- * them, unless write_record_header() has something to say. */
+/* Assign an offset to every raw part of a tensor in p->order, from `start` on, at multiples of
+ * p->align.  Space for write_record_header() is reserved before each part; a duplicate
+ * (p->duplicate_of) gets the offset of the first copy.  Set p->data_end to the end of the last
+ * part, rounded up to tail_align (1: no padding).  With p->existing, the data is moved as a whole,
+ * gaps included, unless the format has write_record_header() or sets p->places_each_part. */
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align);
-/* Of a format that can have more room than it needs in front of the data: raises *start, where these could
- * begin, to where they are in p->existing, or if that lies before it, to where they stay as aligned as
- * they are.  false: nothing of the kind is kept, and *start is as it was. */
+/* Raise *start, the lowest possible offset of the data, to the offset of the data in p->existing,
+ * so that the data need not move; if the header has outgrown that offset, to the next offset with
+ * the same alignment.  Return false, with *start unchanged, if there is no existing data.  For
+ * formats that may have a gap before the data. */
 bool heft_plan_keep_data_start(const heft_plan *p, uint64_t *start);
-/* Instead of heft_plan_place(), for parts whose stored size shows only when they are written: they
- * come in p->order from `start` on, each at a multiple of p->align.  write_trailer() finds offset, stored
- * and encoding in their rows, the end in p->data_end.  file_bytes stays 0: unknown. */
+/* Use instead of heft_plan_place() if stored sizes are known only after writing: the parts of
+ * p->order are written one after another from `start` on, at multiples of p->align.
+ * write_trailer() finds offset, stored size and encoding in the rows, and the end in p->data_end;
+ * p->file_bytes stays 0. */
 heft_status heft_plan_append(heft_plan *p, uint64_t start);
-/* Sets p->duplicate_of, by part: the first of those that will have the same bytes, perhaps the part itself.  What the
- * format leaves out of p->order then is not written; write_trailer() gives it the place of the first. */
+/* Set p->duplicate_of: for each part the first part with the same bytes, or the part's own number.
+ * The bytes of a duplicate are not written if the format leaves the duplicate out of p->order;
+ * write_trailer() then refers to the first copy. */
 heft_status heft_plan_find_duplicates(heft_plan *p);
-/* The same for parts that share their bytes in the file they come from, whatever these are: nothing is read. */
+/* Set p->duplicate_of for parts that occupy the same range of the source file.  Reads no bytes. */
 heft_status heft_plan_find_shared(heft_plan *p);
-/* Whether parts of tensors are to be compressed: some of them, or all that there might be. */
+/* Return true if some part of a tensor is, or may have to be, compressed. */
 bool heft_plan_compresses(const heft_plan *p);
-/* Asks of the storage of each part of a tensor whether the format has it. */
+/* Call `check` for the storage of each part of a tensor, to refuse storage that the format
+ * lacks. */
 heft_status heft_plan_check_storage(const heft_plan *p,
                                     heft_status (*check)(const heft_plan *p,
                                                          const heft_storage *how));
-/* Once p->duplicate_of is set: parts that share their bytes have the storage of the first of them. */
+/* Give every duplicate the storage of the first copy, after p->duplicate_of is set. */
 heft_status heft_plan_copy_shared_storage(heft_plan *p);
-/* Whether this build can compute the digest. */
+/* Return true if this build can compute the digest. */
 bool heft_plan_can_digest(const heft_plan *p, const char *algorithm);
-/* For write_trailer(): emits into o, and sets digest to that of what was emitted. */
+/* Call `emit`, pass the emitted bytes to o, and compute the digest.  For write_trailer(). */
 heft_status heft_plan_emit_digested(const heft_plan *p, heft_out *o, const char *algorithm,
                                     void (*emit)(const heft_plan *p, heft_out *o),
                                     uint8_t digest[HEFT_CHECKSUM_BYTES]);
-/* A digest of a range of the written file, for write_trailer(): its number goes to
- * heft_plan_range_digest().  Only algorithms that can be joined from pieces: crc32, crc32c. */
+/* Request a digest of a range of the written file.  For plan().  Pass *number to
+ * heft_plan_range_digest().  Only crc32 and crc32c, which can be combined from chunks. */
 heft_status heft_plan_digest_range(heft_plan *p, const char *algorithm, heft_range r,
                                    uint32_t *number);
-/* For write_trailer(), and for a late write_record_header() of what lies before: bytes as heft_digest.final gives them (checksums
- * little-endian). */
+/* Get a requested digest of a range, or the digest of a part, as returned by heft_digest.final
+ * (checksums little-endian).  For write_trailer(), and for write_record_header() with
+ * needs_preceding_digests. */
 heft_status heft_plan_range_digest(const heft_plan *p, uint32_t number, const uint8_t **out);
 const uint8_t *heft_plan_part_digest(const heft_plan *p, uint32_t part);
-void *heft_plan_alloc(heft_plan *p, size_t size); /* cleared; NULL: no memory, error set */
-/* Bytes of a part of the file itself, such as "config"; ptr NULL when the model has none. */
+/* Allocate zeroed memory that lives as long as the plan.  NULL: out of memory, the error is set. */
+void *heft_plan_alloc(heft_plan *p, size_t size);
+/* Get the bytes of a part of the model as a whole ("config"); ptr is NULL if there is none. */
 heft_status heft_plan_model_part(heft_plan *p, const char *role, heft_str *out);
 
-/* ---- checking: what verify asks of a format beyond its checksums -------------------------- */
+/* ---- checking: verification beyond checksums ---------------------------------------------- */
 
+/* Passed to heft_format.check; the engine supplies the functions. */
 typedef struct heft_check heft_check;
 struct heft_check {
     const heft_index *x;
-    uint64_t size;
-    bool is_quick; /* payload is not read: padding() passes, and what lies in parts is left alone */
+    uint64_t size; /* file size in bytes */
+    bool is_quick; /* do not read payloads: padding() succeeds without reading, and check() must not
+                      read the bytes of parts */
     void (*report)(heft_check *c, heft_severity s, const char *rule, heft_range where,
                    uint32_t tensor, const char *text);
-    /* Reports bytes of [at, at + len) that are not `byte`: the first such range. */
+    /* Report a finding from the first byte of the range that differs from `byte`. */
     heft_status (*padding)(heft_check *c, const char *rule, heft_severity s, heft_range where,
                            uint8_t byte);
-    /* Stored bytes at a place, and whether they can be had: files beside this one may be missing. */
-    heft_status (*read)(heft_check *c, uint64_t place, void *buf, size_t len);
-    bool (*can_read)(heft_check *c, uint64_t place);
-    /* As heft_ix_order(), to be left alone when done with. */
+    /* Read stored bytes at a global offset; `can_read` is false if the shard is missing. */
+    heft_status (*read)(heft_check *c, uint64_t global_offset, void *buf, size_t len);
+    bool (*can_read)(heft_check *c, uint64_t global_offset);
+    /* Get the parts by offset, like heft_ix_order().  The engine releases the array. */
     heft_status (*order)(heft_check *c, const uint32_t **out, uint32_t *count);
     heft_error *err;
 };
 
-/* ---- models in several files ---------------------------------------------------------------- */
+/* ---- models in several files -------------------------------------------------------------- */
 
-typedef struct heft_shard_set { /* that is being written */
-    heft_str stem;
-    uint32_t count; /* files, the index aside */
+typedef struct heft_shard_set { /* a model that is written as several files */
+    heft_str stem;              /* common beginning of all file names */
+    uint32_t count;             /* number of shards, without the index */
     const heft_index *x;
-    const uint32_t *file, *order; /* by tensor of x: its file, from 0 on; tensors by name */
-    uint64_t bytes;               /* of all tensors */
+    const uint32_t *file, *order; /* by tensor of x: number of the shard, from 0; tensors by name */
+    uint64_t bytes;               /* size of all tensors */
 } heft_shard_set;
 
 enum { HEFT_SHARD_SET_VALUES = 4 };
 typedef struct heft_sharding {
-    const char *version; /* generation of the format that can be split; NULL: any */
-    /* The name of file i of so many, or of the index when i == count. */
+    const char *version; /* the only version of the format that can be split; NULL: any */
+    /* Emit the name of shard i of `count`; i == count: the name of the index. */
     void (*name)(heft_out *o, heft_str stem, uint32_t i, uint32_t count);
-    /* A text beside the files that lists what is in them; or NULL. */
+    /* Emit a text index that lists the shard of each tensor; NULL: there is none. */
     void (*index)(heft_out *o, const heft_shard_set *s);
-    /* The index is a file of the format that refers to the parts of the others: see heft_plan.shards. */
+    /* The index is a file of the format that refers to parts in the shards: see
+     * heft_plan.shards. */
     bool index_refers_to_parts;
-    /* What file i says of itself in its metadata: how many values.  The metadata of the model are then those of file 0
-     * alone.  tensors: of the model.  NULL: nothing. */
+    /* Set the metadata that describes shard i of `count`; return the number of values.  `tensors`
+     * is the number of tensors of the model.  The model's own metadata is then stored in shard 0
+     * only.  NULL: shards do not describe themselves. */
     uint32_t (*values)(heft_value out[HEFT_SHARD_SET_VALUES], uint32_t i, uint32_t count,
                        uint32_t tensors);
 } heft_sharding;
 
 /* ---- a format ----------------------------------------------------------------------------- */
 
-typedef struct heft_name_rules { /* of warnings about what is odd in any format */
-    const char *name;            /* a name that looks like a path */
-    const char *nul;             /* a name with a NUL; NULL: as above */
-    const char *nul_text;        /* NULL: that there is one */
-    const char *rank;            /* more than 64 dimensions; NULL: there cannot be as many */
+typedef struct heft_name_rules { /* ids of the warnings that the engine issues for any format */
+    const char *path_rule;       /* a name looks like a path */
+    const char *nul_rule;        /* a name contains a NUL; NULL: path_rule */
+    const char *nul_text;        /* message for a NUL; NULL: a default */
+    const char *rank_rule;       /* more than 64 dimensions; NULL: the format has a lower limit */
 } heft_name_rules;
 
 struct heft_format {
     const char *name, *title, *suffixes, *versions;
-    const char *structure_rule; /* the rule of an error of parse() that has none of its own */
-    uint32_t caps, align;
-    bool may_be_gzipped; /* as a whole: the file is unpacked before it is parsed */
-    /* A file of the format begins with one of these texts, separated by spaces; NULL: probe() tells. */
+    const char *structure_rule; /* rule of parse() errors that set no rule */
+    uint32_t caps, align;       /* HEFT_CAN_...; default alignment of payloads */
+    bool may_be_gzipped;        /* a file that is gzipped as a whole is unpacked before parsing */
+    /* Magic texts, separated by spaces; a file begins with any of the texts.  NULL: call
+     * probe(). */
     const char *magics;
-    /* How many bits of the file speak for this format, 0: not it.  head and tail hold at least
-     * the first and last 64 bytes, or the whole file.  NULL: the magics tell all. */
+    /* Return how many bits of the file identify the format (a magic number of 4 bytes: 32); 0 for a
+     * file of a different format.  `head` and `tail` hold at least the first and last 64 bytes, or
+     * the whole file if shorter.  NULL: `magics` is sufficient. */
     int (*probe)(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                  uint64_t size);
-    /* Fills x.  Pure: run again from the start after HEFT_AGAIN. */
+    /* Fill x.  Must be a pure function: after HEFT_AGAIN the engine calls parse() again with an
+     * empty x. */
     heft_status (*parse)(heft_window *in, heft_index *x);
-    const heft_name_rules *name_rules; /* NULL: the parser looks for such things itself */
-    /* Notes what the index as a whole tells that is odd, after a parse, without a look at any byte.  May be NULL. */
+    const heft_name_rules *name_rules; /* NULL: the parser checks names and ranks */
+    /* Add notes that need the complete index, for example about overlapping data.  Called after
+     * parse(); reads no bytes of the file.  May be NULL. */
     heft_status (*notice)(heft_index *x);
-    /* Everything that verify reports beyond claims and notes.  May be NULL. */
+    /* Report findings beyond checksums and notes, for verification only.  May be NULL. */
     heft_status (*check)(heft_check *c);
-    /* How a part of a tensor is stored, where nothing was asked for; or with is_kept, where *how is what the part has in
-     * a file of the format, perhaps of another generation: what this one cannot do is replaced.  NULL: as asked for. */
+    /* Set *how to the default storage of a tensor's part.  If is_kept, *how is the present storage
+     * of the part in an existing file, perhaps of an older version: replace only options that the
+     * requested version does not support.  NULL: parts are stored as requested. */
     void (*storage)(const heft_plan *p, heft_storage *how, bool is_kept);
-    /* Losses, sizes, offsets: before any byte.  NULL, as front and back, when only read. */
+    /* Report losses, and compute the offset of every part and p->header_bytes, data_end and
+     * file_bytes. Nothing is written before plan() succeeds.  NULL, like write_header, if the
+     * format is read-only. */
     heft_status (*plan)(heft_plan *p);
-    /* Header and, if it comes first, the index: header_bytes. */
+    /* Emit p->header_bytes bytes: the header, including the index if that precedes the data. */
     heft_status (*write_header)(const heft_plan *p, heft_out *o);
-    /* What stands right in front of a part, wherever that is: a record's head.  Any order, any number
-     * of times, on any thread, unless the plan is late.  May be NULL. */
+    /* Emit the record header immediately before a part.  Called in any order, any number of times,
+     * on any thread, unless p->needs_preceding_digests.  May be NULL. */
     heft_status (*write_record_header)(const heft_plan *p, uint32_t part, heft_out *o);
-    /* What follows the data: file_bytes - data_end.  May be NULL. */
+    /* Emit the bytes after the data: file_bytes - data_end.  May be NULL. */
     heft_status (*write_trailer)(const heft_plan *p, heft_out *o);
-    const heft_sharding *sharding; /* NULL: models come in one file */
-    /* A map of the metadata whose numbers are also given as MAP.NAME, "burn.scalars"; or NULL. */
+    const heft_sharding *sharding; /* NULL: a model is always a single file */
+    /* Key of a metadata map with numbers that are also addressed as KEY.NAME ("burn.scalars"); or
+     * NULL. */
     const char *number_map;
 };
 
+/* The formats of this build, in the order of formats.def.  heft_registry_at() returns NULL from
+ * heft_registry_count() on. */
 size_t heft_registry_count(void);
 const heft_format *heft_registry_at(size_t i);
 

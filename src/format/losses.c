@@ -1,4 +1,4 @@
-/* losses.c - what a writer says about things its format has no place for. */
+/* losses.c - reports losses in the same words for every format. */
 #include "format/losses.h"
 
 #include "model/values.h"
@@ -6,19 +6,20 @@
 heft_status heft_loss_report(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                              const char *fmt, ...)
 {
-    heft_error say;
+    heft_error formatted;
     va_list ap;
     va_start(ap, fmt);
-    heft_error_set_list(&say, HEFT_E_LOSSY, HEFT_NOWHERE, fmt, &ap);
+    heft_error_set_list(&formatted, HEFT_E_LOSSY, HEFT_NOWHERE, fmt, &ap);
     va_end(ap);
-    size_t with_end = heft_lit(say.message).len + 1;
-    heft_str text = heft_arena_copy(p->arena, (heft_str){ say.message, with_end });
+    size_t with_end = heft_lit(formatted.message).len + 1;
+    heft_str text = heft_arena_copy(p->arena, (heft_str){ formatted.message, with_end });
     if (!text.ptr)
         return heft_error_no_memory(p->err, "for the list of losses");
     return heft_plan_loss(p, s, rule, tensor, text.ptr);
 }
 
-/* The name as a pattern between apostrophes of a shell; a control character becomes the pattern for any. */
+/* Emit the name as a glob pattern inside single quotes of a shell; '?' stands for a control
+ * character. */
 static void put_pattern(heft_out *o, heft_str name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -48,11 +49,11 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     heft_plan_drop(p, tensor);
     if (!heft_dtype_can_cast(HEFT_F32, type))
         return heft_loss_report(p, HEFT_FAULT, rule, tensor, refused, heft_dtype_name(type), where);
-    /* Patterns are matched with the names that the input has. */
+    /* --cast matches the names of the input. */
     put_pattern(&o, p->source.name ? p->source.name(p->source.ctx, tensor)
                                    : heft_ix_name(p->x, tensor));
     heft_out_u8(&o, 0);
-    if (o.st) /* too long to be repeated */
+    if (o.st) /* the pattern is too long for a message */
         return heft_loss_report(p, HEFT_FAULT, rule, tensor,
                                 "element type %s cannot be stored in %s (cast it: --cast GLOB=f32)",
                                 heft_dtype_name(type), where);
@@ -73,15 +74,15 @@ heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, co
                     "rank 0 (a scalar) is stored with the shape [1]: %s has no scalars", where);
 }
 
-heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text_losses say)
+heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text_losses losses)
 {
-    char room[HEFT_F64_TEXT];
+    char buf[HEFT_F64_TEXT];
     heft_str text;
-    *kept = heft_str_is_utf8(v->key) && heft_value_text(&text, v, room);
+    *kept = heft_str_is_utf8(v->key) && heft_value_text(&text, v, buf);
     if (!*kept)
-        return heft_loss_report(p, HEFT_WARNING, say.left_out, HEFT_NONE,
-                                "metadata %q is left out: %s%s stores only text", v->key, say.where,
-                                say.version);
+        return heft_loss_report(p, HEFT_WARNING, losses.left_out, HEFT_NONE,
+                                "metadata %q is left out: %s%s stores only text", v->key,
+                                losses.where, losses.version);
     if (v->kind == HEFT_KIND_STR)
         return HEFT_OK;
     text = heft_arena_copy(p->arena, text);
@@ -89,17 +90,17 @@ heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text
         return heft_error_no_memory(p->err, "for metadata");
     v->kind = HEFT_KIND_STR;
     v->as.s = text;
-    return heft_loss_report(p, HEFT_NOTE, say.as_text, HEFT_NONE, "metadata %q becomes text",
+    return heft_loss_report(p, HEFT_NOTE, losses.as_text, HEFT_NONE, "metadata %q becomes text",
                             v->key);
 }
 
 heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,
                              uint64_t bytes, uint64_t most, const char *where)
 {
-    enum { SHOWN = 60 }; /* bytes of a key, which may be what is too long */
+    enum { SHOWN = 60 }; /* bytes of the key in the message, since the key may be too long */
     heft_str shown = { key.ptr, key.len < SHOWN ? key.len : SHOWN };
     return heft_loss_report(p, HEFT_FAULT, rule, HEFT_NONE,
-                            "metadata %q%s: the %s has %U bytes, %s has room for %U%s", shown,
+                            "metadata %q%s: the %s has %U bytes, %s stores at most %U%s", shown,
                             shown.len < key.len ? "..." : "", what, bytes, where, most,
                             p->existing ? "" : " (--allow-loss leaves it out)");
 }

@@ -1,7 +1,7 @@
 /* registry.c - the formats of this build, in the order of formats.def.
  *
- * A line of formats.def names a format and the files that make it.  Meson puts a copy with the
- * lines that were chosen in front of it in the include path.
+ * A line of formats.def names a format and the source files.  With -Dformats=..., Meson generates a
+ * copy with only the selected formats, which comes first in the include path.
  */
 #include "format/format.h"
 

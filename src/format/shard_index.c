@@ -1,9 +1,9 @@
-/* shard_index.c - the index of a model in several safetensors or PyTorch files.
+/* shard_index.c - reads the index of a model in several safetensors or PyTorch files.
  *
  *   {"metadata": {"total_size": bytes of all tensors, ...}, "weight_map": {tensor: file, ...}}
  *
- * The shards lie beside the index; each is a file of the format in its own right.  Tensors are listed in the
- * order of the shards' names, and in each shard in its own order.
+ * The shards are complete files of the format, in the same folder as the index.  Tensors are listed
+ * by the name of the shard, and within a shard in the shard's order.
  */
 #include "format/shard_index.h"
 
@@ -20,7 +20,7 @@ typedef struct reader {
     bool has_map, has_metadata;
 } reader;
 
-/* ---- recognising ---- */
+/* ---- recognition ---- */
 
 bool heft_shard_index_is_space(uint8_t c)
 {
@@ -41,7 +41,7 @@ bool heft_shard_index_is_json_object(const uint8_t *first)
 
 static const char map_key[] = "\"weight_map\"";
 
-/* Offset after the key of the map at or after `at`, or len. */
+/* Return the offset after the next key "weight_map" from `at` on, or len. */
 static size_t after_key(const uint8_t *head, size_t len, size_t at)
 {
     size_t key = sizeof map_key - 1;
@@ -55,17 +55,19 @@ bool heft_shard_index_recognise(const uint8_t *head, size_t len)
            after_key(head, len, 0) < len;
 }
 
-static bool pass(const uint8_t *head, size_t len, size_t *at, char c)
+/* Skip white space and the character c; return false, after the white space, if c does not
+ * follow. */
+static bool skip_char(const uint8_t *head, size_t len, size_t *at, char c)
 {
     while (*at < len && heft_shard_index_is_space(head[*at]))
         ++*at;
-    bool is = *at < len && head[*at] == (uint8_t)c;
-    *at += is;
-    return is;
+    bool matches = *at < len && head[*at] == (uint8_t)c;
+    *at += matches;
+    return matches;
 }
 
-/* Up to the closing quote, which is passed. */
-static heft_str quoted(const uint8_t *head, size_t len, size_t *at)
+/* Take the text up to the closing quote, and skip the quote. */
+static heft_str take_quoted(const uint8_t *head, size_t len, size_t *at)
 {
     size_t from = *at;
     while (*at < len && head[*at] != '"')
@@ -79,25 +81,25 @@ heft_str heft_shard_index_first_shard(const uint8_t *head, size_t len)
 {
     for (size_t key = after_key(head, len, 0); key < len; key = after_key(head, len, key)) {
         size_t at = key;
-        if (!pass(head, len, &at, ':') || !pass(head, len, &at, '{') || !pass(head, len, &at, '"'))
+        if (!skip_char(head, len, &at, ':') || !skip_char(head, len, &at, '{') ||
+            !skip_char(head, len, &at, '"'))
             continue;
-        quoted(head, len, &at);
-        if (pass(head, len, &at, ':') && pass(head, len, &at, '"'))
-            return quoted(head, len, &at);
+        take_quoted(head, len, &at);
+        if (skip_char(head, len, &at, ':') && skip_char(head, len, &at, '"'))
+            return take_quoted(head, len, &at);
     }
     return (heft_str){ "", 0 };
 }
 
 /* ---- metadata ---- */
 
-/* What is text is the model's; other numbers are about the index, which is not the model. */
 static heft_status read_total(reader *r)
 {
     if (heft_json_u64(&r->x->stated, r->j.text))
         return HEFT_OK;
     r->x->stated = HEFT_UNKNOWN_LENGTH;
     heft_ix_note(r->x, HEFT_NOTE, r->kind->total_rule, r->j.base, HEFT_NONE,
-                 "the total_size is no whole number, and not compared");
+                 "total_size is not an integer; it is not compared with the tensors");
     return HEFT_OK;
 }
 
@@ -105,18 +107,20 @@ static heft_status read_metadata(reader *r)
 {
     heft_json_kind k = heft_json_next(&r->j);
     if (r->has_metadata)
-        return heft_json_fail(&r->j, "the index has metadata twice");
+        return heft_json_fail(&r->j, "the index has two members \"metadata\"");
     r->has_metadata = true;
     if (k == HEFT_JSON_NULL)
         return HEFT_OK;
     if (k != HEFT_JSON_OBJECT)
-        return heft_json_fail(&r->j, "the metadata of the index are not an object");
+        return heft_json_fail(&r->j, "\"metadata\" of the index is not an object");
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_value v = { .kind = HEFT_KIND_STR, .key = r->j.text };
         bool is_total = heft_str_is(v.key, "total_size");
         heft_status st = HEFT_OK;
         k = heft_json_next(&r->j);
         v.as.s = r->j.text;
+        /* Texts describe the model; numbers other than total_size describe the index and are
+         * skipped. */
         if (k == HEFT_JSON_NUMBER && is_total)
             st = read_total(r);
         else if (k == HEFT_JSON_STRING)
@@ -131,7 +135,7 @@ static heft_status read_metadata(reader *r)
 
 /* ---- the map ---- */
 
-/* One component of a path: nothing else is a file beside the index. */
+/* Only a single path component names a file in the same folder. */
 static bool is_file_name(heft_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -153,7 +157,7 @@ static heft_status read_map(reader *r)
 {
     heft_json_kind k = heft_json_next(&r->j);
     if (r->has_map)
-        return heft_json_fail(&r->j, "the index has a weight_map twice");
+        return heft_json_fail(&r->j, "the index has two members \"weight_map\"");
     r->has_map = true;
     if (k != HEFT_JSON_OBJECT)
         return heft_json_fail(&r->j, "the weight_map is not an object");
@@ -161,17 +165,17 @@ static heft_status read_map(reader *r)
         heft_ix_shard_entry row = { .name = r->j.text };
         row.at = r->j.base + (uint64_t)(r->j.token - r->j.start);
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-            return heft_json_fail(&r->j, "tensor %q: its file is not a text", row.name);
+            return heft_json_fail(&r->j, "tensor %q: the name of its file is not a string",
+                                  row.name);
         row.file = r->j.text;
         if (!is_file_name(row.file))
             return heft_json_fail(&r->j,
-                                  "tensor %q: %q is no name of a file beside the index: it must be "
-                                  "one component of a path",
+                                  "tensor %q: the file name %q must be a single path component",
                                   row.name, row.file);
         if (!r->kind->is_own(row.file))
             return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, row.at,
-                                  "tensor %q: the file %q is named as no %s file, and a model is "
-                                  "only read in files of one format",
+                                  "tensor %q: %q is not the name of a %s file, and all files of a "
+                                  "model must have the same format",
                                   row.name, row.file, r->kind->title);
         if (!heft_vec_add(&r->x->mem, &r->x->shard_entries, &row, sizeof row))
             return heft_error_no_memory(r->x->err, "for the weight_map");
@@ -185,7 +189,7 @@ static bool file_below(const void *ctx, uint32_t a, uint32_t b)
     return heft_str_order(rows[a].file, rows[b].file) < 0;
 }
 
-/* Each name once, in the order of names. */
+/* Add each file once, sorted by name. */
 static heft_status add_files(heft_index *x)
 {
     heft_ix_shard_entry *rows = x->shard_entries.ptr;
@@ -198,11 +202,11 @@ static heft_status add_files(heft_index *x)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < n && !st; i++) {
         heft_ix_shard s = { rows[ids[i]].file, NULL, HEFT_UNKNOWN_LENGTH, true, NULL };
-        bool again = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
-        if (!again && x->shards.len == MOST_FILES)
-            st = heft_error_plain(x->err, HEFT_E_LIMIT, "a model in more than %U files",
+        bool is_repeated = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
+        if (!is_repeated && x->shards.len == MOST_FILES)
+            st = heft_error_plain(x->err, HEFT_E_LIMIT, "the model has more than %U files",
                                   (uint64_t)MOST_FILES);
-        else if (!again)
+        else if (!is_repeated)
             st = heft_ix_shard_add(x, s, &rows[ids[i]].shard);
         else
             rows[ids[i]].shard = x->shards.len;

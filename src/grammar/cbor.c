@@ -1,7 +1,8 @@
-/* cbor.c - CBOR as RFC 8949 has it: every well-formed item, and no other.
+/* cbor.c - a reader for well-formed CBOR (RFC 8949).
  *
- * A head is a byte of major type and additional information, and up to eight bytes of number.  Most heads
- * of a manifest are one byte long and most strings are short and ASCII, so these go first.
+ * The head of an item is a byte of major type and additional information, and a number of up to
+ * eight bytes.  The code favours heads of a single byte and short ASCII strings, the bulk of a
+ * manifest.
  */
 #include "grammar/cbor.h"
 
@@ -14,16 +15,16 @@
 
 enum { BREAK = 0xFF, CANONICAL_NAN = 0x7E00 };
 
-/* ---- failing ---- */
+/* ---- errors ---- */
 
-/* Returns false, which is HEFT_CBOR_FAILED. */
+/* Set the error and return false (HEFT_CBOR_FAILED). */
 static bool fail_at(heft_cbor *c, const uint8_t *where, heft_status st, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     c->st = heft_error_set_list(c->err, st, heft_cbor_offset(c, where), fmt, &ap);
     va_end(ap);
-    if (st == HEFT_E_LIMIT) /* of depth: there is no other */
+    if (st == HEFT_E_LIMIT) /* depth is the only limit */
         heft_error_rule(c->err, st, "heft/limit-depth");
     return false;
 }
@@ -54,10 +55,10 @@ static inline uint64_t big_endian(const uint8_t *p, unsigned bytes)
            (uint32_t)p[6] << 8 | p[7];
 }
 
-/* What takes less is not in its shortest form; by additional information from ONE_BYTE on. */
-static const uint64_t least_of[] = { ONE_BYTE, 1u << 8, 1u << 16, UINT64_C(1) << 32 };
+/* Smallest numbers in shortest form, by additional information from ONE_BYTE on. */
+static const uint64_t shortest_from[] = { ONE_BYTE, 1u << 8, 1u << 16, UINT64_C(1) << 32 };
 
-/* The number behind a head that is longer than a byte, of the additional information `info`. */
+/* Read the number after a first byte with additional information info >= ONE_BYTE. */
 static bool read_long_head(heft_cbor *c, uint8_t major, uint8_t info)
 {
     const uint8_t *head = c->p - 1;
@@ -66,19 +67,20 @@ static bool read_long_head(heft_cbor *c, uint8_t major, uint8_t info)
         return true;
     }
     if (info > EIGHT_BYTES)
-        return fail_at(c, head, HEFT_E_FORMAT, "CBOR: 0x%X begins no item", (uint64_t)*head);
+        return fail_at(c, head, HEFT_E_FORMAT, "CBOR: byte 0x%X does not begin an item",
+                       (uint64_t)*head);
     unsigned bytes = 1u << (info - ONE_BYTE);
     if (bytes > bytes_left(c))
         return too_short(c, "the head of an item", bytes);
     c->u = big_endian(c->p, bytes);
     c->p += bytes;
     c->width = (uint8_t)bytes;
-    if (major != MAJOR_7 && c->u < least_of[info - ONE_BYTE])
-        c->flags |= HEFT_CBOR_LONG;
+    if (major != MAJOR_7 && c->u < shortest_from[info - ONE_BYTE])
+        c->flags |= HEFT_CBOR_NOT_SHORTEST;
     return true;
 }
 
-/* The byte at c->p and the number that goes with it; false after a failure. */
+/* Read the head at c->p into *major, c->u and c->width.  Return false after an error. */
 static inline bool read_head(heft_cbor *c, uint8_t *major)
 {
     uint8_t head = *c->p++, info = head & 31;
@@ -88,9 +90,9 @@ static inline bool read_head(heft_cbor *c, uint8_t *major)
     return heft_unlikely(info >= ONE_BYTE) ? read_long_head(c, *major, info) : true;
 }
 
-/* Passes over the tags that begin with the head read last; *tags says how many they are.  The head of the
- * item behind them is then the one read last. */
-static bool pass_tags(heft_cbor *c, uint8_t *major, uint32_t *tags)
+/* Skip the tags that begin with the head just read, and read the head of the tagged item.  Set
+ * *tags to the number of tags. */
+static bool skip_tags(heft_cbor *c, uint8_t *major, uint32_t *tags)
 {
     while (*major == MAJOR_TAG) {
         if (c->level + ++*tags > c->max_depth)
@@ -108,8 +110,8 @@ static bool pass_tags(heft_cbor *c, uint8_t *major, uint32_t *tags)
 
 /* ---- strings ---- */
 
-/* The length of the ASCII or UTF-8 that p begins with.  Short strings are most of what there is: eight
- * bytes at once, and more than the string's where the data have more. */
+/* Return the length of the valid UTF-8 at the start of p.  Most strings are short: read eight bytes
+ * at once, beyond the end of the string if the data continues. */
 static inline size_t valid_text(const uint8_t *p, size_t len, const uint8_t *end)
 {
     static const uint64_t tops = UINT64_C(0x8080808080808080);
@@ -125,7 +127,7 @@ static inline size_t valid_text(const uint8_t *p, size_t len, const uint8_t *end
     return heft_unlikely(high & tops) ? heft_utf8_valid(p, len) : len;
 }
 
-/* c->u bytes of a string, or of a chunk of one, from c->p on. */
+/* Take c->u bytes of a string, or of a chunk, from c->p on. */
 static inline bool take_string(heft_cbor *c, uint8_t major, heft_str *out)
 {
     const uint8_t *p = c->p;
@@ -142,10 +144,10 @@ static inline bool take_string(heft_cbor *c, uint8_t major, heft_str *out)
     return true;
 }
 
-/* The next chunk of a string of indefinite length; *more false: a break was there instead. */
+/* Take the next chunk of an indefinite-length string; a break sets *more to false. */
 static bool take_chunk(heft_cbor *c, uint8_t major, heft_str *chunk, bool *more)
 {
-    uint8_t own, flags = c->flags;
+    uint8_t chunk_major, flags = c->flags;
     if (c->p == c->end)
         return too_short(c, "a string in chunks", 1);
     *more = *c->p != BREAK;
@@ -154,16 +156,16 @@ static bool take_chunk(heft_cbor *c, uint8_t major, heft_str *chunk, bool *more)
         return true;
     }
     c->flags = 0;
-    if (!read_head(c, &own))
+    if (!read_head(c, &chunk_major))
         return false;
-    if (own != major || (c->flags & HEFT_CBOR_INDEFINITE))
+    if (chunk_major != major || (c->flags & HEFT_CBOR_INDEFINITE))
         return fail_at(c, c->p - 1, HEFT_E_FORMAT,
-                       "CBOR: a chunk of a string is no string of its kind");
+                       "CBOR: a chunk has another type than its string");
     c->flags |= flags;
     return take_string(c, major, chunk);
 }
 
-/* All chunks once more, which were checked, one behind the other; total bytes. */
+/* Join all `total` bytes of the chunks in the arena.  The chunks were validated before. */
 static bool join_chunks(heft_cbor *c, const uint8_t *first, uint8_t major, size_t total)
 {
     const uint8_t *end = c->p;
@@ -175,7 +177,7 @@ static bool join_chunks(heft_cbor *c, const uint8_t *first, uint8_t major, size_
             return fail_at(c, c->item, HEFT_E_NOMEM, "CBOR: no memory for a string of %U bytes",
                            (uint64_t)total);
         return fail_at(c, c->item, HEFT_E_UNSUPPORTED,
-                       "CBOR: a string in chunks cannot be kept here");
+                       "CBOR: a string in chunks is not supported here");
     }
     c->p = first;
     for (heft_str chunk; c->p < end && take_chunk(c, major, &chunk, &more) && more;) {
@@ -186,7 +188,7 @@ static bool join_chunks(heft_cbor *c, const uint8_t *first, uint8_t major, size_
     return !c->st;
 }
 
-static bool read_chunks(heft_cbor *c, uint8_t major, bool keeps)
+static bool read_chunks(heft_cbor *c, uint8_t major, bool want_text)
 {
     const uint8_t *first = c->p;
     size_t total = 0, count = 0;
@@ -197,37 +199,36 @@ static bool read_chunks(heft_cbor *c, uint8_t major, bool keeps)
             return false;
         if (!more)
             break;
-        total += chunk.len; /* no more than there are bytes */
+        total += chunk.len; /* cannot overflow: at most the size of the data */
         c->str = chunk.len ? chunk : c->str;
         count += chunk.len > 0;
     }
-    return count < 2 || !keeps || join_chunks(c, first, major, total);
+    return count < 2 || !want_text || join_chunks(c, first, major, total);
 }
 
 /* ---- containers ---- */
 
-/* RFC 8949 §4.2.1: keys ascend, byte by byte as they are encoded.  The key from `at` to c->p is complete. */
+/* RFC 8949 §4.2.1: the encoded keys ascend bytewise.  Check the key from `at` to c->p. */
 static bool check_key(heft_cbor *c, const uint8_t *at)
 {
     heft_cbor_frame *f = &c->frame;
     heft_str key = { (const char *)at, (size_t)(c->p - at) };
-    heft_str before = { (const char *)c->start + f->key, f->key_end - f->key };
-    int order = before.len ? heft_str_order(before, key) : -1;
+    heft_str previous = { (const char *)c->start + f->key, f->key_end - f->key };
+    int order = previous.len ? heft_str_order(previous, key) : -1;
     if (order >= 0)
         fail_at(c, at, HEFT_E_FORMAT,
-                order ? "CBOR: the keys of a map are not sorted"
-                      : "CBOR: a key of a map occurs twice");
+                order ? "CBOR: the keys of a map are not sorted" : "CBOR: duplicate key in a map");
     f->key = (uint32_t)(at - c->start);
     f->key_end = (uint32_t)(c->p - c->start);
     return order < 0;
 }
 
-static const uint32_t most_items = UINT32_MAX - 1; /* even: items that there can be */
+static const uint32_t max_items = UINT32_MAX - 1; /* even, so that a map has whole pairs */
 
 static heft_cbor_kind open_container(heft_cbor *c, bool is_map, uint32_t tags)
 {
-    bool is_open = c->flags & HEFT_CBOR_INDEFINITE;
-    if (heft_unlikely(!is_open && c->u > bytes_left(c) >> is_map))
+    bool is_indefinite = c->flags & HEFT_CBOR_INDEFINITE;
+    if (heft_unlikely(!is_indefinite && c->u > bytes_left(c) >> is_map))
         return fail_at(c, c->item, HEFT_E_FORMAT,
                        is_map ? "CBOR: a map of %U pairs is announced, %U bytes are left"
                               : "CBOR: an array of %U members is announced, %U bytes are left",
@@ -237,10 +238,10 @@ static heft_cbor_kind open_container(heft_cbor *c, bool is_map, uint32_t tags)
                        (uint64_t)c->max_depth);
     c->outer[c->depth++] = c->frame;
     c->level += tags + 1;
-    c->frame = (heft_cbor_frame){ .left = is_open ? most_items : (uint32_t)c->u << is_map,
+    c->frame = (heft_cbor_frame){ .left = is_indefinite ? max_items : (uint32_t)c->u << is_map,
                                   .tags = (uint16_t)tags,
                                   .is_map = is_map,
-                                  .is_open = is_open,
+                                  .is_indefinite = is_indefinite,
                                   .at = (uint32_t)(c->item - c->start) };
     return is_map ? HEFT_CBOR_MAP : HEFT_CBOR_ARRAY;
 }
@@ -259,10 +260,11 @@ static heft_cbor_kind close_container(heft_cbor *c)
 
 static heft_cbor_kind read_break(heft_cbor *c)
 {
-    if (!c->frame.is_open)
-        return fail_at(c, c->p, HEFT_E_FORMAT, "CBOR: a break where nothing is open");
+    if (!c->frame.is_indefinite)
+        return fail_at(c, c->p, HEFT_E_FORMAT,
+                       "CBOR: a break outside of an indefinite-length item");
     if (c->frame.is_map && c->frame.left & 1)
-        return fail_at(c, c->p, HEFT_E_FORMAT, "CBOR: a map ends behind a key");
+        return fail_at(c, c->p, HEFT_E_FORMAT, "CBOR: a map ends after a key without a value");
     c->p++;
     return close_container(c);
 }
@@ -281,24 +283,24 @@ static uint64_t as_f64(const heft_cbor *c)
 static heft_cbor_kind read_major_7(heft_cbor *c)
 {
     if (c->width > 1) {
-        /* Whether deterministic encoding spells the float otherwise; RFC 8949 §4.2.1, §4.2.2. */
-        uint64_t bits = as_f64(c), less;
+        /* Deterministic encoding has a single form of every float; RFC 8949 §4.2.1, §4.2.2. */
+        uint64_t bits = as_f64(c), narrow;
         bool is_nan = bits << 1 > UINT64_C(0x7FF) << (F64_MANT + 1);
         if (is_nan ? c->width != 2 || c->u != CANONICAL_NAN
-                   : (c->width == 8 && heft_cbor_narrow(&less, bits, F32_MANT, F32_EXP)) ||
-                         (c->width == 4 && heft_cbor_narrow(&less, bits, F16_MANT, F16_EXP)))
-            c->flags |= HEFT_CBOR_LONG;
+                   : (c->width == 8 && heft_cbor_narrow(&narrow, bits, F32_MANT, F32_EXP)) ||
+                         (c->width == 4 && heft_cbor_narrow(&narrow, bits, F16_MANT, F16_EXP)))
+            c->flags |= HEFT_CBOR_NOT_SHORTEST;
         return HEFT_CBOR_FLOAT;
     }
     if (c->width == 1 && c->u < 32)
-        return fail_at(c, c->item, HEFT_E_FORMAT, "CBOR: simple value %U is spelled in two bytes",
+        return fail_at(c, c->item, HEFT_E_FORMAT, "CBOR: simple value %U is encoded in two bytes",
                        c->u);
     return c->u >= FALSE && c->u <= UNDEFINED ? HEFT_CBOR_FALSE + (heft_cbor_kind)(c->u - FALSE)
                                               : HEFT_CBOR_SIMPLE;
 }
 
-/* The item whose head was read last. */
-static inline heft_cbor_kind read_item(heft_cbor *c, uint8_t major, uint32_t tags, bool keeps)
+/* Read the rest of the item with the head just read. */
+static inline heft_cbor_kind read_item(heft_cbor *c, uint8_t major, uint32_t tags, bool want_text)
 {
     switch (major) {
     case MAJOR_UINT:
@@ -307,7 +309,7 @@ static inline heft_cbor_kind read_item(heft_cbor *c, uint8_t major, uint32_t tag
         return HEFT_CBOR_NINT;
     case MAJOR_BYTES:
     case MAJOR_TEXT:
-        if (heft_unlikely(c->flags & HEFT_CBOR_INDEFINITE) ? !read_chunks(c, major, keeps)
+        if (heft_unlikely(c->flags & HEFT_CBOR_INDEFINITE) ? !read_chunks(c, major, want_text)
                                                            : !take_string(c, major, &c->str))
             return HEFT_CBOR_FAILED;
         return major == MAJOR_TEXT ? HEFT_CBOR_TEXT : HEFT_CBOR_BYTES;
@@ -320,8 +322,9 @@ static inline heft_cbor_kind read_item(heft_cbor *c, uint8_t major, uint32_t tag
     }
 }
 
-/* keeps: strings in chunks are wanted, not only checked. */
-static inline heft_cbor_kind next_item(heft_cbor *c, bool keeps)
+/* Read the next item.  want_text: join the chunks of a string, instead of only checking the
+ * chunks. */
+static inline heft_cbor_kind next_item(heft_cbor *c, bool want_text)
 {
     uint8_t major;
     uint32_t tags = 0;
@@ -340,18 +343,17 @@ static inline heft_cbor_kind next_item(heft_cbor *c, bool keeps)
                  : c->frame.left & 1 ? HEFT_CBOR_AS_VALUE
                                      : HEFT_CBOR_AS_KEY;
     if (!read_head(c, &major) ||
-        (heft_unlikely(major == MAJOR_TAG) && !pass_tags(c, &major, &tags)))
+        (heft_unlikely(major == MAJOR_TAG) && !skip_tags(c, &major, &tags)))
         return HEFT_CBOR_FAILED;
     c->frame.left--;
-    heft_cbor_kind k = read_item(c, major, tags, keeps);
+    heft_cbor_kind k = read_item(c, major, tags, want_text);
     if (c->strict && !c->st) {
         if (heft_unlikely(c->flags))
-            return fail_at(c, c->item, HEFT_E_FORMAT,
-                           "CBOR: %s, which deterministic encoding has not",
-                           c->flags & HEFT_CBOR_TAGGED       ? "a tag"
-                           : c->flags & HEFT_CBOR_INDEFINITE ? "an indefinite length"
-                                                             : "a number in more bytes than it "
-                                                               "takes");
+            return fail_at(
+                c, c->item, HEFT_E_FORMAT, "CBOR: %s is not allowed in deterministic encoding",
+                c->flags & HEFT_CBOR_TAGGED       ? "a tag"
+                : c->flags & HEFT_CBOR_INDEFINITE ? "an indefinite length"
+                                                  : "a number in more bytes than necessary");
         if (c->context == HEFT_CBOR_AS_KEY && k != HEFT_CBOR_ARRAY && k != HEFT_CBOR_MAP &&
             !check_key(c, c->item))
             return HEFT_CBOR_FAILED;
@@ -372,9 +374,8 @@ heft_cbor heft_cbor_open(const void *data, size_t len, uint64_t base, uint32_t m
                     .max_depth = max_depth < HEFT_CBOR_DEPTH ? max_depth : HEFT_CBOR_DEPTH,
                     .item = first,
                     .frame = { .left = 1 } };
-    if (len > most_items)
-        fail_at(&c, first, HEFT_E_LIMIT, "CBOR: %U bytes at once are more than can be read",
-                (uint64_t)len);
+    if (len > max_items)
+        fail_at(&c, first, HEFT_E_LIMIT, "CBOR: %U bytes exceed the limit of 4 GiB", (uint64_t)len);
     return c;
 }
 
@@ -387,7 +388,7 @@ heft_status heft_cbor_skip(heft_cbor *c, heft_cbor_kind k)
 {
     if (k != HEFT_CBOR_ARRAY && k != HEFT_CBOR_MAP)
         return c->st;
-    for (uint32_t outside = c->depth - 1; c->depth > outside && !c->st;)
+    for (uint32_t parent = c->depth - 1; c->depth > parent && !c->st;)
         next_item(c, false);
     return c->st;
 }

@@ -1,4 +1,5 @@
-/* cbor_heads.h - what reader and writer share: the parts of a head, and floats of three sizes as bits. */
+/* cbor_heads.h - encoding of item heads and conversion between float sizes, for reader and
+ * writer. */
 #ifndef HEFT_CBOR_HEADS_H
 #define HEFT_CBOR_HEADS_H
 #include <stdbool.h>
@@ -11,7 +12,7 @@ enum { FALSE = 20, TRUE, NIL, UNDEFINED };                                  /* s
 
 enum { F16_MANT = 10, F16_EXP = 5, F32_MANT = 23, F32_EXP = 8, F64_MANT = 52, F64_EXP = 11 };
 
-/* A float of fewer bits as a double's bits, exactly; NaNs keep their payload. */
+/* Convert the bits of a smaller float to the bits of a double, exactly; NaNs keep the payload. */
 static inline uint64_t heft_cbor_widen(uint64_t bits, unsigned mant_bits, unsigned exp_bits)
 {
     uint64_t sign = bits >> (mant_bits + exp_bits) << 63, low = 64 - mant_bits;
@@ -21,7 +22,7 @@ static inline uint64_t heft_cbor_widen(uint64_t bits, unsigned mant_bits, unsign
         return sign | UINT64_C(0x7FF) << F64_MANT | mant << (F64_MANT - mant_bits);
     if (!exp && !mant)
         return sign;
-    if (!exp) { /* subnormal: shifted until its leading one is where it is not stored */
+    if (!exp) { /* subnormal: normalise, so that the leading 1 becomes the implicit bit */
         for (exp = 1; !(mant >> mant_bits); exp--)
             mant <<= 1;
         mant ^= UINT64_C(1) << mant_bits;
@@ -29,7 +30,8 @@ static inline uint64_t heft_cbor_widen(uint64_t bits, unsigned mant_bits, unsign
     return sign | (exp + 1023 - bias) << F64_MANT | mant << (F64_MANT - mant_bits);
 }
 
-/* A double's bits as those of a smaller float; false when it does not hold them all. */
+/* Convert the bits of a double to the bits of a smaller float; return false if bits would be
+ * lost. */
 static inline bool heft_cbor_narrow(uint64_t *out, uint64_t bits, unsigned mant_bits,
                                     unsigned exp_bits)
 {
@@ -39,7 +41,7 @@ static inline bool heft_cbor_narrow(uint64_t *out, uint64_t bits, unsigned mant_
     *out = bits >> 63 << (mant_bits + exp_bits);
     if (!(bits << 1))
         return true;
-    if (exp == 1024) { /* infinite, or none */
+    if (exp == 1024) { /* infinity or NaN */
         *out |= most << mant_bits | mant >> cut;
         return !(mant << (64 - cut));
     }

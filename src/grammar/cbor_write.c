@@ -1,10 +1,10 @@
-/* cbor_write.c - CBOR in its shortest forms; containers announce their length. */
+/* cbor_write.c - writes CBOR in shortest form; containers have definite lengths. */
 #include <string.h>
 
 #include "grammar/cbor.h"
 #include "grammar/cbor_heads.h"
 
-/* A head of `bytes` bytes of number. */
+/* Emit a first byte and a big-endian number of `bytes` bytes. */
 static void put_number(heft_out *o, uint8_t first, uint64_t v, unsigned bytes)
 {
     uint8_t head[9] = { first };
@@ -72,12 +72,12 @@ void heft_cbor_put_null(heft_out *o)
 
 void heft_cbor_put_f64(heft_out *o, double v)
 {
-    uint64_t bits, less;
+    uint64_t bits, narrow;
     memcpy(&bits, &v, sizeof bits);
-    if (heft_cbor_narrow(&less, bits, F16_MANT, F16_EXP))
-        put_number(o, MAJOR_7 << 5 | TWO_BYTES, less, 2);
-    else if (heft_cbor_narrow(&less, bits, F32_MANT, F32_EXP))
-        put_number(o, MAJOR_7 << 5 | FOUR_BYTES, less, 4);
+    if (heft_cbor_narrow(&narrow, bits, F16_MANT, F16_EXP))
+        put_number(o, MAJOR_7 << 5 | TWO_BYTES, narrow, 2);
+    else if (heft_cbor_narrow(&narrow, bits, F32_MANT, F32_EXP))
+        put_number(o, MAJOR_7 << 5 | FOUR_BYTES, narrow, 4);
     else
         put_number(o, MAJOR_7 << 5 | EIGHT_BYTES, bits, 8);
 }

@@ -1,8 +1,8 @@
-/* json.c - JSON as RFC 8259 has it, and no more: no comments, no trailing commas, no lone
- * surrogates, one value per text.
+/* json.c - a strict reader for JSON (RFC 8259): no comments, no trailing commas, no lone
+ * surrogates, a single value per text.
  *
- * Strings take most of a large header, so they are searched for their end eight bytes at a time (json_scan.h),
- * and checked for UTF-8 only when one of those bytes was not ASCII.
+ * Strings are the bulk of a large header, so the end of a string is searched eight bytes at a time
+ * (json_scan.h), and UTF-8 is only validated if some byte was not ASCII.
  */
 #include "grammar/json.h"
 
@@ -16,21 +16,21 @@
 
 enum { AT_VALUE, AT_FIRST_VALUE, AT_KEY, AT_FIRST_KEY, AFTER_VALUE };
 
-/* ---- failing ---- */
+/* ---- errors ---- */
 
-/* Returns false, which is HEFT_JSON_FAILED. */
+/* Set the error and return false (HEFT_JSON_FAILED). */
 static bool fail_at(heft_json *j, const char *where, heft_status st, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     j->st = heft_error_set_list(j->err, st, j->base + (uint64_t)(where - j->start), fmt, &ap);
     va_end(ap);
-    if (st == HEFT_E_LIMIT) /* of depth: there is no other */
+    if (st == HEFT_E_LIMIT) /* depth is the only limit */
         heft_error_rule(j->err, st, "heft/limit-depth");
     return false;
 }
 
-/* Something else stands at j->p; the message has its character, or the byte when it is none. */
+/* Report the unexpected character at j->p, or the byte if the text is not UTF-8. */
 static bool expected(heft_json *j, const char *what)
 {
     if (j->p == j->end)
@@ -64,7 +64,7 @@ static heft_json_kind open_container(heft_json *j, bool is_object)
     return is_object ? HEFT_JSON_OBJECT : HEFT_JSON_ARRAY;
 }
 
-/* Only its own bracket may stand here. */
+/* Only the matching bracket may follow. */
 static heft_json_kind close_container(heft_json *j)
 {
     bool is_object = is_in_object(j);
@@ -90,7 +90,7 @@ static bool read_hex4(uint32_t *out, const char *p)
     return !bad;
 }
 
-/* \uXXXX at p, or a pair of them; 0 when it is neither. */
+/* Read \uXXXX at p, or a surrogate pair.  Return the length, or 0 if invalid. */
 static size_t read_unicode(uint32_t *code, const char *p, const char *end)
 {
     uint32_t low;
@@ -105,7 +105,7 @@ static size_t read_unicode(uint32_t *code, const char *p, const char *end)
     return 12;
 }
 
-/* Bytes of the escape at p, a backslash, and the character it stands for; 0 when it is none. */
+/* Read the escape at p, a backslash.  Return the length, or 0 if invalid. */
 static size_t read_escape(uint32_t *code, const char *p, const char *end)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -121,13 +121,13 @@ static size_t read_escape(uint32_t *code, const char *p, const char *end)
     return 0;
 }
 
-/* raw, whose escapes were checked, into the arena; no escape grows. */
+/* Unescape a string with valid escapes into the arena.  Unescaping never lengthens a string. */
 static bool unescape(heft_json *j, heft_str raw)
 {
     char *to = j->arena ? heft_arena_alloc(j->arena, raw.len, 1) : NULL;
     if (!j->arena)
         return fail_at(j, j->token, HEFT_E_UNSUPPORTED,
-                       "JSON: a string with escapes cannot be kept here");
+                       "JSON: a string with escapes is not supported here");
     if (!to)
         return fail_at(j, j->token, HEFT_E_NOMEM, "JSON: no memory for a string of %U bytes",
                        (uint64_t)raw.len);
@@ -141,7 +141,7 @@ static bool unescape(heft_json *j, heft_str raw)
         p = stop;
         uint32_t code;
         size_t n = p < end ? read_escape(&code, p, end) : 0;
-        if (p < end && !n) /* a file may change between the check and this copy */
+        if (p < end && !n) /* a mapped file may have changed since the check */
             return fail_at(j, p, HEFT_E_IO, "JSON: the text changed while it was read");
         if (n)
             j->text.len += heft_utf8_put(to + j->text.len, code);
@@ -150,8 +150,8 @@ static bool unescape(heft_json *j, heft_str raw)
     return true;
 }
 
-/* Passes over the escape at p; NULL when it is none. */
-static const char *pass_escape(heft_json *j, const char *p)
+/* Return the end of the escape at p, or NULL after an error. */
+static const char *skip_escape(heft_json *j, const char *p)
 {
     uint32_t code;
     size_t n = read_escape(&code, p, j->end);
@@ -168,10 +168,10 @@ static const char *pass_escape(heft_json *j, const char *p)
     return NULL;
 }
 
-/* A string that is more than plain ASCII from first to p, or that does not end there; high: what
- * heft_json_find_stop() gathered. */
-static bool read_odd_string(heft_json *j, const char *first, const char *p, uint64_t high,
-                            bool keeps)
+/* Finish a string that contains escapes, non-ASCII characters or an error, from the first stop p
+ * on.  `high` comes from heft_json_find_stop(). */
+static bool read_general_string(heft_json *j, const char *first, const char *p, uint64_t high,
+                                bool want_text)
 {
     bool has_escapes = false;
     for (; p == j->end || *p != '"'; p = heft_json_find_stop(p, j->end, &high)) {
@@ -181,7 +181,7 @@ static bool read_odd_string(heft_json *j, const char *first, const char *p, uint
             return fail_at(j, p, HEFT_E_FORMAT, "JSON: the control character 0x%X in a string",
                            (uint64_t)(uint8_t)*p);
         has_escapes = true;
-        p = pass_escape(j, p);
+        p = skip_escape(j, p);
         if (!p)
             return false;
     }
@@ -192,17 +192,17 @@ static bool read_odd_string(heft_json *j, const char *first, const char *p, uint
                        (uint64_t)(uint8_t)first[valid]);
     j->p = p + 1;
     j->text = raw;
-    return !has_escapes || !keeps || unescape(j, raw);
+    return !has_escapes || !want_text || unescape(j, raw);
 }
 
-/* The string at j->p, a quote, into j->text; false after a failure. */
-static bool read_string(heft_json *j, bool keeps)
+/* Read the string at j->p, a quote, into j->text; return false after an error. */
+static bool read_string(heft_json *j, bool want_text)
 {
     const char *first = j->p + 1;
     uint64_t high = 0;
     const char *p = heft_json_find_stop(first, j->end, &high);
     if (heft_unlikely(high || p == j->end || *p != '"'))
-        return read_odd_string(j, first, p, high, keeps);
+        return read_general_string(j, first, p, high, want_text);
     j->p = p + 1;
     j->text = (heft_str){ first, (size_t)(p - first) };
     return true;
@@ -215,8 +215,8 @@ static inline bool is_digit(const char *p, const char *end)
     return p < end && (uint8_t)(*p - '0') < 10;
 }
 
-/* Behind the digits at j->p, of which there must be one. */
-static bool pass_digits(heft_json *j)
+/* Skip the digits at j->p, at least one. */
+static bool skip_digits(heft_json *j)
 {
     const char *p = j->p;
     while (is_digit(p, j->end))
@@ -237,18 +237,18 @@ static heft_json_kind read_number(heft_json *j)
     if (*j->p == '-')
         j->p++;
     if (is_at(j, '0', '0'))
-        j->p++; /* RFC 8259 §6: nothing else may begin with a zero */
-    else if (!pass_digits(j))
+        j->p++; /* RFC 8259 §6: no digit may follow a leading zero */
+    else if (!skip_digits(j))
         return HEFT_JSON_FAILED;
     if (is_at(j, '.', '.')) {
         j->p++;
-        if (!pass_digits(j))
+        if (!skip_digits(j))
             return HEFT_JSON_FAILED;
     }
     if (is_at(j, 'e', 'E')) {
         j->p++;
         j->p += is_at(j, '+', '-');
-        if (!pass_digits(j))
+        if (!skip_digits(j))
             return HEFT_JSON_FAILED;
     }
     j->text = (heft_str){ j->token, (size_t)(j->p - j->token) };
@@ -258,7 +258,7 @@ static heft_json_kind read_number(heft_json *j)
 
 /* ---- tokens ---- */
 
-static inline const char *behind_space(const char *p, const char *end)
+static inline const char *skip_space(const char *p, const char *end)
 {
     while (p < end && (uint8_t)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
         p++;
@@ -275,13 +275,13 @@ static heft_json_kind read_word(heft_json *j, const char *word, heft_json_kind k
     return k;
 }
 
-static heft_json_kind read_key(heft_json *j, bool keeps)
+static heft_json_kind read_key(heft_json *j, bool want_text)
 {
     if (*j->p != '"')
         return expected(j, j->state == AT_KEY ? "a key in quotes" : "a key in quotes or '}'");
-    if (!read_string(j, keeps))
+    if (!read_string(j, want_text))
         return HEFT_JSON_FAILED;
-    j->p = behind_space(j->p, j->end);
+    j->p = skip_space(j->p, j->end);
     if (j->p == j->end || *j->p != ':')
         return expected(j, "':'");
     j->p++;
@@ -289,12 +289,12 @@ static heft_json_kind read_key(heft_json *j, bool keeps)
     return HEFT_JSON_KEY;
 }
 
-static heft_json_kind read_value(heft_json *j, bool keeps)
+static heft_json_kind read_value(heft_json *j, bool want_text)
 {
     switch (*j->p) {
     case '"':
         j->state = AFTER_VALUE;
-        return read_string(j, keeps) ? HEFT_JSON_STRING : HEFT_JSON_FAILED;
+        return read_string(j, want_text) ? HEFT_JSON_STRING : HEFT_JSON_FAILED;
     case '{':
         return open_container(j, true);
     case '[':
@@ -312,21 +312,21 @@ static heft_json_kind read_value(heft_json *j, bool keeps)
     }
 }
 
-/* keeps: strings with escapes are wanted, not only checked. */
-static heft_json_kind next_token(heft_json *j, bool keeps)
+/* Read the next token.  want_text: unescape strings, instead of only checking the escapes. */
+static heft_json_kind next_token(heft_json *j, bool want_text)
 {
     static const char *const wanted[] = { "a value", "a value or ']'", "a key in quotes",
                                           "a key in quotes or '}'" };
     if (heft_unlikely(j->st))
         return HEFT_JSON_FAILED;
-    const char *p = behind_space(j->p, j->end);
+    const char *p = skip_space(j->p, j->end);
     j->p = j->token = p;
     if (j->state == AFTER_VALUE) {
         if (!j->depth)
             return p == j->end ? HEFT_JSON_END : expected(j, "the end of the text");
         if (p == j->end || *p != ',')
             return close_container(j);
-        p = behind_space(p + 1, j->end);
+        p = skip_space(p + 1, j->end);
         j->p = j->token = p;
         j->state = is_in_object(j) ? AT_KEY : AT_VALUE;
     }
@@ -334,8 +334,8 @@ static heft_json_kind next_token(heft_json *j, bool keeps)
         return expected(j, wanted[j->state]);
     if ((j->state == AT_FIRST_KEY && *p == '}') || (j->state == AT_FIRST_VALUE && *p == ']'))
         return close_container(j);
-    return j->state == AT_KEY || j->state == AT_FIRST_KEY ? read_key(j, keeps)
-                                                          : read_value(j, keeps);
+    return j->state == AT_KEY || j->state == AT_FIRST_KEY ? read_key(j, want_text)
+                                                          : read_value(j, want_text);
 }
 
 heft_json heft_json_open(heft_str text, uint64_t base, uint32_t max_depth, heft_arena *arena,
@@ -363,21 +363,21 @@ heft_status heft_json_skip(heft_json *j, heft_json_kind k)
         k = next_token(j, false);
     if (k != HEFT_JSON_OBJECT && k != HEFT_JSON_ARRAY)
         return j->st;
-    for (uint32_t outside = j->depth - 1; j->depth > outside && !j->st;)
+    for (uint32_t parent = j->depth - 1; j->depth > parent && !j->st;)
         k = next_token(j, false);
     return j->st;
 }
 
-void heft_json_accept(heft_json *j, const char *behind)
+void heft_json_accept(heft_json *j, const char *after)
 {
-    j->token = behind - 1;
-    j->p = behind;
+    j->token = after - 1;
+    j->p = after;
     j->state = AFTER_VALUE;
 }
 
-void heft_json_fork(heft_json *j, const char *behind, heft_arena *arena)
+void heft_json_fork(heft_json *j, const char *after, heft_arena *arena)
 {
-    heft_json_accept(j, behind);
+    heft_json_accept(j, after);
     j->arena = arena;
     j->err = NULL;
 }

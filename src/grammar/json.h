@@ -1,7 +1,9 @@
-/* json.h - a pull reader over JSON text in memory, and pieces of a writer (RFC 8259).
+/* json.h - a pull reader for JSON text in memory, and functions that write strings and numbers (RFC
+ * 8259).
  *
- * No tree: the caller asks for the next token and keeps what it needs.  Strings without escapes are lent;
- * others are unescaped into the caller's arena.  Depth is bounded by a bit per level, nothing recurses.
+ * The reader builds no tree: the caller asks for the next token and stores the values that matter.
+ * Strings without escapes are borrowed from the text; strings with escapes are unescaped into the
+ * caller's arena. Depth is bounded (a bit per level) without recursion.
  */
 #ifndef HEFT_JSON_H
 #define HEFT_JSON_H
@@ -18,7 +20,7 @@ typedef enum heft_json_kind {
     HEFT_JSON_ARRAY_END,
     HEFT_JSON_KEY,
     HEFT_JSON_STRING,
-    HEFT_JSON_NUMBER, /* text holds it as written */
+    HEFT_JSON_NUMBER, /* as spelled in `text` */
     HEFT_JSON_TRUE,
     HEFT_JSON_FALSE,
     HEFT_JSON_NULL
@@ -28,40 +30,43 @@ enum { HEFT_JSON_DEPTH = 256 };
 
 typedef struct heft_json {
     const char *p, *end, *start;
-    uint64_t base;     /* file offset of start, for messages */
-    heft_arena *arena; /* for strings with escapes; NULL: those are HEFT_E_UNSUPPORTED */
+    uint64_t base; /* file offset of start, for messages */
+    heft_arena
+        *arena; /* holds unescaped strings; NULL: a string with escapes is HEFT_E_UNSUPPORTED */
     heft_error *err;
-    uint64_t in_object[HEFT_JSON_DEPTH / 64]; /* a bit per level */
+    uint64_t in_object[HEFT_JSON_DEPTH / 64]; /* a bit per level: object or array */
     uint32_t depth, max_depth;
     uint8_t state;
     heft_status st;
-    heft_str text;     /* of the key, string or number read last */
-    const char *token; /* where it began */
+    heft_str text;     /* the key, string or number read last */
+    const char *token; /* start of the token read last */
 } heft_json;
 
-/* text must be valid UTF-8 where strings are to be trusted: the reader checks it as it goes. */
+/* Open a reader.  Strings are checked for valid UTF-8 while reading. */
 heft_json heft_json_open(heft_str text, uint64_t base, uint32_t max_depth, heft_arena *arena,
                          heft_error *err);
 heft_json_kind heft_json_next(heft_json *j);
-/* Passes over the rest of the value whose first token was k; when k is a key, over the key's value.
- * What is passed over is checked but takes no memory. */
+/* Skip the rest of the value with the first token k, or the value of a key if k is HEFT_JSON_KEY.
+ * Skipped tokens are checked but take no memory. */
 heft_status heft_json_skip(heft_json *j, heft_json_kind k);
-/* A non-negative integer without fraction or exponent from j->text; false when it is none or
- * passes 64 bits. */
+/* Convert the text of a number to a non-negative integer.  Return false for a fraction, an
+ * exponent, a sign, or more than 64 bits. */
 bool heft_json_u64(uint64_t *out, heft_str number);
-/* Most arrays are of whole numbers and plainly written: after a key, looks for one of at least one and at
- * most `most` numbers, none with a sign, a fraction or an exponent, blanks the only white space.  Returns how
- * many, with the place behind the array for heft_json_accept(); HEFT_JSON_NOT_PLAIN: read it token by token, which
- * also tells what is wrong with it. */
+/* Fast path for arrays of non-negative integers.  After a key, read an array of 1 to `most` numbers
+ * without sign, fraction or exponent, with blanks as the only white space.  Return the number of
+ * elements and set *after to the end of the array, for heft_json_accept().  HEFT_JSON_NOT_PLAIN:
+ * nothing was read; the caller must read the array token by token, also to report errors. */
 enum { HEFT_JSON_NOT_PLAIN = 0 };
-uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind);
-void heft_json_accept(heft_json *j, const char *behind);
-/* Goes on behind another value of the same container, quietly, with memory of its own. */
-void heft_json_fork(heft_json *j, const char *behind, heft_arena *arena);
-/* Sets the error at the token read last. */
+uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **after);
+void heft_json_accept(heft_json *j, const char *after);
+/* Continue at `after`, the end of any value of the same container, with a new arena and without
+ * error messages. For a worker's copy of a reader. */
+void heft_json_fork(heft_json *j, const char *after, heft_arena *arena);
+/* Set the error, with the offset of the last token. */
 heft_status heft_json_fail(heft_json *j, const char *fmt, ...);
 
-/* "text" with the escapes that RFC 8259 demands; control characters as \u00XX. */
+/* Emit a string in quotes, with the escapes that RFC 8259 requires; control characters as
+ * \u00XX. */
 void heft_json_put_str(heft_out *o, heft_str s);
 void heft_json_put_u64(heft_out *o, uint64_t v);
 void heft_json_put_i64(heft_out *o, int64_t v);

@@ -1,10 +1,10 @@
-/* json_u64.c - whole numbers: from text, and arrays of them at a stretch. */
+/* json_u64.c - converts JSON numbers to integers, and reads arrays of integers in a single pass. */
 #include "base/checked_math.h"
 #include "grammar/json.h"
 
-enum { SAFE = 19 }; /* so many digits never pass 64 bits */
+enum { SAFE = 19 }; /* digits that always fit in 64 bits */
 
-/* The digits at p as a number, whatever their count; the place behind them. */
+/* Convert the digits at p, modulo 2^64; return the end of the digits. */
 static inline const char *read_digits(uint64_t *out, const char *p, const char *end)
 {
     uint64_t v = 0;
@@ -27,30 +27,30 @@ bool heft_json_u64(uint64_t *out, heft_str number)
     return number.len && p == end && !leads_zero;
 }
 
-static inline const char *behind_blanks(const char *p, const char *end)
+static inline const char *skip_blanks(const char *p, const char *end)
 {
     while (p < end && *p == ' ')
         p++;
     return p;
 }
 
-uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **behind)
+uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **after)
 {
-    const char *p = behind_blanks(j->p, j->end), *end = j->end;
+    const char *p = skip_blanks(j->p, j->end), *end = j->end;
     uint32_t n = 0;
     if (j->st || j->depth >= j->max_depth || p == end || *p != '[')
         return HEFT_JSON_NOT_PLAIN;
     do {
-        const char *first = behind_blanks(p + 1, end);
+        const char *first = skip_blanks(p + 1, end);
         if (n == most)
             return HEFT_JSON_NOT_PLAIN;
         p = read_digits(&out[n++], first, end);
         if (p == first || p - first > SAFE || (*first == '0' && p - first > 1))
             return HEFT_JSON_NOT_PLAIN;
-        p = behind_blanks(p, end);
+        p = skip_blanks(p, end);
     } while (p < end && *p == ',');
     if (p == end || *p != ']')
         return HEFT_JSON_NOT_PLAIN;
-    *behind = p + 1;
+    *after = p + 1;
     return n;
 }

@@ -1,4 +1,4 @@
-/* json_write.c - strings and numbers of JSON on their way out. */
+/* json_write.c - writes JSON strings and numbers. */
 #include "grammar/json.h"
 #include "grammar/json_scan.h"
 

@@ -1,14 +1,15 @@
-/* msgpack.c - the first byte of an item tells its kind and how many bytes of a number, big-endian, follow. */
+/* msgpack.c - reads MessagePack items: a first byte encodes the kind and the size of a big-endian
+ * number. */
 #include "grammar/msgpack.h"
 
 #include "base/checked_math.h"
 
-typedef struct head { /* of bytes C0 to DF */
-    uint8_t kind;     /* heft_msgpack_kind; 0: none */
-    uint8_t bytes;    /* of the number after it */
+typedef struct head { /* encoding of an item with a first byte from C0 to DF */
+    uint8_t kind;     /* heft_msgpack_kind; 0: invalid */
+    uint8_t bytes;    /* size of the number that follows */
     uint8_t flags;
 } head;
-enum { SIGNED = 1, TYPED = 2, FIXED = 4 /* `bytes` is the length itself */ };
+enum { SIGNED = 1, TYPED = 2, FIXED = 4 /* `bytes` is the length of the data */ };
 
 static const head heads[32] = {
     [0x00] = { HEFT_MSGPACK_NIL, 0, 0 },
@@ -71,7 +72,7 @@ static void read_long_head(heft_msgpack_item *it, heft_cur *c, uint8_t first)
     if (it->kind == HEFT_MSGPACK_F64)
         memcpy(&it->f, &it->u, sizeof it->f);
     if (!h->kind)
-        heft_cur_fail(c, "%s: byte 0xC1 begins no item of MessagePack", c->what);
+        heft_cur_fail(c, "%s: byte 0xC1 does not begin a MessagePack item", c->what);
 }
 
 static void read_head(heft_msgpack_item *it, heft_cur *c)
@@ -115,21 +116,22 @@ heft_str heft_msgpack_text(heft_cur *c, const heft_msgpack_item *item)
     return heft_cur_text(c, item->u, "a text");
 }
 
-/* Items that are owed: one, then those of the containers.  Each takes a byte at least, so this ends with the file. */
+/* Count the items still to skip, including the items of nested containers.  Every item takes at
+ * least a byte, so the loop ends with the file. */
 void heft_msgpack_skip(heft_cur *c, const heft_msgpack_item *item)
 {
-    uint64_t owed = 1;
+    uint64_t pending = 1;
     heft_msgpack_item it = *item;
     while (!c->st) {
-        owed--;
+        pending--;
         if (it.kind == HEFT_MSGPACK_ARRAY || it.kind == HEFT_MSGPACK_MAP)
-            owed += it.kind == HEFT_MSGPACK_MAP ? 2 * it.u : it.u;
+            pending += it.kind == HEFT_MSGPACK_MAP ? 2 * it.u : it.u;
         else if (it.kind >= HEFT_MSGPACK_TEXT)
             heft_cur_skip(c, it.u);
-        if (!owed)
+        if (!pending)
             return;
-        if (owed > heft_cur_left(c))
-            heft_cur_fail(c, "%s: %U items are announced, %U bytes are left", c->what, owed,
+        if (pending > heft_cur_left(c))
+            heft_cur_fail(c, "%s: %U items are announced, %U bytes are left", c->what, pending,
                           heft_cur_left(c));
         it = heft_msgpack_next(c);
     }
@@ -139,22 +141,22 @@ uint64_t heft_msgpack_u64(heft_cur *c, const char *what)
 {
     heft_msgpack_item it = heft_msgpack_next(c);
     if (it.kind != HEFT_MSGPACK_UINT)
-        heft_cur_fail(c, "%s is not a number from 0 to 2^64 - 1", what);
+        heft_cur_fail(c, "%s is not an integer from 0 to 2^64 - 1", what);
     return c->st ? 0 : it.u;
 }
 
 /* ---- arrays of numbers ---- */
 
-static bool take_fact(heft_msgpack_facts *f, const heft_msgpack_item *it)
+static bool add_fact(heft_msgpack_facts *f, const heft_msgpack_item *it)
 {
     f->bools = f->bools || it->kind == HEFT_MSGPACK_BOOL;
     f->f32 = f->f32 || it->kind == HEFT_MSGPACK_F32;
     f->f64 = f->f64 || it->kind == HEFT_MSGPACK_F64;
     f->ints = f->ints || it->kind == HEFT_MSGPACK_UINT || it->kind == HEFT_MSGPACK_INT;
-    if (it->kind == HEFT_MSGPACK_UINT && it->u > f->most)
-        f->most = it->u;
-    if (it->kind == HEFT_MSGPACK_INT && it->i < f->least)
-        f->least = it->i;
+    if (it->kind == HEFT_MSGPACK_UINT && it->u > f->max)
+        f->max = it->u;
+    if (it->kind == HEFT_MSGPACK_INT && it->i < f->min)
+        f->min = it->i;
     return it->kind >= HEFT_MSGPACK_BOOL && it->kind <= HEFT_MSGPACK_F64;
 }
 
@@ -163,14 +165,14 @@ bool heft_msgpack_scan(heft_msgpack_facts *out, heft_cur *c, uint64_t count)
     enum { ITEM = 5, F32 = 0xCA };
     *out = (heft_msgpack_facts){ .end = heft_cur_pos(c) };
     while (count) {
-        if (c->end - c->p >= ITEM && *c->p == F32) { /* the kind that most arrays consist of */
+        if (c->end - c->p >= ITEM && *c->p == F32) { /* fast path: most arrays consist of F32 */
             out->f32 = true;
             c->p += ITEM;
             count--;
             continue;
         }
         heft_msgpack_item it = heft_msgpack_next(c);
-        if (c->st || !take_fact(out, &it))
+        if (c->st || !add_fact(out, &it))
             return false;
         count--;
     }

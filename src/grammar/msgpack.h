@@ -1,14 +1,15 @@
-/* msgpack.h - MessagePack, read item by item: https://github.com/msgpack/msgpack/blob/master/spec.md
+/* msgpack.h - reads MessagePack item by item:
+ * https://github.com/msgpack/msgpack/blob/master/spec.md
  *
- * A container's head tells how many items follow it; who reads them counts.  Like every parser, reading may end with
- * HEFT_AGAIN and be repeated from the start.
+ * The head of a container states the number of items; the caller counts the items.  As in every
+ * parser, reading may end with HEFT_AGAIN and be repeated from the start.
  */
 #ifndef HEFT_MSGPACK_GRAMMAR_H
 #define HEFT_MSGPACK_GRAMMAR_H
 #include "base/cursor.h"
 
 typedef enum heft_msgpack_kind {
-    HEFT_MSGPACK_FAILED, /* see the cursor */
+    HEFT_MSGPACK_FAILED, /* the cursor has the status */
     HEFT_MSGPACK_NIL,
     HEFT_MSGPACK_BOOL,  /* u: 0 or 1 */
     HEFT_MSGPACK_UINT,  /* u */
@@ -24,29 +25,31 @@ typedef enum heft_msgpack_kind {
 
 typedef struct heft_msgpack_item {
     heft_msgpack_kind kind;
-    uint64_t at; /* offset of its head in the file */
+    uint64_t at; /* file offset of the head */
     uint64_t u;
     int64_t i;
     double f;
 } heft_msgpack_item;
 
-/* The head of the next item; the cursor stands after it.  Lengths and counts fit what is left. */
+/* Read the head of the next item.  Lengths and counts are checked against the remaining bytes. */
 heft_msgpack_item heft_msgpack_next(heft_cur *c);
-/* The text of an item whose head was read, lent by the file; fails unless it is UTF-8. */
+/* Take the text of an item after the head was read, borrowed from the file; fails unless valid
+ * UTF-8. */
 heft_str heft_msgpack_text(heft_cur *c, const heft_msgpack_item *item);
-/* Passes the rest of an item whose head was read, and all in it. */
+/* Skip the rest of an item after the head was read, including nested items. */
 void heft_msgpack_skip(heft_cur *c, const heft_msgpack_item *item);
-/* An integer from 0 to 2^64 - 1; fails, with `what` in the message, when the next item is none. */
+/* Read an integer from 0 to 2^64 - 1; fails, with `what` in the message, for any other item. */
 uint64_t heft_msgpack_u64(heft_cur *c, const char *what);
 
 typedef struct heft_msgpack_facts { /* about the numbers of an array */
-    uint64_t end;                   /* offset after the last of them */
-    uint64_t most;                  /* the largest integer, if none is below 0 */
-    int64_t least;                  /* the smallest, or 0 */
-    bool bools, ints, f32, f64;     /* which kinds there are */
+    uint64_t end;                   /* offset after the last number */
+    uint64_t max;                   /* largest integer, or 0 */
+    int64_t min;                    /* smallest integer, or 0 */
+    bool bools, ints, f32, f64;     /* kinds of items that occur */
 } heft_msgpack_facts;
 
-/* Reads so many items that are all numbers or truth values; false: one is another, or the cursor failed. */
+/* Scan `count` items, all numbers or booleans; return false for any other item, or if the cursor
+ * failed. */
 bool heft_msgpack_scan(heft_msgpack_facts *out, heft_cur *c, uint64_t count);
 
 #endif

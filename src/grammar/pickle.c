@@ -1,24 +1,25 @@
-/* pickle.c - the programs that pickles are: opcodes for containers and the memo, and the table of all opcodes.
+/* pickle.c - interprets a pickle: opcodes for containers and the memo, and the table of all
+ * opcodes.
  *
- * Opcodes are those of Lib/pickletools.py of Python 3.11.  One function obeys several of them where the
- * difference is a number, which the table holds.
+ * The opcodes are documented in Lib/pickletools.py of Python 3.11.  Opcodes that differ only in a
+ * number share a function; the table holds the number.
  */
 #include "grammar/pickle_machine.h"
 
 #include "base/checked_math.h"
 
-enum { NEWEST = 5, IS_LAST = 1 };
+enum { NEWEST = 5 };
 
-typedef void obey(heft_pickle *p, uint32_t arg);
+typedef void op_function(heft_pickle *p, uint32_t arg);
 
 typedef struct opcode {
-    obey *fn;
+    op_function *fn;
     uint32_t arg;
 } opcode;
 
 /* ---- containers ---- */
 
-static void obey_mark(heft_pickle *p, uint32_t arg)
+static void op_mark(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     uint32_t *to = heft_vec_push(p->arena->mem, &p->marks, sizeof *to);
@@ -28,26 +29,26 @@ static void obey_mark(heft_pickle *p, uint32_t arg)
         heft_pickle_no_memory(p);
 }
 
-static void obey_empty(heft_pickle *p, uint32_t kind)
+static void op_empty(heft_pickle *p, uint32_t kind)
 {
     heft_pickle_push(p, heft_pickle_value_of((heft_pickle_kind)kind));
 }
 
-static void obey_tuple(heft_pickle *p, uint32_t count)
+static void op_tuple(heft_pickle *p, uint32_t count)
 {
-    if (heft_pickle_has(p, count))
-        heft_pickle_push_of(p, HEFT_PICKLE_TUPLE, p->stack.len - count);
+    if (heft_pickle_need(p, count))
+        heft_pickle_push_container(p, HEFT_PICKLE_TUPLE, p->stack.len - count);
 }
 
-static void obey_marked(heft_pickle *p, uint32_t kind)
+static void op_marked(heft_pickle *p, uint32_t kind)
 {
     uint32_t first;
     if (heft_pickle_pop_mark(p, &first))
-        heft_pickle_push_of(p, (heft_pickle_kind)kind, first);
+        heft_pickle_push_container(p, (heft_pickle_kind)kind, first);
 }
 
-/* What takes items of that kind: the container itself, or what stands for an object's.
- * HEFT_NONE: the value takes none. */
+/* Return the container that receives items of that kind: `container`, or the content of an object.
+ * HEFT_NONE, after a failure, if the value accepts no such items. */
 static uint32_t content_of(heft_pickle *p, uint32_t container, heft_pickle_kind kind)
 {
     uint32_t made;
@@ -60,15 +61,16 @@ static uint32_t content_of(heft_pickle *p, uint32_t container, heft_pickle_kind 
     v = heft_pickle_at(p, container);
     if (v->kind == HEFT_PICKLE_OBJECT && heft_pickle_is(p, v->as.object.content, kind))
         return v->as.object.content;
-    heft_pickle_fail(p, HEFT_E_FORMAT, "%s: items are added to what is no container of such",
+    heft_pickle_fail(p, HEFT_E_FORMAT,
+                     "%s: items are added to a value that is not a container of that kind",
                      p->c.what);
     return HEFT_NONE;
 }
 
-/* The items from `first` on go into what lies below them. */
+/* Move the values from stack position `first` on to the container below. */
 static void add_items(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
 {
-    if (first <= heft_pickle_floor(p)) {
+    if (first <= heft_pickle_latest_mark(p)) {
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: items without a container", p->c.what);
         return;
     }
@@ -78,17 +80,17 @@ static void add_items(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
     }
     uint32_t to = content_of(p, *heft_pickle_stack_at(p, first - 1), kind);
     if (to != HEFT_NONE)
-        heft_pickle_take_items(p, to, first);
+        heft_pickle_move_items(p, to, first);
 }
 
-static void obey_add_one(heft_pickle *p, uint32_t kind)
+static void op_add_one(heft_pickle *p, uint32_t kind)
 {
     uint32_t count = kind == HEFT_PICKLE_DICT ? 2 : 1;
-    if (heft_pickle_has(p, count + 1))
+    if (heft_pickle_need(p, count + 1))
         add_items(p, (heft_pickle_kind)kind, p->stack.len - count);
 }
 
-static void obey_add_marked(heft_pickle *p, uint32_t kind)
+static void op_add_marked(heft_pickle *p, uint32_t kind)
 {
     uint32_t first;
     if (heft_pickle_pop_mark(p, &first))
@@ -97,16 +99,16 @@ static void obey_add_marked(heft_pickle *p, uint32_t kind)
 
 /* ---- the stack and the memo ---- */
 
-static void obey_pop(heft_pickle *p, uint32_t arg)
+static void op_pop(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (p->marks.len && p->stack.len == heft_pickle_floor(p))
+    if (p->marks.len && p->stack.len == heft_pickle_latest_mark(p))
         p->marks.len--;
-    else if (heft_pickle_has(p, 1))
+    else if (heft_pickle_need(p, 1))
         p->stack.len--;
 }
 
-static void obey_pop_mark(heft_pickle *p, uint32_t arg)
+static void op_pop_mark(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     uint32_t first;
@@ -114,14 +116,14 @@ static void obey_pop_mark(heft_pickle *p, uint32_t arg)
         p->stack.len = first;
 }
 
-static void obey_dup(heft_pickle *p, uint32_t arg)
+static void op_dup(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (heft_pickle_has(p, 1))
-        heft_pickle_push_number(p, *heft_pickle_stack_at(p, p->stack.len - 1));
+    if (heft_pickle_need(p, 1))
+        heft_pickle_push_existing(p, *heft_pickle_stack_at(p, p->stack.len - 1));
 }
 
-/* A number of the memo: in so many bytes, or as a line. */
+/* Take the number of a memo entry: `bytes` bytes, or a decimal line if bytes is 0. */
 static bool take_memo_number(heft_pickle *p, uint32_t bytes, uint64_t *number)
 {
     int64_t i = 0;
@@ -131,20 +133,22 @@ static bool take_memo_number(heft_pickle *p, uint32_t bytes, uint64_t *number)
         bool is_number = heft_pickle_decimal(&i, heft_pickle_take_line(p)) && i >= 0;
         *number = (uint64_t)i;
         if (!is_number && !p->c.st)
-            heft_pickle_fail(p, HEFT_E_FORMAT, "%s: no number of the memo", p->c.what);
+            heft_pickle_fail(p, HEFT_E_FORMAT, "%s: the number of a memo entry is not an integer",
+                             p->c.what);
     }
     return !p->st && !p->c.st;
 }
 
-/* Writers count their entries, each of which takes at least a byte: larger numbers are not believed. */
+/* Writers number memo entries consecutively, and each entry takes at least a byte: refuse larger
+ * numbers before reserving memory. */
 static void memoize(heft_pickle *p, uint64_t number)
 {
-    enum { SPARE = 255 }; /* whoever counts from elsewhere than 0 */
+    enum { SPARE = 255 }; /* for writers that do not count from 0 */
     uint64_t most = p->at - p->c.base + SPARE;
-    if (!heft_pickle_has(p, 1))
+    if (!heft_pickle_need(p, 1))
         return;
     if (number > most || number >= HEFT_NONE) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: entry %U of the memo after %U bytes", p->c.what,
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: memo entry %U after only %U bytes", p->c.what,
                          number, most - SPARE);
         return;
     }
@@ -162,77 +166,75 @@ static void memoize(heft_pickle *p, uint64_t number)
     *to = *heft_pickle_stack_at(p, p->stack.len - 1);
 }
 
-static void obey_put(heft_pickle *p, uint32_t bytes)
+static void op_put(heft_pickle *p, uint32_t bytes)
 {
     uint64_t number;
     if (take_memo_number(p, bytes, &number))
         memoize(p, number);
 }
 
-static void obey_memoize(heft_pickle *p, uint32_t arg)
+static void op_memoize(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     memoize(p, p->memoized);
 }
 
-static void obey_get(heft_pickle *p, uint32_t bytes)
+static void op_get(heft_pickle *p, uint32_t bytes)
 {
     uint64_t number;
     if (!take_memo_number(p, bytes, &number))
         return;
     uint32_t v = number < p->memo.len ? ((uint32_t *)p->memo.ptr)[number] : HEFT_NONE;
     if (v == HEFT_NONE)
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: entry %U of the memo was never made", p->c.what,
-                         number);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: memo entry %U was never stored", p->c.what, number);
     else
-        heft_pickle_push_number(p, v);
+        heft_pickle_push_existing(p, v);
 }
 
 /* ---- the rest ---- */
 
-static void obey_proto(heft_pickle *p, uint32_t arg)
+static void op_proto(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     uint32_t version = heft_cur_u8(&p->c);
     if (version > NEWEST)
         heft_pickle_fail(p, HEFT_E_UNSUPPORTED,
-                         "%s: pickle protocol %U, 5 is the newest that is known", p->c.what,
+                         "%s: pickle protocol %U is newer than 5, the latest supported", p->c.what,
                          (uint64_t)version);
 }
 
-static void obey_frame(heft_pickle *p, uint32_t arg)
+static void op_frame(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     uint64_t bytes = heft_cur_u64(&p->c), left = heft_cur_left(&p->c);
     if (!p->c.st && bytes > left)
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a frame of %U bytes, %U are left", p->c.what, bytes,
-                         left);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a frame has %U bytes, only %U are left", p->c.what,
+                         bytes, left);
 }
 
-static void obey_stop(heft_pickle *p, uint32_t arg)
+static void op_stop(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (!heft_pickle_has(p, 1))
+    if (!heft_pickle_need(p, 1))
         return;
     p->root = heft_pickle_pop(p);
     p->stopped = true;
 }
 
-static void obey_outside(heft_pickle *p, uint32_t arg)
+static void op_unsupported(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     heft_pickle_fail(p, HEFT_E_UNSUPPORTED,
-                     "%s: it needs a registry or buffers that are kept outside of the file",
-                     p->c.what);
+                     "%s: needs an extension registry or buffers outside of the file", p->c.what);
 }
 
 static const opcode opcodes[256] = {
-    ['('] = { obey_mark, 0 },
-    [')'] = { heft_pickle_op_single, HEFT_PICKLE_TUPLE },
-    ['.'] = { obey_stop, 0 },
-    ['0'] = { obey_pop, 0 },
-    ['1'] = { obey_pop_mark, 0 },
-    ['2'] = { obey_dup, 0 },
+    ['('] = { op_mark, 0 },
+    [')'] = { heft_pickle_op_shared, HEFT_PICKLE_TUPLE },
+    ['.'] = { op_stop, 0 },
+    ['0'] = { op_pop, 0 },
+    ['1'] = { op_pop_mark, 0 },
+    ['2'] = { op_dup, 0 },
     ['B'] = { heft_pickle_op_bytes, 4 },
     ['C'] = { heft_pickle_op_bytes, 1 },
     ['F'] = { heft_pickle_op_decimal, 'F' },
@@ -242,7 +244,7 @@ static const opcode opcodes[256] = {
     ['K'] = { heft_pickle_op_int, 1 },
     ['L'] = { heft_pickle_op_decimal, 'L' },
     ['M'] = { heft_pickle_op_int, 2 },
-    ['N'] = { heft_pickle_op_single, HEFT_PICKLE_NONE },
+    ['N'] = { heft_pickle_op_shared, HEFT_PICKLE_NONE },
     ['P'] = { heft_pickle_op_persistent, 1 },
     ['Q'] = { heft_pickle_op_persistent, 0 },
     ['R'] = { heft_pickle_op_call, 'R' },
@@ -251,33 +253,33 @@ static const opcode opcodes[256] = {
     ['U'] = { heft_pickle_op_old_text, 1 },
     ['V'] = { heft_pickle_op_escaped_text, 0 },
     ['X'] = { heft_pickle_op_text, 4 },
-    [']'] = { obey_empty, HEFT_PICKLE_LIST },
-    ['a'] = { obey_add_one, HEFT_PICKLE_LIST },
+    [']'] = { op_empty, HEFT_PICKLE_LIST },
+    ['a'] = { op_add_one, HEFT_PICKLE_LIST },
     ['b'] = { heft_pickle_op_build, 0 },
     ['c'] = { heft_pickle_op_global, 0 },
-    ['d'] = { obey_marked, HEFT_PICKLE_DICT },
-    ['e'] = { obey_add_marked, HEFT_PICKLE_LIST },
-    ['g'] = { obey_get, 0 },
-    ['h'] = { obey_get, 1 },
+    ['d'] = { op_marked, HEFT_PICKLE_DICT },
+    ['e'] = { op_add_marked, HEFT_PICKLE_LIST },
+    ['g'] = { op_get, 0 },
+    ['h'] = { op_get, 1 },
     ['i'] = { heft_pickle_op_old_call, 'i' },
-    ['j'] = { obey_get, 4 },
-    ['l'] = { obey_marked, HEFT_PICKLE_LIST },
+    ['j'] = { op_get, 4 },
+    ['l'] = { op_marked, HEFT_PICKLE_LIST },
     ['o'] = { heft_pickle_op_old_call, 'o' },
-    ['p'] = { obey_put, 0 },
-    ['q'] = { obey_put, 1 },
-    ['r'] = { obey_put, 4 },
-    ['s'] = { obey_add_one, HEFT_PICKLE_DICT },
-    ['t'] = { obey_marked, HEFT_PICKLE_TUPLE },
-    ['u'] = { obey_add_marked, HEFT_PICKLE_DICT },
-    ['}'] = { obey_empty, HEFT_PICKLE_DICT },
-    [0x80] = { obey_proto, 0 },
+    ['p'] = { op_put, 0 },
+    ['q'] = { op_put, 1 },
+    ['r'] = { op_put, 4 },
+    ['s'] = { op_add_one, HEFT_PICKLE_DICT },
+    ['t'] = { op_marked, HEFT_PICKLE_TUPLE },
+    ['u'] = { op_add_marked, HEFT_PICKLE_DICT },
+    ['}'] = { op_empty, HEFT_PICKLE_DICT },
+    [0x80] = { op_proto, 0 },
     [0x81] = { heft_pickle_op_call, 0x81 },
-    [0x82] = { obey_outside, 0 },
-    [0x83] = { obey_outside, 0 },
-    [0x84] = { obey_outside, 0 },
-    [0x85] = { obey_tuple, 1 },
-    [0x86] = { obey_tuple, 2 },
-    [0x87] = { obey_tuple, 3 },
+    [0x82] = { op_unsupported, 0 },
+    [0x83] = { op_unsupported, 0 },
+    [0x84] = { op_unsupported, 0 },
+    [0x85] = { op_tuple, 1 },
+    [0x86] = { op_tuple, 2 },
+    [0x87] = { op_tuple, 3 },
     [0x88] = { heft_pickle_op_bool, true },
     [0x89] = { heft_pickle_op_bool, false },
     [0x8A] = { heft_pickle_op_long, 1 },
@@ -285,16 +287,16 @@ static const opcode opcodes[256] = {
     [0x8C] = { heft_pickle_op_text, 1 },
     [0x8D] = { heft_pickle_op_text, 8 },
     [0x8E] = { heft_pickle_op_bytes, 8 },
-    [0x8F] = { obey_empty, HEFT_PICKLE_SET },
-    [0x90] = { obey_add_marked, HEFT_PICKLE_SET },
-    [0x91] = { obey_marked, HEFT_PICKLE_SET },
+    [0x8F] = { op_empty, HEFT_PICKLE_SET },
+    [0x90] = { op_add_marked, HEFT_PICKLE_SET },
+    [0x91] = { op_marked, HEFT_PICKLE_SET },
     [0x92] = { heft_pickle_op_call, 0x92 },
     [0x93] = { heft_pickle_op_stack_global, 0 },
-    [0x94] = { obey_memoize, 0 },
-    [0x95] = { obey_frame, 0 },
+    [0x94] = { op_memoize, 0 },
+    [0x95] = { op_frame, 0 },
     [0x96] = { heft_pickle_op_bytes, 8 },
-    [0x97] = { obey_outside, 0 },
-    [0x98] = { obey_outside, 0 },
+    [0x97] = { op_unsupported, 0 },
+    [0x98] = { op_unsupported, 0 },
 };
 
 heft_status heft_pickle_read(heft_pickle *out, heft_window *in, heft_range where, heft_arena *arena,
@@ -302,22 +304,22 @@ heft_status heft_pickle_read(heft_pickle *out, heft_window *in, heft_range where
 {
     *out = (heft_pickle){ .c = heft_cur_open(in, where.offset, where.length, what),
                           .arena = arena,
-                          .apart = HEFT_NOWHERE,
+                          .decoded_from = HEFT_NOWHERE,
                           .none = HEFT_NONE,
                           .truth = { HEFT_NONE, HEFT_NONE },
-                          .unit = HEFT_NONE,
+                          .empty_tuple = HEFT_NONE,
                           .root = HEFT_NONE };
     while (!out->st && !out->c.st && !out->stopped) {
         out->at = heft_cur_pos(&out->c);
         if (out->at - where.offset > UINT32_MAX)
-            heft_pickle_fail(out, HEFT_E_LIMIT, "%s: a pickle of more than 4 GiB", what);
+            heft_pickle_fail(out, HEFT_E_LIMIT, "%s: the pickle is larger than 4 GiB", what);
         const opcode *o = &opcodes[heft_cur_u8(&out->c)];
         if (out->c.st)
             break;
         if (o->fn)
             o->fn(out, o->arg);
         else
-            heft_pickle_fail(out, HEFT_E_FORMAT, "%s: opcode 0x%X is none of pickle's", what,
+            heft_pickle_fail(out, HEFT_E_FORMAT, "%s: 0x%X is not a pickle opcode", what,
                              (uint64_t)(uint8_t)out->c.p[-1]);
     }
     return out->c.st ? out->c.st : out->st;

@@ -1,12 +1,12 @@
-/* pickle.h - Python's pickles, protocols 0 to 5, read into a graph of values.
+/* pickle.h - reads Python pickles, protocols 0 to 5, into a graph of values.
  *
- * A pickle is a program that builds objects by calling functions which it names.  Nothing is called here:
- * a call becomes a value that says what would be called and with what, and whoever reads the graph decides by
- * that name.  The graph may share values and run in circles; every value, every edge, every place on the
- * stack is paid for by a byte of the pickle at least, and memory is in proportion to those.
+ * A pickle is a program that builds objects by calling named functions.  Heft never calls anything:
+ * a call is recorded as a value with the name of the function and the arguments, and the caller
+ * interprets that name. Values may be shared, and the graph may contain cycles.  Every value, edge
+ * and stack entry takes at least a byte of the pickle, so memory stays proportional to the file.
  *
- * Strings are lent by the file, but for those with escapes (protocol 0), which are copied into the arena.
- * Like every parser it may end with HEFT_AGAIN and be called again from the start.
+ * Strings are borrowed from the file; strings with escapes (protocol 0) are copied into the arena.
+ * As in every parser, reading may end with HEFT_AGAIN and be repeated from the start.
  */
 #ifndef HEFT_PICKLE_H
 #define HEFT_PICKLE_H
@@ -17,19 +17,18 @@ typedef enum heft_pickle_kind {
     HEFT_PICKLE_NONE,
     HEFT_PICKLE_BOOL,
     HEFT_PICKLE_INT,
-    HEFT_PICKLE_BIG,     /* an integer beyond 64 bits: s, two's complement, least byte first */
-    HEFT_PICKLE_DECIMAL, /* a number as text that is no integer of 64 bits: s */
+    HEFT_PICKLE_BIG,     /* integer beyond 64 bits: s, two's complement, little-endian */
+    HEFT_PICKLE_DECIMAL, /* decimal text of a number that is not a 64-bit integer: s */
     HEFT_PICKLE_FLOAT,
     HEFT_PICKLE_TEXT,  /* UTF-8 */
-    HEFT_PICKLE_BYTES, /* and texts of Python 2 that are not UTF-8 */
+    HEFT_PICKLE_BYTES, /* also Python 2 strings that are not UTF-8 */
     HEFT_PICKLE_TUPLE,
     HEFT_PICKLE_LIST,
     HEFT_PICKLE_DICT, /* items: key, value, key, value, … */
     HEFT_PICKLE_SET,
-    HEFT_PICKLE_GLOBAL,     /* a function or class by name: TEXT values module and name */
-    HEFT_PICKLE_OBJECT,     /* what a call would give */
-    HEFT_PICKLE_PERSISTENT, /* something outside of the pickle: args is its id */
-    HEFT_PICKLE_PAUSED      /* never read: a place on the stack that MARK holds */
+    HEFT_PICKLE_GLOBAL,    /* function or class: TEXT values module and name */
+    HEFT_PICKLE_OBJECT,    /* the result of a call that was not made */
+    HEFT_PICKLE_PERSISTENT /* reference to an object outside of the pickle: id */
 } heft_pickle_kind;
 
 typedef struct heft_pickle_value {
@@ -39,22 +38,22 @@ typedef struct heft_pickle_value {
         double f;
         heft_str s;
         struct {
-            uint32_t first, last, count; /* runs of edges: see heft_pickle_items() */
+            uint32_t first, last, count; /* runs of edges, see heft_pickle_items_of() */
         } items;
         struct {
             uint32_t module, name;
         } global;
         struct {
             uint32_t callable, args; /* GLOBAL, TUPLE */
-            uint32_t state;          /* handed to __setstate__, or HEFT_NONE */
-            uint32_t content;        /* a LIST or DICT of what was appended or set, or HEFT_NONE */
+            uint32_t state;          /* argument of __setstate__, or HEFT_NONE */
+            uint32_t content;        /* LIST or DICT of appended items, or HEFT_NONE */
         } object;
         uint32_t id;
     } as;
-    uint32_t at;      /* of the opcode that made it, in the pickle: see heft_pickle_offset() */
+    uint32_t at;      /* offset of the opcode in the pickle: see heft_pickle_offset() */
     uint8_t kind;     /* heft_pickle_kind */
-    uint8_t mark;     /* the reader's own */
-    bool is_instance; /* OBJECT: made by a class, not by calling what may be any function */
+    uint8_t mark;     /* free for use by the caller */
+    bool is_instance; /* OBJECT: instance of a class, not the result of a function */
 } heft_pickle_value;
 
 typedef struct heft_pickle {
@@ -62,18 +61,19 @@ typedef struct heft_pickle {
     heft_arena *arena;
     heft_vec values; /* heft_pickle_value */
     heft_vec edges, stack, marks, memo;
-    uint64_t at; /* of the opcode that is obeyed */
-    uint64_t
-        apart; /* the pickle is not in the file as it is: the place of what it comes from; or HEFT_NOWHERE */
-    uint32_t memoized, none, truth[2], unit;
-    uint32_t root; /* of the graph, once it is read */
+    uint64_t at; /* offset of the current opcode */
+    /* File offset for messages if the pickle was decoded from a compressed range; or
+     * HEFT_NOWHERE. */
+    uint64_t decoded_from;
+    uint32_t memoized;                    /* used entries of the memo */
+    uint32_t none, truth[2], empty_tuple; /* shared values, HEFT_NONE before the first use */
+    uint32_t root;                        /* result of the pickle */
     heft_status st;
     bool stopped;
 } heft_pickle;
 
-/* Reads the pickle that begins where `where` does and ends within it, of less than 4 GiB; heft_pickle_end() says
- * where.
- * Release with heft_pickle_free(), also after a failure. */
+/* Read the pickle, smaller than 4 GiB, at the start of `where`; heft_pickle_end() returns the end.
+ * `what` names the pickle in messages.  Release with heft_pickle_free(), also after a failure. */
 heft_status heft_pickle_read(heft_pickle *out, heft_window *in, heft_range where, heft_arena *arena,
                              const char *what);
 void heft_pickle_free(heft_pickle *p);
@@ -86,30 +86,32 @@ static inline heft_pickle_value *heft_pickle_at(const heft_pickle *p, uint32_t v
 {
     return (heft_pickle_value *)p->values.ptr + v;
 }
-/* Where in the file the opcode stands that made the value, or what the pickle comes from. */
+/* Return the file offset of the opcode that created the value, or the offset of the compressed
+ * range. */
 static inline uint64_t heft_pickle_offset(const heft_pickle *p, uint32_t v)
 {
-    return p->apart == HEFT_NOWHERE ? p->c.base + heft_pickle_at(p, v)->at : p->apart;
+    return p->decoded_from == HEFT_NOWHERE ? p->c.base + heft_pickle_at(p, v)->at : p->decoded_from;
 }
 static inline bool heft_pickle_is(const heft_pickle *p, uint32_t v, heft_pickle_kind k)
 {
     return v != HEFT_NONE && heft_pickle_at(p, v)->kind == k;
 }
 
-/* The items of a TUPLE, LIST, DICT or SET, one after the other. */
+/* Iterator over the items of a TUPLE, LIST, DICT or SET. */
 typedef struct heft_pickle_items {
-    uint32_t at, left; /* in the run of edges */
-    uint32_t next;     /* run, or HEFT_NONE */
+    uint32_t at, left; /* next edge and remaining edges of the current run */
+    uint32_t next;     /* next run, or HEFT_NONE */
 } heft_pickle_items;
 heft_pickle_items heft_pickle_items_of(const heft_pickle *p, uint32_t v);
 bool heft_pickle_next(const heft_pickle *p, heft_pickle_items *i, uint32_t *item);
-/* Item i of a TUPLE; HEFT_NONE: v is no tuple, or has not so many. */
+/* Return item i of a TUPLE; HEFT_NONE if v is not a tuple or has fewer items. */
 uint32_t heft_pickle_item(const heft_pickle *p, uint32_t v, uint32_t i);
-/* The value of a text key in a DICT, the one that was set last; HEFT_NONE: there is none. */
+/* Return the value of a text key in a DICT, the last if the key is repeated; HEFT_NONE if
+ * absent. */
 uint32_t heft_pickle_dict_get(const heft_pickle *p, uint32_t dict, const char *key);
-/* A non-negative INT. */
+/* Get a non-negative INT; return false for any other value. */
 bool heft_pickle_u64(uint64_t *out, const heft_pickle *p, uint32_t v);
-/* Whether v is the GLOBAL of that name. */
+/* Return true if v is the given GLOBAL. */
 bool heft_pickle_is_global(const heft_pickle *p, uint32_t v, const char *module, const char *name);
 heft_str heft_pickle_module(const heft_pickle *p, uint32_t global);
 heft_str heft_pickle_name(const heft_pickle *p, uint32_t global);

@@ -1,5 +1,4 @@
-/* pickle_calls.c - names of other programs' things, and what a pickle would call: written down as values,
- * called by nobody. */
+/* pickle_calls.c - opcodes for functions and calls: a call is recorded, never made. */
 #include "grammar/pickle_machine.h"
 
 static void push_global(heft_pickle *p, uint32_t module, uint32_t name)
@@ -28,7 +27,7 @@ void heft_pickle_op_global(heft_pickle *p, uint32_t arg)
 void heft_pickle_op_stack_global(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (!heft_pickle_has(p, 2))
+    if (!heft_pickle_need(p, 2))
         return;
     uint32_t name = heft_pickle_pop(p), module = heft_pickle_pop(p);
     if (heft_pickle_is(p, name, HEFT_PICKLE_TEXT) && heft_pickle_is(p, module, HEFT_PICKLE_TEXT))
@@ -47,11 +46,11 @@ static void push_object(heft_pickle *p, uint32_t callable, uint32_t args, bool i
     heft_pickle_push(p, v);
 }
 
-/* Of three values the last, keyword arguments, is passed over: it is None or {} but for classes that
- * nobody here knows. */
+/* Opcode 0x92 (NEWOBJ_EX) has keyword arguments on top of the stack.  The arguments are dropped:
+ * None or {} for all supported classes. */
 void heft_pickle_op_call(heft_pickle *p, uint32_t code)
 {
-    if (!heft_pickle_has(p, code == 0x92 ? 3 : 2))
+    if (!heft_pickle_need(p, code == 0x92 ? 3 : 2))
         return;
     if (code == 0x92)
         p->stack.len--;
@@ -59,10 +58,11 @@ void heft_pickle_op_call(heft_pickle *p, uint32_t code)
     if (heft_pickle_is(p, args, HEFT_PICKLE_TUPLE))
         push_object(p, callable, args, code != 'R');
     else
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call whose arguments are no tuple", p->c.what);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: the arguments of a call are not a tuple",
+                         p->c.what);
 }
 
-/* i names the class, o has it below its arguments. */
+/* 'i' names the class in the pickle; 'o' finds the class on the stack, below the arguments. */
 void heft_pickle_op_old_call(heft_pickle *p, uint32_t letter)
 {
     uint32_t first, callable = HEFT_NONE;
@@ -75,31 +75,31 @@ void heft_pickle_op_old_call(heft_pickle *p, uint32_t letter)
     if (!heft_pickle_pop_mark(p, &first))
         return;
     if (letter == 'o' && first == p->stack.len) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call of nothing", p->c.what);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a call without a function", p->c.what);
         return;
     }
     if (letter == 'o')
         callable = *heft_pickle_stack_at(p, first++);
-    heft_pickle_push_of(p, HEFT_PICKLE_TUPLE, first);
+    heft_pickle_push_container(p, HEFT_PICKLE_TUPLE, first);
     if (p->st)
         return;
     uint32_t args = heft_pickle_pop(p);
     p->stack.len -= letter == 'o';
-    push_object(p, callable, args, false); /* it calls whatever is named */
+    push_object(p, callable, args, false); /* may name any function */
 }
 
 void heft_pickle_op_build(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
-    if (!heft_pickle_has(p, 2))
+    if (!heft_pickle_need(p, 2))
         return;
     uint32_t state = heft_pickle_pop(p);
     heft_pickle_value *v = heft_pickle_at(p, *heft_pickle_stack_at(p, p->stack.len - 1));
     if (v->kind != HEFT_PICKLE_OBJECT)
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a state for what is no object", p->c.what);
-    else if (v->as.object.state != HEFT_NONE)
-        heft_pickle_fail(p, HEFT_E_UNSUPPORTED, "%s: an object that is given two states",
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a state is set on a value that is not an object",
                          p->c.what);
+    else if (v->as.object.state != HEFT_NONE)
+        heft_pickle_fail(p, HEFT_E_UNSUPPORTED, "%s: an object has two states", p->c.what);
     else
         v->as.object.state = state;
 }
@@ -112,7 +112,7 @@ void heft_pickle_op_persistent(heft_pickle *p, uint32_t is_line)
         if (!add_line(p, &id))
             return;
     } else {
-        if (!heft_pickle_has(p, 1))
+        if (!heft_pickle_need(p, 1))
             return;
         id = heft_pickle_pop(p);
     }

@@ -1,11 +1,11 @@
-/* pickle_machine.c - the values, the stack and the marks that opcodes of a pickle work on. */
+/* pickle_machine.c - values, stack, marks and containers of the pickle reader. */
 #include "grammar/pickle_machine.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-/* ---- failing: the first one counts ---- */
+/* ---- errors ---- */
 
 void heft_pickle_fail(heft_pickle *p, heft_status st, const char *fmt, ...)
 {
@@ -39,7 +39,7 @@ bool heft_pickle_add(heft_pickle *p, heft_pickle_value v, uint32_t *number)
     return true;
 }
 
-void heft_pickle_push_number(heft_pickle *p, uint32_t number)
+void heft_pickle_push_existing(heft_pickle *p, uint32_t number)
 {
     uint32_t *to = p->st ? NULL : heft_vec_push(p->arena->mem, &p->stack, sizeof *to);
     if (to)
@@ -52,25 +52,24 @@ void heft_pickle_push(heft_pickle *p, heft_pickle_value v)
 {
     uint32_t number;
     if (!p->st && !p->c.st && heft_pickle_add(p, v, &number))
-        heft_pickle_push_number(p, number);
+        heft_pickle_push_existing(p, number);
 }
 
-void heft_pickle_push_single(heft_pickle *p, uint32_t *single, heft_pickle_value v)
+void heft_pickle_push_shared(heft_pickle *p, uint32_t *shared, heft_pickle_value v)
 {
-    if (*single == HEFT_NONE && !heft_pickle_add(p, v, single))
+    if (*shared == HEFT_NONE && !heft_pickle_add(p, v, shared))
         return;
-    heft_pickle_push_number(p, *single);
+    heft_pickle_push_existing(p, *shared);
 }
 
 /* ---- the stack ---- */
 
-bool heft_pickle_has(heft_pickle *p, uint32_t count)
+bool heft_pickle_need(heft_pickle *p, uint32_t count)
 {
-    uint32_t have = p->stack.len - heft_pickle_floor(p);
+    uint32_t have = p->stack.len - heft_pickle_latest_mark(p);
     if (have < count)
-        heft_pickle_fail(p, HEFT_E_FORMAT,
-                         "%s: an opcode needs %U values, there are %U on the stack", p->c.what,
-                         (uint64_t)count, (uint64_t)have);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an opcode needs %U values, the stack has %U",
+                         p->c.what, (uint64_t)count, (uint64_t)have);
     return have >= count;
 }
 
@@ -82,7 +81,7 @@ uint32_t heft_pickle_pop(heft_pickle *p)
 bool heft_pickle_pop_mark(heft_pickle *p, uint32_t *first)
 {
     if (!p->marks.len) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an opcode needs a mark on the stack, there is none",
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an opcode needs a mark, but the stack has none",
                          p->c.what);
         return false;
     }
@@ -92,14 +91,14 @@ bool heft_pickle_pop_mark(heft_pickle *p, uint32_t *first)
 
 /* ---- items ---- */
 
-enum { RUN_HEAD = 2 }; /* of a run of edges: where the next one is, and how many follow */
+enum { RUN_HEAD = 2 }; /* begins a run of edges: position of the next run, number of edges */
 
 static uint32_t *edge_at(const heft_pickle *p, uint32_t i)
 {
     return (uint32_t *)p->edges.ptr + i;
 }
 
-/* A run behind the others, at the end of the container's list of them. */
+/* Begin a new run of edges at the end of the container's list of runs. */
 static bool begin_run(heft_pickle *p, uint32_t container)
 {
     heft_pickle_value *v = heft_pickle_at(p, container);
@@ -119,15 +118,15 @@ static bool begin_run(heft_pickle *p, uint32_t container)
     return true;
 }
 
-void heft_pickle_take_items(heft_pickle *p, uint32_t container, uint32_t first)
+void heft_pickle_move_items(heft_pickle *p, uint32_t container, uint32_t first)
 {
     uint32_t count = p->stack.len - first;
     heft_pickle_value *v = heft_pickle_at(p, container);
     if (!count || p->st)
         return;
     uint32_t last = v->as.items.last;
-    bool goes_on = v->as.items.count && last + RUN_HEAD + edge_at(p, last)[1] == p->edges.len;
-    if (!goes_on && !begin_run(p, container))
+    bool extends_run = v->as.items.count && last + RUN_HEAD + edge_at(p, last)[1] == p->edges.len;
+    if (!extends_run && !begin_run(p, container))
         return;
     if (count > UINT32_MAX - v->as.items.count ||
         !heft_vec_reserve(p->arena->mem, &p->edges, count, sizeof first)) {
@@ -141,15 +140,15 @@ void heft_pickle_take_items(heft_pickle *p, uint32_t container, uint32_t first)
     p->stack.len = first;
 }
 
-void heft_pickle_push_of(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
+void heft_pickle_push_container(heft_pickle *p, heft_pickle_kind kind, uint32_t first)
 {
     uint32_t number;
     if (kind == HEFT_PICKLE_DICT && (p->stack.len - first) % 2) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a dictionary of a key without a value", p->c.what);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a dictionary has a key without a value", p->c.what);
         return;
     }
     if (p->st || !heft_pickle_add(p, heft_pickle_value_of(kind), &number))
         return;
-    heft_pickle_take_items(p, number, first);
-    heft_pickle_push_number(p, number);
+    heft_pickle_move_items(p, number, first);
+    heft_pickle_push_existing(p, number);
 }

@@ -1,11 +1,11 @@
-/* pickle_machine.h - what the files of the pickle machine share. */
+/* pickle_machine.h - internals of the pickle reader: values, stack, memo and opcodes. */
 #ifndef HEFT_PICKLE_MACHINE_H
 #define HEFT_PICKLE_MACHINE_H
 #include "grammar/pickle.h"
 
 /* ---- pickle_machine.c ---- */
 
-/* The first failure counts; it is about the opcode that is obeyed. */
+/* Record a failure at the current opcode, unless there is an earlier failure. */
 void heft_pickle_fail(heft_pickle *p, heft_status st, const char *fmt, ...);
 void heft_pickle_no_memory(heft_pickle *p);
 
@@ -13,42 +13,45 @@ static inline heft_pickle_value heft_pickle_value_of(heft_pickle_kind kind)
 {
     return (heft_pickle_value){ .kind = (uint8_t)kind };
 }
-/* A new value onto the stack, unless something has failed. */
+/* Push a new value, unless something has failed. */
 void heft_pickle_push(heft_pickle *p, heft_pickle_value v);
-/* A value that is there already onto the stack. */
-void heft_pickle_push_number(heft_pickle *p, uint32_t number);
-/* One that is made once and pushed again, as None, the truth values and (): *single is its number. */
-void heft_pickle_push_single(heft_pickle *p, uint32_t *single, heft_pickle_value v);
+/* Push an existing value. */
+void heft_pickle_push_existing(heft_pickle *p, uint32_t number);
+/* Push a value that is created once and shared (None, True, False, the empty tuple).  *shared is
+ * the number. */
+void heft_pickle_push_shared(heft_pickle *p, uint32_t *shared, heft_pickle_value v);
 
-/* A value with a number of its own; false: something has failed. */
+/* Add a value without pushing; return false after a failure. */
 bool heft_pickle_add(heft_pickle *p, heft_pickle_value v, uint32_t *number);
 static inline uint32_t *heft_pickle_stack_at(const heft_pickle *p, uint32_t i)
 {
     return (uint32_t *)p->stack.ptr + i;
 }
-/* The place on the stack of the latest mark, or 0. */
-static inline uint32_t heft_pickle_floor(const heft_pickle *p)
+/* Return the stack position of the latest mark, or 0. */
+static inline uint32_t heft_pickle_latest_mark(const heft_pickle *p)
 {
     return p->marks.len ? ((uint32_t *)p->marks.ptr)[p->marks.len - 1] : 0;
 }
-/* Whether so many values stand above the latest mark; a failure if not. */
-bool heft_pickle_has(heft_pickle *p, uint32_t count);
-uint32_t heft_pickle_pop(heft_pickle *p); /* the stack must have a value */
-/* *first: the place of what stands above the latest mark, which is taken away. */
+/* Fail unless there are `count` values above the latest mark. */
+bool heft_pickle_need(heft_pickle *p, uint32_t count);
+/* Pop a value; the stack must not be empty. */
+uint32_t heft_pickle_pop(heft_pickle *p);
+/* Remove the latest mark; set *first to the position of the first value above the mark. */
 bool heft_pickle_pop_mark(heft_pickle *p, uint32_t *first);
-/* Move the stack from `first` on to the items of a container. */
-void heft_pickle_take_items(heft_pickle *p, uint32_t container, uint32_t first);
-/* What stands on the stack from `first` on becomes the items of a new container. */
-void heft_pickle_push_of(heft_pickle *p, heft_pickle_kind kind, uint32_t first);
+/* Move the values from stack position `first` on to the items of a container. */
+void heft_pickle_move_items(heft_pickle *p, uint32_t container, uint32_t first);
+/* Move the values from stack position `first` on to a new container, and push the container. */
+void heft_pickle_push_container(heft_pickle *p, heft_pickle_kind kind, uint32_t first);
 
 /* ---- pickle_scalars.c ---- */
 
-/* Up to the end of the line, which is passed. */
+/* Take the rest of the line, and skip the newline. */
 heft_str heft_pickle_take_line(heft_pickle *p);
-/* A number of so many bytes, least first. */
+/* Take a little-endian number. */
 uint64_t heft_pickle_take_number(heft_pickle *p, uint32_t bytes);
-/* false: no integer of 64 bits. */
+/* Return false unless s is a decimal integer that fits in 64 bits. */
 bool heft_pickle_decimal(int64_t *out, heft_str s);
+/* Fail unless s is valid UTF-8. */
 bool heft_pickle_is_utf8(heft_pickle *p, heft_str s);
 
 void heft_pickle_op_text(heft_pickle *p, uint32_t length_bytes);
@@ -56,7 +59,7 @@ void heft_pickle_op_old_text(heft_pickle *p, uint32_t length_bytes);
 void heft_pickle_op_bytes(heft_pickle *p, uint32_t length_bytes);
 void heft_pickle_op_escaped_text(heft_pickle *p, uint32_t arg);
 void heft_pickle_op_quoted(heft_pickle *p, uint32_t arg);
-void heft_pickle_op_single(heft_pickle *p, uint32_t kind);
+void heft_pickle_op_shared(heft_pickle *p, uint32_t kind);
 void heft_pickle_op_bool(heft_pickle *p, uint32_t is_true);
 void heft_pickle_op_int(heft_pickle *p, uint32_t bytes);
 void heft_pickle_op_long(heft_pickle *p, uint32_t length_bytes);

@@ -5,7 +5,7 @@
 
 /* ---- strings ---- */
 
-/* n bytes, or a failure when the pickle has not so many. */
+/* Take n bytes; empty after a failure. */
 static heft_str take(heft_pickle *p, uint64_t n)
 {
     const uint8_t *s = heft_cur_take(&p->c, n);
@@ -22,7 +22,7 @@ heft_str heft_pickle_take_line(heft_pickle *p)
     if (end == c->end && !c->st) {
         uint64_t most = heft_cur_left(c), more = (uint64_t)(c->end - c->p) + STEP;
         if ((uint64_t)(c->end - c->p) == most) {
-            heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a line without an end", c->what);
+            heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a line does not end", c->what);
             return (heft_str){ "", 0 };
         }
         heft_cur_underrun(c, more < most ? more : most);
@@ -39,7 +39,7 @@ static void push_string(heft_pickle *p, heft_pickle_kind kind, heft_str s)
     heft_pickle_push(p, v);
 }
 
-/* What Python 2 wrote as a text may hold any bytes. */
+/* A Python 2 string may contain any bytes. */
 static void push_old_text(heft_pickle *p, heft_str s)
 {
     push_string(p, heft_str_is_utf8(s) ? HEFT_PICKLE_TEXT : HEFT_PICKLE_BYTES, s);
@@ -80,7 +80,7 @@ void heft_pickle_op_bytes(heft_pickle *p, uint32_t length_bytes)
     push_string(p, HEFT_PICKLE_BYTES, take(p, heft_pickle_take_number(p, length_bytes)));
 }
 
-/* digits of them at s, below end; -1: there are none such. */
+/* Return the number with `digits` hexadecimal digits at s, or -1 if invalid. */
 static int32_t hex_number(const char *s, const char *end, int digits)
 {
     uint32_t n = 0;
@@ -95,8 +95,8 @@ static int32_t hex_number(const char *s, const char *end, int digits)
     return (int32_t)n;
 }
 
-/* Latin-1 with \uXXXX and \UXXXXXXXX, each at least as long as its UTF-8 but for the former, which
- * takes twice its bytes. */
+/* Latin-1 with \uXXXX and \UXXXXXXXX.  An escape is at least as long as the UTF-8 of the character;
+ * a Latin-1 byte takes up to two bytes. */
 void heft_pickle_op_escaped_text(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
@@ -113,7 +113,7 @@ void heft_pickle_op_escaped_text(heft_pickle *p, uint32_t arg)
         int digits = *s != '\\' || end - s < 2 ? 0 : s[1] == 'u' ? 4 : s[1] == 'U' ? 8 : 0;
         int32_t c = digits ? hex_number(s + 2, end, digits) : (uint8_t)*s;
         if (c < 0 || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) {
-            heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a text with an escape that is no character",
+            heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an escape in a text is not a character",
                              p->c.what);
             return;
         }
@@ -123,7 +123,7 @@ void heft_pickle_op_escaped_text(heft_pickle *p, uint32_t arg)
     push_string(p, HEFT_PICKLE_TEXT, (heft_str){ start, (size_t)(to - start) });
 }
 
-/* One character of Python's repr of a str; NULL: it is none. */
+/* Decode a character of Python's repr of a str to *to; return the end, or NULL if invalid. */
 static const char *unquote(char *to, const char *s, const char *end)
 {
     static const char from[] = "\\'\"nrtabfv", into[] = "\\'\"\n\r\t\a\b\f\v";
@@ -152,7 +152,7 @@ void heft_pickle_op_quoted(heft_pickle *p, uint32_t arg)
         return;
     const char *s = line.ptr, *end = line.len ? s + line.len - 1 : s;
     if (line.len < 2 || (*s != '\'' && *s != '"') || *end != *s) {
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a text that is not quoted", p->c.what);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a text has no quotes", p->c.what);
         return;
     }
     char *start = heft_arena_alloc(p->arena, line.len, 1), *to = start;
@@ -163,7 +163,7 @@ void heft_pickle_op_quoted(heft_pickle *p, uint32_t arg)
     for (s++; s && s < end;)
         s = unquote(to++, s, end);
     if (!s)
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a text with an unknown escape", p->c.what);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a text has an unknown escape", p->c.what);
     else
         push_old_text(p, (heft_str){ start, (size_t)(to - start) });
 }
@@ -177,22 +177,22 @@ static void push_int(heft_pickle *p, int64_t i)
     heft_pickle_push(p, v);
 }
 
-void heft_pickle_op_single(heft_pickle *p, uint32_t kind)
+void heft_pickle_op_shared(heft_pickle *p, uint32_t kind)
 {
     if (kind == HEFT_PICKLE_NONE)
-        heft_pickle_push_single(p, &p->none, heft_pickle_value_of(HEFT_PICKLE_NONE));
+        heft_pickle_push_shared(p, &p->none, heft_pickle_value_of(HEFT_PICKLE_NONE));
     else
-        heft_pickle_push_single(p, &p->unit, heft_pickle_value_of(HEFT_PICKLE_TUPLE));
+        heft_pickle_push_shared(p, &p->empty_tuple, heft_pickle_value_of(HEFT_PICKLE_TUPLE));
 }
 
 void heft_pickle_op_bool(heft_pickle *p, uint32_t is_true)
 {
     heft_pickle_value v = heft_pickle_value_of(HEFT_PICKLE_BOOL);
     v.as.b = is_true;
-    heft_pickle_push_single(p, &p->truth[is_true], v);
+    heft_pickle_push_shared(p, &p->truth[is_true], v);
 }
 
-/* Of four bytes it has a sign. */
+/* A four-byte integer is signed; shorter integers are unsigned. */
 void heft_pickle_op_int(heft_pickle *p, uint32_t bytes)
 {
     uint64_t n = heft_pickle_take_number(p, bytes);
@@ -203,7 +203,7 @@ void heft_pickle_op_long(heft_pickle *p, uint32_t length_bytes)
 {
     uint64_t len = heft_pickle_take_number(p, length_bytes), n = 0;
     if (length_bytes == 4 && len > INT32_MAX)
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an integer of negative length", p->c.what);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: an integer has a negative length", p->c.what);
     heft_str s = take(p, p->st ? 0 : len);
     if (s.len > sizeof n) {
         push_string(p, HEFT_PICKLE_BIG, s);
@@ -229,7 +229,7 @@ bool heft_pickle_decimal(int64_t *out, heft_str s)
     return s.len > is_negative;
 }
 
-/* I, L and F: numbers as text; I also spells the truth values. */
+/* I, L and F: decimal numbers; I also encodes True and False. */
 void heft_pickle_op_decimal(heft_pickle *p, uint32_t letter)
 {
     heft_str s = heft_pickle_take_line(p);
@@ -245,10 +245,10 @@ void heft_pickle_op_decimal(heft_pickle *p, uint32_t letter)
     else if (heft_is_ascii(s.ptr, s.len) && s.len)
         push_string(p, HEFT_PICKLE_DECIMAL, s);
     else if (!p->c.st)
-        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a number that is none", p->c.what);
+        heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a decimal number is invalid", p->c.what);
 }
 
-/* IEEE 754, most significant byte first. */
+/* IEEE 754, big-endian. */
 void heft_pickle_op_float(heft_pickle *p, uint32_t arg)
 {
     (void)arg;

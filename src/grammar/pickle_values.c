@@ -1,4 +1,4 @@
-/* pickle_values.c - looking at the graph that a pickle was read into. */
+/* pickle_values.c - accessors for the graph of values of a pickle. */
 #include "base/text.h"
 #include "grammar/pickle.h"
 
@@ -7,7 +7,7 @@ static const uint32_t *edges_at(const heft_pickle *p, uint32_t run)
     return (const uint32_t *)p->edges.ptr + run;
 }
 
-/* A run is where the next one is, how many items there are, and the items. */
+/* A run consists of the position of the next run, the number of items, and the items. */
 static void enter_run(const heft_pickle *p, heft_pickle_items *i, uint32_t run)
 {
     i->next = edges_at(p, run)[0];
@@ -39,7 +39,8 @@ uint32_t heft_pickle_item(const heft_pickle *p, uint32_t v, uint32_t i)
 {
     if (!heft_pickle_is(p, v, HEFT_PICKLE_TUPLE) || i >= heft_pickle_at(p, v)->as.items.count)
         return HEFT_NONE;
-    return edges_at(p, heft_pickle_at(p, v)->as.items.first)[2 + i]; /* made at once: one run */
+    return edges_at(
+        p, heft_pickle_at(p, v)->as.items.first)[2 + i]; /* a tuple is created as a single run */
 }
 
 uint32_t heft_pickle_dict_get(const heft_pickle *p, uint32_t dict, const char *key)

@@ -1,10 +1,11 @@
-/* tar.c - headers of 512 bytes, each before the bytes of its member, which are padded to a multiple of 512.
+/* tar.c - reads tar archives: 512-byte headers, each followed by the bytes of a member, padded to a
+ * multiple of 512.
  *
  *     0 name 100 · 100 mode 8 · 108 uid 8 · 116 gid 8 · 124 size 12 · 136 mtime 12 · 148 checksum 8 · 156 type 1
  *   157 link 100 · 257 magic 6 · 263 version 2 · 265 owner 32 · 297 group 32 · 329 device 16 · 345 prefix 155
  *
- * Numbers are octal text.  A member of type x or g (pax) or L or K (GNU) describes the member after it.  Blocks
- * of zeros end the archive; so does the end of the file.
+ * Numbers are octal text.  A member of type x or g (pax) or L or K (GNU) describes the next member.
+ * The archive ends at a block of zeros, or at the end of the file.
  */
 #include "grammar/tar.h"
 
@@ -22,14 +23,14 @@ enum {
     TYPE = 156,
     MAGIC = 257,
     PREFIX = 345,
-    MOST_EXTENSION = 1 << 20 /* bytes of a member that describes another one */
+    MAX_EXTENSION = 1 << 20 /* limit for a member that describes the next member */
 };
 
 static const char what[] = "a header of the archive";
 
 /* ---- numbers ---- */
 
-/* Octal digits, spaces before them, and then spaces or NULs. */
+/* Read leading spaces, octal digits, trailing spaces or NULs. */
 static bool read_octal(uint64_t *out, const uint8_t *p, size_t len)
 {
     size_t i = 0;
@@ -46,7 +47,8 @@ static bool read_octal(uint64_t *out, const uint8_t *p, size_t len)
     return i == len;
 }
 
-/* GNU's numbers: the first bit is set, the others are the number, most significant byte first. */
+/* Read an octal number or GNU's base 256: the top bit is set, and the remaining bits are a
+ * big-endian number. */
 static bool read_number(uint64_t *out, const uint8_t *p, size_t len)
 {
     if (!(p[0] & 0x80))
@@ -62,21 +64,22 @@ static bool read_number(uint64_t *out, const uint8_t *p, size_t len)
     return true;
 }
 
-/* The sum of the header's bytes, its own counted as spaces; early writers added signed bytes. */
+/* Verify the sum of the header's bytes, counting the checksum field as spaces; early writers added
+ * signed bytes. */
 static bool has_checksum(const uint8_t *p)
 {
-    uint64_t said;
+    uint64_t stored;
     uint32_t sum = CHECKSUM_BYTES * ' ', high = 0;
     for (uint32_t i = 0; i < BLOCK; i++) {
-        bool own = i >= CHECKSUM && i < CHECKSUM + CHECKSUM_BYTES;
-        sum += own ? 0 : p[i];
-        high += !own && p[i] & 0x80;
+        bool is_checksum = i >= CHECKSUM && i < CHECKSUM + CHECKSUM_BYTES;
+        sum += is_checksum ? 0 : p[i];
+        high += !is_checksum && p[i] & 0x80;
     }
-    return read_octal(&said, p + CHECKSUM, CHECKSUM_BYTES) &&
-           (said == sum || said + 256 * (uint64_t)high == sum);
+    return read_octal(&stored, p + CHECKSUM, CHECKSUM_BYTES) &&
+           (stored == sum || stored + 256 * (uint64_t)high == sum);
 }
 
-/* Text up to a NUL or the end of its field. */
+/* Return the text up to a NUL or the end of the field. */
 static heft_str field(const uint8_t *p, size_t most)
 {
     heft_str s = { (const char *)p, 0 };
@@ -91,10 +94,10 @@ static uint64_t padded(uint64_t bytes)
     return heft_align_up(&out, bytes, BLOCK) ? out : HEFT_UNKNOWN_LENGTH;
 }
 
-/* ---- members that describe the next one ---- */
+/* ---- members that describe the next member ---- */
 
-typedef struct extension { /* what such members have said */
-    heft_str name;         /* ptr NULL: nothing */
+typedef struct extension { /* properties that override the next header */
+    heft_str name;         /* ptr NULL: no override */
     uint64_t size;         /* or HEFT_NOWHERE */
 } extension;
 
@@ -103,7 +106,7 @@ static bool is_extension(uint8_t type)
     return type == 'x' || type == 'g' || type == 'L' || type == 'K';
 }
 
-/* A decimal number that ends at `end`; false: it is none of 64 bits. */
+/* Read a decimal number up to `end`; return false unless a valid number that fits in 64 bits. */
 static bool read_decimal(uint64_t *out, const uint8_t *p, const uint8_t *end)
 {
     *out = 0;
@@ -116,7 +119,8 @@ static bool read_decimal(uint64_t *out, const uint8_t *p, const uint8_t *end)
     return true;
 }
 
-/* "LENGTH KEY=VALUE\n", where LENGTH counts all of these bytes; *len: how many were taken.  0: no such record. */
+/* Read a pax record "LENGTH KEY=VALUE\n", where LENGTH is the length of the whole record.  Return
+ * the length, or 0 if invalid. */
 static size_t take_record(extension *e, const uint8_t *p, size_t left)
 {
     size_t digits = 0, equals;
@@ -142,10 +146,10 @@ static size_t take_record(extension *e, const uint8_t *p, size_t left)
 static heft_status read_extension(extension *e, heft_window *in, const heft_tar_entry *m,
                                   uint8_t type)
 {
-    if (m->data.length > MOST_EXTENSION)
+    if (m->data.length > MAX_EXTENSION)
         return heft_error_set(in->err, HEFT_E_LIMIT, m->header,
-                              "%s: %U bytes describe the next member, more than %U", what,
-                              m->data.length, (uint64_t)MOST_EXTENSION);
+                              "%s: the description of the next member has %U bytes, more than %U",
+                              what, m->data.length, (uint64_t)MAX_EXTENSION);
     heft_cur c = heft_cur_whole(in, m->data.offset, m->data.length, what);
     const uint8_t *p = heft_cur_take(&c, m->data.length);
     if (p && type == 'L')
@@ -154,9 +158,9 @@ static heft_status read_extension(extension *e, heft_window *in, const heft_tar_
         n = take_record(e, p + at, (size_t)m->data.length - at);
         if (!n)
             return heft_error_set(in->err, HEFT_E_FORMAT, m->data.offset + at,
-                                  "%s: a record of pax is not LENGTH KEY=VALUE", what);
+                                  "%s: a pax record is not LENGTH KEY=VALUE", what);
     }
-    return c.st; /* g describes the whole archive, K the target of a link */
+    return c.st; /* g (whole archive) and K (link target) are ignored */
 }
 
 /* ---- members ---- */
@@ -168,20 +172,20 @@ static heft_status read_header(heft_tar *t, const uint8_t *p, heft_tar_entry *ou
                              .has_prefix = !memcmp(p + MAGIC, "ustar", 6) && p[PREFIX],
                              .is_file = p[TYPE] == '0' || !p[TYPE] || p[TYPE] == '7' };
     if (memcmp(p + MAGIC, "ustar", 5) != 0 || !has_checksum(p))
-        return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at,
-                              "%s: its checksum is not that of its bytes", what);
+        return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at, "%s: the checksum does not match",
+                              what);
     out->data.offset = t->at + BLOCK;
     if (!read_number(&out->data.length, p + SIZE, SIZE_BYTES))
         return heft_error_set(t->in->err, HEFT_E_FORMAT, t->at + SIZE,
                               "%s: the size of %q is not a number", what, out->name);
-    /* Links, devices and directories have a size at times, and no bytes. */
+    /* Links, devices and directories have no content even if the header states a size. */
     if (p[TYPE] >= '1' && p[TYPE] <= '6')
         out->data.length = 0;
     return HEFT_OK;
 }
 
-/* The place after a member, which has to lie in the file; its padding need not. */
-static heft_status pass(heft_tar *t, const heft_tar_entry *e)
+/* Advance past a member.  The content must lie in the file, the padding need not. */
+static heft_status skip_member(heft_tar *t, const heft_tar_entry *e)
 {
     if (!heft_range_in(e->data, t->in->size))
         return heft_error_set(t->in->err, HEFT_E_FORMAT, e->header,
@@ -194,7 +198,7 @@ static heft_status pass(heft_tar *t, const heft_tar_entry *e)
 
 heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
 {
-    extension more = { .name = { NULL, 0 }, .size = HEFT_UNKNOWN_LENGTH };
+    extension next = { .name = { NULL, 0 }, .size = HEFT_UNKNOWN_LENGTH };
     *found = false;
     for (;;) {
         if (t->at >= t->in->size)
@@ -212,23 +216,23 @@ heft_status heft_tar_next(heft_tar *t, heft_tar_entry *out, bool *found)
         if (!st && !is_extension(p[TYPE]))
             break;
         if (!st)
-            st = pass(t, out);
+            st = skip_member(t, out);
         if (!st)
-            st = read_extension(&more, t->in, out, p[TYPE]);
+            st = read_extension(&next, t->in, out, p[TYPE]);
         if (st)
             return st;
     }
-    if (more.name.ptr) {
-        out->name = more.name;
+    if (next.name.ptr) {
+        out->name = next.name;
         out->has_prefix = false;
     }
-    if (more.size != HEFT_UNKNOWN_LENGTH)
-        out->data.length = more.size;
+    if (next.size != HEFT_UNKNOWN_LENGTH)
+        out->data.length = next.size;
     *found = true;
-    return pass(t, out);
+    return skip_member(t, out);
 }
 
-/* A name that pax or GNU spell in a member of its own is not looked for: formats have short ones. */
+/* Ignores long names from extension members: the names that probes look for are short. */
 heft_str heft_tar_first_name(const uint8_t *head, size_t len)
 {
     for (uint64_t at = 0, bytes; at + BLOCK <= len; at += BLOCK + padded(bytes)) {
@@ -238,7 +242,7 @@ heft_str heft_tar_first_name(const uint8_t *head, size_t len)
             break;
         if (!is_extension(p[TYPE]))
             return field(p, NAME);
-        if (bytes > MOST_EXTENSION)
+        if (bytes > MAX_EXTENSION)
             break;
     }
     return (heft_str){ "", 0 };

@@ -1,14 +1,14 @@
-/* zip.c - the directory of a zip archive, compared with what stands at the members.
+/* zip.c - reads the central directory of a zip archive and compares the local headers.
  *
  *   member   "PK" 3 4  u16 version, flags, method, time, date  u32 crc, stored, content
- *            u16 name, extra: their lengths  name  extra  data
+ *            u16 lengths of name, extra  name  extra  data
  *            [["PK" 7 8]  u32 crc  u32 or u64 stored, content]     when flag 3 is set
  *   entry    "PK" 1 2  u16 made by, version, flags, method, time, date  u32 crc, stored, content
- *            u16 name, extra, comment: lengths  u16 disk, attributes  u32 attributes, head
+ *            u16 lengths of name, extra, comment  u16 disk, attributes  u32 attributes, head
  *            name  extra  comment
- *   what ends the archive: zip_end.c
+ *   end records: see zip_end.c
  *
- * Numbers that do not fit are all ones and stand in an extra field (id 1) or in end64.
+ * A number that does not fit is all ones; an extra field (id 1) or end64 has the actual number.
  */
 #include "grammar/zip.h"
 
@@ -26,7 +26,7 @@ enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIBED = 8, FLAG_PATCH = 0x20, FLAG_STRONG = 
 enum { FLAG_MASKED = 0x2000, FLAGS_OF_DEFLATE = 6, FLAG_UTF8 = 0x800 };
 enum { FLAGS_KNOWN = FLAG_DESCRIBED | FLAGS_OF_DEFLATE | FLAG_UTF8 };
 enum { EXTRA_ZIP64 = 1 };
-enum { MOST_INFLATED = 1032 }; /* times: two bits of deflate say 258 bytes */
+enum { MAX_RATIO = 1032 }; /* deflate: two bits encode at most 258 bytes */
 
 typedef struct reader {
     heft_window *in;
@@ -36,14 +36,14 @@ typedef struct reader {
 
 /* ---- headers ---- */
 
-typedef struct header { /* what a member's two headers have in common */
+typedef struct header { /* fields common to the local header and the directory entry */
     uint32_t flags, method, crc, name, extra;
     uint64_t stored, content, head;
 } header;
 
 static void read_common(heft_cur *c, header *h)
 {
-    heft_cur_u16(c); /* the version needed: flags and method tell more */
+    heft_cur_u16(c); /* version needed: flags and method are more precise */
     h->flags = heft_cur_u16(c);
     h->method = heft_cur_u16(c);
     heft_cur_u32(c); /* time and date */
@@ -54,7 +54,7 @@ static void read_common(heft_cur *c, header *h)
     h->extra = heft_cur_u16(c);
 }
 
-/* §4.5.3: the field has the numbers that are all ones in the header, in this order. */
+/* §4.5.3: the zip64 field holds the numbers that are all ones in the header, in this order. */
 static heft_status take_wide(const reader *r, header *h, heft_cur *c, uint64_t bytes, heft_str name)
 {
     uint64_t *wide[] = { &h->content, &h->stored, &h->head };
@@ -64,8 +64,7 @@ static heft_status take_wide(const reader *r, header *h, heft_cur *c, uint64_t b
             continue;
         if (bytes < 8)
             return heft_error_set(r->in->err, HEFT_E_FORMAT, at,
-                                  "zip: member %q: its zip64 field is too short for its numbers",
-                                  name);
+                                  "zip: member %q: the zip64 field is too short", name);
         *wide[i] = heft_cur_u64(c);
         bytes -= 8;
     }
@@ -73,7 +72,8 @@ static heft_status take_wide(const reader *r, header *h, heft_cur *c, uint64_t b
     return c->st;
 }
 
-/* Replaces numbers that are all ones.  Fewer than four bytes at the end are padding of some writers'. */
+/* Read the extra fields and replace numbers that are all ones.  Some writers pad the fields with
+ * fewer than four bytes. */
 static heft_status read_extra(const reader *r, header *h, uint64_t at, heft_str name)
 {
     heft_cur c = heft_cur_whole(r->in, at, h->extra, "zip: the extra fields of a member");
@@ -83,8 +83,8 @@ static heft_status read_extra(const reader *r, header *h, uint64_t at, heft_str 
         uint64_t bytes = heft_cur_u16(&c);
         if (bytes > heft_cur_left(&c))
             return heft_error_set(r->in->err, HEFT_E_FORMAT, heft_cur_pos(&c) - 4,
-                                  "zip: member %q: an extra field of %U bytes, %U are left", name,
-                                  bytes, heft_cur_left(&c));
+                                  "zip: member %q: an extra field has %U bytes, only %U are left",
+                                  name, bytes, heft_cur_left(&c));
         if (id != EXTRA_ZIP64) {
             heft_cur_take(&c, bytes);
             continue;
@@ -112,7 +112,7 @@ static heft_status check_name(const reader *r, heft_str name, uint64_t at)
                               "zip: the name of a member is not UTF-8");
     if (heft_str_has_nul(name))
         return heft_error_set(r->in->err, HEFT_E_FORMAT, at,
-                              "zip: member %q: a zero byte in its name", name);
+                              "zip: member %q: the name contains a NUL", name);
     return HEFT_OK;
 }
 
@@ -122,29 +122,30 @@ heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err)
         return HEFT_OK;
     if (e->flags & (FLAG_ENCRYPTED | FLAG_STRONG | FLAG_MASKED))
         return heft_error_set(err, HEFT_E_UNSUPPORTED, e->name_at - ENTRY,
-                              "zip: member %q: it is encrypted", e->name);
+                              "zip: member %q is encrypted", e->name);
     if (e->flags & ~(uint32_t)FLAGS_KNOWN)
         return heft_error_set(err, HEFT_E_UNSUPPORTED, e->name_at - ENTRY,
-                              "zip: member %q: flags 0x%X", e->name, (uint64_t)e->flags);
+                              "zip: member %q: unsupported flags 0x%X", e->name,
+                              (uint64_t)e->flags);
     return heft_error_set(err, HEFT_E_UNSUPPORTED, e->name_at - ENTRY,
                           "zip: member %q: method %U is neither stored nor deflated", e->name,
                           (uint64_t)e->method);
 }
 
-/* Opaque members have sizes of their own kind, which nothing here believes. */
+/* Opaque members are not checked, since the relation between the sizes is unknown. */
 static heft_status check_sizes(const reader *r, const header *h, heft_str name, uint64_t at)
 {
     if (h->method == HEFT_ZIP_STORED && h->stored != h->content)
-        return heft_error_set(r->in->err, HEFT_E_FORMAT, at,
-                              "zip: member %q: %U bytes are stored for a content of %U", name,
-                              h->stored, h->content);
-    uint64_t most;
-    if (h->method == HEFT_ZIP_DEFLATED &&
-        (!h->stored || (heft_mul(&most, h->stored, MOST_INFLATED) && h->content > most)))
         return heft_error_set(
             r->in->err, HEFT_E_FORMAT, at,
-            "zip: member %q: no %U bytes inflate to the %U that it is said to have", name,
+            "zip: member %q: stored without compression, but sizes differ: %U and %U", name,
             h->stored, h->content);
+    uint64_t limit;
+    if (h->method == HEFT_ZIP_DEFLATED &&
+        (!h->stored || (heft_mul(&limit, h->stored, MAX_RATIO) && h->content > limit)))
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, at,
+                              "zip: member %q: %U deflated bytes cannot inflate to %U bytes", name,
+                              h->stored, h->content);
     return HEFT_OK;
 }
 
@@ -154,7 +155,7 @@ static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
     if (heft_cur_u32(c) != SIGN_ENTRY)
         return c->st ? c->st
                      : heft_error_set(r->in->err, HEFT_E_FORMAT, at,
-                                      "zip: no entry of a member here");
+                                      "zip: expected a directory entry here");
     header h;
     heft_cur_u16(c); /* made by */
     read_common(c, &h);
@@ -173,7 +174,7 @@ static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
         st = read_extra(r, &h, extra, e->name);
     if (!st && disk && disk != UINT16_MAX)
         st = heft_error_set(r->in->err, HEFT_E_UNSUPPORTED, at,
-                            "zip: member %q: it lies in another volume", e->name);
+                            "zip: member %q lies in another volume", e->name);
     e->head = h.head;
     e->stored = h.stored;
     e->content = h.content;
@@ -185,15 +186,16 @@ static heft_status read_entry(const reader *r, heft_cur *c, heft_zip_entry *e)
                    (h.method != HEFT_ZIP_STORED && h.method != HEFT_ZIP_DEFLATED);
     if (st || !e->is_opaque)
         return st ? st : check_sizes(r, &h, e->name, at);
-    /* §4.4.4, bit 13: masked headers at the members cannot be compared with the directory. */
+    /* §4.4.4, bit 13: the local headers are masked and cannot be compared with the directory. */
     return r->takes_opaque && !(h.flags & FLAG_MASKED) ? HEFT_OK
                                                        : heft_zip_refuse_opaque(e, r->in->err);
 }
 
-/* ---- at the members ---- */
+/* ---- local headers ---- */
 
-/* A number of the header in front of a member; with a descriptor it may be left for that to say. */
-static bool repeats(uint64_t local, uint64_t central, bool is_described)
+/* Return true if a number of the local header agrees with the directory; with a data descriptor the
+ * number may also be 0. */
+static bool agrees(uint64_t local, uint64_t central, bool is_described)
 {
     return local == central || (is_described && !local);
 }
@@ -202,27 +204,26 @@ static heft_status check_header(const reader *r, const header *h, const heft_zip
                                 const uint8_t *name)
 {
     const uint32_t may_differ = FLAGS_OF_DEFLATE | FLAG_UTF8;
-    bool later = e->is_described;
-    const char *what = NULL;
+    bool described = e->is_described;
+    const char *difference = NULL;
     if (h->name != e->name.len || memcmp(name, e->name.ptr, e->name.len))
-        what = "name";
+        difference = "name";
     else if (h->method != e->method)
-        what = "method";
+        difference = "method";
     else if ((h->flags ^ e->flags) & ~may_differ)
-        what = "flags";
-    else if (!repeats(h->crc, e->crc, later))
-        what = "CRC-32";
-    else if (!repeats(h->stored, e->stored, later) || !repeats(h->content, e->content, later))
-        what = "size";
-    if (what)
-        return heft_error_set(
-            r->in->err, HEFT_E_FORMAT, e->head,
-            "zip: member %q: the header at its data has another %s than the directory", e->name,
-            what);
+        difference = "flags";
+    else if (!agrees(h->crc, e->crc, described))
+        difference = "CRC-32";
+    else if (!agrees(h->stored, e->stored, described) || !agrees(h->content, e->content, described))
+        difference = "size";
+    if (difference)
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
+                              "zip: member %q: local header and directory disagree about the %s",
+                              e->name, difference);
     return HEFT_OK;
 }
 
-/* §4.3.9: with a signature or without, with numbers of 32 bits or 64. */
+/* §4.3.9: the descriptor may have a signature, and 32-bit or 64-bit numbers. */
 static heft_status read_descriptor(const reader *r, heft_zip_entry *e)
 {
     enum { LONGEST = 24 };
@@ -242,7 +243,7 @@ static heft_status read_descriptor(const reader *r, heft_zip_entry *e)
         for (uint32_t i = 0; i < 2; i++) {
             uint64_t n = i ? e->content : e->stored;
             heft_out_u32(&o, (uint32_t)n);
-            if (form & 1 || n > UINT32_MAX) /* no form of 32 bits has a larger number */
+            if (form & 1 || n > UINT32_MAX) /* larger numbers need 64 bits in any form */
                 heft_out_u32(&o, (uint32_t)(n >> 32));
         }
         if (o.len <= have && !memcmp(p, buf, o.len)) {
@@ -251,7 +252,7 @@ static heft_status read_descriptor(const reader *r, heft_zip_entry *e)
         }
     }
     return heft_error_set(r->in->err, HEFT_E_FORMAT, e->end,
-                          "zip: member %q: what follows its data is not its data descriptor",
+                          "zip: member %q: the data descriptor does not match the directory",
                           e->name);
 }
 
@@ -259,9 +260,10 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
 {
     uint64_t limit = r->z->directory.offset;
     if (e->head > limit || limit - e->head < MEMBER)
-        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
-                              "zip: member %q: it cannot begin at %U, the directory is at %U",
-                              e->name, e->head, limit);
+        return heft_error_set(
+            r->in->err, HEFT_E_FORMAT, e->name_at,
+            "zip: member %q cannot begin at %U, the directory is at %U", e->name,
+            e->head, limit);
     heft_cur c = heft_cur_open(r->in, e->head, limit - e->head, "zip: the header of a member");
     header h;
     uint32_t sign = heft_cur_u32(&c);
@@ -270,8 +272,8 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
     const uint8_t *name = heft_cur_take(&c, h.name);
     uint64_t extra = heft_cur_pos(&c);
     if (!c.st && sign != SIGN_MEMBER)
-        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head, "zip: member %q: no header at %U",
-                              e->name, e->head);
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
+                              "zip: member %q: there is no local header at %U", e->name, e->head);
     heft_cur_take(&c, h.extra);
     heft_status st = c.st;
     if (!st)
@@ -283,23 +285,23 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
     e->data = heft_cur_pos(&c);
     if (!heft_range_in((heft_range){ e->data, e->stored }, limit))
         return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
-                              "zip: member %q: its %U bytes at %U reach past the directory at %U",
+                              "zip: member %q: %U bytes at %U extend past the directory at %U",
                               e->name, e->stored, e->data, limit);
     e->end = e->data + e->stored;
     return e->is_described ? read_descriptor(r, e) : HEFT_OK;
 }
 
-/* All members whose headers are at hand, and one want for each place where some are missing: members that lie
- * near each other are asked for together. */
+/* Read all local headers that are available.  Request missing headers from the window, a single
+ * request for members close to each other, and return HEFT_AGAIN. */
 static heft_status read_members(const reader *r)
 {
     enum { NEAR = 64 << 10, HEAD = 512 };
     const heft_zip *z = r->z;
-    const heft_zip_entry *before = NULL;
-    uint64_t from = 0, to = 0; /* what is wanted; to 0: nothing */
+    const heft_zip_entry *previous = NULL;
+    uint64_t from = 0, to = 0; /* pending request; to == 0: none */
     bool again = false;
     for (uint32_t i = 0; i < z->count; i++) {
-        heft_zip_entry *e = &z->entries[z->by_place[i]];
+        heft_zip_entry *e = &z->entries[z->by_offset[i]];
         if (to && e->head - from <= to - from + NEAR) {
             to = e->head + HEAD;
             continue;
@@ -314,11 +316,11 @@ static heft_status read_members(const reader *r)
             to = from + HEAD;
         } else if (st) {
             return st;
-        } else if (before && before->end > e->head) {
+        } else if (previous && previous->end > e->head) {
             return heft_error_set(r->in->err, HEFT_E_FORMAT, e->head,
-                                  "zip: members %q and %q overlap", before->name, e->name);
+                                  "zip: members %q and %q overlap", previous->name, e->name);
         } else {
-            before = e;
+            previous = e;
         }
     }
     if (to)
@@ -326,9 +328,9 @@ static heft_status read_members(const reader *r)
     return again ? HEFT_AGAIN : HEFT_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- the archive ---- */
 
-static bool place_below(const void *ctx, uint32_t a, uint32_t b)
+static bool offset_below(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_zip_entry *entries = ctx;
     return entries[a].head < entries[b].head;
@@ -340,8 +342,9 @@ static bool name_below(const void *ctx, uint32_t a, uint32_t b)
     return heft_str_order(entries[a].name, entries[b].name) < 0;
 }
 
-/* Entries are sparse in no file: 46 bytes and a name stand for each, and are at hand already. */
-static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entries)
+/* The directory, with at least 46 bytes and a name per entry, was already read: memory stays
+ * proportional to the file. */
+static heft_status allocate_entries(const reader *r, heft_arena *arena, uint64_t entries)
 {
     heft_zip *z = r->z;
     uint64_t bytes = 0;
@@ -349,9 +352,9 @@ static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entrie
         bytes <= SIZE_MAX) {
         z->count = (uint32_t)entries;
         z->entries = heft_arena_alloc(arena, (size_t)bytes, 8);
-        z->by_place = heft_arena_alloc(arena, 2 * (size_t)z->count * sizeof *z->by_place, 4);
+        z->by_offset = heft_arena_alloc(arena, 2 * (size_t)z->count * sizeof *z->by_offset, 4);
     }
-    if (!z->entries || !z->by_place)
+    if (!z->entries || !z->by_offset)
         return heft_error_set(r->in->err, HEFT_E_NOMEM, z->directory.offset,
                               "zip: no memory for the entries of %U members", entries);
     memset(z->entries, 0, (size_t)bytes);
@@ -361,14 +364,14 @@ static heft_status make_room(const reader *r, heft_arena *arena, uint64_t entrie
 static heft_status sort_entries(const reader *r)
 {
     const heft_zip *z = r->z;
-    heft_sort_numbers(z->by_place, z->count, name_below, z->entries);
+    heft_sort_numbers(z->by_offset, z->count, name_below, z->entries);
     for (uint32_t i = 1; i < z->count; i++) {
-        const heft_zip_entry *e = &z->entries[z->by_place[i]];
-        if (heft_str_eq(e->name, z->entries[z->by_place[i - 1]].name))
+        const heft_zip_entry *e = &z->entries[z->by_offset[i]];
+        if (heft_str_eq(e->name, z->entries[z->by_offset[i - 1]].name))
             return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
-                                  "zip: two members are called %q", e->name);
+                                  "zip: two members have the name %q", e->name);
     }
-    heft_sort_numbers(z->by_place, z->count, place_below, z->entries);
+    heft_sort_numbers(z->by_offset, z->count, offset_below, z->entries);
     return HEFT_OK;
 }
 
@@ -385,12 +388,12 @@ heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, boo
         st = c.st;
     }
     if (!st && entries)
-        st = make_room(&r, arena, entries);
+        st = allocate_entries(&r, arena, entries);
     for (uint32_t i = 0; !st && i < out->count; i++)
         st = read_entry(&r, &c, &out->entries[i]);
     if (!st && heft_cur_left(&c))
         st = heft_error_set(r.in->err, HEFT_E_FORMAT, heft_cur_pos(&c),
-                            "zip: %U bytes behind the last entry of the directory",
+                            "zip: %U unexpected bytes after the last entry of the directory",
                             heft_cur_left(&c));
     if (!st && entries)
         st = sort_entries(&r);

@@ -1,9 +1,9 @@
-/* zip.h - the directory of a zip archive: where the bytes of each member lie.
+/* zip.h - reads the directory of a zip archive, and writes the records of an archive.
  *
- * What the central directory says is compared with the header in front of each member and with the data
- * descriptor behind it, so that no two readers of one archive can see different members.  Members are stored
- * or deflated; nothing is decoded here, and no checksum computed.  Like every parser it may end with
- * HEFT_AGAIN and be called again from the start.  PKWARE's APPNOTE.TXT 6.3.10 is the specification.
+ * The central directory must agree with the local header and the data descriptor of each member, so
+ * that no two readers of the archive can see different members.  Members are stored or deflated;
+ * the reader decodes no data and computes no checksums.  As in every parser, reading may end with
+ * HEFT_AGAIN and be repeated from the start.  Section numbers refer to PKWARE's APPNOTE.TXT 6.3.10.
  */
 #ifndef HEFT_ZIP_H
 #define HEFT_ZIP_H
@@ -14,58 +14,61 @@
 typedef enum heft_zip_method { HEFT_ZIP_STORED = 0, HEFT_ZIP_DEFLATED = 8 } heft_zip_method;
 
 typedef struct heft_zip_entry {
-    heft_str name;     /* UTF-8 without NUL; lent by the file, where it stands at name_at */
+    heft_str name;     /* UTF-8 without NUL; borrowed from the file, at offset name_at */
     uint64_t name_at;  /* in the central directory */
-    uint64_t head;     /* the member: its local header, … */
-    uint64_t data;     /* … its bytes, … */
-    uint64_t stored;   /* … which are so many, … */
-    uint64_t end;      /* … and what follows them, a data descriptor included */
-    uint64_t content;  /* bytes once inflated; a stored member: stored */
+    uint64_t head;     /* offset of the local header */
+    uint64_t data;     /* offset of the stored bytes */
+    uint64_t stored;   /* number of stored bytes */
+    uint64_t end;      /* offset after the data and any data descriptor */
+    uint64_t content;  /* size after inflating; stored members: same as `stored` */
     uint32_t crc;      /* CRC-32 of the content */
-    uint16_t method;   /* heft_zip_method, or another one when is_opaque */
+    uint16_t method;   /* heft_zip_method, or any number if is_opaque */
     uint16_t flags;    /* general purpose flags */
     bool is_described; /* a data descriptor follows the data */
-    bool is_opaque;    /* encrypted, or compressed in a way that is not known here */
+    bool is_opaque;    /* encrypted, or compressed by an unsupported method */
 } heft_zip_entry;
 
 typedef struct heft_zip {
     heft_zip_entry *entries; /* in the order of the central directory */
-    uint32_t *by_place;      /* their numbers, by the place of their headers */
+    uint32_t *by_offset;     /* numbers of the entries, sorted by the offset of the local header */
     uint32_t count;
-    heft_range directory; /* the central directory; what ends the archive follows it */
-    uint64_t comment;     /* bytes of the archive's comment, the last of the file */
+    heft_range directory; /* the central directory; followed by the end records only */
+    uint64_t comment;     /* length of the archive's comment, at the end of the file */
 } heft_zip;
 
-/* The archive that the file is, without bytes before or behind it; in arena: about 85 bytes for each
- * member, never more than twice what the directory takes in the file.
- * HEFT_E_FORMAT: broken, cut short, members that overlap or share a name.  HEFT_E_UNSUPPORTED: encrypted,
- * in several volumes, compressed otherwise, or names that are not UTF-8.
- * takes_opaque: members that are encrypted or compressed otherwise are listed as opaque entries. */
+/* Read the directory of an archive that takes up the whole file.  Allocates about 85 bytes per
+ * member from `arena`, at most twice the size of the directory. HEFT_E_FORMAT: broken or truncated,
+ * or members overlap or share a name.  HEFT_E_UNSUPPORTED: encrypted, several volumes, an
+ * unsupported method, or names that are not UTF-8. With takes_opaque, encrypted members and members
+ * with unsupported methods become opaque entries instead. */
 heft_status heft_zip_open(heft_zip *out, heft_window *in, heft_arena *arena, bool takes_opaque);
-/* HEFT_E_UNSUPPORTED with the reason when the entry is opaque. */
+/* Return HEFT_E_UNSUPPORTED, with the reason, if the entry is opaque. */
 heft_status heft_zip_refuse_opaque(const heft_zip_entry *e, heft_error *err);
-/* For probes: the name of the member that the file begins with, as far as it lies in head; *bits says how much
- * speaks for a zip archive, 0: it is none.  Of an empty archive: empty. */
+/* Return the name of the first member, as far as present in `head`; empty for an empty archive.
+ * Set *bits to the number of identifying bits, 0 if not a zip archive.  For probes. */
 heft_str heft_zip_first_name(int *bits, const uint8_t *head, size_t len);
 
-/* ---- writing: members whose checksums follow them ---- */
+/* ---- writing: checksums and sizes follow each member in a data descriptor ---- */
 
 typedef struct heft_zip_member {
-    heft_str name;  /* UTF-8, at most 65535 bytes */
-    uint64_t head;  /* where its local header is */
-    uint64_t size;  /* of the content */
-    uint32_t crc;   /* of the content; the local header does without */
-    uint32_t extra; /* bytes of padding in the local header: 0, or HEFT_ZIP_EXTRA and more */
+    heft_str name; /* UTF-8, at most 65535 bytes */
+    uint64_t head; /* offset of the local header */
+    uint64_t size; /* size of the content */
+    uint32_t crc;  /* CRC-32 of the content; not needed for the local header */
+    uint32_t
+        extra; /* padding in the local header: 0, or HEFT_ZIP_EXTRA to HEFT_ZIP_MAX_EXTRA bytes */
     bool is_deflated;
-    uint64_t deflated; /* the bytes of a deflated one as they are stored */
+    uint64_t deflated; /* stored size of a deflated member */
 } heft_zip_member;
 
-enum { HEFT_ZIP_EXTRA = 6, HEFT_ZIP_MOST_EXTRA = 65535 - 32 };
+enum { HEFT_ZIP_EXTRA = 6, HEFT_ZIP_MAX_EXTRA = 65535 - 32 };
 
-void heft_zip_put_header(heft_out *o, const heft_zip_member *m);     /* in front of the content */
-void heft_zip_put_descriptor(heft_out *o, const heft_zip_member *m); /* behind it */
-void heft_zip_put_entry(heft_out *o, const heft_zip_member *m);      /* in the directory */
-/* Behind the directory of so many members. */
+/* Emit the local header of a member, the data descriptor after the data, and the directory
+ * entry. */
+void heft_zip_put_header(heft_out *o, const heft_zip_member *m);
+void heft_zip_put_descriptor(heft_out *o, const heft_zip_member *m);
+void heft_zip_put_entry(heft_out *o, const heft_zip_member *m);
+/* Emit the end records, after the directory of `members` entries. */
 void heft_zip_put_end(heft_out *o, uint64_t members, heft_range directory);
 
 #endif

@@ -1,31 +1,31 @@
-/* zip_end.c - the end of a zip archive, which says where its central directory is.
+/* zip_end.c - finds the central directory of a zip archive from the records at the end of the file.
  *
  *   end64    "PK" 6 6  u64 bytes that follow  u16 made by, version  u32 disk, disk
- *            u64 entries, entries, bytes of the directory, its place
- *            "PK" 6 7  u32 disk  u64 place of end64  u32 disks
- *   end      "PK" 5 6  u16 disk, disk, entries, entries  u32 bytes of the directory, its place
- *            u16 comment: its length  comment
+ *            u64 entries, entries, size and offset of the directory
+ *            "PK" 6 7  u32 disk  u64 offset of end64  u32 disks
+ *   end      "PK" 5 6  u16 disk, disk, entries, entries  u32 size and offset of the directory
+ *            u16 length of comment  comment
  */
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "grammar/zip_records.h"
 
-enum { END = 22, LOCATOR = 20, END64 = 56, MOST_COMMENT = 0xFFFF };
+enum { END = 22, LOCATOR = 20, END64 = 56, MAX_COMMENT = 0xFFFF };
 
 typedef struct end_record {
-    uint64_t at; /* of the record itself */
-    uint64_t entries, entries_here, bytes, place;
-    uint64_t comment; /* its bytes */
+    uint64_t at;                                   /* offset of the record */
+    uint64_t entries, entries_here, bytes, offset; /* of the directory */
+    uint64_t comment;                              /* length of the comment */
     uint32_t disk, directory_disk;
 } end_record;
 
-/* Where the last signature of an end record stands, which is where every reader looks first. */
+/* Find the last signature of an end record, as every zip reader does. */
 static heft_status find_end(heft_window *in, uint64_t *at)
 {
-    uint64_t size = in->size, most = END + MOST_COMMENT;
+    uint64_t size = in->size, most = END + MAX_COMMENT;
     if (size < END)
         return heft_error_set(in->err, HEFT_E_FORMAT, size,
-                              "zip: the file has %U bytes, the end of an archive alone takes 22",
+                              "zip: the file has %U bytes, but the end record alone takes 22",
                               size);
     heft_cur c = heft_cur_whole(in, size - END, END, "zip: the end of the archive");
     *at = size - END;
@@ -42,7 +42,7 @@ static heft_status find_end(heft_window *in, uint64_t *at)
             return HEFT_OK;
         }
     return heft_error_set(in->err, HEFT_E_FORMAT, size,
-                          "zip: no end of a central directory: not an archive, or cut short");
+                          "zip: no end record found: not a zip archive, or truncated");
 }
 
 static heft_status read_end(heft_window *in, end_record *e)
@@ -57,13 +57,13 @@ static heft_status read_end(heft_window *in, end_record *e)
     e->entries_here = heft_cur_u16(&c);
     e->entries = heft_cur_u16(&c);
     e->bytes = heft_cur_u32(&c);
-    e->place = heft_cur_u32(&c);
+    e->offset = heft_cur_u32(&c);
     uint64_t comment = heft_cur_u16(&c), left = in->size - e->at - END;
     if (c.st)
         return c.st;
     if (comment != left)
         return heft_error_set(in->err, HEFT_E_FORMAT, e->at + END - 2,
-                              "zip: a comment of %U bytes is announced, %U bytes follow", comment,
+                              "zip: the comment should have %U bytes, but %U bytes follow", comment,
                               left);
     e->comment = comment;
     return HEFT_OK;
@@ -74,13 +74,13 @@ static bool agrees(uint64_t small, uint64_t full, uint64_t large)
     return small == full || small == large;
 }
 
-/* Puts the numbers of end64 in the place of those of the end; *e then begins where end64 does. */
+/* Replace the numbers of the end record by the numbers of end64, including e->at. */
 static heft_status read_end64(heft_window *in, end_record *e, uint64_t at, uint64_t locator)
 {
     if (at > locator || locator - at < END64)
         return heft_error_set(in->err, HEFT_E_FORMAT, locator + 8,
-                              "zip: the zip64 record cannot lie at %U: its locator stands at %U",
-                              at, locator);
+                              "zip: the zip64 record cannot lie at %U, the locator is at %U", at,
+                              locator);
     heft_cur c = heft_cur_whole(in, at, END64, "zip: the zip64 record");
     uint32_t sign = heft_cur_u32(&c);
     uint64_t bytes = heft_cur_u64(&c);
@@ -91,15 +91,14 @@ static heft_status read_end64(heft_window *in, end_record *e, uint64_t at, uint6
     big.entries_here = heft_cur_u64(&c);
     big.entries = heft_cur_u64(&c);
     big.bytes = heft_cur_u64(&c);
-    big.place = heft_cur_u64(&c);
+    big.offset = heft_cur_u64(&c);
     if (c.st)
         return c.st;
     if (sign != SIGN_END64 || bytes != locator - at - 12)
         return heft_error_set(in->err, HEFT_E_FORMAT, at,
-                              "zip: no zip64 record of %U bytes stands in front of its locator",
-                              locator - at);
+                              "zip: no zip64 record of %U bytes before the locator", locator - at);
     if (!agrees(e->entries, UINT16_MAX, big.entries) || !agrees(e->bytes, UINT32_MAX, big.bytes) ||
-        !agrees(e->place, UINT32_MAX, big.place) ||
+        !agrees(e->offset, UINT32_MAX, big.offset) ||
         !agrees(e->entries_here, UINT16_MAX, big.entries_here) ||
         !agrees(e->disk, UINT16_MAX, big.disk) ||
         !agrees(e->directory_disk, UINT16_MAX, big.directory_disk))
@@ -109,7 +108,7 @@ static heft_status read_end64(heft_window *in, end_record *e, uint64_t at, uint6
     return HEFT_OK;
 }
 
-static heft_status look_for_end64(heft_window *in, end_record *e)
+static heft_status read_optional_end64(heft_window *in, end_record *e)
 {
     if (e->at < LOCATOR)
         return HEFT_OK;
@@ -121,7 +120,7 @@ static heft_status look_for_end64(heft_window *in, end_record *e)
         return c.st;
     if (disk || disks > 1)
         return heft_error_set(in->err, HEFT_E_UNSUPPORTED, e->at - LOCATOR,
-                              "zip: the archive has %U volumes, only whole archives are read",
+                              "zip: the archive has %U volumes, which is not supported",
                               (uint64_t)disks);
     return read_end64(in, e, at, e->at - LOCATOR);
 }
@@ -132,24 +131,22 @@ heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entr
     heft_status st = read_end(in, &e);
     z->comment = e.comment;
     if (!st)
-        st = look_for_end64(in, &e);
+        st = read_optional_end64(in, &e);
     if (st)
         return st;
     if (e.disk || e.directory_disk || e.entries != e.entries_here)
-        return heft_error_set(
-            in->err, HEFT_E_UNSUPPORTED, e.at,
-            "zip: a volume of an archive in several, only whole archives are read");
-    if (e.place > e.at || e.bytes != e.at - e.place)
+        return heft_error_set(in->err, HEFT_E_UNSUPPORTED, e.at,
+                              "zip: an archive in several volumes is not supported");
+    if (e.offset > e.at || e.bytes != e.at - e.offset)
         return heft_error_set(
             in->err, HEFT_E_FORMAT, e.at,
-            "zip: a central directory of %U bytes at %U does not end at %U, where the "
-            "end of the archive begins",
-            e.bytes, e.place, e.at);
+            "zip: a central directory of %U bytes at %U does not end at the end records at %U",
+            e.bytes, e.offset, e.at);
     if (e.entries > heft_div(e.bytes, ENTRY))
         return heft_error_set(in->err, HEFT_E_FORMAT, e.at,
-                              "zip: %U members are announced in a directory of %U bytes", e.entries,
+                              "zip: %U members do not fit in a directory of %U bytes", e.entries,
                               e.bytes);
-    z->directory = (heft_range){ e.place, e.bytes };
+    z->directory = (heft_range){ e.offset, e.bytes };
     *entries = e.entries;
     return HEFT_OK;
 }

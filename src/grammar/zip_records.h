@@ -1,9 +1,9 @@
-/* zip_records.h - what the files about zip archives share. */
+/* zip_records.h - signatures of zip records, and the search for the central directory. */
 #ifndef HEFT_ZIP_RECORDS_H
 #define HEFT_ZIP_RECORDS_H
 #include "grammar/zip.h"
 
-/* What the records begin with. */
+/* Signatures, the first four bytes of each record. */
 enum {
     SIGN_MEMBER = 0x04034B50,
     SIGN_DESCRIPTOR = 0x08074B50,
@@ -13,9 +13,9 @@ enum {
     SIGN_END = 0x06054B50
 };
 
-enum { ENTRY = 46 }; /* bytes that a member takes in the directory, at least */
+enum { ENTRY = 46 }; /* minimum size of a directory entry */
 
-/* Find the central directory and the number of its entries; set z->directory and z->comment. */
+/* Find the central directory and the number of entries; set z->directory and z->comment. */
 heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entries);
 
 #endif

@@ -1,18 +1,18 @@
-/* zip_write.c - the records of an archive; zip.c shows their layout. */
+/* zip_write.c - writes the records of a zip archive; zip.c shows the layout. */
 #include "base/text.h"
 #include "grammar/zip.h"
 #include "grammar/zip_records.h"
 
 enum {
-    VERSION = 20,       /* of the specification, for directories and descriptors */
-    VERSION_ZIP64 = 45, /* … and for wide numbers */
-    UNIX = 3 << 8,      /* what the attributes are of */
-    READ_WRITE = 0600,  /* … the owner's */
-    DATE = 0x21,        /* 1 January 1980, the first there is: output knows no clock */
-    FLAGS = 8,          /* a descriptor follows */
-    FLAG_UTF8 = 0x800,  /* the name is not ASCII */
+    VERSION = 20,       /* version needed for deflate and data descriptors */
+    VERSION_ZIP64 = 45, /* version needed for 64-bit numbers */
+    UNIX = 3 << 8,      /* external attributes are Unix modes */
+    READ_WRITE = 0600,
+    DATE = 0x21,       /* 1 January 1980, the earliest date: output does not depend on a clock */
+    FLAGS = 8,         /* a descriptor follows */
+    FLAG_UTF8 = 0x800, /* the name is not ASCII */
     EXTRA_ZIP64 = 1,
-    EXTRA_ALIGN = 0xD935 /* a field of padding, as Android's tools write it */
+    EXTRA_ALIGN = 0xD935 /* padding, as written by Android's zipalign */
 };
 
 static bool is_wide(uint64_t n)
@@ -25,7 +25,7 @@ static uint64_t stored(const heft_zip_member *m)
     return m->is_deflated ? m->deflated : m->size;
 }
 
-/* Then both sizes are written with 64 bits. */
+/* Return true if the sizes need 64 bits; both sizes are then written with 64 bits. */
 static bool has_wide_size(const heft_zip_member *m)
 {
     return is_wide(m->size) || is_wide(stored(m));
@@ -46,8 +46,8 @@ static void put_common(heft_out *o, const heft_zip_member *m, bool wide)
     heft_out_u16(o, DATE);
 }
 
-/* §4.4.4: with a descriptor to follow, checksum and sizes are zero here; the zip64 field says that the
- * descriptor's numbers are wide. */
+/* §4.4.4: with a data descriptor, checksum and sizes are zero here.  The zip64 field announces
+ * 64-bit sizes in the descriptor. */
 void heft_zip_put_header(heft_out *o, const heft_zip_member *m)
 {
     bool wide = has_wide_size(m);
@@ -92,11 +92,11 @@ void heft_zip_put_descriptor(heft_out *o, const heft_zip_member *m)
 
 void heft_zip_put_entry(heft_out *o, const heft_zip_member *m)
 {
-    bool wide = has_wide_size(m), far = is_wide(m->head);
-    uint32_t bytes = (wide ? 16u : 0) + (far ? 8u : 0);
+    bool wide = has_wide_size(m), is_far = is_wide(m->head);
+    uint32_t bytes = (wide ? 16u : 0) + (is_far ? 8u : 0);
     heft_out_u32(o, SIGN_ENTRY);
     heft_out_u16(o, UNIX | VERSION_ZIP64);
-    put_common(o, m, wide || far);
+    put_common(o, m, wide || is_far);
     heft_out_u32(o, m->crc);
     heft_out_u32(o, wide ? UINT32_MAX : (uint32_t)stored(m));
     heft_out_u32(o, wide ? UINT32_MAX : (uint32_t)m->size);
@@ -111,21 +111,21 @@ void heft_zip_put_entry(heft_out *o, const heft_zip_member *m)
     heft_out_u16(o, EXTRA_ZIP64);
     heft_out_u16(o, (uint16_t)bytes);
     if (wide) {
-        heft_out_u64(o, m->size); /* §4.5.3: here, this one first */
+        heft_out_u64(o, m->size); /* §4.5.3: the original size comes first */
         heft_out_u64(o, stored(m));
     }
-    if (far)
+    if (is_far)
         heft_out_u64(o, m->head);
 }
 
 void heft_zip_put_end(heft_out *o, uint64_t members, heft_range directory)
 {
-    enum { BYTES_THAT_FOLLOW = 44 };
-    bool many = members >= UINT16_MAX;
-    uint16_t count = many ? UINT16_MAX : (uint16_t)members;
-    if (many || is_wide(directory.offset) || is_wide(directory.length)) {
+    enum { REMAINING_BYTES = 44 };
+    bool is_many = members >= UINT16_MAX;
+    uint16_t count = is_many ? UINT16_MAX : (uint16_t)members;
+    if (is_many || is_wide(directory.offset) || is_wide(directory.length)) {
         heft_out_u32(o, SIGN_END64);
-        heft_out_u64(o, BYTES_THAT_FOLLOW);
+        heft_out_u64(o, REMAINING_BYTES);
         heft_out_u16(o, UNIX | VERSION_ZIP64);
         heft_out_u16(o, VERSION_ZIP64);
         heft_out_u64(o, 0); /* disks */

@@ -21,12 +21,13 @@ heft_status heft_file_add_notes(heft_file *f)
     for (uint32_t t = 0; is_odd && t < heft_ix_tensors(x); t++) {
         heft_path_risk risk = heft_str_path_risk(heft_ix_name(x, t));
         if (risk == HEFT_PATH_NUL)
-            heft_ix_note(x, HEFT_WARNING, rules->nul ? rules->nul : rules->name, HEFT_NOWHERE, t,
+            heft_ix_note(x, HEFT_WARNING, rules->nul_rule ? rules->nul_rule : rules->path_rule,
+                         HEFT_NOWHERE, t,
                          rules->nul_text ? rules->nul_text : "there is a NUL in its name");
         else if (risk != HEFT_PATH_PLAIN)
-            heft_ix_note(x, HEFT_WARNING, rules->name, HEFT_NOWHERE, t, path_texts[risk]);
-        if (rules->rank && heft_ix_row(x, t)->rank > MAX_RANK)
-            heft_ix_note(x, HEFT_WARNING, rules->rank, HEFT_NOWHERE, t,
+            heft_ix_note(x, HEFT_WARNING, rules->path_rule, HEFT_NOWHERE, t, path_texts[risk]);
+        if (rules->rank_rule && heft_ix_row(x, t)->rank > MAX_RANK)
+            heft_ix_note(x, HEFT_WARNING, rules->rank_rule, HEFT_NOWHERE, t,
                          "it exceeds the limit of 64 dimensions of NumPy and PyTorch");
     }
     return f->format->notice ? f->format->notice(x) : HEFT_OK;

@@ -102,10 +102,10 @@ static heft_status type_of_numbers(heft_record *r, const fields *f, heft_dtype *
 static bool fits(const heft_msgpack_facts *n, heft_dtype t)
 {
     uint32_t bits = 8 * heft_dtype_size(t);
-    uint64_t most = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    uint64_t limit = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
     if (!heft_dtype_is_signed_int(t))
-        return !n->least && n->most <= most;
-    return n->most <= most / 2 && n->least >= -(int64_t)(most / 2) - 1;
+        return !n->min && n->max <= limit;
+    return n->max <= limit / 2 && n->min >= -(int64_t)(limit / 2) - 1;
 }
 
 /* ---- adding ---- */

@@ -104,8 +104,8 @@ static heft_dtype type_of(const heft_msgpack_facts *n)
         return HEFT_UNTYPED;
     return n->bools               ? HEFT_BOOL
            : !n->ints             ? HEFT_F64
-           : n->most <= INT64_MAX ? HEFT_I64
-           : n->least             ? HEFT_UNTYPED
+           : n->max <= INT64_MAX ? HEFT_I64
+           : n->min             ? HEFT_UNTYPED
                                   : HEFT_U64;
 }
 

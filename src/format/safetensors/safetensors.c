@@ -1,12 +1,12 @@
-/* safetensors.c - files of the safetensors library.
+/* safetensors.c - reads and verifies safetensors files.
  *
  *    0  u64 n, the length of the header: at most 100,000,000
  *    8  the header, n bytes of JSON: {"__metadata__": {text: text, ...},
  *           name: {"dtype": text, "shape": [...], "data_offsets": [begin, end]}, ...}
  *  8+n  the data; data_offsets count from here
  *
- * Sorted by data_offsets the tensors fill the data from its first byte to the end of the file, without
- * a gap.  The reference, the Rust crate safetensors, decides what is accepted.
+ * Sorted by data_offsets, the tensors fill the data section up to the end of the file without gaps.
+ * Heft accepts the same files as the reference implementation, the Rust crate safetensors.
  */
 #include "format/safetensors/safetensors.h"
 
@@ -15,25 +15,26 @@
 #include "format/shard_index.h"
 #include "model/names.h"
 
-/* ---- where the data lie ---- */
+/* ---- offsets of the data ---- */
 
-/* next is where the data before it end. */
-static heft_status refuse_place(const heft_index *x, const heft_st_header *h, uint32_t tensor,
-                                uint64_t next)
+/* Report data at a wrong offset; `next` is the end of the preceding data. */
+static heft_status refuse_offset(const heft_index *x, const heft_st_header *h, uint32_t tensor,
+                                 uint64_t next)
 {
     uint64_t begin = heft_ix_part_row_at(x, tensor)->offset;
     heft_str name = heft_ix_name(x, tensor);
     if (begin > next)
         return heft_error_set(x->err, HEFT_E_FORMAT, next,
-                              "tensor %q: its data begin at %U of the data section, those before "
-                              "it end at %U",
+                              "tensor %q: data begins at offset %U of the data section, but the "
+                              "preceding data ends at %U",
                               name, begin - h->data, next - h->data);
     return heft_error_set(x->err, HEFT_E_FORMAT, begin,
-                          "tensor %q: its data begin at %U of the data section, inside another's",
+                          "tensor %q: data begins at offset %U of the data section, inside another "
+                          "tensor",
                           name, begin - h->data);
 }
 
-/* Whether some part begins there; order is sorted by place. */
+/* Return true if some part begins at `offset`; `order` is sorted by offset. */
 static bool is_boundary(const heft_index *x, const uint32_t *order, uint32_t count, uint64_t offset)
 {
     heft_bisect b = { .end = count };
@@ -42,7 +43,7 @@ static bool is_boundary(const heft_index *x, const uint32_t *order, uint32_t cou
     return b.first < count && heft_ix_part_row_at(x, order[b.first])->offset == offset;
 }
 
-/* Every tensor has one part, of its own number. */
+/* Every tensor has a single part, with the same number. */
 static heft_status check_sorted(heft_index *x, heft_st_header *h, const uint32_t *order,
                                 uint32_t count)
 {
@@ -50,19 +51,19 @@ static heft_status check_sorted(heft_index *x, heft_st_header *h, const uint32_t
     for (uint32_t i = 0; i < count; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
         if (part->offset != next)
-            return refuse_place(x, h, order[i], next);
+            return refuse_offset(x, h, order[i], next);
         next += part->stored;
     }
     h->next = next - h->data;
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, t);
         if (!part->stored && part->offset != next && !is_boundary(x, order, count, part->offset))
-            return refuse_place(x, h, t, part->offset < next ? UINT64_MAX : next);
+            return refuse_offset(x, h, t, part->offset < next ? UINT64_MAX : next);
     }
     return HEFT_OK;
 }
 
-static heft_status check_places(heft_index *x, heft_st_header *h)
+static heft_status check_offsets(heft_index *x, heft_st_header *h)
 {
     heft_status st = HEFT_OK;
     if (!h->in_order) {
@@ -74,7 +75,7 @@ static heft_status check_places(heft_index *x, heft_st_header *h)
     }
     if (!st && h->next != h->data_bytes)
         return heft_error_set(x->err, HEFT_E_FORMAT, h->data + h->next,
-                              "bytes behind the data of the last tensor: %U",
+                              "unexpected bytes after the data of the last tensor: %U",
                               h->data_bytes - h->next);
     return st;
 }
@@ -85,7 +86,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
 {
     if (in->size < HEFT_ST_LENGTH)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
-                              "the file has %U bytes, the length of the header alone takes 8",
+                              "the file has %U bytes, but the length of the header alone takes 8",
                               in->size);
     heft_cur c = heft_cur_whole(in, 0, HEFT_ST_LENGTH, "the length of the header");
     const uint8_t *first = heft_cur_take(&c, HEFT_ST_LENGTH);
@@ -96,11 +97,10 @@ static heft_status st_parse(heft_window *in, heft_index *x)
         return heft_st_parse_index(in, x);
     if (n > HEFT_ST_MAX_HEADER)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
-                              "a header of %U bytes is announced, at most 100000000 are allowed",
-                              n);
+                              "the header has %U bytes, but at most 100000000 are allowed", n);
     if (n > left)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
-                              "a header of %U bytes is announced, but the file has only %U more", n,
+                              "file is truncated: the header has %U bytes, only %U are present", n,
                               left);
     c = heft_cur_whole(in, HEFT_ST_LENGTH, n, "the header");
     heft_str header = { (const char *)heft_cur_take(&c, n), (size_t)n };
@@ -109,7 +109,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
     heft_st_header h = { .data = HEFT_ST_LENGTH + n, .data_bytes = left - n, .in_order = true };
     heft_status st = heft_st_read_header(&h, x, header);
     if (!st)
-        st = check_places(x, &h);
+        st = check_offsets(x, &h);
     if (!st)
         st = heft_meta_unique(x, "__metadata__");
     return st ? st : heft_attributes_from_metadata(x);
@@ -118,7 +118,7 @@ static heft_status st_parse(heft_window *in, heft_index *x)
 static heft_status st_check(heft_check *c)
 {
     uint64_t data = c->size;
-    if (c->x->shard_entries.len) /* an index has no data; its files are looked at one by one */
+    if (c->x->shard_entries.len) /* an index has no data; each shard is checked on its own */
         return HEFT_OK;
     for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++) {
         uint64_t offset = heft_ix_part_row_at(c->x, t)->offset;
@@ -132,7 +132,7 @@ static heft_status st_check(heft_check *c)
     }
     if (data % HEFT_ST_ALIGN)
         c->report(c, HEFT_NOTE, "safetensors/align", (heft_range){ data, c->size - data },
-                  HEFT_NONE, "the data do not begin at a multiple of 8");
+                  HEFT_NONE, "the data section does not begin at a multiple of 8");
     return HEFT_OK;
 }
 
@@ -153,11 +153,11 @@ static int st_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, s
             at++;
         return at < head_len && head[at] == '{' ? SURE : 0;
     }
-    /* Cut short, or with a length that cannot be: parsing will say so. */
+    /* Truncated, or an invalid length: parse() reports the error. */
     return head[at] == '{' ? BROKEN : 0;
 }
 
-static const heft_name_rules odd_rules = { "safetensors/name", NULL, NULL, "safetensors/rank" };
+static const heft_name_rules name_rules = { "safetensors/name", NULL, NULL, "safetensors/rank" };
 
 const heft_format heft_format_safetensors = {
     .name = "safetensors",
@@ -169,7 +169,7 @@ const heft_format heft_format_safetensors = {
     .align = 64,
     .probe = st_probe,
     .parse = st_parse,
-    .name_rules = &odd_rules,
+    .name_rules = &name_rules,
     .check = st_check,
     .plan = heft_st_plan,
     .write_header = heft_st_write_header,

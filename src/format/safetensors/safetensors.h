@@ -1,35 +1,37 @@
-/* safetensors.h - what reading and writing safetensors share. */
+/* safetensors.h - shared by the reader and the writer of safetensors files. */
 #ifndef HEFT_SAFETENSORS_H
 #define HEFT_SAFETENSORS_H
 #include "format/format.h"
 
 enum {
-    HEFT_ST_LENGTH = 8,             /* of the field in front of the header */
-    HEFT_ST_MAX_HEADER = 100000000, /* what every reader refuses to go beyond */
-    HEFT_ST_ALIGN = 8               /* the least that data must be aligned to */
+    HEFT_ST_LENGTH = 8,             /* size of the length field before the header */
+    HEFT_ST_MAX_HEADER = 100000000, /* limit of the reference implementation */
+    HEFT_ST_ALIGN = 8               /* minimum alignment of the data section */
 };
 
-/* The first tensor of a type that readers before safetensors 0.8 refuse the whole file for, or HEFT_NONE. */
+/* Return the first tensor with an F8 FNUZ type, or HEFT_NONE.  Readers before safetensors 0.8
+ * refuse the whole file because of such a type. */
 uint32_t heft_st_find_fnuz(const heft_index *x);
-extern const char heft_st_fnuz_text[]; /* what that means */
+extern const char heft_st_fnuz_text[]; /* message about that */
 
 extern const heft_dtype_spellings heft_st_types;
 
-typedef struct heft_st_header { /* what the entries say together */
-    uint64_t data, data_bytes;  /* where the data begin, and how many there are */
-    uint64_t next; /* where they end, as far as tensors come in order, counted from there */
-    bool in_order;
+typedef struct heft_st_header {
+    uint64_t data, data_bytes; /* offset and size of the data section */
+    uint64_t next;             /* end of the latest tensor's data, relative to `data` */
+    bool in_order; /* the data of the tensors is in the order of the entries, without gaps */
 } heft_st_header;
-/* Fills x from the JSON, whose data and data_bytes are known: safetensors_header.c. */
+/* Fill x from the JSON of the header; h->data and h->data_bytes must be set:
+ * safetensors_header.c. */
 heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header);
 
-/* The key that is no tensor. */
+/* Return true for the only key that is not a tensor's name. */
 static inline bool heft_st_is_metadata(heft_str key)
 {
     return key.len == 12 && !memcmp(key.ptr, "__metadata__", 12);
 }
 
-/* The index of a model in several files: safetensors_index.c. */
+/* Parse the index of a model in several files: safetensors_index.c. */
 heft_status heft_st_parse_index(heft_window *in, heft_index *x);
 
 extern const heft_sharding heft_st_sharding;

@@ -1,14 +1,16 @@
-/* safetensors_header.c - the JSON in front of a safetensors file's data; safetensors.c shows it.
+/* safetensors_header.c - parses the JSON header of a safetensors file; safetensors.c shows the
+ * layout.
  *
- * The reference allows the fields of an entry in any order and others besides, and the entries in any order
- * of their data.  Very many entries are read side by side, as far as they are like the first one. */
+ * As in the reference implementation, the fields of an entry may be in any order, with additional
+ * fields, and the entries need not be sorted by data_offsets.  Large headers are parsed in
+ * parallel. */
 #include "format/safetensors/safetensors.h"
 #include "grammar/json.h"
 #include "model/parallel.h"
 
 /* ---- element types ---- */
 
-/* Found from the front, so what is usual comes first. */
+/* Searched linearly: common types come first. */
 static const heft_dtype_spelling types[] = {
     { "F32", HEFT_F32 },
     { "BF16", HEFT_BF16 },
@@ -35,8 +37,8 @@ static const heft_dtype_spelling types[] = {
 };
 const heft_dtype_spellings heft_st_types = { types, sizeof types / sizeof *types };
 
-const char heft_st_fnuz_text[] = "readers before safetensors 0.8 refuse the file for its element "
-                                 "type (perhaps more)";
+const char heft_st_fnuz_text[] = "readers before safetensors 0.8 refuse the file because of this "
+                                 "element type (possibly more tensors)";
 
 uint32_t heft_st_find_fnuz(const heft_index *x)
 {
@@ -50,7 +52,7 @@ uint32_t heft_st_find_fnuz(const heft_index *x)
 
 /* ---- an entry of the header ---- */
 
-enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL_FIELDS = 7, PLAIN_RANK = 8 };
+enum { DTYPE = 1, SHAPE = 2, OFFSETS = 4, ALL_FIELDS = 7, FAST_RANK = 8 };
 
 typedef struct reader {
     heft_json j;
@@ -60,48 +62,48 @@ typedef struct reader {
 } reader;
 
 typedef struct entry {
-    heft_str name, shape; /* shape: the text between the brackets */
+    heft_str name, shape; /* shape: text between the brackets; empty if dims is set */
     uint64_t at, elements, begin, end;
-    uint64_t dims[PLAIN_RANK]; /* when shape is empty */
+    uint64_t dims[FAST_RANK]; /* set by the fast path */
     uint32_t fields, rank;
     heft_dtype dtype;
-    bool has_others;
+    bool has_unknown_fields;
 } entry;
 
-/* The usual shape; false when it has to be read more closely. */
-static bool read_plain_shape(reader *r, entry *e)
+/* Fast path for the shape; return false if read_shape() must parse the tokens. */
+static bool read_shape_fast(reader *r, entry *e)
 {
-    const char *behind;
-    uint32_t rank = heft_json_fast_u64s(&r->j, e->dims, PLAIN_RANK, &behind);
+    const char *after;
+    uint32_t rank = heft_json_fast_u64s(&r->j, e->dims, FAST_RANK, &after);
     uint64_t elements = 1;
     for (uint32_t i = 0; i < rank; i++)
         if (e->dims[i] > INT64_MAX || !heft_mul(&elements, elements, e->dims[i]))
             return false;
     if (rank == HEFT_JSON_NOT_PLAIN)
         return false;
-    heft_json_accept(&r->j, behind);
+    heft_json_accept(&r->j, after);
     e->elements = elements;
     e->rank = rank;
     return true;
 }
 
-/* The product is taken as the reference does: it overflows even when a later dimension is zero. */
+/* Like the reference, fail on overflow even if a later dimension is zero. */
 static heft_status read_shape(reader *r, entry *e)
 {
     uint64_t dim;
-    if (read_plain_shape(r, e))
+    if (read_shape_fast(r, e))
         return HEFT_OK;
     heft_json_kind k = heft_json_next(&r->j);
     if (k != HEFT_JSON_ARRAY)
-        return heft_json_fail(&r->j, "tensor %q: its shape is not a list", e->name);
+        return heft_json_fail(&r->j, "tensor %q: shape is not a list", e->name);
     e->shape.ptr = r->j.p;
     e->elements = 1;
     for (; (k = heft_json_next(&r->j)) == HEFT_JSON_NUMBER; e->rank++) {
         if (!heft_json_u64(&dim, r->j.text) || dim > INT64_MAX)
-            return heft_json_fail(&r->j, "tensor %q: dimension %q is no integer below 2^63",
+            return heft_json_fail(&r->j, "tensor %q: dimension %q is not an integer below 2^63",
                                   e->name, r->j.text);
         if (!heft_mul(&e->elements, e->elements, dim))
-            return heft_json_fail(&r->j, "tensor %q: its shape holds more than 2^64 elements",
+            return heft_json_fail(&r->j, "tensor %q: the shape has more than 2^64 elements",
                                   e->name);
     }
     e->shape.len = (size_t)(r->j.p - 1 - e->shape.ptr);
@@ -113,19 +115,24 @@ static heft_status read_shape(reader *r, entry *e)
 static heft_status read_offsets(reader *r, entry *e)
 {
     heft_json *j = &r->j;
-    const char *behind;
+    const char *after;
     uint64_t both[2];
-    if (heft_json_fast_u64s(j, both, 2, &behind) == 2) {
-        heft_json_accept(j, behind);
+    if (heft_json_fast_u64s(j, both, 2, &after) == 2) {
+        heft_json_accept(j, after);
         e->begin = both[0];
         e->end = both[1];
     } else if (heft_json_next(j) != HEFT_JSON_ARRAY || heft_json_next(j) != HEFT_JSON_NUMBER ||
                !heft_json_u64(&e->begin, j->text) || heft_json_next(j) != HEFT_JSON_NUMBER ||
                !heft_json_u64(&e->end, j->text) || heft_json_next(j) != HEFT_JSON_ARRAY_END)
-        return heft_json_fail(j, "tensor %q: its data_offsets are not two integers", e->name);
-    if (e->begin > e->end || e->end > r->h.data_bytes)
-        return heft_json_fail(j, "tensor %q: data_offsets %U and %U are no range of %U bytes",
-                              e->name, e->begin, e->end, r->h.data_bytes);
+        return heft_json_fail(j, "tensor %q: data_offsets are not two integers", e->name);
+    if (e->begin > e->end)
+        return heft_json_fail(j, "tensor %q: data_offsets %U and %U are descending", e->name,
+                              e->begin, e->end);
+    if (e->end > r->h.data_bytes)
+        return heft_json_fail(j,
+                              "file is truncated: tensor %q needs data up to byte %U of the data "
+                              "section, only %U are present",
+                              e->name, e->end, r->h.data_bytes);
     return HEFT_OK;
 }
 
@@ -144,39 +151,39 @@ static heft_status read_field(reader *r, entry *e)
     e->fields |= field;
     if (field == DTYPE) {
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-            return heft_json_fail(&r->j, "tensor %q: its dtype is not a text", e->name);
+            return heft_json_fail(&r->j, "tensor %q: dtype is not a string", e->name);
         e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
         return e->dtype ? HEFT_OK
-                        : heft_json_fail(&r->j, "tensor %q: dtype %q is none of safetensors'",
+                        : heft_json_fail(&r->j, "tensor %q: dtype %q is unknown to safetensors",
                                          e->name, r->j.text);
     }
     if (field == SHAPE)
         return read_shape(r, e);
     if (field == OFFSETS)
         return read_offsets(r, e);
-    e->has_others = true;
+    e->has_unknown_fields = true;
     heft_ix_omit(r->x, HEFT_WARNING, "safetensors/unknown-field", r->j.text,
-                 "of a tensor's entry is not known here, and is left out");
+                 "of a tensor's entry is unknown and left out");
     return heft_json_skip(&r->j, HEFT_JSON_KEY);
 }
 
-/* The numbers of a shape whose text was checked before. */
+/* Convert the numbers of a shape; the text was validated before. */
 static void read_dims(uint64_t *dims, heft_str shape)
 {
     uint64_t v = 0;
-    bool is_in = false;
+    bool in_number = false;
     for (const char *p = shape.ptr, *end = p + shape.len; p < end; p++) {
         uint32_t digit = (uint32_t)(uint8_t)*p - '0';
         if (digit > 9) {
-            if (is_in)
+            if (in_number)
                 *dims++ = v;
             v = 0;
         } else {
             v = v * 10 + digit;
         }
-        is_in = digit <= 9;
+        in_number = digit <= 9;
     }
-    if (is_in)
+    if (in_number)
         *dims = v;
 }
 
@@ -198,9 +205,9 @@ static heft_status add_tensor(reader *r, const entry *e)
     if (e->begin != r->h.next && r->h.next != HEFT_NOWHERE)
         r->h.in_order = false;
     r->h.next = e->end;
-    if (e->has_others)
+    if (e->has_unknown_fields)
         heft_ix_note(r->x, HEFT_NOTE, "safetensors/unknown-field", e->at, id,
-                     "its entry in the header has fields of unknown names");
+                     "the entry in the header has unknown fields");
     return heft_ix_dense(r->x, id, e->at, r->h.data + e->begin, e->end - e->begin);
 }
 
@@ -209,7 +216,7 @@ static heft_status read_tensor(reader *r)
     heft_json_kind k;
     entry e = { .name = r->j.text, .at = r->j.base + (uint64_t)(r->j.token - r->j.start) };
     if (heft_json_next(&r->j) != HEFT_JSON_OBJECT)
-        return heft_json_fail(&r->j, "tensor %q: its entry is not an object", e.name);
+        return heft_json_fail(&r->j, "tensor %q: the entry is not an object", e.name);
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_status st = read_field(r, &e);
         if (st)
@@ -218,7 +225,7 @@ static heft_status read_tensor(reader *r)
     if (k != HEFT_JSON_OBJECT_END)
         return r->j.st;
     if (e.fields != ALL_FIELDS)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, e.at, "tensor %q: its entry has no %s",
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, e.at, "tensor %q: the entry has no %s",
                               e.name,
                               !(e.fields & DTYPE)   ? "dtype"
                               : !(e.fields & SHAPE) ? "shape"
@@ -226,16 +233,16 @@ static heft_status read_tensor(reader *r)
     return add_tensor(r, &e);
 }
 
-/* ---- side by side ---- */
+/* ---- parallel parsing ---- */
 
-typedef struct many {
+typedef struct parallel {
     const reader *from;
-    heft_st_header *h, of[HEFT_IX_CHUNKS];
-    uint64_t begin[HEFT_IX_CHUNKS]; /* of the first data of each */
-} many;
+    heft_st_header *h, chunk[HEFT_IX_CHUNKS];
+    uint64_t begin[HEFT_IX_CHUNKS]; /* offset of the first data of each chunk */
+} parallel;
 
-/* Behind the first entry that ends here or later. */
-static const uint8_t *seek(const void *ctx, const uint8_t *p, const uint8_t *end)
+/* Return a position after the end of some entry at or after p, where another entry may begin. */
+static const uint8_t *find_boundary(const void *ctx, const uint8_t *p, const uint8_t *end)
 {
     static const uint8_t border[] = { '}', ',' };
     (void)ctx;
@@ -243,11 +250,11 @@ static const uint8_t *seek(const void *ctx, const uint8_t *p, const uint8_t *end
     return p ? p + 1 : NULL;
 }
 
-/* Up to the end, or to a key that is no tensor's. */
-static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
-                                 uint32_t slice)
+/* Parse the entries up to `end`, or up to a key that is not a tensor's name. */
+static const uint8_t *read_chunk(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
+                                 uint32_t number)
 {
-    many *m = ctx;
+    parallel *m = ctx;
     reader r = *m->from;
     uint32_t first = x->tensors.len;
     r.x = x;
@@ -259,20 +266,20 @@ static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end
             return NULL;
         p = (const uint8_t *)r.j.p;
     }
-    m->of[slice] = r.h;
+    m->chunk[number] = r.h;
     if (x->tensors.len > first)
-        m->begin[slice] = heft_ix_part_row_at(x, first)->offset - r.h.data;
+        m->begin[number] = heft_ix_part_row_at(x, first)->offset - r.h.data;
     return r.j.st ? NULL : p;
 }
 
-static void join(void *ctx, uint32_t slice, uint32_t moved)
+static void join_chunk(void *ctx, uint32_t number, uint32_t moved)
 {
-    const many *m = ctx;
-    const heft_st_header *s = &m->of[slice];
+    const parallel *m = ctx;
+    const heft_st_header *s = &m->chunk[number];
     (void)moved;
     if (s->next == HEFT_NOWHERE)
         return;
-    m->h->in_order = m->h->in_order && s->in_order && m->begin[slice] == m->h->next;
+    m->h->in_order = m->h->in_order && s->in_order && m->begin[number] == m->h->next;
     m->h->next = s->next;
 }
 
@@ -291,7 +298,7 @@ static heft_status read_metadata(reader *r)
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_str key = r->j.text;
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-            return heft_json_fail(&r->j, "__metadata__: the value of %q is not a text", key);
+            return heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key);
         heft_status st = heft_ix_meta_text(r->x, key, r->j.text);
         if (st)
             return st;
@@ -299,8 +306,8 @@ static heft_status read_metadata(reader *r)
     return r->j.st;
 }
 
-/* What the reference accepts and the specification does not: the header begins with {, and spaces
- * are all that may follow. */
+/* Note deviations that the reference accepts: the specification requires that the header begins
+ * with { and is padded with spaces only. */
 static void note_space(reader *r, heft_str header, const char *end)
 {
     if (*header.ptr != '{')
@@ -311,7 +318,7 @@ static void note_space(reader *r, heft_str header, const char *end)
     if (end < header.ptr + header.len)
         heft_ix_note(r->x, HEFT_NOTE, "safetensors/padding",
                      HEFT_ST_LENGTH + (uint64_t)(end - header.ptr), HEFT_NONE,
-                     "the header is padded with other characters than spaces");
+                     "the header is padded with characters other than spaces");
 }
 
 static heft_status read_json(reader *r, heft_str header)
@@ -326,9 +333,11 @@ static heft_status read_json(reader *r, heft_str header)
             return st;
         if (is_metadata || r->x->tensors.len != 1)
             continue;
-        /* Behind the first tensor there will be others. */
-        many m = { .from = r, .h = &r->h };
-        heft_ix_text_records how = { .seek = seek, .read = read_slice, .join = join, .ctx = &m };
+        /* Parse the rest in parallel from the second tensor on. */
+        parallel m = { .from = r, .h = &r->h };
+        heft_ix_text_records how = {
+            .seek = find_boundary, .read = read_chunk, .join = join_chunk, .ctx = &m
+        };
         r->j.p = (const char *)heft_ix_parallel_text(r->x, (const uint8_t *)r->j.p,
                                                      (const uint8_t *)r->j.end, UINT32_MAX, &how);
     }

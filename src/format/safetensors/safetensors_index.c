@@ -1,11 +1,11 @@
-/* safetensors_index.c - the index of a model in several safetensors files: format/shard_index.h. */
+/* safetensors_index.c - reads and writes the index of a model in several safetensors files. */
 #include "format/safetensors/safetensors.h"
 #include "format/shard_index.h"
 #include "grammar/json.h"
 
-enum { MOST_NAME = 255, DIGITS = 5 };
+enum { MAX_NAME = 255, DIGITS = 5 };
 
-/* torch.save() names its shards so, and lists them in an index of the same form. */
+/* PyTorch shards have an index of the same form, with other file names. */
 static bool is_own(heft_str file)
 {
     return !heft_shard_index_is_torch_name(file);
@@ -19,7 +19,7 @@ heft_status heft_st_parse_index(heft_window *in, heft_index *x)
     return heft_shard_index_parse(in, x, &kind);
 }
 
-/* ---- writing: as the library transformers has it ---- */
+/* ---- writing: in the layout of the transformers library ---- */
 
 static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
 {
@@ -35,7 +35,7 @@ static void put_name(heft_out *o, heft_str stem, uint32_t i, uint32_t count)
 
 static void put_index(heft_out *o, const heft_shard_set *s)
 {
-    uint8_t buf[MOST_NAME + 1];
+    uint8_t buf[MAX_NAME + 1];
     heft_out_str(o, heft_lit("{\n  \"metadata\": {\n    \"total_size\": "));
     heft_json_put_u64(o, s->bytes);
     heft_out_str(o, heft_lit("\n  },\n  \"weight_map\": {"));
@@ -43,7 +43,7 @@ static void put_index(heft_out *o, const heft_shard_set *s)
         heft_out_str(o, heft_lit(i ? ",\n    " : "\n    "));
         heft_json_put_str(o, heft_ix_name(s->x, s->order[i]));
         heft_out_str(o, heft_lit(": "));
-        /* File names are made of bytes, JSON of text; the stem was checked. */
+        /* File names are bytes, JSON is text; the stem was checked to be UTF-8. */
         heft_out name = { .buf = buf, .cap = sizeof buf };
         put_name(&name, s->stem, s->file[s->order[i]], s->count);
         heft_json_put_str(o, (heft_str){ (const char *)buf, name.len });

@@ -1,7 +1,8 @@
-/* safetensors_write.c - planning and writing of safetensors; safetensors.c shows their layout.
+/* safetensors_write.c - plans and writes safetensors files; safetensors.c shows the layout.
  *
- * The header lists the tensors in the order of the model.  Their data follow in that order too, unless a tensor
- * would then lie across its own alignment: then the large element types come first, as with the reference.
+ * The header lists the tensors in the order of the model.  The data is in the same order, unless
+ * some tensor would not be aligned to the element size: then larger element types come first, as in
+ * the reference implementation.
  */
 #include "base/sort.h"
 #include "format/attribute_metadata.h"
@@ -12,20 +13,20 @@
 #include "model/values.h"
 
 typedef struct st_plan { /* heft_plan.priv */
-    uint64_t header_end; /* spaces follow the JSON … */
-    uint64_t data;       /* … up to the data, from where data_offsets count */
+    uint64_t header_end; /* end of the JSON; padded with spaces up to the data */
+    uint64_t data;       /* offset of the data section */
 } st_plan;
 
 /* ---- metadata ---- */
 
 static heft_status plan_metadata(heft_plan *p)
 {
-    char room[HEFT_F64_TEXT];
+    char buf[HEFT_F64_TEXT];
     heft_str text;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
         const heft_value *v = heft_ix_value(p->x, i);
-        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
+        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, buf))
             st = heft_loss_report(p, HEFT_WARNING, "safetensors/metadata", HEFT_NONE,
                                   "metadata %q is left out: safetensors stores only text", v->key);
         else if (v->kind != HEFT_KIND_STR)
@@ -37,7 +38,7 @@ static heft_status plan_metadata(heft_plan *p)
 
 /* ---- tensors ---- */
 
-/* Why a tensor cannot be carried, or NULL. */
+/* Return why a tensor cannot be stored, or NULL. */
 static const char *obstacle(const heft_index *x, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
@@ -47,18 +48,18 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     if (!heft_loss_is_plain(x, t))
         return "only dense tensors can be stored in safetensors";
     if (heft_st_is_metadata(name))
-        return "its name means the metadata in safetensors (rename it)";
+        return "the name is reserved for metadata in safetensors (rename the tensor)";
     if (!heft_str_is_utf8(name))
         return "a name that is not UTF-8 cannot be stored in safetensors";
-    /* As the reference multiplies: a zero that comes late does not help. */
+    /* Like the reference, fail on overflow even if a later dimension is zero. */
     for (uint32_t i = 0; i < row->rank; i++)
         if (dims[i] > INT64_MAX || !heft_mul(&elements, elements, dims[i]))
-            return "its dimensions are larger than safetensors readers take";
+            return "the shape is too large for safetensors readers";
     if (!heft_dtype_whole(row->dtype, elements))
-        return "its elements do not fill whole bytes, as safetensors requires";
+        return "the elements do not fill whole bytes, as safetensors requires";
     if (!heft_dtype_bytes(&bytes, row->dtype, elements) ||
         bytes != heft_ix_part_row_at(x, row->first_part)->length)
-        return "its bytes are not those of its shape, as safetensors requires";
+        return "the data size does not match the shape, as safetensors requires";
     return NULL;
 }
 
@@ -71,12 +72,12 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     return why ? heft_loss_tensor(p, "safetensors/tensor", t, why) : HEFT_OK;
 }
 
-/* ---- places ---- */
+/* ---- alignment ---- */
 
 static uint32_t alignment(const heft_index *x, uint32_t part)
 {
     uint32_t size = heft_dtype_size(heft_ix_part_row_at(x, part)->dtype);
-    return size ? size : 1; /* packed types have none */
+    return size ? size : 1; /* packed types have no size */
 }
 
 static bool is_larger(const void *ctx, uint32_t a, uint32_t b)
@@ -96,15 +97,15 @@ static bool is_aligned(const heft_plan *p)
 
 /* ---- the header ---- */
 
-/* Whether there was any. */
+/* Emit the metadata; return true if there was any. */
 static bool put_metadata(heft_out *o, const heft_index *x)
 {
-    char room[HEFT_F64_TEXT];
+    char buf[HEFT_F64_TEXT];
     heft_str text;
     bool follows = false;
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
         const heft_value *v = heft_ix_value(x, i);
-        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, room))
+        if (!heft_str_is_utf8(v->key) || !heft_value_text(&text, v, buf))
             continue;
         heft_out_str(o, heft_lit(follows ? "," : "\"__metadata__\":{"));
         heft_json_put_str(o, v->key);
@@ -151,13 +152,13 @@ static void put_header(heft_out *o, const heft_index *x, uint64_t data)
     heft_out_u8(o, '}');
 }
 
-/* ---- what the format is called with ---- */
+/* ---- functions of the format ---- */
 
 static heft_status place(heft_plan *p, st_plan *s)
 {
     uint64_t align = p->align > HEFT_ST_ALIGN ? p->align : HEFT_ST_ALIGN;
     p->align = 1;                              /* no gaps */
-    heft_status st = heft_plan_place(p, 0, 1); /* as if the data began at 0 */
+    heft_status st = heft_plan_place(p, 0, 1); /* provisional: data at offset 0 */
     if (!st && !is_aligned(p)) {
         uint32_t *scratch = heft_plan_alloc(p, p->order_count * sizeof *scratch);
         if (!scratch)
@@ -170,14 +171,14 @@ static heft_status place(heft_plan *p, st_plan *s)
         return st;
     heft_out count = heft_out_counting();
     put_header(&count, p->x, 0);
-    uint64_t kept = s->header_end = HEFT_ST_LENGTH + count.total;
-    bool fits = heft_align_up(&s->data, kept, align);
-    if (heft_plan_keep_data_start(p, &kept))
-        s->data = kept;
+    uint64_t start = s->header_end = HEFT_ST_LENGTH + count.total;
+    bool fits = heft_align_up(&s->data, start, align);
+    if (heft_plan_keep_data_start(p, &start))
+        s->data = start;
     if (!fits || s->data > HEFT_ST_LENGTH + HEFT_ST_MAX_HEADER)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
-                                "the header would have %U bytes, padded to a multiple of %U: "
-                                "safetensors allows 100000000",
+                                "the header needs %U bytes, padded to a multiple of %U, but "
+                                "safetensors allows only 100000000",
                                 count.total, align);
     p->header_bytes = s->data;
     st = heft_plan_place(p, s->data, 1);

@@ -8,7 +8,7 @@ heft_status heft_torch_read_pickle(heft_torch *t, heft_window *in, heft_range wh
     heft_status st = heft_pickle_read(&t->p, in, where, &t->x->arena, what);
     t->pickle_bytes = heft_pickle_end(&t->p) - where.offset;
     t->work = t->pickle_bytes * WORK + LEAST_WORK;
-    t->p.apart = apart;
+    t->p.decoded_from = apart;
     return st;
 }
 
