@@ -1,8 +1,9 @@
 /* tar.c - reads tar archives: 512-byte headers, each followed by the bytes of a member, padded to a
  * multiple of 512.
  *
- *     0 name 100 · 100 mode 8 · 108 uid 8 · 116 gid 8 · 124 size 12 · 136 mtime 12 · 148 checksum 8 · 156 type 1
- *   157 link 100 · 257 magic 6 · 263 version 2 · 265 owner 32 · 297 group 32 · 329 device 16 · 345 prefix 155
+ *     0 name 100 · 100 mode 8 · 108 uid 8 · 116 gid 8 · 124 size 12 · 136 mtime 12
+ *   148 checksum 8 · 156 type 1 · 157 link 100 · 257 magic 6 · 263 version 2 · 265 owner 32
+ *   297 group 32 · 329 device 16 · 345 prefix 155
  *
  * Numbers are octal text.  A member of type x or g (pax) or L or K (GNU) describes the next member.
  * The archive ends at a block of zeros, or at the end of the file.

@@ -1,17 +1,17 @@
-/* burnrecord.c - records as Burn's NamedMpkFileRecorder wrote them up to version 0.21: MessagePack, in which structures are
- * maps by the names of their fields.
+/* burnrecord.c - reads records of Burn's NamedMpkFileRecorder up to version 0.21: MessagePack, with
+ * structures as maps from field names to values.
  *
  *   {"metadata": {"float": text, "int": text, "format": text, "version": text, "settings": text},
- *    "item": what is in the record,
+ *    "item": content of the record,
  *    "_b": nil}
  *
- *   parameter   {"id": text, "param": tensor}; once "value" for "param"
- *   tensor      {"bytes": bytes or a list of them, "shape": [...], "dtype": type}
- *               before 0.14 {"value": list of numbers, "shape": [...]}: the metadata tell the type of integers
+ *   parameter   {"id": text, "param": tensor}; older: "value" instead of "param"
+ *   tensor      {"bytes": bytes or a list of bytes, "shape": [...], "dtype": type}
+ *               before 0.14 {"value": list of numbers, "shape": [...]}: the metadata has the types
  *   module      {field: value, ...}, a list of values, or {variant: value} of an enum
- *   nil         what a module does not have, and constants
+ *   nil         absent parts of a module, and constants
  *
- * burn-core/src/record and burn-tensor/src/tensor/data.rs of Burn 0.8 to 0.21 are what is followed.
+ * Reference: burn-core/src/record and burn-tensor/src/tensor/data.rs of Burn 0.8 to 0.21.
  */
 #include "format/burnrecord/burnrecord.h"
 
@@ -22,11 +22,11 @@ static const char what[] = "the record";
 
 /* ---- metadata ---- */
 
-static heft_status read_text(heft_record *r, const char *of, heft_str *out)
+static heft_status read_text(heft_record *r, const char *field, heft_str *out)
 {
     heft_msgpack_item it = heft_msgpack_next(&r->c);
     if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
-        return heft_cur_fail(&r->c, "%s: %s is not a text", what, of);
+        return heft_cur_fail(&r->c, "%s: %s is not a string", what, field);
     *out = heft_msgpack_text(&r->c, &it);
     return r->c.st;
 }
@@ -38,7 +38,7 @@ static heft_status read_metadata(heft_record *r)
     heft_msgpack_item map = heft_msgpack_next(&r->c);
     heft_status st = r->c.st;
     if (!st && map.kind != HEFT_MSGPACK_MAP)
-        return heft_cur_fail(&r->c, "%s: its metadata are not a map", what);
+        return heft_cur_fail(&r->c, "%s: the metadata is not a map", what);
     for (uint64_t i = 0; !st && i < map.u; i++) {
         heft_str key, value;
         st = read_text(r, "a key of the metadata", &key);
@@ -93,21 +93,21 @@ static heft_status read_record(heft_record *r)
         return heft_cur_fail(&r->c, "%s has no item", what);
     if (!st && heft_cur_left(&r->c))
         heft_ix_note(r->x, HEFT_WARNING, "burn_record/trailing", heft_cur_pos(&r->c), HEFT_NONE,
-                     "bytes after the record");
+                     "unexpected bytes after the record");
     if (!st && r->may_be_halves)
         heft_ix_note(
             r->x, HEFT_NOTE, "burn_record/half", 0, HEFT_NONE,
-            "records of half precision store floats and integers in the same way: lists of "
-            "integers are taken for floats");
+            "half-precision records store floats and integers alike: lists of integers are "
+            "interpreted as floats");
     return st;
 }
 
 static heft_status parse(heft_window *in, heft_index *x)
 {
-    enum { TIMES = 8, LEAST = 32 << 10 };
+    enum { TIMES = 8, BASE = 32 << 10 };
     heft_record r = { .x = x, .floats = HEFT_UNTYPED, .ints = HEFT_UNTYPED };
     r.c = heft_cur_open(in, 0, in->size, what);
-    r.work = in->size > (UINT64_MAX - LEAST) / TIMES ? UINT64_MAX : in->size * TIMES + LEAST;
+    r.budget = in->size > (UINT64_MAX - BASE) / TIMES ? UINT64_MAX : in->size * TIMES + BASE;
     heft_status st = read_record(&r);
     if (st == HEFT_AGAIN)
         heft_window_ask_ahead(in, heft_cur_pos(&r.c), heft_ix_tensors(x));
@@ -115,7 +115,8 @@ static heft_status parse(heft_window *in, heft_index *x)
     return st ? st : heft_meta_unique(x, "the item of the record");
 }
 
-/* A map whose first key is "metadata", a map whose first key is "float". */
+/* Recognise a map that begins with the key "metadata", and there a map that begins with the key
+ * "float". */
 static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
                  uint64_t size)
 {
@@ -125,10 +126,10 @@ static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size
     (void)tail;
     (void)tail_len;
     (void)size;
-    bool is = head_len > 2 + FIRST + SECOND && head[0] > 0x80 && head[0] < 0x90 &&
-              !memcmp(head + 1, first, FIRST) && head[1 + FIRST] > 0x80 && head[1 + FIRST] < 0x90 &&
-              !memcmp(head + 2 + FIRST, second, SECOND);
-    return is ? SURE : 0;
+    bool matches = head_len > 2 + FIRST + SECOND && head[0] > 0x80 && head[0] < 0x90 &&
+                   !memcmp(head + 1, first, FIRST) && head[1 + FIRST] > 0x80 &&
+                   head[1 + FIRST] < 0x90 && !memcmp(head + 2 + FIRST, second, SECOND);
+    return matches ? SURE : 0;
 }
 
 const heft_format heft_format_burn_record = {

@@ -1,4 +1,4 @@
-/* record_path.c - the name of the value that is read: those of the modules around it, joined by dots. */
+/* record_path.c - dotted names of values: the fields of all enclosing modules. */
 #include "format/burnrecord/burnrecord.h"
 
 heft_status heft_record_no_memory(const heft_record *r)
@@ -25,21 +25,20 @@ heft_status heft_record_enter(heft_record *r, uint32_t path_len, heft_str name)
     return st ? st : put(r, name);
 }
 
-heft_status heft_record_charge(heft_record *r, uint64_t work, uint64_t at)
+heft_status heft_record_charge(heft_record *r, uint64_t bytes, uint64_t at)
 {
-    if (work > r->work)
+    if (bytes > r->budget)
         return heft_error_set(r->x->err, HEFT_E_LIMIT, at,
-                              "the record: names and settings in it take far more than the "
-                              "file's bytes");
-    r->work -= work;
+                              "the record: names and metadata take far more memory than the file");
+    r->budget -= bytes;
     return HEFT_OK;
 }
 
-heft_status heft_record_name(heft_record *r, uint64_t at, const char *alone, heft_str *out)
+heft_status heft_record_name(heft_record *r, uint64_t at, const char *fallback, heft_str *out)
 {
     heft_str path = { r->path.ptr, r->path.len };
     if (!path.len)
-        path = heft_lit(alone);
+        path = heft_lit(fallback);
     heft_status st = heft_record_charge(r, path.len, at);
     if (st)
         return st;

@@ -1,21 +1,22 @@
-/* record_tensor.c - a tensor: a map of bytes, shape and dtype, or of value and shape.  A module may have fields of these
- * names, so that a map counts as a tensor only if its values are what a tensor's are. */
+/* record_tensor.c - recognises and adds tensors: maps of bytes, shape and dtype, or of value and
+ * shape.  Modules may have fields with these names, so the values must have the types of a tensor,
+ * too. */
 #include "format/burn_types.h"
 #include "format/burnrecord/burnrecord.h"
 
-typedef struct fields { /* of what may be a tensor */
+typedef struct fields { /* a map that may be a tensor */
     heft_msgpack_item data;
-    heft_msgpack_facts facts; /* of numbers one by one */
-    heft_range where;         /* of them, or of the bytes */
-    heft_cur shape, type;     /* where these begin */
+    heft_msgpack_facts facts; /* about the list, if the data is a list of numbers */
+    heft_range where;         /* file range of the list, or of the bytes */
+    heft_cur shape, type;     /* position of the values */
     uint64_t rank;
-    bool has_bytes, has_value, has_shape, has_type,
-        is_packed; /* is_packed: the bytes as they are */
+    bool has_bytes, has_value, has_shape, has_type;
+    bool is_packed; /* the data is a byte string, not a list */
 } fields;
 
-/* ---- looking ---- */
+/* ---- recognition ---- */
 
-static bool look_at_data(heft_record *r, fields *f)
+static bool scan_data(heft_record *r, fields *f)
 {
     f->data = heft_msgpack_next(&r->c);
     if (r->c.st)
@@ -32,7 +33,7 @@ static bool look_at_data(heft_record *r, fields *f)
     return !r->c.st;
 }
 
-static bool look_at_field(heft_record *r, fields *f)
+static bool scan_field(heft_record *r, fields *f)
 {
     heft_msgpack_item key = heft_msgpack_next(&r->c);
     if (key.kind != HEFT_MSGPACK_TEXT)
@@ -44,14 +45,14 @@ static bool look_at_field(heft_record *r, fields *f)
     if ((is_bytes || is_value) && !f->has_bytes && !f->has_value) {
         f->has_bytes = is_bytes;
         f->has_value = is_value;
-        return look_at_data(r, f);
+        return scan_data(r, f);
     }
     bool is_shape = heft_str_is(name, "shape") && !f->has_shape;
     if (!is_shape && (!heft_str_is(name, "dtype") || f->has_type))
         return false;
     heft_cur begin = r->c;
     heft_msgpack_item it = heft_msgpack_next(&r->c);
-    if (is_shape) { /* whatever is in the list: what is wrong with a shape is said of the tensor */
+    if (is_shape) { /* add() reports errors in the list */
         f->has_shape = it.kind == HEFT_MSGPACK_ARRAY;
         f->rank = it.u;
         f->shape = r->c;
@@ -65,14 +66,14 @@ static bool look_at_field(heft_record *r, fields *f)
     return !r->c.st;
 }
 
-/* false: it is no tensor, or the cursor failed. */
-static bool look(heft_record *r, const heft_msgpack_item *map, fields *f)
+/* Return false if the map is not a tensor, or the cursor failed. */
+static bool scan_fields(heft_record *r, const heft_msgpack_item *map, fields *f)
 {
     enum { OLD = 2, NEW = 3 };
     if (map->u != OLD && map->u != NEW)
         return false;
     for (uint64_t i = 0; i < map->u; i++)
-        if (!look_at_field(r, f))
+        if (!scan_field(r, f))
             return false;
     return map->u == OLD ? f->has_value && f->has_shape && !f->is_packed
                          : (f->has_bytes || f->has_value) && f->has_shape && f->has_type;
@@ -80,13 +81,14 @@ static bool look(heft_record *r, const heft_msgpack_item *map, fields *f)
 
 /* ---- types ---- */
 
-/* Of numbers one by one the kind that all have, which the metadata know more of. */
+/* Return the type of a list of numbers, from the common kind of all numbers and the types in the
+ * metadata. */
 static heft_status type_of_numbers(heft_record *r, const fields *f, heft_dtype *out)
 {
     const heft_msgpack_facts *n = &f->facts;
     if (n->bools + n->ints + n->f32 + n->f64 > 1)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
-                              "a tensor of numbers of several kinds");
+                              "a tensor has numbers of several kinds");
     bool is_half = r->floats == HEFT_F16 || r->floats == HEFT_BF16;
     *out = n->f32 ? HEFT_F32 : n->f64 ? HEFT_F64 : n->bools ? HEFT_BOOL : r->floats;
     if (n->ints && !is_half)
@@ -94,11 +96,11 @@ static heft_status type_of_numbers(heft_record *r, const fields *f, heft_dtype *
     r->may_be_halves = r->may_be_halves || (n->ints && is_half);
     return *out == HEFT_UNTYPED
                ? heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, f->data.at,
-                                "a tensor of numbers whose type the metadata do not tell")
+                                "the metadata does not state the type of a tensor's numbers")
                : HEFT_OK;
 }
 
-/* Whether integers fit a type of so many bytes, or of half precision: their bits. */
+/* Return true if all integers fit in the type, or are the bits of a half-precision type. */
 static bool fits(const heft_msgpack_facts *n, heft_dtype t)
 {
     uint32_t bits = 8 * heft_dtype_size(t);
@@ -110,7 +112,7 @@ static bool fits(const heft_msgpack_facts *n, heft_dtype t)
 
 /* ---- adding ---- */
 
-/* Bytes, or numbers one by one of which each becomes `size` bytes. */
+/* Add the data: bytes, or a list of numbers that decode to `size` bytes each. */
 static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const heft_record_type *t,
                             uint32_t size)
 {
@@ -131,11 +133,11 @@ static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const 
         heft_dtype_bytes(&bytes, t->dtype, elements) && bytes == content)
         return heft_ix_strided(x, id, f->data.at, f->where, e, content, 0, NULL);
     return heft_error_set(x->err, HEFT_E_FORMAT, f->data.at,
-                          "tensor %q: a list of %U numbers does not fill its shape",
+                          "tensor %q: a list of %U numbers does not match the shape",
                           heft_ix_name(x, id), f->data.u);
 }
 
-/* 0 to 9, a to v; 32: it is none. */
+/* Return the value of a digit (0 to 9, a to v), or 32. */
 static uint64_t digit_of(char c)
 {
     return c >= '0' && c <= '9'   ? (uint64_t)(c - '0')
@@ -143,7 +145,7 @@ static uint64_t digit_of(char c)
                                   : 32;
 }
 
-/* Eight bytes in base 32, the alphabet of DNSSEC; the lowest byte comes first. */
+/* Decode eight bytes in base 32 with DNSSEC's alphabet, lowest byte first. */
 static bool read_base32(uint64_t *out, heft_str s)
 {
     enum { DIGITS = 13 };
@@ -162,17 +164,17 @@ static bool read_base32(uint64_t *out, heft_str s)
     return true;
 }
 
-/* The first eight bytes of a UUID, the highest first: what Burn makes of those that it wrote before 0.14. */
+/* Decode the first eight bytes of a UUID, big-endian, as Burn reads ids written before 0.14. */
 static bool read_uuid(uint64_t *out, heft_str s)
 {
-    enum { DIGITS = 32, SPELLED = 36, KEPT = 16 };
+    enum { DIGITS = 32, WITH_DASHES = 36, USED = 16 };
     size_t digits = 0;
     *out = 0;
-    if (s.len != DIGITS && s.len != SPELLED)
+    if (s.len != DIGITS && s.len != WITH_DASHES)
         return false;
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
-        if (s.len == SPELLED && (i == 8 || i == 13 || i == 18 || i == 23)) {
+        if (s.len == WITH_DASHES && (i == 8 || i == 13 || i == 18 || i == 23)) {
             if (c != '-')
                 return false;
             continue;
@@ -180,12 +182,12 @@ static bool read_uuid(uint64_t *out, heft_str s)
         uint64_t digit = digit_of(c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c);
         if (digit >= 16)
             return false;
-        *out = digits++ < KEPT ? *out << 4 | digit : *out;
+        *out = digits++ < USED ? *out << 4 | digit : *out;
     }
     return true;
 }
 
-/* What is no number stays a text; so does a UUID, of which the number is a half. */
+/* Store the id as a number; also as text unless the number represents the whole id. */
 static heft_status put_id(heft_record *r, uint32_t id)
 {
     uint64_t number;
@@ -204,8 +206,8 @@ static heft_status add(heft_record *r, const fields *f, const heft_record_type *
     uint32_t id;
     heft_status st = heft_record_name(r, f->data.at, "tensor", &name);
     if (!st && f->rank > UINT16_MAX)
-        st = heft_error_set(r->x->err, HEFT_E_LIMIT, f->data.at, "tensor %q: %U dimensions", name,
-                            f->rank);
+        st = heft_error_set(r->x->err, HEFT_E_LIMIT, f->data.at,
+                            "tensor %q: %U dimensions are not supported", name, f->rank);
     if (!st)
         st = heft_ix_tensor(r->x, name, t->dtype, (uint32_t)f->rank, &dims, &id);
     heft_cur shape = f->shape;
@@ -222,7 +224,7 @@ static heft_status add(heft_record *r, const fields *f, const heft_record_type *
     return st ? st : put_id(r, id);
 }
 
-/* {"bytes", "shape", "dtype"}; bytes may be a list of integers. */
+/* A tensor with {"bytes", "shape", "dtype"}; bytes may be a list of integers. */
 static heft_status add_typed(heft_record *r, const fields *f)
 {
     heft_record_type t;
@@ -233,28 +235,28 @@ static heft_status add_typed(heft_record *r, const fields *f)
     const heft_msgpack_facts *n = &f->facts;
     if (!st && !f->is_packed && (n->bools || n->f32 || n->f64 || !fits(n, HEFT_U8)))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
-                              "the bytes of a tensor are a list of other values");
+                              "the bytes of a tensor are a list, but not of bytes");
     return st ? st : add(r, f, &t, 1);
 }
 
-/* {"value", "shape"} */
+/* A tensor with {"value", "shape"}. */
 static heft_status add_numbers(heft_record *r, const fields *f)
 {
     heft_record_type t = { .dtype = HEFT_UNTYPED };
     heft_status st = type_of_numbers(r, f, &t.dtype);
     if (!st && f->facts.ints && !fits(&f->facts, t.dtype))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, f->data.at,
-                              "a list of integers passes the type %s, which the metadata tell",
+                              "a list of integers exceeds the type %s, which the metadata states",
                               heft_dtype_name(t.dtype));
     return st ? st : add(r, f, &t, heft_dtype_size(t.dtype));
 }
 
-heft_status heft_record_tensor(heft_record *r, const heft_msgpack_item *map, bool *is_one)
+heft_status heft_record_tensor(heft_record *r, const heft_msgpack_item *map, bool *is_tensor)
 {
     fields f = { .rank = 0 };
     heft_cur begin = r->c;
-    *is_one = look(r, map, &f);
-    if (!*is_one) {
+    *is_tensor = scan_fields(r, map, &f);
+    if (!*is_tensor) {
         heft_status st = r->c.st;
         r->c = st ? r->c : begin;
         return st;

@@ -1,7 +1,7 @@
-/* record_types.c - element types: Burn's by their names, and Rust's in the metadata of old records.
+/* record_types.c - names of element types: Burn's, and Rust's in the metadata of old records.
  *
- * A type with a value of its own is kept as JSON without spaces, {"QFloat":{"value":"Q8S",...}}, as the attribute
- * stored_dtype, which Burnpacks are written from.
+ * A type with parameters becomes JSON without spaces, {"QFloat":{"value":"Q8S",...}}, in the
+ * attribute stored_dtype, from which Burnpacks are written.
  */
 #include "format/burn_types.h"
 #include "format/burnrecord/burnrecord.h"
@@ -14,7 +14,7 @@ static const heft_dtype_spelling rust_rows[] = {
 };
 static const heft_dtype_spellings rust_types = { rust_rows, sizeof rust_rows / sizeof *rust_rows };
 
-/* The last component of a path: half::binary16::f16. */
+/* Only the last component of a path matters: half::binary16::f16. */
 heft_dtype heft_record_rust_type(heft_str name)
 {
     size_t from = name.len;
@@ -28,22 +28,22 @@ static heft_status read_bool(heft_record *r, heft_record_type *out)
 {
     heft_msgpack_item it = heft_msgpack_next(&r->c);
     if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
-        return heft_cur_fail(&r->c, "the kind of a Bool is not a text");
+        return heft_cur_fail(&r->c, "the storage of a Bool is not a string");
     heft_str kind = heft_msgpack_text(&r->c, &it);
     *out = (heft_record_type){ .dtype = HEFT_UNTYPED };
     if (!r->c.st)
         out->dtype = heft_burn_bool_type(kind, &out->stored);
     if (out->dtype)
         return HEFT_OK;
-    return heft_cur_fail(&r->c, "Bool of %q is neither Native, U8 nor U32", kind);
+    return heft_cur_fail(&r->c, "unknown storage %q of a Bool: not Native, U8 or U32", kind);
 }
 
-/* ---- schemes as text ---- */
+/* ---- quantization schemes ---- */
 
-enum { MOST_LEVELS = 8, MOST_TEXT = 4096 };
+enum { MAX_LEVELS = 8, MAX_TEXT = 4096 };
 
-typedef struct level { /* a container of a scheme */
-    uint64_t left;
+typedef struct level { /* an open container of a scheme */
+    uint64_t left;     /* remaining items */
     bool is_map, is_value, is_begun;
 } level;
 
@@ -62,11 +62,11 @@ static heft_status put_item(heft_record *r, heft_out *o, const heft_msgpack_item
         heft_json_put_str(o, heft_msgpack_text(&r->c, it));
     else
         return heft_error_set(r->x->err, HEFT_E_UNSUPPORTED, it->at,
-                              "a quantization scheme of values that are not known");
+                              "a quantization scheme has unsupported values");
     return r->c.st;
 }
 
-/* What stands before an item, and which of a pair it is. */
+/* Emit the separator before an item, and advance to the next key, value or item. */
 static void put_separator(heft_out *o, level *l)
 {
     if (l->is_value)
@@ -80,7 +80,7 @@ static void put_separator(heft_out *o, level *l)
 
 static heft_status put_tree(heft_record *r, heft_out *o)
 {
-    level levels[MOST_LEVELS];
+    level levels[MAX_LEVELS];
     uint32_t depth = 0;
     do {
         if (depth)
@@ -93,10 +93,10 @@ static heft_status put_tree(heft_record *r, heft_out *o)
             heft_status st = put_item(r, o, &it);
             if (st)
                 return st;
-        } else if (depth == MOST_LEVELS || o->total > MOST_TEXT) {
+        } else if (depth == MAX_LEVELS || o->total > MAX_TEXT) {
             return heft_error_set(r->x->err, HEFT_E_LIMIT, it.at,
-                                  "a quantization scheme of more than %U levels or %U bytes",
-                                  (uint64_t)MOST_LEVELS, (uint64_t)MOST_TEXT);
+                                  "a quantization scheme has more than %U levels or %U bytes",
+                                  (uint64_t)MAX_LEVELS, (uint64_t)MAX_TEXT);
         } else {
             heft_out_u8(o, is_map ? '{' : '[');
             levels[depth++] = (level){ .left = is_map ? 2 * it.u : it.u, .is_map = is_map };
@@ -107,7 +107,7 @@ static heft_status put_tree(heft_record *r, heft_out *o)
     return HEFT_OK;
 }
 
-/* The cursor stands behind {"QFloat": */
+/* Called after {"QFloat": */
 static heft_status read_scheme(heft_record *r, heft_record_type *out)
 {
     heft_out o = heft_out_counting();
@@ -115,13 +115,13 @@ static heft_status read_scheme(heft_record *r, heft_record_type *out)
     heft_status st = put_tree(r, &o);
     if (st)
         return st;
-    heft_str open = heft_lit("{\"QFloat\":");
-    size_t len = open.len + (size_t)o.total + 1;
+    heft_str prefix = heft_lit("{\"QFloat\":");
+    size_t len = prefix.len + (size_t)o.total + 1;
     uint8_t *text = heft_arena_alloc(&r->x->arena, len, 1);
     if (!text)
         return heft_record_no_memory(r);
     o = (heft_out){ .buf = text, .cap = len };
-    heft_out_str(&o, open);
+    heft_out_str(&o, prefix);
     r->c = begin;
     st = put_tree(r, &o);
     heft_out_u8(&o, '}');
@@ -141,10 +141,10 @@ heft_status heft_record_read_type(heft_record *r, heft_record_type *out)
             out->dtype = heft_burn_type(name, &out->stored);
         if (out->dtype)
             return HEFT_OK;
-        return heft_cur_fail(&r->c, "element type %q is none of Burn's", name);
+        return heft_cur_fail(&r->c, "unknown element type %q", name);
     }
     if (!r->c.st && (it.kind != HEFT_MSGPACK_MAP || it.u != 1))
-        return heft_cur_fail(&r->c, "a dtype is neither a text nor a map of one entry");
+        return heft_cur_fail(&r->c, "a dtype is neither a string nor a map with one entry");
     it = heft_msgpack_next(&r->c);
     heft_str name = it.kind == HEFT_MSGPACK_TEXT ? heft_msgpack_text(&r->c, &it) : heft_lit("");
     if (r->c.st)
@@ -153,5 +153,5 @@ heft_status heft_record_read_type(heft_record *r, heft_record_type *out)
         return read_bool(r, out);
     if (heft_str_is(name, "QFloat"))
         return read_scheme(r, out);
-    return heft_cur_fail(&r->c, "element type %q with a value is none of Burn's", name);
+    return heft_cur_fail(&r->c, "unknown element type %q with a value", name);
 }

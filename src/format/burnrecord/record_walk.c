@@ -1,9 +1,10 @@
-/* record_walk.c - from nested modules to a list: names joined by dots, as Burn joins them. */
+/* record_walk.c - flattens nested modules to a list of tensors and settings, with names joined by
+ * dots as in Burn. */
 #include "format/burnrecord/burnrecord.h"
 
-typedef struct frame { /* a container that is being listed */
-    uint64_t left, index;
-    uint32_t path_len; /* of its own name */
+typedef struct frame {    /* an open container */
+    uint64_t left, index; /* remaining items; index of the next item of a list */
+    uint32_t path_len;    /* length of the container's name */
     bool is_map;
 } frame;
 
@@ -15,7 +16,7 @@ typedef struct walk {
 
 /* ---- names ---- */
 
-/* A field's name, or a number. */
+/* Read a key, a field's name or an integer, and append the key to the path. */
 static heft_status read_key(heft_record *r, const frame *f)
 {
     char digits[21];
@@ -27,7 +28,7 @@ static heft_status read_key(heft_record *r, const frame *f)
         return r->c.st ? r->c.st : heft_record_enter(r, f->path_len, name);
     }
     if (key.kind != HEFT_MSGPACK_UINT && key.kind != HEFT_MSGPACK_INT)
-        return heft_cur_fail(&r->c, "a key of the record is neither a text nor an integer");
+        return heft_cur_fail(&r->c, "a key of the record is neither a string nor an integer");
     bool is_negative = key.kind == HEFT_MSGPACK_INT;
     digits[0] = '-';
     size_t len = heft_u64_text(digits + is_negative, is_negative ? 0 - (uint64_t)key.i : key.u);
@@ -41,7 +42,7 @@ static bool is_scalar(heft_msgpack_kind k)
     return k >= HEFT_MSGPACK_NIL && k <= HEFT_MSGPACK_BYTES;
 }
 
-/* A value of metadata without its key. */
+/* Convert a scalar to a metadata value without a key. */
 static heft_status read_scalar(heft_record *r, const heft_msgpack_item *it, heft_value *v)
 {
     static const heft_kind kinds[] = {
@@ -69,14 +70,14 @@ static heft_status read_scalar(heft_record *r, const heft_msgpack_item *it, heft
     return r->c.st;
 }
 
-enum { SETTING = 8, LISTED = sizeof(heft_value) }; /* what a value of metadata is charged with */
+enum { SETTING_COST = 8, ITEM_COST = sizeof(heft_value) }; /* bytes charged to the budget */
 
-/* Numbers of one kind, as wide as that allows. */
+/* Add a list of numbers of the same kind as an array of type t. */
 static heft_status put_array(heft_record *r, const heft_msgpack_item *list, heft_dtype t)
 {
     uint32_t size = heft_dtype_size(t);
     heft_value v = { .kind = HEFT_KIND_ARRAY };
-    uint64_t bytes = list->u * size; /* list->u is below 2^32 */
+    uint64_t bytes = list->u * size; /* cannot overflow: list->u < 2^32 */
     heft_status st = heft_record_name(r, list->at, "value", &v.key);
     uint8_t *to = !st && bytes <= SIZE_MAX ? heft_arena_alloc(&r->x->arena, (size_t)bytes, 8)
                                            : NULL;
@@ -97,16 +98,16 @@ static heft_status put_array(heft_record *r, const heft_msgpack_item *list, heft
     return st ? st : heft_ix_meta(r->x, v);
 }
 
-/* HEFT_UNTYPED: not numbers of one kind. */
+/* Return the array type for a list, or HEFT_UNTYPED if the numbers have different kinds. */
 static heft_dtype type_of(const heft_msgpack_facts *n)
 {
     if (n->bools + n->ints + n->f32 + n->f64 != 1)
         return HEFT_UNTYPED;
-    return n->bools               ? HEFT_BOOL
-           : !n->ints             ? HEFT_F64
+    return n->bools              ? HEFT_BOOL
+           : !n->ints            ? HEFT_F64
            : n->max <= INT64_MAX ? HEFT_I64
-           : n->min             ? HEFT_UNTYPED
-                                  : HEFT_U64;
+           : n->min              ? HEFT_UNTYPED
+                                 : HEFT_U64;
 }
 
 static heft_status put_values(heft_record *r, const heft_msgpack_item *list)
@@ -119,7 +120,7 @@ static heft_status put_values(heft_record *r, const heft_msgpack_item *list)
         heft_msgpack_item it = heft_msgpack_next(&r->c);
         st = r->c.st ? r->c.st : read_scalar(r, &it, &v);
         if (!st)
-            st = heft_record_charge(r, LISTED, it.at);
+            st = heft_record_charge(r, ITEM_COST, it.at);
         if (!st)
             st = heft_ix_meta(r->x, v);
     }
@@ -128,7 +129,7 @@ static heft_status put_values(heft_record *r, const heft_msgpack_item *list)
     return st;
 }
 
-/* Whether a list has no containers; the cursor stands where it stood unless it fails. */
+/* Return true if the list has no containers.  The cursor only moves on failure. */
 static bool is_flat(heft_record *r, const heft_msgpack_item *list)
 {
     heft_cur begin = r->c;
@@ -151,7 +152,7 @@ static heft_status enter(walk *w, const heft_msgpack_item *it)
     if (w->depth == r->x->limits.depth)
         return heft_error_rule(r->x->err,
                                heft_error_set(r->x->err, HEFT_E_LIMIT, it->at,
-                                              "the record is nested deeper than %U",
+                                              "the record is nested deeper than %U levels",
                                               (uint64_t)r->x->limits.depth),
                                "heft/limit-depth");
     w->frames[w->depth++] =
@@ -159,42 +160,43 @@ static heft_status enter(walk *w, const heft_msgpack_item *it)
     return HEFT_OK;
 }
 
-/* {"id": text, "param": ...}: *id and *value are set; else the cursor stands where it stood, and *is_one is false. */
-static heft_status look_at_param(heft_record *r, const heft_msgpack_item *map, heft_str *id,
-                                 heft_msgpack_item *value, bool *is_one)
+/* Recognise {"id": text, "param": ...} and set *id and *value; otherwise *is_param is false and the
+ * cursor does not move. */
+static heft_status recognise_param(heft_record *r, const heft_msgpack_item *map, heft_str *id,
+                                   heft_msgpack_item *value, bool *is_param)
 {
     heft_cur begin = r->c;
-    *is_one = false;
+    *is_param = false;
     if (map->u != 2)
         return HEFT_OK;
     heft_msgpack_item it = heft_msgpack_next(&r->c);
-    bool is = it.kind == HEFT_MSGPACK_TEXT && heft_str_is(heft_msgpack_text(&r->c, &it), "id");
-    if (is)
+    bool matches = it.kind == HEFT_MSGPACK_TEXT && heft_str_is(heft_msgpack_text(&r->c, &it), "id");
+    if (matches)
         it = heft_msgpack_next(&r->c);
-    is = is && it.kind == HEFT_MSGPACK_TEXT;
-    if (is) {
+    matches = matches && it.kind == HEFT_MSGPACK_TEXT;
+    if (matches) {
         *id = heft_msgpack_text(&r->c, &it);
         it = heft_msgpack_next(&r->c);
     }
-    is = is && it.kind == HEFT_MSGPACK_TEXT;
-    heft_str key = is ? heft_msgpack_text(&r->c, &it) : heft_lit("");
-    *is_one = is && (heft_str_is(key, "param") || heft_str_is(key, "value"));
-    if (*is_one)
+    matches = matches && it.kind == HEFT_MSGPACK_TEXT;
+    heft_str key = matches ? heft_msgpack_text(&r->c, &it) : heft_lit("");
+    *is_param = matches && (heft_str_is(key, "param") || heft_str_is(key, "value"));
+    if (*is_param)
         *value = heft_msgpack_next(&r->c);
     if (r->c.st)
         return r->c.st;
-    r->c = *is_one ? r->c : begin;
+    r->c = *is_param ? r->c : begin;
     return HEFT_OK;
 }
 
-/* What is no container. */
+/* Add a scalar as metadata; skip nil and extensions. */
 static heft_status visit_leaf(heft_record *r, const heft_msgpack_item *it)
 {
     if (is_scalar(it->kind) && it->kind != HEFT_MSGPACK_NIL) {
         heft_value v;
         heft_status st = read_scalar(r, it, &v);
         if (!st)
-            st = heft_record_charge(r, SETTING, it->at);
+            st = heft_record_charge(r, SETTING_COST, it->at);
         if (!st)
             st = heft_record_name(r, it->at, "value", &v.key);
         return st ? st : heft_ix_meta(r->x, v);
@@ -202,11 +204,12 @@ static heft_status visit_leaf(heft_record *r, const heft_msgpack_item *it)
     heft_msgpack_skip(&r->c, it);
     if (it->kind == HEFT_MSGPACK_EXT && !r->c.st)
         heft_ix_note(r->x, HEFT_NOTE, "burn_record/extension", it->at, HEFT_NONE,
-                     "a value of a kind that is not known is left out");
+                     "a MessagePack extension is left out");
     return r->c.st;
 }
 
-/* A list of nothing but numbers of one kind, or of scalars, is one value. */
+/* A list of numbers of the same kind becomes an array, a list of scalars becomes a list; other
+ * lists are traversed. */
 static heft_status visit_array(walk *w, const heft_msgpack_item *list)
 {
     heft_record *r = w->r;
@@ -231,7 +234,7 @@ static heft_status visit_map(walk *w, const heft_msgpack_item *map)
     heft_msgpack_item value = *map;
     heft_str id = { NULL, 0 };
     bool is_param, is_tensor = false;
-    heft_status st = look_at_param(r, map, &id, &value, &is_param);
+    heft_status st = recognise_param(r, map, &id, &value, &is_param);
     r->id = is_param ? id : (heft_str){ NULL, 0 };
     if (!st && value.kind == HEFT_MSGPACK_MAP)
         st = heft_record_tensor(r, &value, &is_tensor);
@@ -249,7 +252,7 @@ static heft_status visit(walk *w, const heft_msgpack_item *it)
                                             : visit_leaf(w->r, it);
 }
 
-static heft_status next(walk *w)
+static heft_status advance(walk *w)
 {
     frame *f = &w->frames[w->depth - 1];
     if (!f->left) {
@@ -276,7 +279,7 @@ heft_status heft_record_walk(heft_record *r, const heft_msgpack_item *item)
         return heft_record_no_memory(r);
     heft_status st = visit(&w, item);
     while (!st && w.depth)
-        st = next(&w);
+        st = advance(&w);
     r->path.len = 0;
     return st;
 }

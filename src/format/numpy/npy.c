@@ -1,19 +1,19 @@
-/* npy.c - NumPy's arrays, as numpy.save writes them.
+/* npy.c - NumPy arrays, as written by numpy.save.
  *
  *    0  93 'N' 'U' 'M' 'P' 'Y'
  *    6  u8 version: 1, 2 or 3  u8 0
- *    8  version 1: u16, else u32: n, the length of what follows
- *       the header, n bytes of text: npy_header.c
- *       the elements, without gaps: the last dimension fastest, or the first (fortran_order)
+ *    8  n, the length of the header: u16 in version 1, else u32
+ *       header, n bytes of text: see npy_header.c
+ *       elements without gaps: row-major, or column-major (fortran_order)
  *
- * Version 3 says that the text is UTF-8, which matters for names of fields only.
+ * In version 3 the text is UTF-8, which only affects names of fields.
  */
 #include "format/numpy/npy.h"
 
 #include "format/losses.h"
 
 static const uint8_t magic[] = { 0x93, 'N', 'U', 'M', 'P', 'Y' };
-static const char own_name[] = "data"; /* of the only tensor of an .npy, which has no name there */
+static const char tensor_name[] = "data"; /* the array of an .npy file has no name */
 
 bool heft_npy_begins(const uint8_t *p, size_t have)
 {
@@ -22,91 +22,94 @@ bool heft_npy_begins(const uint8_t *p, size_t have)
 
 /* ---- reading ---- */
 
-enum { SHORTEST = 10, PREFIX = 12, USUAL = 256, MOST_HEADER = 1 << 20 };
+enum { SHORT_PREFIX = 10, LONG_PREFIX = 12, FIRST_DECODED = 256, MAX_HEADER = 1 << 20 };
 
-heft_status heft_npy_first_bytes(const uint8_t **out, heft_window *in, const heft_npy_layout *place,
-                                 uint8_t *buf, size_t *len)
+heft_status heft_npy_first_bytes(const uint8_t **out, heft_window *in,
+                                 const heft_npy_layout *layout, uint8_t *buf, size_t *len)
 {
-    if (place->encoding == HEFT_RAW) {
-        heft_cur c = heft_cur_whole(in, place->stored.offset, *len, "the header of an array");
+    if (layout->encoding == HEFT_RAW) {
+        heft_cur c = heft_cur_whole(in, layout->stored.offset, *len, "the header of an array");
         *out = heft_cur_take(&c, *len);
         return c.st;
     }
     *out = buf;
-    return heft_window_decode(in, place->encoding, place->stored, buf, len);
+    return heft_window_decode(in, layout->encoding, layout->stored, buf, len);
 }
 
-static heft_status refuse(const heft_window *in, const heft_npy_layout *place, heft_str name,
+static heft_status refuse(const heft_window *in, const heft_npy_layout *layout, heft_str name,
                           const char *what)
 {
-    return heft_error_set(in->err, HEFT_E_FORMAT, place->stored.offset, "array %q: %s", name, what);
+    return heft_error_set(in->err, HEFT_E_FORMAT, layout->stored.offset, "array %q: %s", name,
+                          what);
 }
 
-/* Sets out->header from the first bytes; *prefix: where the text begins. */
-static heft_status read_prefix(heft_npy *out, heft_window *in, const heft_npy_layout *place,
+/* Set out->header from the first bytes, and *prefix to the offset of the text. */
+static heft_status read_prefix(heft_npy *out, heft_window *in, const heft_npy_layout *layout,
                                heft_str name, const uint8_t *p, size_t have, size_t *prefix)
 {
-    if (!heft_npy_begins(p, have) || have < SHORTEST)
-        return refuse(in, place, name, "it does not begin as NumPy's arrays do");
+    if (!heft_npy_begins(p, have) || have < SHORT_PREFIX)
+        return refuse(in, layout, name, "the magic number of a NumPy array is missing");
     uint32_t major = p[6], minor = p[7];
     if (major < 1 || major > 3 || minor)
-        return heft_error_set(in->err, HEFT_E_UNSUPPORTED, place->stored.offset,
-                              "array %q: version %U.%U of the format, 1.0 to 3.0 are known", name,
-                              (uint64_t)major, (uint64_t)minor);
-    *prefix = major == 1 ? SHORTEST : PREFIX;
+        return heft_error_set(
+            in->err, HEFT_E_UNSUPPORTED, layout->stored.offset,
+            "array %q: version %U.%U of the format is not supported, only 1.0 to 3.0", name,
+            (uint64_t)major, (uint64_t)minor);
+    *prefix = major == 1 ? SHORT_PREFIX : LONG_PREFIX;
     if (have < *prefix)
-        return refuse(in, place, name, "it ends within its header");
+        return refuse(in, layout, name, "truncated within the header");
     out->header = *prefix + (major == 1 ? heft_le16(p + 8) : (uint64_t)heft_le32(p + 8));
-    if (out->header > place->content)
-        return refuse(in, place, name, "it ends within its header");
-    if (out->header > MOST_HEADER)
-        return heft_error_set(in->err, HEFT_E_LIMIT, place->stored.offset,
-                              "array %q: a header of %U bytes passes the limit of %U", name,
-                              out->header, (uint64_t)MOST_HEADER);
+    if (out->header > layout->content)
+        return refuse(in, layout, name, "truncated within the header");
+    if (out->header > MAX_HEADER)
+        return heft_error_set(in->err, HEFT_E_LIMIT, layout->stored.offset,
+                              "array %q: the header has %U bytes, more than the limit of %U", name,
+                              out->header, (uint64_t)MAX_HEADER);
     return HEFT_OK;
 }
 
-heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout *place,
+heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout *layout,
                           heft_str name, heft_arena *arena)
 {
-    uint8_t few[USUAL];
+    uint8_t first_bytes[FIRST_DECODED];
     const uint8_t *p;
-    uint64_t usual = place->encoding == HEFT_RAW ? PREFIX : USUAL;
-    size_t have = (size_t)(place->content < usual ? place->content : usual), prefix = 0;
+    uint64_t wanted = layout->encoding == HEFT_RAW ? LONG_PREFIX : FIRST_DECODED;
+    size_t have = (size_t)(layout->content < wanted ? layout->content : wanted), prefix = 0;
     *out = (heft_npy){ .rank = 0 };
-    heft_status st = heft_npy_first_bytes(&p, in, place, few, &have);
+    heft_status st = heft_npy_first_bytes(&p, in, layout, first_bytes, &have);
     if (!st)
-        st = read_prefix(out, in, place, name, p, have, &prefix);
+        st = read_prefix(out, in, layout, name, p, have, &prefix);
     if (!st && out->header > have) {
         have = (size_t)out->header;
-        uint8_t *room = place->encoding == HEFT_RAW ? few : heft_arena_alloc(arena, have, 1);
-        st = room ? heft_npy_first_bytes(&p, in, place, room, &have)
-                  : heft_error_plain(in->err, HEFT_E_NOMEM, "no memory for the header of %q", name);
+        uint8_t *buf = layout->encoding == HEFT_RAW ? first_bytes
+                                                    : heft_arena_alloc(arena, have, 1);
+        st = buf ? heft_npy_first_bytes(&p, in, layout, buf, &have)
+                 : heft_error_plain(in->err, HEFT_E_NOMEM, "no memory for the header of %q", name);
     }
     if (st)
         return st;
     if (have < out->header)
-        return refuse(in, place, name, "it ends within its header");
+        return refuse(in, layout, name, "truncated within the header");
     heft_str text = { (const char *)p + prefix, (size_t)out->header - prefix };
-    uint64_t at = place->stored.offset + (place->encoding == HEFT_RAW ? prefix : 0);
+    uint64_t at = layout->stored.offset + (layout->encoding == HEFT_RAW ? prefix : 0);
     st = heft_npy_literal(out, text, at, name, in->err);
     if (st)
         return st;
-    uint64_t elements, bytes, left = place->content - out->header;
+    uint64_t elements, bytes, left = layout->content - out->header;
     if (!heft_product(&elements, out->dims, out->rank) ||
         !heft_dtype_bytes(&bytes, out->dtype, elements))
-        return refuse(in, place, name, "its shape passes 64 bits");
-    if (bytes > left) /* before there is a tensor for it */
-        return heft_error_set(in->err, HEFT_E_FORMAT, place->stored.offset,
-                              "array %q: its elements take %U bytes, %U follow its header", name,
-                              bytes, left);
+        return refuse(in, layout, name, "the size of the shape exceeds 64 bits");
+    if (bytes > left) /* checked before a tensor is added */
+        return heft_error_set(in->err, HEFT_E_FORMAT, layout->stored.offset,
+                              "array %q: the elements take %U bytes, but %U follow the header",
+                              name, bytes, left);
     return HEFT_OK;
 }
 
-heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout *place,
+heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout *layout,
                          heft_str name)
 {
-    uint64_t *dims, strides[HEFT_NPY_RANK], step = 1, at = place->stored.offset;
+    uint64_t *dims, strides[HEFT_NPY_RANK], step = 1, at = layout->stored.offset;
     uint32_t id;
     heft_status st = heft_ix_tensor(x, name, h->dtype, h->rank, &dims, &id);
     if (st)
@@ -114,16 +117,16 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout
     for (uint32_t i = 0; i < h->rank; i++) {
         dims[i] = h->dims[i];
         strides[i] = step;
-        step *= dims[i]; /* what passes 64 bits is refused with the shape */
+        step *= dims[i]; /* heft_npy_read() has checked for overflow */
     }
-    uint64_t content = place->content, first = h->header;
-    heft_range where = place->stored;
-    if (place->encoding == HEFT_RAW) {
+    uint64_t content = layout->content, first = h->header;
+    heft_range where = layout->stored;
+    if (layout->encoding == HEFT_RAW) {
         where = (heft_range){ at + first, content - first };
         content -= first;
         first = 0;
     }
-    st = heft_ix_strided(x, id, at, where, place->encoding, content, first,
+    st = heft_ix_strided(x, id, at, where, layout->encoding, content, first,
                          h->is_fortran ? strides : NULL);
     if (st)
         return st;
@@ -131,22 +134,22 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout
         heft_ix_big_endian(x);
     if (h->is_fortran && h->rank > 1)
         heft_ix_note(x, HEFT_NOTE, "npy/fortran-order", at, id,
-                     "its first dimension is the fastest: it is turned when it is read");
+                     "stored column-major (Fortran order): transposed on reading");
     if (h->is_big_endian && heft_dtype_number(h->dtype) > 1)
         heft_ix_note(x, HEFT_NOTE, "npy/big-endian", at, id,
-                     "its numbers are big-endian: they are turned when they are read");
+                     "stored big-endian: byte-swapped on reading");
     if (heft_ix_part_row_at(x, x->parts.len - 1)->length < content - first)
         heft_ix_note(x, HEFT_WARNING, "npy/trailing-bytes", at, id,
-                     "more bytes follow the array than it has elements: they are not read");
+                     "unexpected bytes after the elements are ignored");
     return HEFT_OK;
 }
 
 static heft_status npy_parse(heft_window *in, heft_index *x)
 {
     heft_npy h;
-    heft_npy_layout place = { { 0, in->size }, in->size, HEFT_RAW };
-    heft_status st = heft_npy_read(&h, in, &place, heft_lit(own_name), &x->arena);
-    return st ? st : heft_npy_add(x, &h, &place, heft_lit(own_name));
+    heft_npy_layout layout = { { 0, in->size }, in->size, HEFT_RAW };
+    heft_status st = heft_npy_read(&h, in, &layout, heft_lit(tensor_name), &x->arena);
+    return st ? st : heft_npy_add(x, &h, &layout, heft_lit(tensor_name));
 }
 
 static int npy_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size_t tail_len,
@@ -160,26 +163,26 @@ static int npy_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, 
 
 /* ---- writing ---- */
 
-/* Why a tensor cannot be an array, or NULL. */
+/* Return why a tensor cannot be an array, or NULL. */
 static const char *obstacle(const heft_index *x, uint32_t t)
 {
     uint64_t elements;
     if (!heft_loss_is_plain(x, t))
-        return "only dense tensors can be arrays of NumPy's";
+        return "only dense tensors can be NumPy arrays";
     if (heft_ix_row(x, t)->rank > HEFT_NPY_RANK)
-        return "more than 64 dimensions are more than NumPy has";
+        return "exceeds NumPy's limit of 64 dimensions";
     for (uint32_t i = 0; i < heft_ix_row(x, t)->rank; i++)
         if (heft_ix_dims(x, t)[i] > INT64_MAX)
-            return "a dimension of 2^63 or more is more than NumPy takes";
+            return "a dimension exceeds NumPy's limit of 2^63 - 1";
     if (!heft_product(&elements, heft_ix_dims(x, t), heft_ix_row(x, t)->rank))
-        return "more than 2^63 - 1 elements are more than NumPy takes";
+        return "exceeds NumPy's limit of 2^63 - 1 elements";
     return NULL;
 }
 
 heft_status heft_npy_plan_align(heft_plan *p)
 {
     p->align = p->align > HEFT_NPY_ALIGN ? p->align : HEFT_NPY_ALIGN;
-    return p->align <= HEFT_NPY_MOST_ALIGN
+    return p->align <= HEFT_NPY_MAX_ALIGN
                ? HEFT_OK
                : heft_error_plain(p->err, HEFT_E_ARGUMENT, "an alignment of %U is too large",
                                   p->align);
@@ -187,7 +190,7 @@ heft_status heft_npy_plan_align(heft_plan *p)
 
 heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor)
 {
-    enum { RANK_OF_NUMPY_1 = 32 };
+    enum { NUMPY1_MAX_RANK = 32 };
     const heft_ix_tensor_row *row = heft_ix_row(p->x, tensor);
     const char *why = obstacle(p->x, tensor);
     if (why || !heft_npy_has_type(row->dtype)) {
@@ -195,14 +198,14 @@ heft_status heft_npy_plan_tensor(heft_plan *p, uint32_t tensor)
         return why ? heft_plan_loss(p, HEFT_FAULT, "npy/tensor", tensor, why)
                    : heft_loss_type(p, "npy/dtype", tensor, "NumPy's formats");
     }
-    if (row->rank > RANK_OF_NUMPY_1)
+    if (row->rank > NUMPY1_MAX_RANK)
         return heft_loss_report(p, HEFT_NOTE, "npy/rank", tensor,
-                                "rank %U is more than NumPy takes before version 2 (32)",
+                                "rank %U exceeds the limit of NumPy before version 2 (32)",
                                 (uint64_t)row->rank);
     return HEFT_OK;
 }
 
-/* The first tensor is the file; the others stand in the way. */
+/* The first suitable tensor becomes the file; all further tensors are losses. */
 static heft_status plan_tensors(heft_plan *p)
 {
     heft_status st = HEFT_OK;
@@ -210,9 +213,8 @@ static heft_status plan_tensors(heft_plan *p)
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
         if (has_one) {
             heft_plan_drop(p, t);
-            st = heft_plan_loss(
-                p, HEFT_FAULT, "npy/one-tensor", t,
-                "an .npy is one array, and there is one already (--to npz takes all)");
+            st = heft_plan_loss(p, HEFT_FAULT, "npy/one-tensor", t,
+                                "an .npy file holds a single array (--to npz stores all)");
             continue;
         }
         st = heft_npy_plan_tensor(p, t);
@@ -222,10 +224,9 @@ static heft_status plan_tensors(heft_plan *p)
         heft_plan_compact(p);
     if (!st && !heft_ix_tensors(p->x))
         return heft_plan_loss(p, HEFT_FAULT, "npy/one-tensor", HEFT_NONE,
-                              "an .npy is one array, and there is none to write");
-    if (!st && !heft_str_is(heft_ix_name(p->x, 0), own_name))
-        st = heft_plan_loss(p, HEFT_NOTE, "npy/name", 0,
-                            "its name is not stored: it is read as 'data'");
+                              "an .npy file needs an array, and no tensor is left");
+    if (!st && !heft_str_is(heft_ix_name(p->x, 0), tensor_name))
+        st = heft_plan_loss(p, HEFT_NOTE, "npy/name", 0, "the name is not stored: read as 'data'");
     return st;
 }
 
@@ -254,7 +255,7 @@ static heft_status npy_plan(heft_plan *p)
     return st;
 }
 
-static heft_status npy_front(const heft_plan *p, heft_out *o)
+static heft_status npy_write_header(const heft_plan *p, heft_out *o)
 {
     heft_npy_put(o, p->x, 0, (uint32_t)p->align, false);
     return o->st;
@@ -271,5 +272,5 @@ const heft_format heft_format_npy = {
     .probe = npy_probe,
     .parse = npy_parse,
     .plan = npy_plan,
-    .write_header = npy_front,
+    .write_header = npy_write_header,
 };

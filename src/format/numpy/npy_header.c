@@ -1,16 +1,16 @@
-/* npy_header.c - the literal in the header of an array:
+/* npy_header.c - reads and writes the Python literal in the header of an array:
  *
  *    {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }
  *
- * NumPy lets Python evaluate it.  Here just this dictionary is read: three keys in any order, strings
- * without escapes, two truth values, decimal integers.
+ * NumPy evaluates the literal with Python.  This parser accepts only this dictionary: three keys in
+ * any order, strings without escapes, True and False, decimal integers.
  */
 #include "format/numpy/npy.h"
 
 typedef struct literal {
     const char *p, *end, *start;
     uint64_t base;
-    heft_str name; /* of the array, for messages */
+    heft_str name; /* name of the array, for messages */
     heft_error *err;
     heft_npy *h;
 } literal;
@@ -26,8 +26,8 @@ static heft_status fail(const literal *l, heft_status st, const char *fmt, ...)
                           l->name, why.message);
 }
 
-/* Passes white space; the character after it, or 0. */
-static char look(literal *l)
+/* Skip white space; return the next character, or 0 at the end. */
+static char peek(literal *l)
 {
     while (l->p < l->end && (*l->p == ' ' || *l->p == '\t' || *l->p == '\n' || *l->p == '\r'))
         l->p++;
@@ -36,34 +36,34 @@ static char look(literal *l)
 
 static bool take(literal *l, char c)
 {
-    bool is = look(l) == c;
-    l->p += is;
-    return is;
+    bool matches = peek(l) == c;
+    l->p += matches;
+    return matches;
 }
 
 static heft_status expect(literal *l, char c, const char *what)
 {
     const char text[] = { c, 0 };
-    return take(l, c) ? HEFT_OK : fail(l, HEFT_E_FORMAT, "its header has no '%s' %s", text, what);
+    return take(l, c) ? HEFT_OK : fail(l, HEFT_E_FORMAT, "the header has no '%s' %s", text, what);
 }
 
 static heft_status read_string(literal *l, heft_str *out)
 {
-    char quote = look(l);
+    char quote = peek(l);
     if (quote != '\'' && quote != '"')
-        return fail(l, HEFT_E_FORMAT, "its header has no string where one should be");
+        return fail(l, HEFT_E_FORMAT, "a string is missing in the header");
     out->ptr = ++l->p;
     while (l->p < l->end && *l->p != quote && *l->p != '\\' && *l->p != '\n')
         l->p++;
     if (l->p == l->end || *l->p != quote)
-        return fail(l, HEFT_E_FORMAT, "a string in its header does not end, or has an escape");
+        return fail(l, HEFT_E_FORMAT, "a string in the header does not end, or has an escape");
     out->len = (size_t)(l->p++ - out->ptr);
     return HEFT_OK;
 }
 
 /* ---- descr ---- */
 
-/* What follows the letter for the byte order. */
+/* Spellings after the letter for the byte order. */
 static const heft_dtype_spelling type_rows[] = {
     { "f4", HEFT_F32 }, { "f2", HEFT_F16 },   { "f8", HEFT_F64 }, { "i8", HEFT_I64 },
     { "i4", HEFT_I32 }, { "i2", HEFT_I16 },   { "i1", HEFT_I8 },  { "u1", HEFT_U8 },
@@ -72,20 +72,19 @@ static const heft_dtype_spelling type_rows[] = {
 };
 static const heft_dtype_spellings types = { type_rows, sizeof type_rows / sizeof *type_rows };
 
-typedef struct refusal { /* of what begins so */
-    const char *begins, *what;
+typedef struct refusal { /* an unsupported type */
+    const char *prefix, *what;
 } refusal;
 
 static const refusal refusals[] = {
-    { "O", "Python objects, which are stored as a pickle and not read" },
+    { "O", "Python objects, which are stored as a pickle and not supported" },
     { "S", "byte strings, not numbers" },
     { "a", "byte strings, not numbers" },
     { "U", "strings, not numbers" },
     { "T", "strings, not numbers" },
     { "M", "dates, not numbers" },
     { "m", "spans of time, not numbers" },
-    { "V", "raw bytes, as which NumPy stores bfloat16 and others that are not its own: which one "
-           "is not said" },
+    { "V", "raw bytes: NumPy stores bfloat16 and other foreign types without a name" },
     { "f10", "extended precision, which differs between machines" },
     { "f12", "extended precision, which differs between machines" },
     { "f16", "extended precision, which differs between machines" },
@@ -97,9 +96,9 @@ static const refusal refusals[] = {
 static heft_status read_descr(literal *l)
 {
     heft_str s = { NULL, 0 };
-    char next = look(l);
+    char next = peek(l);
     if (next == '[' || next == '(' || next == '{')
-        return fail(l, HEFT_E_UNSUPPORTED, "its elements are records (a structured dtype)");
+        return fail(l, HEFT_E_UNSUPPORTED, "the elements are records (a structured dtype)");
     heft_status st = read_string(l, &s);
     if (st)
         return st;
@@ -111,9 +110,10 @@ static heft_status read_descr(literal *l)
     if (l->h->dtype)
         return HEFT_OK;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        if (heft_str_begins(s, refusals[i].begins))
-            return fail(l, HEFT_E_UNSUPPORTED, "its elements, %q, are %s", whole, refusals[i].what);
-    return fail(l, HEFT_E_FORMAT, "%q is no element type of NumPy's", whole);
+        if (heft_str_begins(s, refusals[i].prefix))
+            return fail(l, HEFT_E_UNSUPPORTED, "elements of type %q are %s", whole,
+                        refusals[i].what);
+    return fail(l, HEFT_E_FORMAT, "unknown NumPy element type %q", whole);
 }
 
 /* ---- shape and order ---- */
@@ -125,12 +125,12 @@ static heft_status read_dim(literal *l, uint64_t *out)
     for (; l->p < l->end && *l->p >= '0' && *l->p <= '9'; l->p++) {
         uint32_t digit = (uint32_t)(*l->p - '0');
         if (v > ((uint64_t)INT64_MAX - digit) / 10)
-            return fail(l, HEFT_E_FORMAT, "a dimension passes 2^63 - 1");
+            return fail(l, HEFT_E_FORMAT, "a dimension exceeds 2^63 - 1");
         v = v * 10 + digit;
     }
     if (l->p == from || (*from == '0' && l->p - from > 1))
-        return fail(l, HEFT_E_FORMAT, "a dimension is no decimal integer");
-    if (l->p < l->end && *l->p == 'L') /* Python 2 wrote its long integers so */
+        return fail(l, HEFT_E_FORMAT, "a dimension is not a decimal integer");
+    if (l->p < l->end && *l->p == 'L') /* suffix of Python 2's long integers */
         l->p++;
     *out = v;
     return HEFT_OK;
@@ -139,31 +139,30 @@ static heft_status read_dim(literal *l, uint64_t *out)
 static heft_status read_shape(literal *l)
 {
     heft_npy *h = l->h;
-    bool comma = true, any_comma = false;
-    heft_status st = expect(l, '(', "before its shape");
-    while (!st && look(l) != ')') {
-        if (!comma)
-            return fail(l, HEFT_E_FORMAT, "two dimensions without a comma between them");
+    bool has_comma = true, any_comma = false;
+    heft_status st = expect(l, '(', "before the shape");
+    while (!st && peek(l) != ')') {
+        if (!has_comma)
+            return fail(l, HEFT_E_FORMAT, "no comma between two dimensions");
         if (h->rank == HEFT_NPY_RANK)
-            return fail(l, HEFT_E_FORMAT, "it has more than %U dimensions",
-                        (uint64_t)HEFT_NPY_RANK);
+            return fail(l, HEFT_E_FORMAT, "more than %U dimensions", (uint64_t)HEFT_NPY_RANK);
         st = read_dim(l, &h->dims[h->rank]);
         h->rank += !st;
-        comma = !st && take(l, ',');
-        any_comma = any_comma || comma;
+        has_comma = !st && take(l, ',');
+        any_comma = any_comma || has_comma;
     }
     if (!st && h->rank == 1 && !any_comma) /* (3) is a number, (3,) a tuple */
-        return fail(l, HEFT_E_FORMAT, "its shape is no tuple");
-    return st ? st : expect(l, ')', "behind its shape");
+        return fail(l, HEFT_E_FORMAT, "the shape is not a tuple");
+    return st ? st : expect(l, ')', "after the shape");
 }
 
 static heft_status read_order(literal *l)
 {
-    look(l);
-    heft_str left = { l->p, (size_t)(l->end - l->p) };
-    l->h->is_fortran = heft_str_begins(left, "True");
-    if (!l->h->is_fortran && !heft_str_begins(left, "False"))
-        return fail(l, HEFT_E_FORMAT, "its fortran_order is neither True nor False");
+    peek(l);
+    heft_str rest = { l->p, (size_t)(l->end - l->p) };
+    l->h->is_fortran = heft_str_begins(rest, "True");
+    if (!l->h->is_fortran && !heft_str_begins(rest, "False"))
+        return fail(l, HEFT_E_FORMAT, "fortran_order is neither True nor False");
     l->p += l->h->is_fortran ? 4 : 5;
     return HEFT_OK;
 }
@@ -185,18 +184,18 @@ static heft_status read_field(literal *l, uint32_t *seen)
     heft_str key;
     heft_status st = read_string(l, &key);
     if (!st)
-        st = expect(l, ':', "behind a key");
+        st = expect(l, ':', "after a key");
     if (st)
         return st;
     for (uint32_t i = 0; i < FIELDS; i++) {
         if (!heft_str_is(key, fields[i].key))
             continue;
         if (*seen >> i & 1)
-            return fail(l, HEFT_E_FORMAT, "its header has %q twice", key);
+            return fail(l, HEFT_E_FORMAT, "the header has %q twice", key);
         *seen |= 1u << i;
         return fields[i].read(l);
     }
-    return fail(l, HEFT_E_FORMAT, "its header has %q, which is none of NumPy's keys", key);
+    return fail(l, HEFT_E_FORMAT, "unknown key %q in the header", key);
 }
 
 heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str name,
@@ -204,22 +203,22 @@ heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str
 {
     literal l = { text.ptr, text.ptr + text.len, text.ptr, at, name, err, out };
     uint32_t seen = 0;
-    heft_status st = expect(&l, '{', "at its beginning");
-    bool comma = true;
-    while (!st && look(&l) != '}') {
-        if (!comma)
-            return fail(&l, HEFT_E_FORMAT, "two fields of its header without a comma between them");
+    heft_status st = expect(&l, '{', "at the start");
+    bool has_comma = true;
+    while (!st && peek(&l) != '}') {
+        if (!has_comma)
+            return fail(&l, HEFT_E_FORMAT, "no comma between two fields of the header");
         st = read_field(&l, &seen);
-        comma = !st && take(&l, ',');
+        has_comma = !st && take(&l, ',');
     }
     if (!st)
-        st = expect(&l, '}', "at its end");
-    look(&l);
+        st = expect(&l, '}', "at the end");
+    peek(&l);
     if (!st && l.p < l.end)
-        return fail(&l, HEFT_E_FORMAT, "its header goes on behind its end");
+        return fail(&l, HEFT_E_FORMAT, "unexpected text after the end of the header");
     for (uint32_t i = 0; i < FIELDS && !st; i++)
         if (!(seen >> i & 1))
-            st = fail(&l, HEFT_E_FORMAT, "its header has no %q", heft_lit(fields[i].key));
+            st = fail(&l, HEFT_E_FORMAT, "the header has no %q", heft_lit(fields[i].key));
     return st;
 }
 
@@ -251,12 +250,12 @@ static void put_literal(heft_out *o, const heft_index *x, uint32_t tensor, bool 
 void heft_npy_put(heft_out *o, const heft_index *x, uint32_t tensor, uint32_t align,
                   bool is_fortran)
 {
-    enum { BEFORE = 10 }; /* magic number, version, length */
+    enum { PREFIX = 10 }; /* magic number, version, length */
     heft_out count = heft_out_counting();
     put_literal(&count, x, tensor, is_fortran);
-    uint64_t used = BEFORE + count.total + 1, total = (used + align - 1) & ~((uint64_t)align - 1);
+    uint64_t used = PREFIX + count.total + 1, total = (used + align - 1) & ~((uint64_t)align - 1);
     heft_out_bytes(o, "\x93NUMPY\1\0", 8);
-    heft_out_u16(o, (uint16_t)(total - BEFORE));
+    heft_out_u16(o, (uint16_t)(total - PREFIX));
     put_literal(o, x, tensor, is_fortran);
     heft_out_fill(o, ' ', total - used);
     heft_out_u8(o, '\n');

@@ -1,9 +1,9 @@
-/* npz.c - a zip archive of NumPy's arrays, as numpy.savez and savez_compressed write it: each member an .npy,
- * stored or deflated, under the array's name with ".npy" behind it.
+/* npz.c - reads zip archives of NumPy arrays, as written by numpy.savez and savez_compressed: each
+ * member is an .npy file, stored or deflated, with the name of the array and the suffix ".npy".
  *
- * A member that is no array, or an array that cannot be read, is a part of the file, of the role
- * that is its name.  The CRC-32 of a member covers all its content, the header of the array
- * included. */
+ * Any other member, and any array that cannot be read, becomes a part of the model as a whole, with
+ * the member's name as the role.  The CRC-32 of a member covers the whole content, including the
+ * header of the array. */
 #include "format/numpy/npz.h"
 
 #include "grammar/zip.h"
@@ -12,18 +12,17 @@ enum { MAGIC = 6 };
 
 typedef struct member {
     bool is_array;
-    /* Why the member is no array that can be read; NULL: it is one, or just a part. */
-    heft_error *unreadable;
+    heft_error *unreadable; /* why the array cannot be read; NULL: readable, or not an array */
 } member;
 
 typedef struct reader {
     heft_window *in;
     heft_index *x;
     heft_zip zip;
-    member *members; /* by entry */
+    member *members; /* by entry of the archive */
 } reader;
 
-static heft_npy_layout place_of(const heft_zip_entry *e)
+static heft_npy_layout layout_of(const heft_zip_entry *e)
 {
     heft_range stored = { e->data, e->stored };
     return (heft_npy_layout){ stored, e->content,
@@ -36,23 +35,23 @@ static heft_str array_name(heft_str name)
                                                 : name;
 }
 
-/* NumPy looks at the first bytes, whatever a member is called; a member with the suffix has to be an array. */
-static heft_status is_array(reader *r, const heft_zip_entry *e, bool *is)
+/* Like NumPy, recognise arrays by content; a member with the suffix must be an array. */
+static heft_status recognise_array(reader *r, const heft_zip_entry *e, bool *is_array)
 {
     uint8_t buf[MAGIC];
     const uint8_t *p;
     size_t have = MAGIC;
-    heft_npy_layout place = place_of(e);
+    heft_npy_layout layout = layout_of(e);
     heft_status st = heft_zip_refuse_opaque(e, r->in->err);
-    *is = heft_str_ends(e->name, heft_npz_suffix);
-    if (st || *is || e->content < MAGIC)
+    *is_array = heft_str_ends(e->name, heft_npz_suffix);
+    if (st || *is_array || e->content < MAGIC)
         return st;
-    st = heft_npy_first_bytes(&p, r->in, &place, buf, &have);
-    *is = !st && heft_npy_begins(p, have);
+    st = heft_npy_first_bytes(&p, r->in, &layout, buf, &have);
+    *is_array = !st && heft_npy_begins(p, have);
     return st;
 }
 
-/* The CRC-32 of a member, of the file's own unless there is a tensor. */
+/* Add the CRC-32 of a member.  `tensor` is HEFT_NONE for a part of the model as a whole. */
 static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t part, uint32_t tensor)
 {
     if (e->method == HEFT_ZIP_DEFLATED)
@@ -66,45 +65,46 @@ static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t par
     return heft_ix_checksum(r->x, c);
 }
 
-/* A warning or note about a member, with its name. */
-static heft_status say(reader *r, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
-                       const char *fmt, ...)
+/* Add a note with a formatted message. */
+static heft_status add_note(reader *r, heft_severity s, const char *rule, uint64_t at,
+                            uint32_t tensor, const char *fmt, ...)
 {
     heft_error text;
     va_list ap;
     va_start(ap, fmt);
     heft_error_set_list(&text, HEFT_E_FORMAT, at, fmt, &ap);
     va_end(ap);
-    heft_str kept = heft_arena_copy(&r->x->arena,
+    heft_str copy = heft_arena_copy(&r->x->arena,
                                     (heft_str){ text.message, heft_lit(text.message).len + 1 });
-    if (!kept.ptr)
+    if (!copy.ptr)
         return heft_error_no_memory(r->in->err, "for a finding");
-    heft_ix_note(r->x, s, rule, at, tensor, kept.ptr);
+    heft_ix_note(r->x, s, rule, at, tensor, copy.ptr);
     return HEFT_OK;
 }
 
 static heft_status check_name(reader *r, const heft_zip_entry *e, uint32_t tensor)
 {
-    const char *what = heft_npz_risk(e->name);
-    return what ? say(r, HEFT_WARNING, "npz/name", e->name_at, tensor,
-                      "the name of member %q has %s: unpacking it may write elsewhere, or fail",
-                      e->name, what)
-                : HEFT_OK;
+    const char *risk = heft_npz_risk(e->name);
+    return risk
+               ? add_note(r, HEFT_WARNING, "npz/name", e->name_at, tensor,
+                          "the name of member %q has %s: unpacking it may write elsewhere, or fail",
+                          e->name, risk)
+               : HEFT_OK;
 }
 
-/* Adds the tensor, if the member is an array that can be read.  What is wrong with one member does not keep the
- * others from being read; what is wrong with the system does. */
+/* Add a tensor if the member is a readable array.  A broken member is recorded and skipped; errors
+ * of the system (memory, reading) are returned. */
 static heft_status read_member(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
     member *m = &r->members[i];
-    heft_npy_layout place = place_of(e);
+    heft_npy_layout layout = layout_of(e);
     heft_npy h;
     heft_error why, *err = r->in->err;
     r->in->err = &why;
-    heft_status st = is_array(r, e, &m->is_array);
+    heft_status st = recognise_array(r, e, &m->is_array);
     if (!st && m->is_array)
-        st = heft_npy_read(&h, r->in, &place, array_name(e->name), &r->x->arena);
+        st = heft_npy_read(&h, r->in, &layout, array_name(e->name), &r->x->arena);
     r->in->err = err;
     if (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT) {
         m->is_array = false;
@@ -119,33 +119,33 @@ static heft_status read_member(reader *r, uint32_t i)
     if (st || !m->is_array)
         return st;
     uint32_t tensor = heft_ix_tensors(r->x);
-    st = heft_npy_add(r->x, &h, &place, array_name(e->name));
+    st = heft_npy_add(r->x, &h, &layout, array_name(e->name));
     if (!st)
         st = check_name(r, e, tensor);
     return st ? st : add_checksum(r, e, r->x->parts.len - 1, tensor);
 }
 
-/* A directory is no part: it is empty, and its name ends in a slash.  An array that is broken is a fault of the file;
- * one that holds no numbers, or is packed in another way, is not.  The size of a member that nobody here can decode is
- * not believed. */
+/* Add a member that is not a tensor as a part; directories (empty, with a trailing slash) are
+ * skipped.  A broken array is a fault of the file; an array without numbers, or with an unsupported
+ * compression, is a warning.  The content size of an opaque member is not trusted. */
 static heft_status add_part(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
     const heft_error *why = r->members[i].unreadable;
-    heft_npy_layout place = place_of(e);
+    heft_npy_layout layout = layout_of(e);
     heft_status st = check_name(r, e, HEFT_NONE);
     if (st || (!e->content && e->name.ptr[e->name.len - 1] == '/'))
         return st;
     if (why)
-        st = say(r, why->status == HEFT_E_FORMAT ? HEFT_FAULT : HEFT_WARNING, "npz/unreadable",
-                 why->offset, HEFT_NONE, "%s", why->message);
+        st = add_note(r, why->status == HEFT_E_FORMAT ? HEFT_FAULT : HEFT_WARNING, "npz/unreadable",
+                      why->offset, HEFT_NONE, "%s", why->message);
     else
         heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
-                     "a member is no array: it is a part of the file");
+                     "a member is not an array: listed as a part of the file");
     if (!st)
-        st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, place.stored,
-                          e->is_opaque ? e->stored : place.content,
-                          e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER : place.encoding);
+        st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, layout.stored,
+                          e->is_opaque ? e->stored : layout.content,
+                          e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER : layout.encoding);
     if (st || e->is_opaque)
         return st;
     return add_checksum(r, e, r->x->parts.len + r->x->model_parts.len - 1, HEFT_NONE);
@@ -158,7 +158,7 @@ static heft_status open_archive(reader *r)
         st = heft_ix_reserve(r->x, r->zip.directory.offset, r->zip.count, r->in->size, 1);
     if (st || !r->zip.count)
         return st;
-    size_t bytes = r->zip.count * sizeof *r->members; /* less than the entries take */
+    size_t bytes = r->zip.count * sizeof *r->members; /* less than the size of the entries */
     r->members = heft_arena_alloc(&r->x->arena, bytes, sizeof(void *));
     if (!r->members)
         return heft_error_no_memory(r->in->err, "for the members");
@@ -166,14 +166,14 @@ static heft_status open_archive(reader *r)
     return HEFT_OK;
 }
 
-/* Parts of the file after all tensors: their numbers follow. */
+/* Add all tensors first: the numbers of other parts come after the tensors' parts. */
 static heft_status npz_parse(heft_window *in, heft_index *x)
 {
     reader r = { .in = in, .x = x };
     heft_status st = open_archive(&r);
     for (uint32_t i = 0; i < r.zip.count && !st; i++)
         st = read_member(&r, i);
-    /* An archive of arrays none of which can be read is refused, for the reason of the first. */
+    /* Without any readable array, fail with the first reason. */
     for (uint32_t i = 0; i < r.zip.count && !st && !heft_ix_tensors(x); i++) {
         const heft_error *why = r.members[i].unreadable;
         if (why)
@@ -195,7 +195,7 @@ static int npz_probe(const uint8_t *head, size_t head_len, const uint8_t *tail, 
         return 0;
     if (heft_str_ends(first, heft_npz_suffix))
         return SURE;
-    /* Whether an entry of the directory, as far as it lies in the tail, is called an array. */
+    /* A directory entry in the tail has a name with the suffix. */
     bool has_array = heft_str_seek(tail, tail + tail_len, ".npyPK\1\2", 8) ||
                      heft_str_seek(tail, tail + tail_len, ".npyPK\5\6", 8);
     return (size == EMPTY && !first.len) || has_array ? UNSURE : 0;

@@ -1,12 +1,12 @@
-/* npz.h - what reading and writing of .npz archives share. */
+/* npz.h - shared by the reader and the writer of .npz archives. */
 #ifndef HEFT_NPZ_H
 #define HEFT_NPZ_H
 #include "format/numpy/npy.h"
 
 enum { HEFT_NPZ_SUFFIX = 4 };
-extern const char heft_npz_suffix[]; /* of the name of a member that is an array: ".npy" */
+extern const char heft_npz_suffix[]; /* ".npy", the suffix of members that are arrays */
 
-/* What in the name of a member is dangerous to those who unpack the archive into a folder, or NULL. */
+/* Return the reason why the name of a member is dangerous for unpacking into a folder, or NULL. */
 const char *heft_npz_risk(heft_str name);
 
 heft_status heft_npz_plan(heft_plan *p);

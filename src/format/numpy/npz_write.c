@@ -1,8 +1,8 @@
-/* npz_write.c - planning and writing of .npz archives: stored members, data aligned by a field of padding in
- * front of each, checksums behind them, so that one pass suffices.  Names and shapes decide every byte.
+/* npz_write.c - plans and writes .npz archives in a single pass: members are stored without
+ * compression, an extra field aligns the data, and the checksum of each member follows the data.
  *
- * In an archive that is planned anew, members that are deflated stay so: their stored bytes, in which the array's
- * header is, are the data, and their checksum is the one that the archive has. */
+ * When an archive is edited, deflated members are copied as stored, including the array's header,
+ * with the checksum from the existing archive. */
 #include "base/crc.h"
 #include "base/path_risk.h"
 #include "format/losses.h"
@@ -11,7 +11,7 @@
 
 const char heft_npz_suffix[] = ".npy";
 
-/* U+0000 to U+001F, U+007F to U+009F; the name is UTF-8. */
+/* Return true if the name, UTF-8, contains U+0000 to U+001F or U+007F to U+009F. */
 static bool has_control(heft_str name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -26,20 +26,20 @@ const char *heft_npz_risk(heft_str name)
 {
     heft_path_risk risk = heft_str_path_risk(name);
     if (risk == HEFT_PATH_ABSOLUTE)
-        return "a '/' at its beginning";
+        return "a leading '/'";
     if (risk == HEFT_PATH_PARENT)
         return "a '..'";
     if (name.len > 1 && name.ptr[1] == ':' && (uint8_t)((name.ptr[0] | 0x20) - 'a') < 26)
-        return "the letter of a drive";
+        return "a drive letter";
     if (has_control(name))
         return "a control character";
     return risk == HEFT_PATH_BACKSLASH ? "a backslash" : NULL;
 }
 
 typedef struct member {
-    uint64_t head;
-    uint32_t extra, header; /* bytes of padding, and of the array's own header */
-    uint32_t digest;        /* number of that of its data */
+    uint64_t head;          /* offset of the local header */
+    uint32_t extra, header; /* bytes of padding, and of the array's header */
+    uint32_t digest;        /* number from heft_plan_digest_range(), for the data */
     heft_str name;
 } member;
 
@@ -58,7 +58,7 @@ static bool is_deflated(const heft_plan *p, uint32_t t)
     return p->existing && data_of(p, t)->encoding == HEFT_DEFLATE;
 }
 
-/* The array's header, in front of data that is not deflated.  What is kept may be in Fortran's order. */
+/* Emit the array's header, unless the data is deflated.  Existing data may be in Fortran order. */
 static void put_header(const heft_plan *p, uint32_t t, heft_out *o)
 {
     if (!is_deflated(p, t))
@@ -73,12 +73,12 @@ static heft_status add_crc(void *ctx, uint64_t at, const void *data, size_t len)
     return HEFT_OK;
 }
 
-/* Of the array's header, then of its data; of a deflated member, the one in the archive as it is, where tensors and
- * parts have the same numbers.  Not known while planning, when it takes just room. */
+/* Compute the CRC-32 of a member: the array's header and the data.  Deflated members take the CRC
+ * from the existing archive, where tensors and parts have the same numbers.  0 while planning. */
 static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
 {
     const archive *a = p->priv;
-    enum { BEFORE = 8 }; /* "crc32:0x" */
+    enum { PREFIX = 8 }; /* "crc32:0x" */
     uint8_t buf[256], bytes[HEFT_CHECKSUM_BYTES];
     const uint8_t *data;
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_crc, .ctx = out };
@@ -86,9 +86,10 @@ static heft_status content_crc(const heft_plan *p, uint32_t t, uint32_t *out)
     if (!a->is_planned)
         return HEFT_OK;
     if (is_deflated(p, t)) {
-        heft_str said = heft_ix_digest_of(p->existing, heft_ix_row(p->x, t)->first_part);
-        if (said.len <= BEFORE ||
-            !heft_ix_digits(bytes, "crc32", (heft_str){ said.ptr + BEFORE, said.len - BEFORE }))
+        heft_str stored_crc = heft_ix_digest_of(p->existing, heft_ix_row(p->x, t)->first_part);
+        if (stored_crc.len <= PREFIX ||
+            !heft_ix_digits(bytes, "crc32",
+                            (heft_str){ stored_crc.ptr + PREFIX, stored_crc.len - PREFIX }))
             return heft_error_plain(p->err, HEFT_E_UNSUPPORTED, "array %q has no checksum",
                                     heft_ix_name(p->x, t));
         *out = heft_le32(bytes);
@@ -132,8 +133,8 @@ static heft_status put_descriptor(const heft_plan *p, uint32_t t, heft_out *o)
 
 /* ---- planning ---- */
 
-/* Names that archives can have, but that are dangerous to those who unpack them.  An edit may leave such a name as it
- * is, so that others can be changed. */
+/* Name the members, and warn about names that are dangerous for unpacking.  In an edit, names that
+ * were dangerous before are not reported, so that other members can be renamed. */
 static heft_status name_members(heft_plan *p, archive *a)
 {
     heft_status st = HEFT_OK;
@@ -143,17 +144,17 @@ static heft_status name_members(heft_plan *p, archive *a)
         if (!name.ptr)
             return heft_error_no_memory(p->err, "to plan the file");
         a->members[t].name = name;
-        const char *what = heft_npz_risk(name);
-        if (what && !(p->existing && heft_npz_risk(heft_ix_name(p->existing, t))))
+        const char *risk = heft_npz_risk(name);
+        if (risk && !(p->existing && heft_npz_risk(heft_ix_name(p->existing, t))))
             st = heft_loss_report(p, HEFT_WARNING, "npz/name", t,
                                   "the name has %s: unpacking the archive may write elsewhere, or "
                                   "fail (--rename)",
-                                  what);
+                                  risk);
     }
     return st;
 }
 
-/* Sets where a member and its data begin; *end becomes where what follows its data begins. */
+/* Set the offsets of a member and of the data, and advance *end past the data. */
 static bool place_member(heft_plan *p, uint32_t t, member *m, uint64_t *end)
 {
     heft_ix_part_row *part = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part);
@@ -162,34 +163,34 @@ static bool place_member(heft_plan *p, uint32_t t, member *m, uint64_t *end)
     m->header = (uint32_t)count.total;
     m->head = *end;
     m->extra = 0;
-    heft_zip_member head = member_of(p, t);
-    heft_zip_put_header(&count, &head);
+    heft_zip_member header = member_of(p, t);
+    heft_zip_put_header(&count, &header);
     uint64_t at, aligned;
-    bool is_kept = is_deflated(p, t); /* nobody maps it: it needs no alignment */
+    bool is_copied = is_deflated(p, t); /* never memory-mapped, so not aligned */
     if (!heft_add(&at, m->head, count.total) ||
-        !heft_align_up(&aligned, at, is_kept ? 1 : p->align))
+        !heft_align_up(&aligned, at, is_copied ? 1 : p->align))
         return false;
     while (aligned > at && aligned - at < HEFT_ZIP_EXTRA)
         aligned += p->align;
     m->extra = (uint32_t)(aligned - at);
     part->offset = aligned;
-    part->stored = is_kept ? head.deflated : part->length;
+    part->stored = is_copied ? header.deflated : part->length;
     return heft_add(end, aligned, part->stored) && *end < INT64_MAX;
 }
 
-static heft_status place(heft_plan *p, archive *a)
+static heft_status place_members(heft_plan *p, archive *a)
 {
     heft_status st = HEFT_OK;
     uint64_t end = 0;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
         heft_out descriptor = heft_out_counting();
         if (t) {
-            heft_zip_member before = member_of(p, t - 1);
-            heft_zip_put_descriptor(&descriptor, &before);
+            heft_zip_member previous = member_of(p, t - 1);
+            heft_zip_put_descriptor(&descriptor, &previous);
         }
         end += descriptor.total;
         if (!place_member(p, t, &a->members[t], &end))
-            return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^63 bytes");
+            return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^63 bytes");
         p->order[t] = heft_ix_row(p->x, t)->first_part;
         const heft_ix_part_row *part = data_of(p, t);
         if (!is_deflated(p, t))
@@ -201,9 +202,9 @@ static heft_status place(heft_plan *p, archive *a)
     return st;
 }
 
-/* ---- bytes ---- */
+/* ---- writing ---- */
 
-/* The descriptor of the member before, and both headers of the one that comes. */
+/* Emit the data descriptor of the preceding member, the local header, and the array's header. */
 heft_status heft_npz_write_record_header(const heft_plan *p, uint32_t part, heft_out *o)
 {
     uint32_t t = heft_ix_owner(p->x, part);
@@ -218,7 +219,7 @@ heft_status heft_npz_write_record_header(const heft_plan *p, uint32_t part, heft
 
 heft_status heft_npz_write_header(const heft_plan *p, heft_out *o)
 {
-    (void)p; /* the first member begins the file */
+    (void)p; /* the file begins with the first member */
     return o->st;
 }
 
@@ -242,7 +243,7 @@ heft_status heft_npz_write_trailer(const heft_plan *p, heft_out *o)
 
 heft_status heft_npz_plan(heft_plan *p)
 {
-    enum { MOST_NAME = 65535 - 4 };
+    enum { MAX_NAME = 65535 - 4 };
     archive *a = heft_plan_alloc(p, sizeof *a);
     if (!a)
         return HEFT_E_NOMEM;
@@ -257,13 +258,13 @@ heft_status heft_npz_plan(heft_plan *p)
         st = heft_loss_attributes(p, "npz/attributes", 0);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
         heft_str name = heft_ix_name(p->x, t);
-        const char *why = name.len > MOST_NAME     ? "a name of more than 65531 bytes"
+        const char *why = name.len > MAX_NAME      ? "a name of more than 65531 bytes"
                           : heft_str_has_nul(name) ? "a name with a NUL"
                                                    : NULL;
         if (why)
             heft_plan_drop(p, t);
-        st = why ? heft_loss_report(p, HEFT_FAULT, "npz/name", t, "%s cannot be that of a member",
-                                    why)
+        st = why ? heft_loss_report(p, HEFT_FAULT, "npz/name", t,
+                                    "%s cannot be stored in a zip archive", why)
                  : heft_npy_plan_tensor(p, t);
     }
     if (st)
@@ -273,12 +274,12 @@ heft_status heft_npz_plan(heft_plan *p)
     p->order = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *p->order);
     st = a->members && p->order ? name_members(p, a) : HEFT_E_NOMEM;
     if (!st)
-        st = place(p, a);
+        st = place_members(p, a);
     heft_out count = heft_out_counting();
     if (!st)
         st = heft_npz_write_trailer(p, &count);
     a->is_planned = true;
     if (!st && !heft_add(&p->file_bytes, p->data_end, count.total))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");
     return st;
 }

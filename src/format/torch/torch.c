@@ -1,20 +1,20 @@
-/* torch.c - what torch.save() writes: a zip archive, or the legacy stream; and TorchScript's archives.
+/* torch.c - reads zip archives and legacy streams of torch.save(), and TorchScript archives.
  *
  *   zip      NAME/data.pkl     the pickle
- *            NAME/data/KEY     a storage, stored as it is
- *            NAME/byteorder    "little" or "big"; without it: little
- *            NAME/version      decimal; other members are TorchScript's code and marks of the writer
+ *            NAME/data/KEY     a storage, not compressed by PyTorch
+ *            NAME/byteorder    "little" or "big"; if missing: little
+ *            NAME/version      decimal; other members: TorchScript code, hints of the writer
  *
  *   legacy   pickle of the number 0x1950A86A20F9469CFC6C
  *            pickle of 1001, the protocol's version
  *            pickle of a dictionary about the machine
  *            the pickle
- *            pickle of the list of the storages' keys
- *            for each: u64 elements, and the elements, little-endian
+ *            pickle of the list of keys of the storages
+ *            for each storage: u64 elements, then the elements, little-endian
  *
  *   tar      before version 0.1.11: torch_tar.c
  *
- * torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2 are what is followed.
+ * Reference: torch/serialization.py and torch/csrc/jit/serialization of PyTorch 2.
  */
 #include "format/torch/torch.h"
 
@@ -22,12 +22,12 @@
 
 enum { LEGACY_VERSION = 1001 };
 
-/* ---- the pickle, once its storages have places ---- */
+/* ---- the pickle ---- */
 
-static heft_status read_pickle(heft_torch *t, heft_window *in, heft_range where, uint64_t apart,
-                               const char *what)
+static heft_status read_pickle(heft_torch *t, heft_window *in, heft_range where,
+                               uint64_t decoded_from, const char *what)
 {
-    heft_status st = heft_torch_read_pickle(t, in, where, apart, what);
+    heft_status st = heft_torch_read_pickle(t, in, where, decoded_from, what);
     return st ? st : heft_torch_storages(t);
 }
 
@@ -35,16 +35,16 @@ static heft_status read_pickle(heft_torch *t, heft_window *in, heft_range where,
 
 typedef struct archive {
     heft_zip z;
-    heft_str folder;  /* "NAME/": that of the first member */
-    heft_str storage; /* what their names have in front of the key: "NAME/data/" */
+    heft_str folder;  /* "NAME/", from the first member */
+    heft_str storage; /* "NAME/data/", the prefix of storages */
 } archive;
 
-static bool begins(heft_str s, heft_str with)
+static bool begins(heft_str s, heft_str prefix)
 {
-    return s.len >= with.len && !memcmp(s.ptr, with.ptr, with.len);
+    return s.len >= prefix.len && !memcmp(s.ptr, prefix.ptr, prefix.len);
 }
 
-static const heft_zip_entry *member(const archive *a, const char *name)
+static const heft_zip_entry *find_member(const archive *a, const char *name)
 {
     heft_str end = heft_lit(name);
     for (uint32_t i = 0; i < a->z.count; i++) {
@@ -56,18 +56,18 @@ static const heft_zip_entry *member(const archive *a, const char *name)
     return NULL;
 }
 
-/* The bytes of a member that is read whole; *out is empty when there is none. */
+/* Get the content of a short member without trailing newlines; empty if there is no such member. */
 static heft_status small_member(const heft_torch *t, const archive *a, const char *name,
                                 heft_str *out)
 {
-    enum { MOST = 32 };
-    const heft_zip_entry *e = member(a, name);
+    enum { MAX_BYTES = 32 };
+    const heft_zip_entry *e = find_member(a, name);
     *out = (heft_str){ "", 0 };
     if (!e)
         return HEFT_OK;
-    if (e->content > MOST)
+    if (e->content > MAX_BYTES)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, e->head,
-                              "member %q: of more than %U bytes", e->name, (uint64_t)MOST);
+                              "member %q has more than %U bytes", e->name, (uint64_t)MAX_BYTES);
     heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
     heft_status st = c.st;
     if (e->method != HEFT_ZIP_STORED)
@@ -81,7 +81,7 @@ static heft_status small_member(const heft_torch *t, const archive *a, const cha
     return HEFT_OK;
 }
 
-static heft_status read_marks(heft_torch *t, const archive *a)
+static heft_status read_properties(heft_torch *t, const archive *a)
 {
     heft_str order, version;
     heft_status st = small_member(t, a, "byteorder", &order);
@@ -112,7 +112,7 @@ static heft_status open_archive(heft_torch *t, archive *a)
     return a->storage.ptr ? HEFT_OK : heft_error_no_memory(t->x->err, "for a name");
 }
 
-/* The storage that a member is, or NULL: the pickle speaks of none. */
+/* Return the storage that a member holds, or NULL if the pickle does not mention the storage. */
 static heft_torch_storage *storage_of(const heft_torch *t, const archive *a,
                                       const heft_zip_entry *e)
 {
@@ -120,40 +120,40 @@ static heft_torch_storage *storage_of(const heft_torch *t, const archive *a,
     return begins(e->name, a->storage) ? heft_torch_storage_find(t, key) : NULL;
 }
 
-/* A storage that no tensor needs may be of any size. */
-static heft_status place_storage(const heft_torch *t, heft_torch_storage *s,
-                                 const heft_zip_entry *e)
+/* Record the location of a storage.  The size only matters if the type is supported. */
+static heft_status locate_storage(const heft_torch *t, heft_torch_storage *s,
+                                  const heft_zip_entry *e)
 {
     s->offset = e->data;
     s->stored = e->stored;
-    s->is_placed = true;
+    s->is_located = true;
     s->is_deflated = e->method == HEFT_ZIP_DEFLATED;
     s->crc = e->crc;
     if (!s->type->type || s->bytes == e->content)
         return HEFT_OK;
     if (s->bytes > e->content || s->is_deflated)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, e->head,
-                              "storage %q: the pickle says %U bytes, the archive has %U", s->key,
+                              "storage %q should have %U bytes, the archive has %U", s->key,
                               s->bytes, e->content);
     heft_ix_note(t->x, HEFT_WARNING, "torch/storage-size", e->data + s->bytes, HEFT_NONE,
-                 "a storage has more bytes than the pickle says");
+                 "a storage has more bytes than the pickle states");
     return HEFT_OK;
 }
 
-static heft_status place_storages(const heft_torch *t, const archive *a)
+static heft_status locate_storages(const heft_torch *t, const archive *a)
 {
     for (uint32_t i = 0; i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
         heft_torch_storage *s = storage_of(t, a, e);
-        heft_status st = s ? place_storage(t, s, e) : HEFT_OK;
+        heft_status st = s ? locate_storage(t, s, e) : HEFT_OK;
         if (st)
             return st;
     }
     return HEFT_OK;
 }
 
-/* The checksum of a member that is stored.  Writers may leave it out: it is 0 then. */
-static heft_status claim(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor)
+/* Add the checksum of a stored member.  0 means that the writer left the checksum out. */
+static heft_status add_checksum(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor)
 {
     heft_stored_checksum c = { .rule = "torch/crc32",
                                .algorithm = "crc32",
@@ -167,19 +167,20 @@ static heft_status claim(const heft_torch *t, const heft_zip_entry *e, uint32_t 
     return heft_ix_checksum(t->x, c);
 }
 
-static heft_status claim_all(const heft_torch *t, const archive *a, const heft_zip_entry *pickle)
+static heft_status add_checksums(const heft_torch *t, const archive *a,
+                                 const heft_zip_entry *pickle)
 {
-    heft_status st = claim(t, pickle, HEFT_NONE);
+    heft_status st = add_checksum(t, pickle, HEFT_NONE);
     for (uint32_t i = 0; !st && i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
         const heft_torch_storage *s = storage_of(t, a, e);
         if (s && s->first_tensor != HEFT_NONE)
-            st = claim(t, e, s->first_tensor);
+            st = add_checksum(t, e, s->first_tensor);
     }
     return st;
 }
 
-/* Values of an inflated pickle have no places of their own in the file: they get the member's. */
+/* Read the pickle.  Values of a deflated pickle have the offset of the member. */
 static heft_status read_member(heft_torch *t, const heft_zip_entry *e)
 {
     heft_str bytes;
@@ -198,35 +199,35 @@ static heft_status parse_zip(heft_torch *t)
     archive a = { .folder = { "", 0 } };
     heft_status st = open_archive(t, &a);
     if (!st)
-        st = read_marks(t, &a);
+        st = read_properties(t, &a);
     if (st)
         return st;
-    const heft_zip_entry *pickle = member(&a, "data.pkl");
+    const heft_zip_entry *pickle = find_member(&a, "data.pkl");
     if (!pickle)
         return heft_error_set(
-            t->x->err, member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
+            t->x->err, find_member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
             a.z.directory.offset, "the archive has no member %qdata.pkl%s", a.folder,
-            member(&a, "model.json") ? ": it is an early TorchScript's" : "");
+            find_member(&a, "model.json") ? ": an early version of TorchScript" : "");
     st = read_member(t, pickle);
     if (!st)
-        st = place_storages(t, &a);
+        st = locate_storages(t, &a);
     if (!st)
         st = heft_torch_walk(t);
     if (!st && t->is_script)
         heft_ix_note(t->x, HEFT_NOTE, "torch/script", a.z.directory.offset, HEFT_NONE,
-                     "TorchScript: its code and the constants in it are not read");
-    return st ? st : claim_all(t, &a, pickle);
+                     "TorchScript: code, and constants in the code, are not read");
+    return st ? st : add_checksums(t, &a, pickle);
 }
 
 /* ---- legacy ---- */
 
-/* 0x1950A86A20F9469CFC6C: as a number of protocol 2, and in decimal. */
+/* 0x1950A86A20F9469CFC6C, as in protocol 2, and in decimal. */
 static const char magic_bytes[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 static const char magic_text[] = "119547037146038801333356";
 
-/* A pickle of which only the value counts: a number. */
-static heft_status read_head(const heft_torch *t, uint64_t *at, const char *what,
-                             heft_pickle_value *value)
+/* Read a pickle that consists of a single value. */
+static heft_status read_preamble_pickle(const heft_torch *t, uint64_t *at, const char *what,
+                                        heft_pickle_value *value)
 {
     heft_pickle p;
     heft_range where = { *at, t->in->size - *at };
@@ -238,10 +239,10 @@ static heft_status read_head(const heft_torch *t, uint64_t *at, const char *what
     return st;
 }
 
-static heft_status read_heads(const heft_torch *t, uint64_t *at)
+static heft_status read_preamble(const heft_torch *t, uint64_t *at)
 {
     heft_pickle_value v;
-    heft_status st = read_head(t, at, "the magic number", &v);
+    heft_status st = read_preamble_pickle(t, at, "the magic number", &v);
     if (st)
         return st;
     bool is_magic = (v.kind == HEFT_PICKLE_BIG && v.as.s.len == sizeof magic_bytes - 1 &&
@@ -249,34 +250,36 @@ static heft_status read_heads(const heft_torch *t, uint64_t *at)
                     (v.kind == HEFT_PICKLE_DECIMAL && heft_str_is(v.as.s, magic_text));
     if (!is_magic)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, 0,
-                              "it does not begin with PyTorch's number");
+                              "the magic number of PyTorch is missing");
     uint64_t begins_at = *at;
-    st = read_head(t, at, "the protocol's version", &v);
+    st = read_preamble_pickle(t, at, "the protocol version", &v);
     if (st)
         return st;
     if (v.kind != HEFT_PICKLE_INT || v.as.i != LEGACY_VERSION)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, begins_at,
-                              "the protocol's version is not 1001");
-    return read_head(t, at, "what is said of the machine", &v);
+                              "the protocol version is not 1001");
+    return read_preamble_pickle(t, at, "the properties of the machine", &v);
 }
 
-/* All sizes are asked for at once: where they stand follows from the pickle. */
-static heft_status check_size(const heft_torch *t, heft_torch_storage *s, uint64_t *at)
+/* Locate a storage and check the number of elements before the data.  On HEFT_AGAIN the caller
+ * continues with the next storage, so that all sizes are requested at once: the offsets follow from
+ * the pickle. */
+static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *s, uint64_t *at)
 {
     enum { SIZE = 8 };
     heft_cur c = heft_cur_whole(t->in, *at, SIZE, "the size of a storage");
     uint64_t elements = heft_cur_u64(&c), first = *at;
     s->offset = *at + SIZE;
-    s->is_placed = true;
+    s->is_located = true;
     if (c.st && c.st != HEFT_AGAIN)
         return c.st;
     if (!c.st && elements != s->elements)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, first,
-                              "storage %q: the pickle says %U elements, %U stand before them",
-                              s->key, s->elements, elements);
+                              "storage %q should have %U elements, the stream has %U", s->key,
+                              s->elements, elements);
     if (!heft_range_in((heft_range){ s->offset, s->bytes }, t->in->size))
         return heft_error_set(t->x->err, HEFT_E_FORMAT, s->offset,
-                              "storage %q: %U bytes are needed, %U are left", s->key, s->bytes,
+                              "storage %q: %U bytes are needed, only %U are left", s->key, s->bytes,
                               t->in->size - s->offset);
     *at = s->offset + s->bytes;
     return c.st;
@@ -289,36 +292,37 @@ static heft_status take_key(const heft_torch *t, const heft_pickle *keys, uint32
     *s = NULL;
     if (heft_pickle_is(keys, item, HEFT_PICKLE_TEXT))
         *s = heft_torch_storage_find(t, heft_pickle_at(keys, item)->as.s);
-    if (!*s || (*s)->is_placed)
+    if (!*s || (*s)->is_located)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, at,
-                              "the storages' keys: one is not the pickle's, or comes twice");
+                              "the list of storages has a key that is unknown, or repeated");
     if (!(*s)->type->type)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, at,
-                              "storage %q: elements of type %s are not read", (*s)->key,
+                              "storage %q: element type %s is not supported", (*s)->key,
                               (*s)->type->dtype);
     return HEFT_OK;
 }
 
-static heft_status place_in_stream(const heft_torch *t, const heft_pickle *keys)
+static heft_status locate_in_stream(const heft_torch *t, const heft_pickle *keys)
 {
     uint64_t at = heft_pickle_end(keys);
     uint32_t item;
     bool again = false;
     if (!heft_pickle_is(keys, keys->root, HEFT_PICKLE_LIST))
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, at, "the storages' keys are no list");
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, at,
+                              "the keys of the storages are not a list");
     heft_pickle_items i = heft_pickle_items_of(keys, keys->root);
     while (heft_pickle_next(keys, &i, &item)) {
         heft_torch_storage *s;
         heft_status st = take_key(t, keys, item, &s);
         if (!st)
-            st = check_size(t, s, &at);
+            st = locate_next_storage(t, s, &at);
         if (st && st != HEFT_AGAIN)
             return st;
         again = again || st == HEFT_AGAIN;
     }
     if (at < t->in->size)
         heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
-                     "bytes behind the last storage");
+                     "unexpected bytes after the last storage");
     return again ? HEFT_AGAIN : HEFT_OK;
 }
 
@@ -326,16 +330,16 @@ static heft_status parse_legacy(heft_torch *t)
 {
     uint64_t at = 0, size = t->in->size;
     heft_pickle keys = { .arena = NULL };
-    heft_status st = read_heads(t, &at);
+    heft_status st = read_preamble(t, &at);
     if (!st)
         st = read_pickle(t, t->in, (heft_range){ at, size - at }, HEFT_NOWHERE, "the pickle");
     if (st)
         return st;
     at = heft_pickle_end(&t->p);
     st = heft_pickle_read(&keys, t->in, (heft_range){ at, size - at }, &t->x->arena,
-                          "the storages' keys");
+                          "the keys of the storages");
     if (!st)
-        st = place_in_stream(t, &keys);
+        st = locate_in_stream(t, &keys);
     heft_pickle_free(&keys);
     t->x->version = heft_lit("legacy");
     return st ? st : heft_torch_walk(t);
@@ -358,9 +362,9 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
     if (have >= INDEX_TEXT && heft_shard_index_is_json_object(head)) {
         if (!x->pick.len)
             return heft_shard_index_parse(in, x, &index);
-        return heft_error_plain(x->err, HEFT_E_UNSUPPORTED,
-                                "the files of an index are read whole: open the one that holds %q",
-                                x->pick);
+        return heft_error_plain(
+            x->err, HEFT_E_UNSUPPORTED,
+            "--key needs a single file, not an index: open the shard that holds %q", x->pick);
     }
     bool is_zip = have > 1 && head[0] == 'P' && head[1] == 'K';
     bool is_tar = have > TAR_MAGIC + 5 && !memcmp(head + TAR_MAGIC, "ustar", 5);
@@ -369,7 +373,7 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
     return st;
 }
 
-/* The pickle of the number, of any protocol. */
+/* Recognise the pickle of the magic number, in any protocol. */
 static bool is_legacy(const uint8_t *head, size_t len)
 {
     enum { FRAME = 9, SIZE = sizeof magic_bytes - 1 };
@@ -395,7 +399,7 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
         return TAR;
     if (heft_shard_index_recognise(head, head_len) &&
         heft_shard_index_is_torch_name(heft_shard_index_first_shard(head, head_len)))
-        return LISTED; /* more than safetensors says of the same text */
+        return LISTED; /* must exceed safetensors' result for the same text */
     heft_str first = heft_zip_first_name(&bits, head, head_len);
     static const char *const names[] = { "/data.pkl", "/byteorder", "/.format_version", "/data/0" };
     const uint8_t *name = (const uint8_t *)first.ptr, *found = NULL;
@@ -408,7 +412,7 @@ static int torch_probe(const uint8_t *head, size_t head_len, const uint8_t *tail
     return found ? bits + NAMED : 0;
 }
 
-static const heft_name_rules odd_rules = { "torch/name", NULL, NULL, "torch/rank" };
+static const heft_name_rules name_rules = { "torch/name", NULL, NULL, "torch/rank" };
 
 const heft_format heft_format_torch = {
     .name = "torch",
@@ -420,5 +424,5 @@ const heft_format heft_format_torch = {
     .align = 64,
     .probe = torch_probe,
     .parse = torch_parse,
-    .name_rules = &odd_rules,
+    .name_rules = &name_rules,
 };

@@ -1,189 +1,194 @@
-/* torch.h - what the files of the PyTorch format share: a pickle, the storages that it speaks of, and
- * what its calls stand for.  Each section names the file that defines its functions; a file calls only
- * functions of the sections above its own. */
+/* torch.h - shared by the files of the PyTorch format: the pickle, storages, and calls.  Each
+ * section names the file that defines the functions; a file calls only functions of the preceding
+ * sections. */
 #ifndef HEFT_TORCH_H
 #define HEFT_TORCH_H
 #include "format/format.h"
 #include "grammar/pickle.h"
 #include "grammar/zip.h"
 
-typedef struct heft_torch_type { /* an element type, by its names in PyTorch */
-    const char *dtype;           /* of torch.DTYPE */
-    const char *storage;         /* torch.STORAGE, or NULL: it has no storage of its own */
-    heft_dtype type;             /* HEFT_UNTYPED: none of heft's */
-    bool is_other;               /* heft's type is not the same thing: tensors keep the name */
+typedef struct heft_torch_type { /* an element type of PyTorch */
+    const char *dtype;           /* torch.DTYPE */
+    const char *storage;         /* torch.STORAGE, or NULL without a class */
+    heft_dtype type;             /* HEFT_UNTYPED: unknown to Heft */
+    bool keeps_name;             /* `type` is only similar: stored_dtype keeps the name */
 } heft_torch_type;
 
-typedef struct heft_torch_storage { /* a piece of memory of which tensors are views */
-    heft_str key;                   /* as the pickle and the container name it */
+typedef struct heft_torch_storage { /* memory of one or more tensors */
+    heft_str key;                   /* name in the pickle and in the container */
     const heft_torch_type *type;
-    uint64_t at;       /* of the opcode that first speaks of it */
-    uint64_t elements; /* of its type */
-    uint64_t offset, bytes;
-    uint64_t stored;       /* of a deflated one; bytes is what it inflates to */
-    uint32_t crc;          /* of a deflated one, or 0 */
-    uint32_t first_tensor; /* that is a view of it, or HEFT_NONE */
-    bool is_placed, is_deflated;
+    uint64_t at;            /* offset of the first opcode that mentions the storage */
+    uint64_t elements;      /* number of elements of `type` */
+    uint64_t offset, bytes; /* file offset; size after inflating */
+    uint64_t stored;        /* stored size if deflated */
+    uint32_t crc;           /* CRC-32 if deflated, or 0 */
+    uint32_t first_tensor;  /* first tensor that is a view of the storage, or HEFT_NONE */
+    bool is_located, is_deflated;
 } heft_torch_storage;
 
-/* What a number names in archives of before 0.1.11. */
-typedef struct heft_torch_keyed {
+/* The number of a storage or tensor in an archive before PyTorch 0.1.11. */
+typedef struct heft_torch_id {
     int64_t key;
-    uint64_t at; /* offset of its record */
-} heft_torch_keyed;
+    uint64_t at; /* offset of the record */
+} heft_torch_id;
 
-/* A storage or a view of one there. */
-typedef struct heft_torch_memory {
-    heft_torch_keyed id;
-    uint64_t base, bytes; /* of the storage: what the view covers */
-    uint32_t storage;     /* number in t->storages */
-} heft_torch_memory;
+/* A storage, or a view of a storage, in an archive before 0.1.11. */
+typedef struct heft_torch_storage_view {
+    heft_torch_id id;
+    uint64_t base, bytes; /* range of the storage */
+    uint32_t storage;     /* index in t->storages */
+} heft_torch_storage_view;
 
-/* A tensor there: a record of numbers. */
+/* The record of a tensor in an archive before 0.1.11. */
 typedef struct heft_torch_record {
-    heft_torch_keyed id;
-    uint64_t first;              /* element in the memory */
-    const uint8_t *sizes;        /* rank numbers of 8 bytes; the strides follow */
-    uint32_t memory, rank;       /* memory: number in t->memories, or HEFT_NONE */
-    const heft_torch_type *type; /* of a tensor without a storage */
+    heft_torch_id id;
+    uint64_t first;              /* index of the first element in the storage view */
+    const uint8_t *sizes;        /* `rank` sizes of 8 bytes each, then `rank` strides */
+    uint32_t storage_view, rank; /* storage_view: index in t->storage_views, or HEFT_NONE */
+    const heft_torch_type *type; /* type of a tensor without a storage */
 } heft_torch_record;
 
-typedef struct heft_torch {
+typedef struct heft_torch { /* state of the parser */
     heft_window *in;
     heft_index *x;
     heft_pickle p;
-    heft_window_bytes inflated;   /* the pickle of an archive that was packed again */
-    heft_torch_storage *storages; /* by key */
+    heft_window_bytes inflated;   /* the pickle, if deflated in the archive */
+    heft_torch_storage *storages; /* sorted by key */
     uint32_t storage_count;
-    heft_torch_memory *memories; /* by key; NULL: not such an archive */
-    heft_torch_record *records;  /* by key */
-    uint32_t memory_count, record_count;
-    heft_torch_storage nothing; /* of tensors without a storage */
+    heft_torch_storage_view *storage_views; /* tar archives: sorted by key; otherwise NULL */
+    heft_torch_record *records;             /* tar archives: sorted by key */
+    uint32_t storage_view_count, record_count;
+    heft_torch_storage no_storage; /* shared by tensors without a storage */
     bool is_tar;
     bool is_big_endian;
-    bool is_script; /* it has objects of classes that TorchScript keeps as code */
-    heft_status st; /* of what has no status of its own: a value of metadata */
+    bool is_script; /* some objects have classes that TorchScript stores as code */
+    heft_status st; /* error of functions that return bool */
     uint64_t pickle_bytes;
-    uint64_t bytes; /* of all tensors so far, as they are read */
-    uint64_t work;  /* steps and bytes of names that walking the graph may still take */
-    uint32_t told;  /* names of calls that were reported */
-    uint32_t calls[32];
+    uint64_t bytes;    /* total size of all tensors so far */
+    uint64_t budget;   /* steps and bytes of names that heft_torch_walk() may still take */
+    uint32_t reported; /* number of reported_calls */
+    uint32_t reported_calls[32];
 } heft_torch;
 
 /* ---- members of archives: torch_inflate.c ---- */
 
-/* What a deflated member inflates to, checked; it lives as long as the index. */
+/* Inflate a deflated member and verify size and CRC.  The result lives as long as the index. */
 heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, heft_str *out);
 
 /* ---- the pickle: torch_pickle.c ---- */
 
-/* Reads the pickle that the graph is walked of; apart: see heft_pickle. */
-heft_status heft_torch_read_pickle(heft_torch *t, heft_window *in, heft_range where, uint64_t apart,
-                                   const char *what);
-/* Values that are shared are looked at again wherever they are used; the pickle's size sets how often.
- * HEFT_E_LIMIT: too often. */
+/* Read the main pickle.  decoded_from: see heft_pickle. */
+heft_status heft_torch_read_pickle(heft_torch *t, heft_window *in, heft_range where,
+                                   uint64_t decoded_from, const char *what);
+/* Subtract `work` from the budget, which is proportional to the pickle's size.  Shared values are
+ * listed at every use, so a small pickle could otherwise take unlimited time.  HEFT_E_LIMIT if
+ * exceeded. */
 heft_status heft_torch_charge(heft_torch *t, uint64_t work, uint64_t at);
 
 /* ---- storages: torch_storage.c ---- */
 
-/* By the name of a class, whose end is "Storage", or "Tensor" in files as old as FloatTensor. */
+/* Find a type by the name of a class that ends in `end`: "Storage", or "Tensor" in old files
+ * (FloatTensor). */
 const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
                                                 const char *end);
-/* By the name of an element type. */
+/* Find a type by the name of a dtype. */
 const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t global);
-/* Legacy streams have the classes of modules behind persistent ids, with their source: ("module", class, file,
- * text), in tar archives (class, file, text).  The class, or the value itself. */
+/* Return the class that a value refers to, or the value.  Legacy streams wrap classes of modules in
+ * persistent ids with source code: ("module", class, file, text); tar archives: (class, file,
+ * text). */
 uint32_t heft_torch_class(const heft_pickle *p, uint32_t value);
-/* All that the pickle speaks of, in t->storages. */
+/* Collect all storages that the pickle mentions in t->storages. */
 heft_status heft_torch_storages(heft_torch *t);
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
 
-/* ---- storages and tensors of a tar archive by their keys: torch_records.c ---- */
+/* ---- records of tar archives by key: torch_records.c ---- */
 
-/* A key is an integer, or its decimal digits as a text; false: the value is neither. */
+/* Read a key, an integer or a text of decimal digits; return false for any other value. */
 bool heft_torch_read_key(int64_t *out, const heft_pickle *p, uint32_t value);
-/* Copies things that begin with a heft_torch_keyed into the arena, sorted.  HEFT_E_FORMAT: two of them have the same
- * key; `what` names one in the message: "tensor". */
+/* Copy records that begin with a heft_torch_id into the arena, sorted by key.  HEFT_E_FORMAT for
+ * duplicate keys; `what` ("tensor") names a record in the message. */
 heft_status heft_torch_sort(const heft_torch *t, const heft_vec *from, size_t size,
                             const char *what, void **out);
-/* The number in t->memories of the memory of that key, or HEFT_NONE. */
-uint32_t heft_torch_find_memory(const heft_torch *t, int64_t key);
-/* The tensor that a persistent id names, or NULL; *is_storage: it names a storage. */
+/* Return the index of the key in t->storage_views, or HEFT_NONE. */
+uint32_t heft_torch_find_storage_view(const heft_torch *t, int64_t key);
+/* Return the tensor with a persistent id, or NULL.  Set *is_storage if the id names a storage. */
 const heft_torch_record *heft_torch_record_of(const heft_torch *t, uint32_t persistent,
                                               bool *is_storage);
 
 /* ---- calls: torch_calls.c ---- */
 
 typedef enum heft_torch_kind {
-    HEFT_TORCH_VALUE,     /* what it is in the pickle */
-    HEFT_TORCH_TENSOR,    /* a call that rebuilds one: of call */
-    HEFT_TORCH_SPARSE,    /* a call that rebuilds a sparse one */
-    HEFT_TORCH_PAIRS,     /* a list of keys and values, each pair a tuple or list */
-    HEFT_TORCH_NAMESPACE, /* attributes that are settings */
-    HEFT_TORCH_NUMBER,    /* numpy's scalar: of call */
-    HEFT_TORCH_DEVICE,    /* of call */
-    HEFT_TORCH_OBJECT,    /* of a class that is not known: its attributes and items */
+    HEFT_TORCH_VALUE,     /* an ordinary value of the pickle */
+    HEFT_TORCH_TENSOR,    /* a call that rebuilds a tensor */
+    HEFT_TORCH_SPARSE,    /* a call that rebuilds a sparse tensor */
+    HEFT_TORCH_PAIRS,     /* a list of pairs (tuples or lists) of keys and values */
+    HEFT_TORCH_NAMESPACE, /* an object with settings as attributes */
+    HEFT_TORCH_NUMBER,    /* a NumPy scalar */
+    HEFT_TORCH_DEVICE,    /* a torch.device */
+    HEFT_TORCH_OBJECT,    /* an object of an unknown class, with attributes and items */
     HEFT_TORCH_OPAQUE,    /* a value that is left out */
-    HEFT_TORCH_REFUSED    /* holds tensors in a form that is not read */
+    HEFT_TORCH_REFUSED    /* a call that rebuilds tensors in an unsupported form */
 } heft_torch_kind;
 
-typedef enum heft_torch_form {                       /* of a tensor's arguments */
-                               HEFT_TORCH_PLAIN,     /* storage, offset, size, stride, … */
-                               HEFT_TORCH_TYPED,     /* …, requires_grad, hooks, dtype */
-                               HEFT_TORCH_QUANTIZED, /* …, (scheme, scale, zero point) */
-                               HEFT_TORCH_RECORDED /* none: a persistent id, see heft_torch_record */
+/* Arguments of a call that rebuilds a tensor. */
+typedef enum heft_torch_form {
+    HEFT_TORCH_PLAIN,     /* storage, offset, size, stride, … */
+    HEFT_TORCH_TYPED,     /* …, requires_grad, hooks, dtype */
+    HEFT_TORCH_QUANTIZED, /* …, (scheme, scale, zero point) */
+    HEFT_TORCH_RECORDED   /* no arguments: a persistent id, see heft_torch_record */
 } heft_torch_form;
 
-typedef struct heft_torch_meaning {
+typedef struct heft_torch_interpretation {
     heft_torch_kind kind;
     heft_torch_form form;
     uint32_t value;    /* the container, or the call */
-    uint32_t callable; /* of a call */
-    uint32_t args;
-} heft_torch_meaning;
+    uint32_t callable; /* function or class of a call */
+    uint32_t args;     /* arguments of a call */
+} heft_torch_interpretation;
 
-/* What a value stands for: calls are looked up in a table, and those of them that hand on an argument
- * are followed. */
-heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value);
-/* Reports a call that is not in the table, once. */
+/* Interpret a value: look up calls in a table, and follow calls that only wrap an argument. */
+heft_torch_interpretation heft_torch_interpret(const heft_torch *t, uint32_t value);
+/* Add a note about a call that is not in the table, unless the same call was reported before. */
 void heft_torch_report(heft_torch *t, uint32_t object);
 
 /* ---- values of metadata: torch_scalar.c ---- */
 
-/* A value of metadata; false: it is none, or t->st says why it cannot be had. */
+/* Convert a value to metadata.  Return false if the value is not a scalar, or on error: t->st is
+ * set. */
 bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value);
 
 /* ---- tensors: torch_tensor.c ---- */
 
-/* Adds the tensor that the call rebuilds. */
-heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_meaning *m);
-/* A tensor that is a part of another and lies in order: bytes of the file. */
-typedef struct heft_torch_flat {
-    heft_range where;
-    uint64_t length; /* of what that decodes to */
+/* Add the tensor that a call rebuilds. */
+heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
+/* A contiguous tensor that is a part of a sparse tensor. */
+typedef struct heft_torch_contiguous {
+    heft_range where; /* stored bytes */
+    uint64_t length;  /* decoded length */
     heft_encoding encoding;
-    uint32_t crc; /* of a deflated one, or 0 */
+    uint32_t crc; /* CRC-32 of a deflated part, or 0 */
     uint64_t elements;
-    uint32_t size, rank; /* its shape, a tuple */
+    uint32_t size, rank; /* shape: a TUPLE of the pickle */
     heft_dtype type;
-} heft_torch_flat;
-/* The CRC-32 of what the part added last decodes to, when it is deflated and has one. */
+} heft_torch_contiguous;
+heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,
+                                     heft_torch_contiguous *out);
+/* Add the CRC-32 of the part added last, if deflated and the CRC is known. */
 heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc);
-heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out);
 
 /* ---- sparse tensors: torch_sparse.c ---- */
 
-/* Adds the sparse tensor that the call rebuilds. */
-heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m);
+/* Add the sparse tensor that a call rebuilds. */
+heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m);
 
 /* ---- the graph: torch_walk.c ---- */
 
-/* Lists tensors and metadata of the value that x->pick names, or of all. */
+/* Add the tensors and metadata of the value that x->pick names, or of all values. */
 heft_status heft_torch_walk(heft_torch *t);
 
-/* ---- archives of before 0.1.11: torch_tar.c ---- */
+/* ---- tar archives, before PyTorch 0.1.11: torch_tar.c ---- */
 
-/* Whether a file that begins so is one. */
+/* Return true if a file that begins with `head` is a tar archive of torch.save(). */
 bool heft_torch_is_tar(const uint8_t *head, size_t len);
 heft_status heft_torch_parse_tar(heft_torch *t);
 

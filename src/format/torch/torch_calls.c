@@ -1,25 +1,25 @@
-/* torch_calls.c - what the calls in a pickle stand for.  Nothing is called: this table is all that heft makes of
- * them, and what is not in it stays a name. */
+/* torch_calls.c - interprets the calls in a pickle.  Heft never calls anything: this table lists
+ * the supported calls, and any other call remains a name. */
 #include "format/torch/torch.h"
 
-typedef enum act {
-    TENSOR, /* rebuilt of its arguments */
+typedef enum action {
+    TENSOR, /* rebuilds a tensor from the arguments */
     SPARSE,
-    FOLLOW,    /* its first argument is what counts */
-    REBUILD,   /* (function, type, arguments, state): a tensor of a class of its own */
-    CONTENT,   /* a dictionary: what was set, or the pairs or dictionary in its arguments */
-    NAMESPACE, /* what was set is settings */
+    UNWRAP,    /* stands for the first argument */
+    REBUILD,   /* (function, type, arguments, state): a tensor of a subclass */
+    CONTENT,   /* a dictionary: the items set later, or the pairs in the arguments */
+    NAMESPACE, /* an object with settings as attributes */
     NUMBER,
     DEVICE,
-    VARIABLE, /* what tensors that learn were before version 0.4: its first argument, or of what was set the tensor */
-    INSTANCE, /* of the class that is its first argument: what protocols 0 and 1 have for it */
-    OPAQUE,   /* harmless, and nothing of heft's */
+    VARIABLE, /* a tensor before PyTorch 0.4: the first argument, or in the state */
+    INSTANCE, /* an instance of the class in the first argument, in protocols 0 and 1 */
+    OPAQUE,   /* harmless, and left out */
     REFUSE
-} act;
+} action;
 
 typedef struct call {
-    const char *module, *name; /* name: NULL: all others of the module that begin with _rebuild */
-    act act;
+    const char *module, *name; /* name NULL: all other _rebuild... functions of the module */
+    action action;
     heft_torch_form form;
 } call;
 
@@ -30,35 +30,35 @@ static const call calls[] = {
     { "torch._utils", "_rebuild_qtensor", TENSOR, HEFT_TORCH_QUANTIZED },
     { "torch._utils", "_rebuild_sparse_tensor", SPARSE, 0 },
     { "torch._utils", "_rebuild_sparse_csr_tensor", SPARSE, 0 },
-    { "torch._utils", "_rebuild_parameter", FOLLOW, 0 },
-    { "torch._utils", "_rebuild_parameter_with_state", FOLLOW, 0 },
+    { "torch._utils", "_rebuild_parameter", UNWRAP, 0 },
+    { "torch._utils", "_rebuild_parameter_with_state", UNWRAP, 0 },
     { "torch._tensor", "_rebuild_from_type_v2", REBUILD, 0 },
     { "torch._tensor", "_rebuild_from_type", REBUILD, 0 },
     { "torch._utils", NULL, REFUSE, 0 },
     { "torch._tensor", NULL, REFUSE, 0 },
     { "torch.storage", "_load_from_bytes", REFUSE, 0 },
-    { "torch", "Size", FOLLOW, 0 },
+    { "torch", "Size", UNWRAP, 0 },
     { "torch", "device", DEVICE, 0 },
     { "torch.autograd.variable", "Variable", VARIABLE, 0 },
     { "torch.nn.parameter", "Parameter", VARIABLE, 0 },
-    { "torch.jit._pickle", "build_intlist", FOLLOW, 0 },
-    { "torch.jit._pickle", "build_doublelist", FOLLOW, 0 },
-    { "torch.jit._pickle", "build_boollist", FOLLOW, 0 },
-    { "torch.jit._pickle", "build_tensorlist", FOLLOW, 0 },
-    { "torch.jit._pickle", "restore_type_tag", FOLLOW, 0 },
+    { "torch.jit._pickle", "build_intlist", UNWRAP, 0 },
+    { "torch.jit._pickle", "build_doublelist", UNWRAP, 0 },
+    { "torch.jit._pickle", "build_boollist", UNWRAP, 0 },
+    { "torch.jit._pickle", "build_tensorlist", UNWRAP, 0 },
+    { "torch.jit._pickle", "restore_type_tag", UNWRAP, 0 },
     { "collections", "OrderedDict", CONTENT, 0 },
     { "collections", "defaultdict", CONTENT, 0 },
     { "collections", "Counter", CONTENT, 0 },
     { "builtins", "dict", CONTENT, 0 },
     { "__builtin__", "dict", CONTENT, 0 },
-    { "builtins", "set", FOLLOW, 0 },
-    { "builtins", "frozenset", FOLLOW, 0 },
-    { "builtins", "list", FOLLOW, 0 },
-    { "builtins", "tuple", FOLLOW, 0 },
-    { "__builtin__", "set", FOLLOW, 0 },
-    { "__builtin__", "frozenset", FOLLOW, 0 },
-    { "__builtin__", "list", FOLLOW, 0 },
-    { "__builtin__", "tuple", FOLLOW, 0 },
+    { "builtins", "set", UNWRAP, 0 },
+    { "builtins", "frozenset", UNWRAP, 0 },
+    { "builtins", "list", UNWRAP, 0 },
+    { "builtins", "tuple", UNWRAP, 0 },
+    { "__builtin__", "set", UNWRAP, 0 },
+    { "__builtin__", "frozenset", UNWRAP, 0 },
+    { "__builtin__", "list", UNWRAP, 0 },
+    { "__builtin__", "tuple", UNWRAP, 0 },
     { "argparse", "Namespace", NAMESPACE, 0 },
     { "types", "SimpleNamespace", NAMESPACE, 0 },
     { "numpy.core.multiarray", "scalar", NUMBER, 0 },
@@ -82,7 +82,7 @@ static const call calls[] = {
     { "pathlib", "PureWindowsPath", OPAQUE, 0 },
 };
 
-static const call *look_up(const heft_pickle *p, uint32_t callable)
+static const call *find_call(const heft_pickle *p, uint32_t callable)
 {
     if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL))
         return NULL;
@@ -94,23 +94,25 @@ static const call *look_up(const heft_pickle *p, uint32_t callable)
     return NULL;
 }
 
-/* OrderedDict of Python 2 and of protocol 0 takes its pairs as an argument. */
-static heft_torch_meaning content(const heft_pickle *p, uint32_t value, uint32_t arg)
+/* Interpret a dictionary.  OrderedDict of Python 2 and of protocol 0 gets the pairs as an
+ * argument. */
+static heft_torch_interpretation interpret_dict(const heft_pickle *p, uint32_t value, uint32_t arg)
 {
     const heft_pickle_value *o = heft_pickle_at(p, value);
-    heft_torch_meaning m = { .kind = HEFT_TORCH_VALUE, .value = o->as.object.content };
+    heft_torch_interpretation m = { .kind = HEFT_TORCH_VALUE, .value = o->as.object.content };
     if (m.value != HEFT_NONE)
         return m;
     m.value = arg;
     if (heft_pickle_is(p, arg, HEFT_PICKLE_LIST))
         m.kind = HEFT_TORCH_PAIRS;
     else if (!heft_pickle_is(p, arg, HEFT_PICKLE_DICT))
-        m.value = heft_pickle_at(p, value)->as.object.args; /* without items */
+        m.value = heft_pickle_at(p, value)->as.object.args; /* an empty tuple: no items */
     return m;
 }
 
-/* One step; true: *m stands for another value, which is to be looked at. */
-static bool step(const heft_pickle *p, heft_torch_meaning *m)
+/* Interpret a single value; return true if *m now refers to another value that must be
+ * interpreted. */
+static bool interpret_step(const heft_pickle *p, heft_torch_interpretation *m)
 {
     const heft_pickle_value *v = heft_pickle_at(p, m->value);
     m->kind = HEFT_TORCH_VALUE;
@@ -118,21 +120,21 @@ static bool step(const heft_pickle *p, heft_torch_meaning *m)
         return false;
     m->callable = heft_torch_class(p, v->as.object.callable);
     m->args = v->as.object.args;
-    const call *c = look_up(p, m->callable);
-    if (c && c->act == REBUILD) {
+    const call *c = find_call(p, m->callable);
+    if (c && c->action == REBUILD) {
         m->callable = heft_pickle_item(p, m->args, 0);
         m->args = heft_pickle_item(p, m->args, 2);
-        c = look_up(p, m->callable);
-        c = c && c->act == REBUILD ? NULL : c;
+        c = find_call(p, m->callable);
+        c = c && c->action == REBUILD ? NULL : c;
     }
     uint32_t first = heft_pickle_item(p, m->args, 0);
-    if (c && c->act == INSTANCE) {
-        const call *of = look_up(p, first);
-        c = of && (of->act == NAMESPACE || of->act == VARIABLE) ? of : c;
-        first = c->act == VARIABLE ? HEFT_NONE : first;
+    if (c && c->action == INSTANCE) {
+        const call *of = find_call(p, first);
+        c = of && (of->action == NAMESPACE || of->action == VARIABLE) ? of : c;
+        first = c->action == VARIABLE ? HEFT_NONE : first;
     }
-    if (c && c->act == VARIABLE) {
-        /* Without arguments its state was (data, gradient, hooks, requires_grad, volatile). */
+    if (c && c->action == VARIABLE) {
+        /* Without arguments the state was (data, gradient, hooks, requires_grad, volatile). */
         enum { VOLATILE = 4 };
         uint32_t state = v->as.object.state, data = first;
         if (data == HEFT_NONE && heft_pickle_item(p, state, VOLATILE) != HEFT_NONE)
@@ -147,30 +149,30 @@ static bool step(const heft_pickle *p, heft_torch_meaning *m)
         [DEVICE] = HEFT_TORCH_DEVICE,       [INSTANCE] = HEFT_TORCH_OBJECT,
         [OPAQUE] = HEFT_TORCH_OPAQUE,       [REFUSE] = HEFT_TORCH_REFUSED
     };
-    if (!c || (c->act == FOLLOW && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
+    if (!c || (c->action == UNWRAP && first == HEFT_NONE && v->as.object.state != HEFT_NONE)) {
         m->kind = HEFT_TORCH_OBJECT;
         return false;
     }
-    if (c->act == FOLLOW) {
+    if (c->action == UNWRAP) {
         m->value = first == HEFT_NONE ? m->args : first;
         return true;
     }
-    if (c->act == CONTENT) {
-        /* A defaultdict's argument is what makes its values. */
-        *m = content(p, m->value, first);
+    if (c->action == CONTENT) {
+        /* The argument of a defaultdict is the factory of values. */
+        *m = interpret_dict(p, m->value, first);
         return false;
     }
-    m->kind = kinds[c->act];
+    m->kind = kinds[c->action];
     m->form = c->form;
     return false;
 }
 
-heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value)
+heft_torch_interpretation heft_torch_interpret(const heft_torch *t, uint32_t value)
 {
-    enum { MOST_STEPS = 8 }; /* a parameter of a tensor is two */
-    heft_torch_meaning m = { .value = value };
-    for (uint32_t i = 0; step(&t->p, &m); i++)
-        if (i == MOST_STEPS) {
+    enum { MAX_STEPS = 8 }; /* a Parameter around a tensor takes two */
+    heft_torch_interpretation m = { .value = value };
+    for (uint32_t i = 0; interpret_step(&t->p, &m); i++)
+        if (i == MAX_STEPS) {
             m.kind = HEFT_TORCH_OBJECT;
             break;
         }
@@ -185,16 +187,16 @@ heft_torch_meaning heft_torch_meaning_of(const heft_torch *t, uint32_t value)
     return m;
 }
 
-/* ---- what is not in the table ---- */
+/* ---- reports of unknown calls ---- */
 
-enum { MOST_NAME = 80 }; /* bytes of a name that are looked at and told */
+enum { MAX_NAME = 80 }; /* bytes of a name that are compared and shown */
 
 static heft_str clipped(heft_str s)
 {
-    return (heft_str){ s.ptr, s.len < MOST_NAME ? s.len : MOST_NAME };
+    return (heft_str){ s.ptr, s.len < MAX_NAME ? s.len : MAX_NAME };
 }
 
-/* Text for a finding: printable ASCII of a name that may hold anything. */
+/* Write printable ASCII for a finding; other characters become '?'. */
 static char *put_name(char *to, heft_str name)
 {
     name = clipped(name);
@@ -203,10 +205,10 @@ static char *put_name(char *to, heft_str name)
     return to;
 }
 
-static const char *tell_text(heft_torch *t, uint32_t callable, const char *ends)
+static const char *format_report(heft_torch *t, uint32_t callable, const char *suffix)
 {
     char text[300], *to = text;
-    heft_str end = heft_lit(ends);
+    heft_str end = heft_lit(suffix);
     to = put_name(to, heft_pickle_module(&t->p, callable));
     *to++ = '.';
     to = put_name(to, heft_pickle_name(&t->p, callable));
@@ -214,30 +216,31 @@ static const char *tell_text(heft_torch *t, uint32_t callable, const char *ends)
     return heft_ix_copy(t->x, (heft_str){ text, (size_t)(to - text) + end.len + 1 }).ptr;
 }
 
-/* What is called first of a call of a call; values are made before they are used, so this ends. */
+/* Return the innermost call of a call of a call ...  Values refer only to earlier values, so the
+ * loop ends. */
 static uint32_t innermost(const heft_pickle *p, uint32_t object)
 {
-    enum { MOST = 16 };
+    enum { MAX_DEPTH = 16 };
     uint32_t callable = heft_pickle_at(p, object)->as.object.callable;
-    for (uint32_t i = 0; i < MOST && heft_pickle_is(p, callable, HEFT_PICKLE_OBJECT); i++) {
+    for (uint32_t i = 0; i < MAX_DEPTH && heft_pickle_is(p, callable, HEFT_PICKLE_OBJECT); i++) {
         object = callable;
         callable = heft_pickle_at(p, object)->as.object.callable;
     }
     return object;
 }
 
-static bool was_told(heft_torch *t, uint32_t callable)
+static bool was_reported(heft_torch *t, uint32_t callable)
 {
     const heft_pickle *p = &t->p;
     heft_str module = clipped(heft_pickle_module(p, callable));
     heft_str name = clipped(heft_pickle_name(p, callable));
-    for (uint32_t i = 0; i < t->told; i++)
-        if (heft_str_eq(clipped(heft_pickle_module(p, t->calls[i])), module) &&
-            heft_str_eq(clipped(heft_pickle_name(p, t->calls[i])), name))
+    for (uint32_t i = 0; i < t->reported; i++)
+        if (heft_str_eq(clipped(heft_pickle_module(p, t->reported_calls[i])), module) &&
+            heft_str_eq(clipped(heft_pickle_name(p, t->reported_calls[i])), name))
             return true;
-    if (t->told == sizeof t->calls / sizeof *t->calls)
+    if (t->reported == sizeof t->reported_calls / sizeof *t->reported_calls)
         return true;
-    t->calls[t->told++] = callable;
+    t->reported_calls[t->reported++] = callable;
     return false;
 }
 
@@ -248,27 +251,27 @@ void heft_torch_report(heft_torch *t, uint32_t object)
     const heft_pickle_value *v = heft_pickle_at(p, object);
     uint32_t callable = heft_torch_class(p, v->as.object.callable);
     uint64_t at = heft_pickle_offset(p, object);
-    const call *c = look_up(p, callable);
+    const call *c = find_call(p, callable);
     bool is_class = v->is_instance;
-    if (c && c->act == INSTANCE) {
+    if (c && c->action == INSTANCE) {
         callable = heft_pickle_item(p, v->as.object.args, 0);
         is_class = true;
     }
     if (!heft_pickle_is(p, callable, HEFT_PICKLE_GLOBAL)) {
         heft_ix_note(t->x, HEFT_WARNING, "torch/call", at, HEFT_NONE,
-                     "a call of something that has no name; heft does not make it");
+                     "a call of a function without a name, which heft does not make");
         return;
     }
     if (heft_str_begins(heft_pickle_module(p, callable), "__torch__")) {
         t->is_script = true;
         return;
     }
-    if (was_told(t, callable))
+    if (was_reported(t, callable))
         return;
-    const char *text = tell_text(
+    const char *text = format_report(
         t, callable,
-        is_class ? ": a class that is not known here; tensors among its attributes are listed"
-                 : ": a function that Python would call to load the file; heft does not");
+        is_class ? ": an unknown class; tensors in its attributes are listed"
+                 : ": a function that Python would call while loading the file; heft does not");
     if (text)
         heft_ix_note(t->x, is_class ? HEFT_NOTE : HEFT_WARNING,
                      is_class ? "torch/class" : "torch/call", at, HEFT_NONE, text);

@@ -1,10 +1,11 @@
-/* torch_inflate.c - members of archives that were packed again: PyTorch stores them, and reads deflated ones, too. */
+/* torch_inflate.c - inflates members of repacked archives: PyTorch writes stored members, but also
+ * reads deflated members. */
 #include "base/crc.h"
 #include "format/torch/torch.h"
 
-/* Pickles of weights deflate to a fifth of their size.  Listing takes memory in proportion to the pickle, so
- * what is hardly there in the file must not make a large one. */
-enum { TIMES = 64, ANY = 1 << 20 };
+/* Pickles of weights deflate to about a fifth.  Listing takes memory in proportion to the pickle,
+ * so a tiny member must not inflate to a huge pickle. */
+enum { MAX_RATIO = 64, ALWAYS_ALLOWED = 1 << 20 };
 
 static heft_status fail(const heft_torch *t, const heft_zip_entry *e, heft_status st,
                         const char *what)
@@ -12,30 +13,29 @@ static heft_status fail(const heft_torch *t, const heft_zip_entry *e, heft_statu
     return heft_error_set(t->x->err, st, e->data, "member %q: %s", e->name, what);
 }
 
-/* One byte more is asked for than there should be. */
+/* Request one byte more than expected, to detect a member that inflates to more. */
 heft_status heft_torch_inflate(const heft_torch *t, const heft_zip_entry *e, heft_str *out)
 {
-    if (e->content > ANY && heft_div(e->content, TIMES) > e->stored)
+    if (e->content > ALWAYS_ALLOWED && heft_div(e->content, MAX_RATIO) > e->stored)
         return heft_error_set(t->x->err, HEFT_E_LIMIT, e->data,
-                              "member %q: its %U bytes would inflate to %U, more than %U times as "
-                              "many",
-                              e->name, e->stored, e->content, (uint64_t)TIMES);
+                              "member %q: %U bytes would inflate to %U, more than %U times as many",
+                              e->name, e->stored, e->content, (uint64_t)MAX_RATIO);
     heft_cur c = heft_cur_whole(t->in, e->data, e->stored, "a member of the archive");
     if (c.st)
         return c.st;
     uint8_t *to = e->content < SIZE_MAX ? heft_arena_alloc(&t->x->arena, (size_t)e->content + 1, 1)
                                         : NULL;
     if (!to)
-        return fail(t, e, HEFT_E_NOMEM, "no memory to inflate it");
+        return fail(t, e, HEFT_E_NOMEM, "no memory for inflating");
     *out = (heft_str){ (const char *)to, (size_t)e->content };
     size_t have = out->len + 1;
     heft_status st = heft_window_decode(t->in, HEFT_DEFLATE, (heft_range){ e->data, e->stored }, to,
                                         &have);
     if (!st && have != e->content)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, e->data,
-                              "member %q: it inflates to %s bytes than the %U of the directory",
+                              "member %q: inflates to %s than the %U bytes in the directory",
                               e->name, have < e->content ? "fewer" : "more", e->content);
     if (!st && e->crc && heft_crc32(0, to, have) != e->crc)
-        return fail(t, e, HEFT_E_CHECKSUM, "its CRC-32 is not that of what it inflates to");
+        return fail(t, e, HEFT_E_CHECKSUM, "the CRC-32 does not match the inflated bytes");
     return st;
 }

@@ -1,4 +1,4 @@
-/* torch_scalar.c - values of metadata: numbers, texts, and the few objects that stand for such. */
+/* torch_scalar.c - converts numbers, texts and a few kinds of objects to metadata. */
 #include "format/torch/torch.h"
 
 static bool no_memory(heft_torch *t)
@@ -7,21 +7,22 @@ static bool no_memory(heft_torch *t)
     return false;
 }
 
-static bool pay(heft_torch *t, uint64_t work, uint32_t value)
+static bool charge(heft_torch *t, uint64_t work, uint32_t value)
 {
     t->st = heft_torch_charge(t, work, heft_pickle_offset(&t->p, value));
     return !t->st;
 }
 
-static bool text_of(heft_torch *t, heft_value *out, heft_str a, const char *between, heft_str b)
+static bool set_joined_text(heft_torch *t, heft_value *out, heft_str a, const char *between,
+                            heft_str b)
 {
     out->kind = HEFT_KIND_STR;
     out->as.s = heft_arena_join(&t->x->arena, a, heft_lit(between), b);
     return out->as.s.ptr || no_memory(t);
 }
 
-/* "cuda", or ("cuda", 1) as cuda:1. */
-static bool device(heft_torch *t, heft_value *out, uint32_t args)
+/* ("cuda") becomes cuda, ("cuda", 1) becomes cuda:1. */
+static bool read_device(heft_torch *t, heft_value *out, uint32_t args)
 {
     char digits[20];
     uint64_t index;
@@ -33,13 +34,13 @@ static bool device(heft_torch *t, heft_value *out, uint32_t args)
     out->as.s = name;
     if (!heft_pickle_u64(&index, &t->p, heft_pickle_item(&t->p, args, 1)))
         return true;
-    if (!pay(t, name.len, kind))
+    if (!charge(t, name.len, kind))
         return false;
     heft_str number = { digits, heft_u64_text(digits, index) };
-    return text_of(t, out, name, ":", number);
+    return set_joined_text(t, out, name, ":", number);
 }
 
-/* numpy's names of the types of its scalars: kind and bytes. */
+/* NumPy's names of scalar types: kind and size in bytes. */
 static const heft_dtype_spelling number_rows[] = {
     { "f8", HEFT_F64 }, { "f4", HEFT_F32 }, { "f2", HEFT_F16 }, { "i8", HEFT_I64 },
     { "i4", HEFT_I32 }, { "i2", HEFT_I16 }, { "i1", HEFT_I8 },  { "u8", HEFT_U64 },
@@ -65,7 +66,7 @@ static bool number_type(const heft_pickle *p, uint32_t dtype, heft_dtype *type)
     return *type != HEFT_UNTYPED;
 }
 
-/* (dtype, bytes); protocols before 3 spell bytes as _codecs.encode(text, "latin1"). */
+/* Get the bytes of a scalar.  Protocols before 3 encode bytes as _codecs.encode(text, "latin1"). */
 static bool number_bytes(const heft_pickle *p, uint32_t value, uint8_t bytes[8], size_t *len)
 {
     bool is_latin1 = heft_pickle_is(p, value, HEFT_PICKLE_OBJECT);
@@ -90,7 +91,7 @@ static bool number_bytes(const heft_pickle *p, uint32_t value, uint8_t bytes[8],
     return true;
 }
 
-static bool number(const heft_torch *t, heft_value *out, uint32_t args)
+static bool read_number(const heft_torch *t, heft_value *out, uint32_t args)
 {
     heft_dtype type;
     uint8_t bytes[8] = { 0 };
@@ -118,8 +119,8 @@ static bool number(const heft_torch *t, heft_value *out, uint32_t args)
     return true;
 }
 
-/* An integer beyond 64 bits as Python's hex() spells it. */
-static bool big(heft_torch *t, heft_value *out, heft_str s)
+/* Convert an integer beyond 64 bits to text, like Python's hex(). */
+static bool read_big_integer(heft_torch *t, heft_value *out, heft_str s)
 {
     static const char hex[] = "0123456789abcdef";
     bool is_negative = (uint8_t)s.ptr[s.len - 1] >> 7;
@@ -128,7 +129,8 @@ static bool big(heft_torch *t, heft_value *out, heft_str s)
     if (!text)
         return no_memory(t);
     char *end = text + 2 * s.len + 3;
-    for (size_t i = 0; i < s.len; i++) { /* from the least digit on, from the end of the text */
+    for (size_t i = 0; i < s.len;
+         i++) { /* from the lowest digit, backwards from the end of the text */
         uint32_t byte = ((uint8_t)s.ptr[i] ^ (is_negative ? 0xFF : 0)) + carry;
         carry = byte >> 8;
         end[-1 - 2 * (ptrdiff_t)i] = hex[byte & 15];
@@ -147,8 +149,8 @@ static bool big(heft_torch *t, heft_value *out, heft_str s)
     return true;
 }
 
-/* What stands in the pickle as it is. */
-static bool plain(heft_torch *t, heft_value *out, uint32_t value)
+/* Convert a value that is not an object. */
+static bool read_plain(heft_torch *t, heft_value *out, uint32_t value)
 {
     const heft_pickle_value *v = heft_pickle_at(&t->p, value);
     heft_str module, name;
@@ -175,12 +177,13 @@ static bool plain(heft_torch *t, heft_value *out, uint32_t value)
         out->as.s = v->as.s;
         return true;
     case HEFT_PICKLE_BIG:
-        return pay(t, v->as.s.len, value) && big(t, out, v->as.s);
+        return charge(t, v->as.s.len, value) && read_big_integer(t, out, v->as.s);
     case HEFT_PICKLE_GLOBAL:
-        /* torch.float32, or a class or function that is kept as a value */
+        /* a dtype such as torch.float32, or any class or function */
         module = heft_pickle_module(&t->p, value);
         name = heft_pickle_name(&t->p, value);
-        return pay(t, module.len + name.len, value) && text_of(t, out, module, ".", name);
+        return charge(t, module.len + name.len, value) &&
+               set_joined_text(t, out, module, ".", name);
     default:
         return false;
     }
@@ -188,11 +191,11 @@ static bool plain(heft_torch *t, heft_value *out, uint32_t value)
 
 bool heft_torch_scalar(heft_torch *t, heft_value *out, uint32_t value)
 {
-    heft_torch_meaning m = heft_torch_meaning_of(t, value);
+    heft_torch_interpretation m = heft_torch_interpret(t, value);
     *out = (heft_value){ .kind = HEFT_KIND_NULL };
     if (m.kind == HEFT_TORCH_DEVICE)
-        return device(t, out, m.args);
+        return read_device(t, out, m.args);
     if (m.kind == HEFT_TORCH_NUMBER)
-        return number(t, out, m.args);
-    return m.kind == HEFT_TORCH_VALUE && plain(t, out, m.value);
+        return read_number(t, out, m.args);
+    return m.kind == HEFT_TORCH_VALUE && read_plain(t, out, m.value);
 }

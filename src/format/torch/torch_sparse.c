@@ -1,13 +1,13 @@
-/* torch_sparse.c - sparse tensors: (layout, data), where data is (coords, values, shape, …) or (row pointers,
- * columns, values, shape), with tensors that have to lie in order. */
+/* torch_sparse.c - reads sparse tensors: (layout, data), where data is (coords, values, shape, …)
+ * or (row pointers, columns, values, shape).  The parts must be contiguous. */
 #include "format/torch/torch.h"
 
-enum { MOST_PARTS = 3 };
+enum { MAX_PARTS = 3 };
 
 static const struct {
-    const char *spelled, *layout;
-    const char *roles[MOST_PARTS];
-    uint32_t parts, values; /* how many, and which of them has the values; the shape follows */
+    const char *name, *layout; /* in PyTorch, in Heft */
+    const char *roles[MAX_PARTS];
+    uint32_t parts, values; /* number of parts, index of the values; the shape follows */
 } layouts[] = {
     { "torch.sparse_coo", "sparse_coo", { "coords", "values" }, 2, 1 },
     { "torch.sparse_csr", "sparse_csr", { "indptr", "indices", "values" }, 3, 2 },
@@ -17,9 +17,9 @@ enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 typedef struct sparse {
     heft_str name;
     uint64_t at;
-    uint32_t layout;         /* number in the table */
-    uint32_t rank, size, id; /* of the tensor: its shape, a tuple */
-    heft_torch_flat parts[MOST_PARTS];
+    uint32_t layout;         /* index in the table */
+    uint32_t rank, size, id; /* size: the shape, a TUPLE of the pickle */
+    heft_torch_contiguous parts[MAX_PARTS];
 } sparse;
 
 static heft_status fail(const heft_torch *t, const sparse *s, heft_status st, const char *what)
@@ -27,7 +27,8 @@ static heft_status fail(const heft_torch *t, const sparse *s, heft_status st, co
     return heft_error_set(t->x->err, st, s->at, "tensor %q: %s", s->name, what);
 }
 
-/* torch.serialization._get_layout("torch.sparse_coo"); LAYOUTS: none of the table. */
+/* Interpret torch.serialization._get_layout("torch.sparse_coo"); LAYOUTS if the layout is
+ * unknown. */
 static uint32_t layout_of(const heft_pickle *p, uint32_t value)
 {
     uint32_t n = 0;
@@ -36,7 +37,7 @@ static uint32_t layout_of(const heft_pickle *p, uint32_t value)
     uint32_t text = heft_pickle_item(p, heft_pickle_at(p, value)->as.object.args, 0);
     if (!heft_pickle_is(p, text, HEFT_PICKLE_TEXT))
         return LAYOUTS;
-    while (n < LAYOUTS && !heft_str_is(heft_pickle_at(p, text)->as.s, layouts[n].spelled))
+    while (n < LAYOUTS && !heft_str_is(heft_pickle_at(p, text)->as.s, layouts[n].name))
         n++;
     return n;
 }
@@ -48,51 +49,54 @@ static uint64_t dim(const heft_pickle *p, uint32_t size, uint32_t i)
     return n;
 }
 
-/* How the counts of the parts belong together; what they hold is for heft_file_verify(). */
+/* Check the shapes of the parts against each other; heft_file_verify() checks the values. */
 static heft_status check_counts(const heft_torch *t, const sparse *s)
 {
     const heft_pickle *p = &t->p;
-    const heft_torch_flat *first = &s->parts[0], *values = &s->parts[layouts[s->layout].values];
+    const heft_torch_contiguous *first = &s->parts[0],
+                                *values = &s->parts[layouts[s->layout].values];
     if (values->rank != 1)
-        return fail(t, s, HEFT_E_UNSUPPORTED, "sparse, with values that are dense tensors");
+        return fail(t, s, HEFT_E_UNSUPPORTED,
+                    "sparse tensors with dense blocks as values are not supported");
     bool fits = first->rank == 2 && dim(p, first->size, 0) == s->rank &&
                 dim(p, first->size, 1) == values->elements;
-    if (layouts[s->layout].parts == MOST_PARTS)
+    if (layouts[s->layout].parts == MAX_PARTS)
         fits = s->rank == 2 && first->rank == 1 && s->parts[1].rank == 1 && first->elements &&
                first->elements - 1 == dim(p, s->size, 0) &&
                s->parts[1].elements == values->elements;
     return fits ? HEFT_OK
-                : fail(t, s, HEFT_E_FORMAT, "sparse, with parts whose shapes do not fit together");
+                : fail(t, s, HEFT_E_FORMAT,
+                       "the parts of the sparse tensor have inconsistent shapes");
 }
 
 static heft_status read_shape(const heft_torch *t, sparse *s, uint32_t value)
 {
     uint64_t n;
     if (value != HEFT_NONE)
-        value = heft_torch_meaning_of(t, value).value;
+        value = heft_torch_interpret(t, value).value;
     if (!heft_pickle_is(&t->p, value, HEFT_PICKLE_TUPLE))
-        return fail(t, s, HEFT_E_FORMAT, "sparse, without a shape");
+        return fail(t, s, HEFT_E_FORMAT, "the sparse tensor has no shape");
     s->size = value;
     s->rank = heft_pickle_at(&t->p, value)->as.items.count;
     for (uint32_t i = 0; i < s->rank; i++)
         if (!heft_pickle_u64(&n, &t->p, heft_pickle_item(&t->p, value, i)))
-            return fail(t, s, HEFT_E_FORMAT, "sparse, with a dimension that is no number");
+            return fail(t, s, HEFT_E_FORMAT, "a dimension of the sparse tensor is not a number");
     return HEFT_OK;
 }
 
-heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_meaning *m)
+heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_interpretation *m)
 {
     sparse s = { .name = name, .at = heft_pickle_offset(&t->p, m->value) };
     uint64_t *dims;
     s.layout = layout_of(&t->p, heft_pickle_item(&t->p, m->args, 0));
     if (s.layout == LAYOUTS)
-        return fail(t, &s, HEFT_E_UNSUPPORTED, "sparse, in a layout that is not read");
+        return fail(t, &s, HEFT_E_UNSUPPORTED, "the layout of the sparse tensor is not supported");
     uint32_t data = heft_pickle_item(&t->p, m->args, 1), count = layouts[s.layout].parts;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; !st && i < count; i++) {
         uint32_t part = heft_pickle_item(&t->p, data, i);
-        st = part == HEFT_NONE ? fail(t, &s, HEFT_E_FORMAT, "sparse, with too few parts")
-                               : heft_torch_flat_of(t, name, part, &s.parts[i]);
+        st = part == HEFT_NONE ? fail(t, &s, HEFT_E_FORMAT, "the sparse tensor has too few parts")
+                               : heft_torch_contiguous_of(t, name, part, &s.parts[i]);
     }
     if (!st)
         st = read_shape(t, &s, heft_pickle_item(&t->p, data, count));
@@ -109,7 +113,7 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_mea
         dims[i] = dim(&t->p, s.size, i);
     st = heft_ix_set_layout(t->x, s.id, heft_lit(layouts[s.layout].layout));
     for (uint32_t i = 0; !st && i < count; i++) {
-        const heft_torch_flat *part = &s.parts[i];
+        const heft_torch_contiguous *part = &s.parts[i];
         st = heft_ix_part(t->x, s.id, heft_lit(layouts[s.layout].roles[i]), part->type, part->where,
                           part->length, part->encoding);
         if (!st && t->is_big_endian)

@@ -1,7 +1,7 @@
-/* torch_storage.c - PyTorch's element types, and the storages that a pickle speaks of.
+/* torch_storage.c - PyTorch's element types, and the storages that a pickle mentions.
  *
- * A storage is a persistent id: ("storage", class, key, location, elements), in legacy files with
- * (key, offset, elements) of a view or None behind it.
+ * A storage is a persistent id: ("storage", class, key, location, elements).  Legacy files append a
+ * view, (key, offset, elements), or None.
  */
 #include "base/bisect.h"
 #include "base/sort.h"
@@ -37,14 +37,14 @@ static const heft_torch_type types[] = {
     { "quint4x2", "QUInt4x2Storage", HEFT_UNTYPED, true },
     { "quint2x4", "QUInt2x4Storage", HEFT_UNTYPED, true },
     { "complex32", "ComplexHalfStorage", HEFT_UNTYPED, true },
-    { "uint8", "UntypedStorage", HEFT_U8, false }, /* of bytes: tensors say what they are */
+    { "uint8", "UntypedStorage", HEFT_U8, false }, /* the tensors state the type */
 };
-enum { TYPES = sizeof types / sizeof *types, MOST_KEY = 1024 };
+enum { TYPES = sizeof types / sizeof *types, MAX_KEY = 1024 };
 
 const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t global,
                                                 const char *end)
 {
-    heft_str ends = heft_lit(end);
+    heft_str suffix = heft_lit(end);
     if (!heft_pickle_is(p, global, HEFT_PICKLE_GLOBAL))
         return NULL;
     heft_str module = heft_pickle_module(p, global), name = heft_pickle_name(p, global);
@@ -54,8 +54,9 @@ const heft_torch_type *heft_torch_type_of_class(const heft_pickle *p, uint32_t g
     for (size_t i = 0; i < TYPES; i++) {
         heft_str storage = heft_lit(types[i].storage ? types[i].storage : "");
         size_t begin = storage.len - heft_lit("Storage").len;
-        if (storage.len && name.len == begin + ends.len && !memcmp(name.ptr, storage.ptr, begin) &&
-            !memcmp(name.ptr + begin, ends.ptr, ends.len))
+        if (storage.len && name.len == begin + suffix.len &&
+            !memcmp(name.ptr, storage.ptr, begin) &&
+            !memcmp(name.ptr + begin, suffix.ptr, suffix.len))
             return &types[i];
     }
     return NULL;
@@ -72,7 +73,7 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
     return NULL;
 }
 
-/* ---- collecting ---- */
+/* ---- storages ---- */
 
 static bool is_id_of(const heft_pickle *p, uint32_t persistent, const char *kind)
 {
@@ -99,7 +100,7 @@ static bool is_storage(const heft_pickle *p, uint32_t value)
 static heft_status refuse(const heft_torch *t, uint32_t persistent, const char *what)
 {
     return heft_error_set(t->x->err, HEFT_E_FORMAT, heft_pickle_offset(&t->p, persistent),
-                          "%s: a persistent id that is no storage's: %s", t->p.c.what, what);
+                          "%s: a persistent id does not name a storage: %s", t->p.c.what, what);
 }
 
 static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_torch_storage *s)
@@ -113,40 +114,39 @@ static heft_status read_storage(const heft_torch *t, uint32_t persistent, heft_t
                                .at = heft_pickle_offset(p, persistent),
                                .first_tensor = HEFT_NONE };
     if (!s->type)
-        return refuse(t, persistent, "its class is none of PyTorch's storages");
+        return refuse(t, persistent, "unknown storage class");
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
-        return refuse(t, persistent, "its key is not a text");
+        return refuse(t, persistent, "the key is not a string");
     s->key = heft_pickle_at(p, key)->as.s;
-    if (s->key.len > MOST_KEY) /* keys are compared often, and numbers in every file there is */
-        return refuse(t, persistent, "its key is a text of more than 1024 bytes");
+    if (s->key.len > MAX_KEY) /* keys are compared often; in practice, keys are short numbers */
+        return refuse(t, persistent, "the key has more than 1024 bytes");
     if (!heft_pickle_u64(&s->elements, p, heft_pickle_item(p, id, 4)))
-        return refuse(t, persistent, "it has no number of elements");
+        return refuse(t, persistent, "the number of elements is missing");
     if (!heft_dtype_bytes(&s->bytes, s->type->type ? s->type->type : HEFT_U8, s->elements))
-        return refuse(t, persistent, "its size passes 64 bits");
+        return refuse(t, persistent, "the size exceeds 64 bits");
     return HEFT_OK;
 }
 
-static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+static bool has_lower_key(const void *ctx, uint32_t a, uint32_t b)
 {
     const heft_torch_storage *s = ctx;
     return heft_str_order(s[a].key, s[b].key) < 0;
 }
 
-/* Those of one key become one; *count is how many are left. */
+/* Merge storages with the same key; *count becomes the number of distinct storages. */
 static heft_status merge(const heft_torch *t, const heft_torch_storage *all, const uint32_t *order,
                          heft_torch_storage *to, uint32_t *count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *count; i++) {
-        const heft_torch_storage *s = &all[order[i]], *before = kept ? &to[kept - 1] : NULL;
-        if (!before || !heft_str_eq(before->key, s->key))
+        const heft_torch_storage *s = &all[order[i]], *previous = kept ? &to[kept - 1] : NULL;
+        if (!previous || !heft_str_eq(previous->key, s->key))
             to[kept++] = *s;
-        else if (before->type != s->type || before->elements != s->elements)
+        else if (previous->type != s->type || previous->elements != s->elements)
             return heft_error_set(t->x->err, HEFT_E_FORMAT, s->at,
-                                  "storage %q is first said to be a %s of %U elements, then a %s "
-                                  "of %U",
-                                  s->key, before->type->storage, before->elements, s->type->storage,
-                                  s->elements);
+                                  "storage %q is first a %s of %U elements, then a %s of %U",
+                                  s->key, previous->type->storage, previous->elements,
+                                  s->type->storage, s->elements);
     }
     *count = kept;
     return HEFT_OK;
@@ -176,7 +176,7 @@ heft_status heft_torch_storages(heft_torch *t)
         if (st)
             return st;
     }
-    heft_sort_numbers(order, count, key_below, all);
+    heft_sort_numbers(order, count, has_lower_key, all);
     t->storages = merged;
     t->storage_count = count;
     return merge(t, all, order, merged, &t->storage_count);

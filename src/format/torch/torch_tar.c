@@ -1,23 +1,23 @@
-/* torch_tar.c - what torch.save() wrote before version 0.1.11: a tar archive of four members.
+/* torch_tar.c - reads files of torch.save() before version 0.1.11: a tar archive of four members.
  *
  *   sys_info   pickle of a dictionary: protocol_version 1000, little_endian, type_sizes
- *   pickle     the pickle; persistent ids are the numbers of tensors and storages as decimal text, or, of a
- *              module's class, (class, file, source)
- *   tensors    pickle of a count; for each: pickle of (key, storage's key or None, class), i32 dimensions,
- *              4 bytes unused, i64 sizes, i64 strides, i64 offset in the storage
- *   storages   pickle of a count; for each: pickle of (key, location, class), i64 elements, the elements;
- *              then pickle of a list of views: (key, storage's key, offset, elements)
+ *   pickle     the main pickle; a persistent id is the number of a tensor or storage, as decimal
+ *              text, or (class, file, source) for the class of a module
+ *   tensors    pickle of a count; for each: pickle of (key, storage key or None, class), i32 rank,
+ *              4 unused bytes, i64 sizes, i64 strides, i64 offset in the storage
+ *   storages   pickle of a count; for each: pickle of (key, location, class), i64 elements, the
+ *              elements; then pickle of a list of views: (key, storage key, offset, elements)
  *
- * The first archives had (key, class, storage's key) and (key, class), and no views.  Numbers have the byte order of the
- * machine.  _legacy_load() of torch/serialization.py reads these archives to this day.
+ * The first archives have (key, class, storage key) and (key, class), and no views.  Numbers are in
+ * the byte order of the machine.  Reference: _legacy_load() of torch/serialization.py.
  */
 #include "format/torch/torch.h"
 #include "grammar/tar.h"
 
 enum {
     PROTOCOL = 1000,
-    NUMBER = 8,       /* bytes of a size, a stride, an offset, a count of elements */
-    MOST_MEMBERS = 64 /* of the archive; PyTorch writes four */
+    NUMBER = 8,      /* size of a dimension, stride, offset or count */
+    MAX_MEMBERS = 64 /* limit for the archive; PyTorch */
 };
 
 typedef enum member { SYS_INFO, PICKLE, TENSORS, STORAGES, MEMBERS } member;
@@ -27,7 +27,7 @@ typedef struct reader {
     heft_torch *t;
     heft_tar_entry members[MEMBERS];
     bool has[MEMBERS];
-    heft_vec storages, memories, records;
+    heft_vec storages, storage_views, records;
 } reader;
 
 static const char purpose[] = "for a list of storages";
@@ -42,7 +42,7 @@ static uint64_t end_of(const reader *r, member m)
     return r->members[m].data.offset + r->members[m].data.length;
 }
 
-static uint64_t number_of(const heft_torch *t, const uint8_t *p)
+static uint64_t read_number(const heft_torch *t, const uint8_t *p)
 {
     return t->is_big_endian ? heft_be64(p) : heft_le64(p);
 }
@@ -59,7 +59,8 @@ static member member_of(heft_str name)
     return (member)m;
 }
 
-/* Of less than a header, a name that only zeros follow: a member's, or what Python calls those of pax. */
+/* Given less than a header, recognise a name followed by zeros: the name of a member, or Python's
+ * name of a pax header. */
 bool heft_torch_is_tar(const uint8_t *head, size_t len)
 {
     enum { NAME = 100, HEADER = 512 };
@@ -82,16 +83,16 @@ static heft_status read_members(reader *r)
     bool found = true;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; !st && found; i++) {
-        if (i > MOST_MEMBERS)
+        if (i > MAX_MEMBERS)
             return heft_error_set(r->t->x->err, HEFT_E_LIMIT, tar.at,
-                                  "the archive has more than %U members, PyTorch's have 4",
-                                  (uint64_t)MOST_MEMBERS);
+                                  "the archive has more than %U members; PyTorch writes 4",
+                                  (uint64_t)MAX_MEMBERS);
         st = heft_tar_next(&tar, &e, &found);
         member m = st || !found ? MEMBERS : member_of(e.name);
         if (m == MEMBERS || e.has_prefix)
             continue;
         if (!e.is_file)
-            return fail(r, e.header, m, "it is a link or a directory, not a file");
+            return fail(r, e.header, m, "a link or a directory, not a file");
         if (r->has[m])
             return fail(r, e.header, m, "the archive has two members of that name");
         r->members[m] = e;
@@ -106,7 +107,7 @@ static heft_status read_members(reader *r)
 
 /* ---- small pickles ---- */
 
-/* One that ends within the member; *at: its beginning, then its end. */
+/* Read a pickle that ends within the member; advance *at from the start to the end. */
 static heft_status read_small(const reader *r, heft_pickle *p, uint64_t *at, member m)
 {
     heft_range where = { *at, end_of(r, m) - *at };
@@ -122,7 +123,7 @@ static heft_status read_count(const reader *r, uint64_t *count, uint64_t *at, me
     uint64_t begin = *at;
     heft_status st = read_small(r, &p, at, m);
     if (!st && !heft_pickle_u64(count, &p, p.root))
-        st = fail(r, begin, m, "it does not begin with a count");
+        st = fail(r, begin, m, "the count is missing");
     heft_pickle_free(&p);
     return st;
 }
@@ -145,15 +146,15 @@ static heft_status read_machine(const reader *r)
                     (heft_pickle_u64(&protocol, &p, version) && protocol == PROTOCOL);
     heft_pickle_free(&p);
     if (!st && !is_known)
-        st = heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, begin,
-                            "the protocol's version is not %U", (uint64_t)PROTOCOL);
+        st = heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, begin, "the protocol version is not %U",
+                            (uint64_t)PROTOCOL);
     return st;
 }
 
 /* ---- storages ---- */
 
-/* (key, location, class) or (key, class) */
-static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memory *to,
+/* Read (key, location, class) or (key, class). */
+static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_storage_view *to,
                                  heft_torch_storage *s)
 {
     heft_pickle p;
@@ -164,12 +165,12 @@ static heft_status read_identity(const reader *r, uint64_t *at, heft_torch_memor
         last = heft_pickle_item(&p, p.root, 1);
     s->type = st ? NULL : heft_torch_type_of_class(&p, last, "Storage");
     if (!st && !heft_torch_read_key(&to->id.key, &p, heft_pickle_item(&p, p.root, 0)))
-        st = fail(r, to->id.at, STORAGES, "a storage has no number that names it");
+        st = fail(r, to->id.at, STORAGES, "the key of a storage is not a number");
     if (!st && !s->type)
-        st = fail(r, to->id.at, STORAGES, "the class of a storage is none of PyTorch's");
+        st = fail(r, to->id.at, STORAGES, "unknown storage class");
     if (!st && !s->type->type)
         st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->id.at,
-                            "%s: elements of type %s are not read", member_names[STORAGES],
+                            "%s: element type %s is not supported", member_names[STORAGES],
                             s->type->dtype);
     heft_pickle_free(&p);
     return st;
@@ -184,16 +185,16 @@ static heft_status read_elements(const reader *r, uint64_t *at, heft_torch_stora
     if (!p)
         return c.st;
     if (end - *at < NUMBER)
-        return fail(r, *at, STORAGES, "the member ends within the size of a storage");
-    s->elements = number_of(r->t, p);
+        return fail(r, *at, STORAGES, "truncated within the size of a storage");
+    s->elements = read_number(r->t, p);
     s->offset = *at + NUMBER;
-    s->is_placed = true;
+    s->is_located = true;
     s->first_tensor = HEFT_NONE;
     s->key = (heft_str){ "", 0 };
     if (s->offset > end || s->elements > INT64_MAX ||
         !heft_dtype_bytes(&s->bytes, s->type->type, s->elements) || s->bytes > end - s->offset)
         return heft_error_set(r->t->x->err, HEFT_E_FORMAT, *at,
-                              "%s: %U elements of type %s are announced, the member ends before",
+                              "%s: truncated within a storage of %U elements of type %s",
                               member_names[STORAGES], s->elements, s->type->dtype);
     *at = s->offset + s->bytes;
     return HEFT_OK;
@@ -204,7 +205,7 @@ static heft_status read_storage(reader *r, uint64_t *at)
     heft_memory *mem = &r->t->x->mem;
     uint64_t begin = *at;
     heft_torch_storage s = { .key = { "", 0 } };
-    heft_torch_memory m = { .storage = r->storages.len };
+    heft_torch_storage_view m = { .storage = r->storages.len };
     heft_status st = read_identity(r, at, &m, &s);
     if (!st)
         st = read_elements(r, at, &s);
@@ -213,9 +214,9 @@ static heft_status read_storage(reader *r, uint64_t *at)
     if (st)
         return st;
     m.bytes = s.bytes;
-    bool fits = heft_vec_add(mem, &r->storages, &s, sizeof s) &&
-                heft_vec_add(mem, &r->memories, &m, sizeof m);
-    return fits ? HEFT_OK : heft_error_no_memory(r->t->x->err, purpose);
+    bool has_memory = heft_vec_add(mem, &r->storages, &s, sizeof s) &&
+                      heft_vec_add(mem, &r->storage_views, &m, sizeof m);
+    return has_memory ? HEFT_OK : heft_error_no_memory(r->t->x->err, purpose);
 }
 
 /* ---- views of storages ---- */
@@ -223,24 +224,24 @@ static heft_status read_storage(reader *r, uint64_t *at)
 static heft_status read_view(reader *r, const heft_pickle *p, uint32_t item)
 {
     const heft_torch *t = r->t;
-    heft_torch_memory v = { .id.at = heft_pickle_offset(p, item) };
+    heft_torch_storage_view v = { .id.at = heft_pickle_offset(p, item) };
     uint64_t first, elements;
     int64_t root;
     if (!heft_torch_read_key(&v.id.key, p, heft_pickle_item(p, item, 0)) ||
         !heft_torch_read_key(&root, p, heft_pickle_item(p, item, 1)) ||
         !heft_pickle_u64(&first, p, heft_pickle_item(p, item, 2)) ||
         !heft_pickle_u64(&elements, p, heft_pickle_item(p, item, 3)))
-        return fail(r, v.id.at, STORAGES, "a view is not four numbers");
-    uint32_t of = heft_torch_find_memory(t, root);
-    if (of == HEFT_NONE)
-        return fail(r, v.id.at, STORAGES, "a view of a storage that is not in the file");
-    v.storage = t->memories[of].storage;
+        return fail(r, v.id.at, STORAGES, "a view does not consist of four numbers");
+    uint32_t parent = heft_torch_find_storage_view(t, root);
+    if (parent == HEFT_NONE)
+        return fail(r, v.id.at, STORAGES, "a view refers to a missing storage");
+    v.storage = t->storage_views[parent].storage;
     const heft_torch_storage *s = (const heft_torch_storage *)r->storages.ptr + v.storage;
     uint64_t size = heft_dtype_size(s->type->type);
     if (!heft_mul(&v.base, first, size) || !heft_mul(&v.bytes, elements, size) ||
         !heft_range_in((heft_range){ v.base, v.bytes }, s->bytes))
-        return fail(r, v.id.at, STORAGES, "a view reaches past its storage");
-    return heft_vec_add(&r->t->x->mem, &r->memories, &v, sizeof v)
+        return fail(r, v.id.at, STORAGES, "a view extends past the storage");
+    return heft_vec_add(&r->t->x->mem, &r->storage_views, &v, sizeof v)
                ? HEFT_OK
                : heft_error_no_memory(r->t->x->err, purpose);
 }
@@ -250,7 +251,7 @@ static heft_status read_views(reader *r, uint64_t at)
     heft_pickle p;
     uint32_t item;
     uint64_t begin = at, end = end_of(r, STORAGES);
-    if (at == end) /* the first archives have none */
+    if (at == end) /* the first archives have no views */
         return HEFT_OK;
     heft_status st = read_small(r, &p, &at, STORAGES);
     if (!st && !heft_pickle_is(&p, p.root, HEFT_PICKLE_LIST))
@@ -263,17 +264,17 @@ static heft_status read_views(reader *r, uint64_t at)
     heft_pickle_free(&p);
     if (!st && at < end)
         heft_ix_note(r->t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
-                     "bytes after the last storage");
+                     "unexpected bytes after the last storage");
     return st;
 }
 
-static heft_status sort_memories(const reader *r)
+static heft_status sort_storage_views(const reader *r)
 {
     void *sorted;
-    heft_status st = heft_torch_sort(r->t, &r->memories, sizeof *r->t->memories, "storage",
-                                     &sorted);
-    r->t->memories = sorted;
-    r->t->memory_count = r->memories.len;
+    heft_status st = heft_torch_sort(r->t, &r->storage_views, sizeof *r->t->storage_views,
+                                     "storage", &sorted);
+    r->t->storage_views = sorted;
+    r->t->storage_view_count = r->storage_views.len;
     return st;
 }
 
@@ -281,14 +282,15 @@ static heft_status read_storages(reader *r)
 {
     uint64_t count = 0, at = r->members[STORAGES].data.offset;
     heft_status st = read_count(r, &count, &at, STORAGES);
-    for (uint64_t i = 0; !st && i < count; i++) /* each takes bytes, so this ends with the member */
+    for (uint64_t i = 0; !st && i < count;
+         i++) /* every storage takes bytes, so the loop ends with the member */
         st = read_storage(r, &at);
     if (!st)
-        st = sort_memories(r); /* views name storages */
+        st = sort_storage_views(r); /* needed to look up the storages of views */
     if (!st)
         st = read_views(r, at);
     if (!st)
-        st = sort_memories(r);
+        st = sort_storage_views(r);
     r->t->storages = r->storages.ptr;
     r->t->storage_count = r->storages.len;
     return st;
@@ -296,7 +298,7 @@ static heft_status read_storages(reader *r)
 
 /* ---- tensors ---- */
 
-/* (key, storage's key, class) or (key, class, storage's key) */
+/* Read (key, storage key, class) or (key, class, storage key). */
 static heft_status read_names(const reader *r, uint64_t *at, heft_torch_record *to)
 {
     heft_pickle p;
@@ -307,21 +309,21 @@ static heft_status read_names(const reader *r, uint64_t *at, heft_torch_record *
         heft_pickle_free(&p);
         return st;
     }
-    bool is_first_kind = heft_pickle_is(&p, heft_pickle_item(&p, p.root, 1), HEFT_PICKLE_GLOBAL);
-    uint32_t of = heft_pickle_item(&p, p.root, is_first_kind ? 2 : 1);
-    to->type = heft_torch_type_of_class(&p, heft_pickle_item(&p, p.root, is_first_kind ? 1 : 2),
+    bool is_first_version = heft_pickle_is(&p, heft_pickle_item(&p, p.root, 1), HEFT_PICKLE_GLOBAL);
+    uint32_t parent = heft_pickle_item(&p, p.root, is_first_version ? 2 : 1);
+    to->type = heft_torch_type_of_class(&p, heft_pickle_item(&p, p.root, is_first_version ? 1 : 2),
                                         "Tensor");
     if (!heft_torch_read_key(&to->id.key, &p, heft_pickle_item(&p, p.root, 0)))
-        st = fail(r, to->id.at, TENSORS, "a tensor has no number that names it");
-    else if (heft_torch_read_key(&storage, &p, of)) {
-        to->memory = heft_torch_find_memory(r->t, storage);
-        if (to->memory == HEFT_NONE)
-            st = fail(r, to->id.at, TENSORS, "the storage of a tensor is not in the file");
-    } else if (!heft_pickle_is(&p, of, HEFT_PICKLE_NONE))
+        st = fail(r, to->id.at, TENSORS, "the key of a tensor is not a number");
+    else if (heft_torch_read_key(&storage, &p, parent)) {
+        to->storage_view = heft_torch_find_storage_view(r->t, storage);
+        if (to->storage_view == HEFT_NONE)
+            st = fail(r, to->id.at, TENSORS, "the storage of a tensor is missing");
+    } else if (!heft_pickle_is(&p, parent, HEFT_PICKLE_NONE))
         st = fail(r, to->id.at, TENSORS, "the storage of a tensor is neither a number nor None");
     else if (!to->type || !to->type->type)
         st = heft_error_set(r->t->x->err, HEFT_E_UNSUPPORTED, to->id.at,
-                            "%s: the class of a tensor without a storage is not known",
+                            "%s: a tensor without a storage has an unknown class",
                             member_names[TENSORS]);
     heft_pickle_free(&p);
     return st;
@@ -329,7 +331,7 @@ static heft_status read_names(const reader *r, uint64_t *at, heft_torch_record *
 
 static heft_status read_sizes(const reader *r, uint64_t *at, heft_torch_record *to)
 {
-    enum { RANK = 8 }; /* four bytes, and four that are not used */
+    enum { RANK = 8 }; /* four bytes, and four unused bytes */
     uint64_t end = end_of(r, TENSORS);
     heft_cur c = heft_cur_whole(r->t->in, *at, end - *at, member_names[TENSORS]);
     const uint8_t *p = heft_cur_take(&c, RANK);
@@ -339,18 +341,18 @@ static heft_status read_sizes(const reader *r, uint64_t *at, heft_torch_record *
     uint64_t numbers = 2 * (uint64_t)to->rank + 1;
     if (to->rank > INT32_MAX || numbers > heft_cur_left(&c) / NUMBER)
         return heft_error_set(r->t->x->err, HEFT_E_FORMAT, *at,
-                              "%s: the numbers of %U dimensions pass the end of the member",
+                              "%s: truncated within the sizes of a tensor of rank %U",
                               member_names[TENSORS], (uint64_t)to->rank);
     to->sizes = heft_cur_take(&c, numbers * NUMBER);
     for (uint64_t i = 0; i < numbers; i++)
-        if (number_of(r->t, to->sizes + NUMBER * i) > INT64_MAX)
-            return fail(r, *at, TENSORS, "a size, a stride or an offset is below 0");
-    to->first = number_of(r->t, to->sizes + NUMBER * (numbers - 1));
+        if (read_number(r->t, to->sizes + NUMBER * i) > INT64_MAX)
+            return fail(r, *at, TENSORS, "a size, stride or offset is negative");
+    to->first = read_number(r->t, to->sizes + NUMBER * (numbers - 1));
     *at = heft_cur_pos(&c);
     return HEFT_OK;
 }
 
-/* All of the member is needed at once: it holds no elements. */
+/* Request the whole member at once: the member is small, since elements are stored elsewhere. */
 static heft_status read_tensors(reader *r)
 {
     heft_torch *t = r->t;
@@ -359,7 +361,7 @@ static heft_status read_tensors(reader *r)
     heft_cur all = heft_cur_whole(t->in, where.offset, where.length, member_names[TENSORS]);
     heft_status st = all.st ? all.st : read_count(r, &count, &at, TENSORS);
     for (uint64_t i = 0; !st && i < count; i++) {
-        heft_torch_record record = { .memory = HEFT_NONE };
+        heft_torch_record record = { .storage_view = HEFT_NONE };
         st = read_names(r, &at, &record);
         if (!st)
             st = read_sizes(r, &at, &record);
@@ -368,7 +370,7 @@ static heft_status read_tensors(reader *r)
     }
     if (!st && at < where.offset + where.length)
         heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
-                     "bytes after the last tensor");
+                     "unexpected bytes after the last tensor");
     if (st)
         return st;
     void *sorted;
@@ -397,7 +399,7 @@ heft_status heft_torch_parse_tar(heft_torch *t)
     if (!st)
         st = heft_torch_walk(t);
     heft_vec_free(&t->x->mem, &r.records, sizeof(heft_torch_record));
-    heft_vec_free(&t->x->mem, &r.memories, sizeof(heft_torch_memory));
+    heft_vec_free(&t->x->mem, &r.storage_views, sizeof(heft_torch_storage_view));
     heft_vec_free(&t->x->mem, &r.storages, sizeof(heft_torch_storage));
     t->storages = NULL;
     t->storage_count = 0;

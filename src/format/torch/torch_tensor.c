@@ -1,26 +1,27 @@
-/* torch_tensor.c - a tensor from the arguments of the call that rebuilds it: a view of a storage. */
+/* torch_tensor.c - adds a tensor, a view of a storage, from the arguments of the call that rebuilds
+ * the tensor. */
 #include "format/torch/torch.h"
 
-typedef struct view { /* of a storage, as elements of the tensor's type */
-    heft_str name;    /* of the tensor */
+typedef struct view { /* a tensor as a view of a storage */
+    heft_str name;    /* name of the tensor */
     heft_torch_storage *s;
     const heft_torch_type *type;
-    uint64_t base, room; /* bytes of the storage that it is a view of */
-    uint64_t first;      /* element */
+    uint64_t base, bytes; /* range of the storage that is available */
+    uint64_t first;       /* index of the first element */
     uint32_t size, stride, rank;
-    /* Instead of size and stride: rank numbers each, as a tar archive has them. */
+    /* In a tar archive, instead of size and stride: `rank` sizes, then `rank` strides. */
     const uint8_t *sizes;
     uint64_t at;
 } view;
 
-static const uint8_t no_elements[2 * 8]; /* one dimension of none, and its stride */
+static const uint8_t no_elements[2 * 8]; /* shape [0] and a stride of 0 */
 
 static heft_status fail(const heft_torch *t, const view *v, heft_status st, const char *what)
 {
     return heft_error_set(t->x->err, st, v->at, "tensor %q: %s", v->name, what);
 }
 
-/* Dimension i of the view, or its stride. */
+/* Return dimension i, or the stride of dimension i. */
 static uint64_t number_at(const heft_torch *t, const view *v, bool is_stride, uint32_t i)
 {
     uint64_t n = 0;
@@ -36,37 +37,37 @@ static heft_status find_storage(const heft_torch *t, view *v, uint32_t arg)
 {
     const heft_pickle *p = &t->p;
     if (!heft_pickle_is(p, arg, HEFT_PICKLE_PERSISTENT))
-        return fail(t, v, HEFT_E_FORMAT, "its storage is no persistent id");
+        return fail(t, v, HEFT_E_FORMAT, "the storage is not a persistent id");
     uint32_t id = heft_pickle_at(p, arg)->as.id, key = heft_pickle_item(p, id, 2);
     if (!heft_pickle_is(p, key, HEFT_PICKLE_TEXT))
-        return fail(t, v, HEFT_E_FORMAT, "its storage has no key");
+        return fail(t, v, HEFT_E_FORMAT, "the storage has no key");
     v->s = heft_torch_storage_find(t, heft_pickle_at(p, key)->as.s);
-    if (!v->s || !v->s->is_placed)
+    if (!v->s || !v->s->is_located)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, v->at,
-                              "tensor %q: its storage, %q, is not in the file", v->name,
+                              "tensor %q: the storage %q is missing", v->name,
                               heft_pickle_at(p, key)->as.s);
     v->type = v->s->type;
-    v->room = v->s->bytes;
-    /* Legacy files have (key, offset, elements) of a storage's view here, in elements of the storage. */
+    v->bytes = v->s->bytes;
+    /* Legacy files append a view, (key, offset, elements), counted in elements of the storage. */
     uint64_t offset, elements, size = heft_dtype_size(v->s->type->type);
     uint32_t meta = heft_pickle_item(p, id, 5);
     if (meta != HEFT_NONE && !heft_pickle_is(p, meta, HEFT_PICKLE_NONE) &&
         (!heft_pickle_u64(&offset, p, heft_pickle_item(p, meta, 1)) ||
          !heft_pickle_u64(&elements, p, heft_pickle_item(p, meta, 2)) ||
-         !heft_mul(&v->base, offset, size) || !heft_mul(&v->room, elements, size) ||
-         !heft_range_in((heft_range){ v->base, v->room }, v->s->bytes)))
-        return fail(t, v, HEFT_E_FORMAT, "the view of its storage reaches past the storage");
+         !heft_mul(&v->base, offset, size) || !heft_mul(&v->bytes, elements, size) ||
+         !heft_range_in((heft_range){ v->base, v->bytes }, v->s->bytes)))
+        return fail(t, v, HEFT_E_FORMAT, "the view extends past the storage");
     return HEFT_OK;
 }
 
-/* A tuple of numbers, or a torch.Size of one. */
+/* Accept a tuple of numbers, or a torch.Size of a tuple. */
 static bool read_sizes(const heft_torch *t, uint32_t *tuple, uint32_t *count)
 {
     const heft_pickle *p = &t->p;
     uint64_t n;
     if (*tuple == HEFT_NONE)
         return false;
-    *tuple = heft_torch_meaning_of(t, *tuple).value;
+    *tuple = heft_torch_interpret(t, *tuple).value;
     if (!heft_pickle_is(p, *tuple, HEFT_PICKLE_TUPLE))
         return false;
     *count = heft_pickle_at(p, *tuple)->as.items.count;
@@ -76,24 +77,27 @@ static bool read_sizes(const heft_torch *t, uint32_t *tuple, uint32_t *count)
     return true;
 }
 
-/* Tensors had no rank 0 then, only no elements: PyTorch makes a scalar of such a one if its storage has an element. */
+/* Before version 0.1.11, rank 0 meant no elements.  PyTorch reads such a tensor as a scalar if the
+ * storage has an element. */
 static heft_status read_record(heft_torch *t, view *v, uint32_t persistent)
 {
     bool is_storage;
     const heft_torch_record *r = heft_torch_record_of(t, persistent, &is_storage);
     if (!r)
-        return fail(t, v, HEFT_E_FORMAT, "the archive has no tensor of its number");
-    const heft_torch_memory *m = r->memory == HEFT_NONE ? NULL : &t->memories[r->memory];
+        return fail(t, v, HEFT_E_FORMAT, "the archive has no tensor with this number");
+    const heft_torch_storage_view *m = r->storage_view == HEFT_NONE
+                                           ? NULL
+                                           : &t->storage_views[r->storage_view];
     *v = (view){ .name = v->name,
-                 .s = m ? &t->storages[m->storage] : &t->nothing,
+                 .s = m ? &t->storages[m->storage] : &t->no_storage,
                  .at = r->id.at,
                  .first = r->first,
                  .rank = r->rank,
                  .sizes = r->sizes };
     v->type = m ? v->s->type : r->type;
     v->base = m ? m->base : 0;
-    v->room = m ? m->bytes : 0;
-    if (!v->rank && !v->room) {
+    v->bytes = m ? m->bytes : 0;
+    if (!v->rank && !v->bytes) {
         v->rank = 1;
         v->sizes = no_elements;
         v->first = 0;
@@ -101,7 +105,7 @@ static heft_status read_record(heft_torch *t, view *v, uint32_t persistent)
     return HEFT_OK;
 }
 
-static heft_status read_view(heft_torch *t, view *v, const heft_torch_meaning *m)
+static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpretation *m)
 {
     enum { STORAGE, OFFSET, SIZE, STRIDE, DTYPE = 6 };
     const heft_pickle *p = &t->p;
@@ -115,16 +119,16 @@ static heft_status read_view(heft_torch *t, view *v, const heft_torch_meaning *m
     v->size = heft_pickle_item(p, m->args, SIZE);
     v->stride = heft_pickle_item(p, m->args, STRIDE);
     if (!heft_pickle_u64(&v->first, p, heft_pickle_item(p, m->args, OFFSET)))
-        return fail(t, v, HEFT_E_FORMAT, "its offset is no number");
+        return fail(t, v, HEFT_E_FORMAT, "the offset is not a number");
     if (!read_sizes(t, &v->size, &v->rank) || !read_sizes(t, &v->stride, &strides) ||
         strides != v->rank)
         return fail(t, v, HEFT_E_FORMAT,
-                    "its shape and its strides are not as many numbers, none below 0");
+                    "shape and strides must be lists of non-negative numbers of the same length");
     if (m->form == HEFT_TORCH_TYPED)
         v->type = heft_torch_type_of_dtype(p, heft_pickle_item(p, m->args, DTYPE));
     if (!v->type || !v->type->type)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, v->at,
-                              "tensor %q: elements of type %s are not read", v->name,
+                              "tensor %q: element type %s is not supported", v->name,
                               v->type ? v->type->dtype : "unknown");
     return HEFT_OK;
 }
@@ -140,7 +144,7 @@ static heft_status put_attr(heft_torch *t, uint32_t tensor, const char *key, uin
     return heft_ix_attr(t->x, tensor, v);
 }
 
-/* (scheme, scale, zero point), or (scheme, scales, zero points, axis) with tensors. */
+/* Add (scheme, scale, zero point), or (scheme, scales, zero points, axis) with tensors. */
 static heft_status put_quantizer(heft_torch *t, uint32_t tensor, uint32_t params)
 {
     static const char *const keys[] = { "torch.qscheme", "torch.scale", "torch.zero_point",
@@ -151,7 +155,7 @@ static heft_status put_quantizer(heft_torch *t, uint32_t tensor, uint32_t params
     return st;
 }
 
-/* ---- placing ---- */
+/* ---- parts ---- */
 
 heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc)
 {
@@ -161,27 +165,27 @@ heft_status heft_torch_digest(const heft_torch *t, heft_encoding e, uint32_t crc
     return heft_ix_digest_crc32(x, x->parts.len - 1, "torch/crc32", crc);
 }
 
-static heft_status place(heft_torch *t, const view *v, uint32_t id)
+static heft_status add_part(heft_torch *t, const view *v, uint32_t id)
 {
-    enum { FEW = 16 };
+    enum { ON_STACK = 16 };
     heft_index *x = t->x;
-    uint64_t few[FEW], *strides = few, first, size = heft_dtype_size(v->type->type);
-    if (v->rank > FEW)
+    uint64_t buf[ON_STACK], *strides = buf, first, size = heft_dtype_size(v->type->type);
+    if (v->rank > ON_STACK)
         strides = heft_arena_alloc(&x->arena, v->rank * sizeof *strides, 8);
     if (!strides)
-        return fail(t, v, HEFT_E_NOMEM, "no memory for its strides");
+        return fail(t, v, HEFT_E_NOMEM, "no memory for the strides");
     for (uint32_t i = 0; i < v->rank; i++)
         strides[i] = number_at(t, v, true, i);
     if (!heft_mul(&first, v->first, size) || first > INT64_MAX)
-        return fail(t, v, HEFT_E_FORMAT, "its offset passes 63 bits");
-    heft_range where = { v->s->offset + v->base, v->room };
+        return fail(t, v, HEFT_E_FORMAT, "the offset exceeds 63 bits");
+    heft_range where = { v->s->offset + v->base, v->bytes };
     heft_encoding e = HEFT_RAW;
-    uint64_t content = v->room;
+    uint64_t content = v->bytes;
     if (v->s->is_deflated) {
         where = (heft_range){ v->s->offset, v->s->stored };
         e = HEFT_DEFLATE;
         content = v->s->bytes;
-        first += v->base; /* at most the storage's size: no overflow */
+        first += v->base; /* cannot overflow: base is at most the size of the storage */
     }
     heft_status st = heft_ix_strided(x, id, v->at, where, e, content, first, strides);
     if (!st && t->is_big_endian)
@@ -189,20 +193,21 @@ static heft_status place(heft_torch *t, const view *v, uint32_t id)
     return st ? st : heft_torch_digest(t, e, v->s->crc);
 }
 
-/* Strides of 0, and storages that are shared, make tensors of any size of a few bytes.  What is listed is to be
- * read at some time, so there is a limit to what a file makes of itself, about that of a compressed one. */
-static heft_status weigh(heft_torch *t, const view *v, uint64_t bytes)
+/* Limit the total size of the tensors: with strides of 0 and shared storages, a few bytes can
+ * represent tensors of any size.  The ratio is close to the maximum of a compressed file. */
+static heft_status check_total_bytes(heft_torch *t, const view *v, uint64_t bytes)
 {
-    enum { TIMES = 1024 };
-    static const uint64_t any = UINT64_C(1) << 30;
-    uint64_t most;
-    if (!heft_mul(&most, t->in->size, TIMES))
-        most = UINT64_MAX;
-    if (!heft_add(&t->bytes, t->bytes, bytes) || (t->bytes > any && t->bytes > most))
-        return heft_error_set(t->x->err, HEFT_E_LIMIT, v->at,
-                              "tensor %q: its %U bytes and those before it are more than %U times "
-                              "the file's",
-                              v->name, bytes, (uint64_t)TIMES);
+    enum { MAX_RATIO = 1024 };
+    static const uint64_t always_allowed = UINT64_C(1) << 30;
+    uint64_t limit;
+    if (!heft_mul(&limit, t->in->size, MAX_RATIO))
+        limit = UINT64_MAX;
+    if (!heft_add(&t->bytes, t->bytes, bytes) || (t->bytes > always_allowed && t->bytes > limit))
+        return heft_error_set(
+            t->x->err, HEFT_E_LIMIT, v->at,
+            "tensor %q: with these %U bytes, the tensors are more than %U times as "
+            "large as the file",
+            v->name, bytes, (uint64_t)MAX_RATIO);
     return HEFT_OK;
 }
 
@@ -218,36 +223,38 @@ static heft_status add(heft_torch *t, const view *v, uint32_t *id)
         dims[i] = number_at(t, v, false, i);
     if (!heft_product(&elements, dims, v->rank) ||
         !heft_dtype_bytes(&bytes, v->type->type, elements))
-        return fail(t, v, HEFT_E_FORMAT, "its shape passes 64 bits");
-    st = weigh(t, v, bytes);
+        return fail(t, v, HEFT_E_FORMAT, "the size of the shape exceeds 64 bits");
+    st = check_total_bytes(t, v, bytes);
     if (!st)
-        st = place(t, v, *id);
+        st = add_part(t, v, *id);
     heft_value type = { .kind = HEFT_KIND_STR, .key = heft_lit("stored_dtype") };
     type.as.s = heft_lit(v->type->dtype);
-    if (!st && v->type->is_other)
+    if (!st && v->type->keeps_name)
         st = heft_ix_attr(t->x, *id, type);
     if (st)
         return st;
     if (v->s->first_tensor == HEFT_NONE)
         v->s->first_tensor = *id;
-    else if (v->s != &t->nothing)
+    else if (v->s != &t->no_storage)
         heft_ix_note(t->x, HEFT_NOTE, "torch/shared", v->at, *id,
-                     "it shares its storage with a tensor before it");
+                     "shares the storage of an earlier tensor");
     return HEFT_OK;
 }
 
-/* Scales and zero points for each channel are tensors: NAME.scale and NAME.zero_point. */
+/* Add the scales and zero points of each channel, if given as tensors: NAME.scale and
+ * NAME.zero_point. */
 static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
 {
-    static const char *const ends[] = { NULL, ".scale", ".zero_point" };
-    for (uint32_t i = 1; i < sizeof ends / sizeof *ends; i++) {
+    static const char *const suffixes[] = { NULL, ".scale", ".zero_point" };
+    for (uint32_t i = 1; i < sizeof suffixes / sizeof *suffixes; i++) {
         uint32_t arg = heft_pickle_item(&t->p, params, i), id;
-        heft_torch_meaning m = { .kind = HEFT_TORCH_VALUE };
+        heft_torch_interpretation m = { .kind = HEFT_TORCH_VALUE };
         if (arg != HEFT_NONE)
-            m = heft_torch_meaning_of(t, arg);
+            m = heft_torch_interpret(t, arg);
         if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
             continue;
-        view v = { .name = heft_arena_join(&t->x->arena, name, heft_lit(ends[i]), heft_lit("")) };
+        view v = { .name = heft_arena_join(&t->x->arena, name, heft_lit(suffixes[i]),
+                                           heft_lit("")) };
         if (!v.name.ptr)
             return heft_error_no_memory(t->x->err, "for a name");
         heft_status st = read_view(t, &v, &m);
@@ -259,7 +266,7 @@ static heft_status add_channels(heft_torch *t, heft_str name, uint32_t params)
     return HEFT_OK;
 }
 
-heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_meaning *m)
+heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_interpretation *m)
 {
     enum { QUANTIZER = 4 };
     uint32_t id, params = heft_pickle_item(&t->p, m->args, QUANTIZER);
@@ -273,8 +280,9 @@ heft_status heft_torch_tensor(heft_torch *t, heft_str name, const heft_torch_mea
     return st ? st : add_channels(t, name, params);
 }
 
-/* Elements of a view that lie in order; false: they do not, or the shape passes 64 bits. */
-static bool in_order(const heft_torch *t, const view *v, uint64_t *elements)
+/* Return true if the elements are contiguous, row-major; false also if the shape exceeds 64
+ * bits. */
+static bool is_contiguous(const heft_torch *t, const view *v, uint64_t *elements)
 {
     *elements = 1;
     for (uint32_t i = v->rank; i--;) {
@@ -288,34 +296,36 @@ static bool in_order(const heft_torch *t, const view *v, uint64_t *elements)
     return true;
 }
 
-heft_status heft_torch_flat_of(heft_torch *t, heft_str name, uint32_t value, heft_torch_flat *out)
+heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t value,
+                                     heft_torch_contiguous *out)
 {
     view v = { .name = name };
     uint64_t first, elements;
-    heft_torch_meaning m = heft_torch_meaning_of(t, value);
+    heft_torch_interpretation m = heft_torch_interpret(t, value);
     v.at = heft_pickle_offset(&t->p, value);
     if (m.kind != HEFT_TORCH_TENSOR || m.form >= HEFT_TORCH_QUANTIZED)
-        return fail(t, &v, HEFT_E_FORMAT, "a part of it is no tensor");
+        return fail(t, &v, HEFT_E_FORMAT, "a part of the sparse tensor is not a tensor");
     heft_status st = read_view(t, &v, &m);
     if (st)
         return st;
-    if (!in_order(t, &v, &elements))
-        return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of it is not in order");
+    if (!is_contiguous(t, &v, &elements))
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is not contiguous");
     uint64_t size = heft_dtype_size(v.type->type);
-    *out = (heft_torch_flat){ .type = v.type->type, .size = v.size, .rank = v.rank };
+    *out = (heft_torch_contiguous){ .type = v.type->type, .size = v.size, .rank = v.rank };
     out->elements = elements;
     if (!heft_mul(&first, v.first, size) || !heft_mul(&out->where.length, elements, size) ||
-        !heft_range_in((heft_range){ first, out->where.length }, v.room))
-        return fail(t, &v, HEFT_E_FORMAT, "a part of it reaches past its storage");
+        !heft_range_in((heft_range){ first, out->where.length }, v.bytes))
+        return fail(t, &v, HEFT_E_FORMAT, "a part of the sparse tensor extends past the storage");
     out->where.offset = v.s->offset + v.base + first;
     out->length = out->where.length;
     if (v.s->is_deflated) {
         if (out->length != v.s->bytes)
-            return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of it is a piece of a deflated storage");
+            return fail(t, &v, HEFT_E_UNSUPPORTED,
+                        "a part of the sparse tensor is only a range of a deflated storage");
         out->where = (heft_range){ v.s->offset, v.s->stored };
         out->encoding = HEFT_DEFLATE;
         out->crc = v.s->crc;
     }
     v.s->first_tensor = heft_ix_tensors(t->x);
-    return weigh(t, &v, out->length);
+    return check_total_bytes(t, &v, out->length);
 }

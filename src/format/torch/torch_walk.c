@@ -1,27 +1,28 @@
-/* torch_walk.c - from the graph of a pickle to a list: names of nested containers joined by dots.
+/* torch_walk.c - flattens the graph of a pickle to lists of tensors and settings, with names of
+ * nested containers joined by dots.
  *
- * A container that contains itself is left at the second meeting.  One that is shared is listed wherever it
- * is used; how often is limited, see heft_torch_charge().
+ * A container that contains itself is entered once.  A shared container is listed at every use,
+ * within the limit of heft_torch_charge().
  */
 #include "format/torch/torch.h"
 #include "model/values.h"
 
-typedef enum keys { KEYED, COUNTED, PAIRED } keys; /* how a container names its items */
+typedef enum keys { KEYED, COUNTED, PAIRED } keys; /* how the items of a container are named */
 
-typedef struct frame { /* a container that is being listed */
+typedef struct frame { /* an open container */
     heft_pickle_items items;
-    uint32_t value;    /* whose mark is taken away at the end, or HEFT_NONE */
-    uint32_t path_len; /* of its own name */
-    uint32_t index;
+    uint32_t value;    /* value to unmark at the end, or HEFT_NONE */
+    uint32_t path_len; /* length of the container's name */
+    uint32_t index;    /* index of the next item */
     uint8_t keys;
-    bool is_quiet; /* scalars are attributes of objects, not settings */
+    bool skips_scalars; /* scalars are attributes of objects, not settings */
 } frame;
 
 typedef struct walk {
     heft_torch *t;
     frame *frames;
-    uint32_t depth, most;
-    heft_vec path; /* of char */
+    uint32_t depth, max_depth;
+    heft_vec path; /* char: name of the current value */
 } walk;
 
 static const char purpose[] = "for the names of a pickle";
@@ -37,8 +38,9 @@ static heft_status put(walk *w, heft_str s)
     return HEFT_OK;
 }
 
-/* As Python prints the key; a key that is no plain value goes by its number in the dictionary. */
-static heft_str key_text(const walk *w, uint32_t key, uint32_t index, char room[HEFT_F64_TEXT])
+/* Return the key in Python's spelling; a key that is not a scalar is replaced by the position in
+ * the dictionary. */
+static heft_str key_text(const walk *w, uint32_t key, uint32_t index, char buf[HEFT_F64_TEXT])
 {
     heft_value v = { .kind = HEFT_KIND_UINT };
     const heft_pickle_value *k = key == HEFT_NONE ? NULL : heft_pickle_at(&w->t->p, key);
@@ -57,15 +59,15 @@ static heft_str key_text(const walk *w, uint32_t key, uint32_t index, char room[
         v.as.f = k->as.f;
     }
     heft_str text = { "", 0 };
-    heft_value_text(&text, &v, room);
+    heft_value_text(&text, &v, buf);
     return text;
 }
 
 static heft_status enter_name(walk *w, const frame *f, uint32_t key, uint32_t item)
 {
-    char room[HEFT_F64_TEXT];
+    char buf[HEFT_F64_TEXT];
     heft_status st = HEFT_OK;
-    heft_str text = key_text(w, key, f->index, room);
+    heft_str text = key_text(w, key, f->index, buf);
     w->path.len = f->path_len;
     if (f->path_len)
         st = put(w, heft_lit("."));
@@ -74,12 +76,12 @@ static heft_status enter_name(walk *w, const frame *f, uint32_t key, uint32_t it
     return st ? st : put(w, text);
 }
 
-/* The name as the index keeps it; `alone` when there is none. */
-static heft_status keep_name(walk *w, uint64_t at, const char *alone, heft_str *name)
+/* Copy the path to the index; an empty path at the top level becomes `fallback`. */
+static heft_status copy_name(walk *w, uint64_t at, const char *fallback, heft_str *name)
 {
     heft_str path = { w->path.ptr, w->path.len };
     if (!path.len && !w->depth)
-        path = heft_lit(alone);
+        path = heft_lit(fallback);
     heft_status st = heft_torch_charge(w->t, path.len, at);
     if (st)
         return st;
@@ -89,25 +91,25 @@ static heft_status keep_name(walk *w, uint64_t at, const char *alone, heft_str *
 
 /* ---- entering containers ---- */
 
-static bool is_quiet(const walk *w)
+static bool skips_scalars(const walk *w)
 {
-    return w->depth && w->frames[w->depth - 1].is_quiet;
+    return w->depth && w->frames[w->depth - 1].skips_scalars;
 }
 
-static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked, bool quiet)
+static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked, bool skip_scalars)
 {
     uint64_t at = heft_pickle_offset(&w->t->p, container);
-    if (w->depth == w->most)
+    if (w->depth == w->max_depth)
         return heft_error_rule(w->t->x->err,
                                heft_error_set(w->t->x->err, HEFT_E_LIMIT, at,
-                                              "%s: containers are nested deeper than %U",
+                                              "%s: containers are nested deeper than %U levels",
                                               w->t->p.c.what, (uint64_t)w->t->x->limits.depth),
                                "heft/limit-depth");
     w->frames[w->depth++] = (frame){ .items = heft_pickle_items_of(&w->t->p, container),
                                      .value = marked,
                                      .path_len = w->path.len,
                                      .keys = (uint8_t)how,
-                                     .is_quiet = quiet };
+                                     .skips_scalars = skip_scalars };
     return heft_torch_charge(w->t, 1, at);
 }
 
@@ -116,7 +118,8 @@ static bool is_dict(const walk *w, uint32_t value)
     return heft_pickle_is(&w->t->p, value, HEFT_PICKLE_DICT);
 }
 
-/* What torch.optim's state_dict() gives, or what a checkpoint calls so. */
+/* Recognise the state_dict() of a torch.optim optimizer, or a top-level key that begins with
+ * "optim". */
 static bool is_optimizer(const walk *w, uint32_t dict)
 {
     static const char name[] = "optim";
@@ -130,23 +133,24 @@ static bool is_optimizer(const walk *w, uint32_t dict)
            heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST);
 }
 
-static heft_status keep_apart(walk *w, uint64_t at)
+static heft_status note_optimizer(walk *w, uint64_t at)
 {
-    static const char end[] = ": the state of an optimizer, which is left out; --key names it";
+    static const char end[] = ": the state of an optimizer, left out (--key opens it)";
     char text[200];
     heft_str path = { w->path.ptr, w->path.len < 100 ? w->path.len : 100 };
     for (size_t i = 0; i < path.len; i++)
         text[i] = path.ptr[i] >= ' ' && path.ptr[i] < 0x7F ? path.ptr[i] : '?';
     memcpy(text + path.len, end, sizeof end);
-    heft_str kept = heft_ix_copy(w->t->x, (heft_str){ text, path.len + sizeof end });
-    if (!kept.ptr)
+    heft_str copy = heft_ix_copy(w->t->x, (heft_str){ text, path.len + sizeof end });
+    if (!copy.ptr)
         return heft_error_no_memory(w->t->x->err, purpose);
-    heft_ix_note(w->t->x, HEFT_NOTE, "torch/optimizer", at, HEFT_NONE, kept.ptr);
+    heft_ix_note(w->t->x, HEFT_NOTE, "torch/optimizer", at, HEFT_NONE, copy.ptr);
     return HEFT_OK;
 }
 
-/* Whether the container may be entered: not while it is being listed. */
-static bool mark(walk *w, uint32_t value)
+/* Mark a container while the items are listed; return false, with a note, if the container is
+ * marked already. */
+static bool begin_listing(walk *w, uint32_t value)
 {
     heft_pickle_value *v = heft_pickle_at(&w->t->p, value);
     if (v->mark) {
@@ -158,14 +162,15 @@ static bool mark(walk *w, uint32_t value)
     return true;
 }
 
-/* Those of a module of torch.nn, under its own name: what its state_dict() lists. */
+/* List the parameters, buffers and submodules of a torch.nn module, with the names of
+ * state_dict(). */
 static heft_status enter_module(walk *w, uint32_t state)
 {
     static const char *const dicts[] = { "_modules", "_buffers", "_parameters" };
     for (uint32_t i = 0; i < sizeof dicts / sizeof *dicts; i++) {
         uint32_t dict = heft_pickle_dict_get(&w->t->p, state, dicts[i]);
         if (dict != HEFT_NONE)
-            dict = heft_torch_meaning_of(w->t, dict).value;
+            dict = heft_torch_interpret(w->t, dict).value;
         heft_status st = is_dict(w, dict) ? enter(w, dict, KEYED, HEFT_NONE, true) : HEFT_OK;
         if (st)
             return st;
@@ -173,7 +178,7 @@ static heft_status enter_module(walk *w, uint32_t state)
     return HEFT_OK;
 }
 
-/* The attributes of an object: its state, or of (state, slots) the first that is a dictionary. */
+/* Return the attributes of an object: the state or, for (state, slots), the first dictionary. */
 static uint32_t attributes(const walk *w, uint32_t object)
 {
     const heft_pickle *p = &w->t->p;
@@ -185,17 +190,18 @@ static uint32_t attributes(const walk *w, uint32_t object)
     return is_dict(w, state) ? state : HEFT_NONE;
 }
 
-/* An object's first frame takes its mark away: it is the last to end. */
+/* Enter the attributes and items of an object.  The first frame ends last, and unmarks the
+ * object. */
 static heft_status enter_object(walk *w, uint32_t object, bool is_known)
 {
     uint32_t state = attributes(w, object), marked = object;
     uint32_t content = heft_pickle_at(&w->t->p, object)->as.object.content;
     uint32_t depth = w->depth;
-    bool quiet = is_quiet(w);
+    bool skip_scalars = skips_scalars(w);
     heft_status st = HEFT_OK;
     if (!is_known)
         heft_torch_report(w->t, object);
-    if ((state == HEFT_NONE && content == HEFT_NONE) || !mark(w, object))
+    if ((state == HEFT_NONE && content == HEFT_NONE) || !begin_listing(w, object))
         return HEFT_OK;
     if (state != HEFT_NONE)
         st = heft_torch_charge(w->t, heft_pickle_at(&w->t->p, state)->as.items.count,
@@ -206,9 +212,9 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
         heft_pickle_dict_get(&w->t->p, state, "_parameters") != HEFT_NONE)
         st = enter_module(w, state);
     else if (state != HEFT_NONE)
-        st = enter(w, state, KEYED, HEFT_NONE, quiet || !is_known);
+        st = enter(w, state, KEYED, HEFT_NONE, skip_scalars || !is_known);
     if (!st && content != HEFT_NONE)
-        st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, quiet);
+        st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, skip_scalars);
     if (!st && w->depth == depth)
         heft_pickle_at(&w->t->p, object)->mark = false;
     else if (!st)
@@ -220,17 +226,17 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
 
 static heft_status put_meta(walk *w, uint64_t at, heft_value v)
 {
-    heft_status st = keep_name(w, at, "value", &v.key);
+    heft_status st = copy_name(w, at, "value", &v.key);
     return st ? st : heft_ix_meta(w->t->x, v);
 }
 
-/* A list of nothing but scalars is one value. */
+/* Return true if the list has only scalars, and becomes a single value. */
 static bool is_flat(walk *w, uint32_t list)
 {
     uint32_t item;
     heft_pickle_items i = heft_pickle_items_of(&w->t->p, list);
     while (heft_pickle_next(&w->t->p, &i, &item)) {
-        heft_torch_meaning m = heft_torch_meaning_of(w->t, item);
+        heft_torch_interpretation m = heft_torch_interpret(w->t, item);
         const heft_pickle_value *v = heft_pickle_at(&w->t->p, m.value);
         bool is_scalar = m.kind == HEFT_TORCH_NUMBER || m.kind == HEFT_TORCH_DEVICE ||
                          (m.kind == HEFT_TORCH_VALUE && v->kind <= HEFT_PICKLE_BYTES);
@@ -269,26 +275,26 @@ static heft_status visit_container(walk *w, uint32_t value)
         return st;
     if (v->kind == HEFT_PICKLE_DICT) {
         if (is_optimizer(w, value))
-            return keep_apart(w, at);
-        return mark(w, value) ? enter(w, value, KEYED, value, is_quiet(w)) : HEFT_OK;
+            return note_optimizer(w, at);
+        return begin_listing(w, value) ? enter(w, value, KEYED, value, skips_scalars(w)) : HEFT_OK;
     }
     if (is_flat(w, value))
-        return is_quiet(w) ? HEFT_OK : put_list(w, value);
-    return mark(w, value) ? enter(w, value, COUNTED, value, is_quiet(w)) : HEFT_OK;
+        return skips_scalars(w) ? HEFT_OK : put_list(w, value);
+    return begin_listing(w, value) ? enter(w, value, COUNTED, value, skips_scalars(w)) : HEFT_OK;
 }
 
 static heft_status visit_scalar(walk *w, uint32_t value)
 {
     heft_value v;
     uint64_t at = heft_pickle_offset(&w->t->p, value);
-    if (is_quiet(w))
+    if (skips_scalars(w))
         return HEFT_OK;
     if (heft_torch_scalar(w->t, &v, value))
         return put_meta(w, at, v);
     if (w->t->st)
         return w->t->st;
     heft_ix_note(w->t->x, HEFT_NOTE, "torch/opaque", at, HEFT_NONE,
-                 "a value that is no tensor and no plain setting is left out");
+                 "a value that is neither a tensor nor a simple setting is left out");
     return HEFT_OK;
 }
 
@@ -298,11 +304,11 @@ static bool is_container(uint8_t kind)
            kind == HEFT_PICKLE_SET;
 }
 
-/* The value's name is the path. */
+/* List a value with the name in w->path. */
 static heft_status visit(walk *w, uint32_t value)
 {
     heft_str name;
-    heft_torch_meaning m = heft_torch_meaning_of(w->t, value);
+    heft_torch_interpretation m = heft_torch_interpret(w->t, value);
     uint64_t at = heft_pickle_offset(&w->t->p, m.value);
     heft_status st = heft_torch_charge(w->t, 1, at);
     if (st)
@@ -310,21 +316,21 @@ static heft_status visit(walk *w, uint32_t value)
     switch (m.kind) {
     case HEFT_TORCH_TENSOR:
     case HEFT_TORCH_SPARSE:
-        st = keep_name(w, at, "tensor", &name);
+        st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
         return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
                                            : heft_torch_sparse(w->t, name, &m);
     case HEFT_TORCH_PAIRS:
-        return mark(w, m.value) ? enter(w, m.value, PAIRED, m.value, is_quiet(w)) : HEFT_OK;
+        return begin_listing(w, m.value) ? enter(w, m.value, PAIRED, m.value, skips_scalars(w))
+                                         : HEFT_OK;
     case HEFT_TORCH_OBJECT:
     case HEFT_TORCH_NAMESPACE:
         return enter_object(w, m.value, m.kind == HEFT_TORCH_NAMESPACE);
     case HEFT_TORCH_REFUSED:
-        return heft_error_set(w->t->x->err, HEFT_E_UNSUPPORTED, at,
-                              "%q: tensors in the form that %q rebuilds are not read",
-                              (heft_str){ w->path.ptr, w->path.len },
-                              heft_pickle_name(&w->t->p, m.callable));
+        return heft_error_set(
+            w->t->x->err, HEFT_E_UNSUPPORTED, at, "%q: tensors rebuilt by %q are not supported",
+            (heft_str){ w->path.ptr, w->path.len }, heft_pickle_name(&w->t->p, m.callable));
     default:
         if (m.kind == HEFT_TORCH_VALUE && is_container(heft_pickle_at(&w->t->p, m.value)->kind))
             return visit_container(w, m.value);
@@ -332,8 +338,8 @@ static heft_status visit(walk *w, uint32_t value)
     }
 }
 
-/* The next item of the innermost container; HEFT_NONE: it has no more. */
-static heft_status next(walk *w, uint32_t *value)
+/* Get the next item of the innermost container; HEFT_NONE at the end. */
+static heft_status advance(walk *w, uint32_t *value)
 {
     frame *f = &w->frames[w->depth - 1];
     const heft_pickle *p = &w->t->p;
@@ -345,7 +351,7 @@ static heft_status next(walk *w, uint32_t *value)
     if (f->keys == KEYED) {
         key = item;
         heft_pickle_next(p, &f->items, value);
-    } else if (f->keys == PAIRED) { /* a key and a value in a tuple or list of two */
+    } else if (f->keys == PAIRED) { /* each item is a tuple or list of a key and a value */
         bool is_pair = heft_pickle_is(p, item, HEFT_PICKLE_TUPLE) ||
                        heft_pickle_is(p, item, HEFT_PICKLE_LIST);
         heft_pickle_items pair = { .next = HEFT_NONE };
@@ -353,7 +359,7 @@ static heft_status next(walk *w, uint32_t *value)
             pair = heft_pickle_items_of(p, item);
         if (!heft_pickle_next(p, &pair, &key) || !heft_pickle_next(p, &pair, value))
             return heft_error_set(w->t->x->err, HEFT_E_FORMAT, heft_pickle_offset(p, item),
-                                  "%s: a dictionary of items that are no pairs", p->c.what);
+                                  "%s: an item of a dictionary is not a pair", p->c.what);
     }
     heft_status st = enter_name(w, f, key, item);
     f->index++;
@@ -365,7 +371,7 @@ static heft_status walk_from(walk *w, uint32_t root)
     heft_status st = visit(w, root);
     while (!st && w->depth) {
         uint32_t value;
-        st = next(w, &value);
+        st = advance(w, &value);
         if (st)
             return st;
         if (value != HEFT_NONE) {
@@ -379,14 +385,14 @@ static heft_status walk_from(walk *w, uint32_t root)
     return st;
 }
 
-/* ---- picking a part ---- */
+/* ---- selection by --key ---- */
 
-/* Of the members of a dictionary the one whose key the path begins with, the longest such key; *rest is what
- * follows it. */
+/* Return the item with the longest key that the path begins with; *rest becomes the rest of the
+ * path. */
 static uint32_t pick_member(const walk *w, uint32_t dict, heft_str path, heft_str *rest)
 {
     const heft_pickle *p = &w->t->p;
-    char room[HEFT_F64_TEXT];
+    char buf[HEFT_F64_TEXT];
     uint32_t key, value, found = HEFT_NONE, index = 0;
     size_t best = 0;
     heft_pickle_items i = heft_pickle_items_of(p, dict);
@@ -395,7 +401,7 @@ static uint32_t pick_member(const walk *w, uint32_t dict, heft_str path, heft_st
         value = key;
         if (is_keyed)
             heft_pickle_next(p, &i, &value);
-        heft_str text = key_text(w, is_keyed ? key : HEFT_NONE, index, room);
+        heft_str text = key_text(w, is_keyed ? key : HEFT_NONE, index, buf);
         bool fits = text.len <= path.len && !memcmp(text.ptr, path.ptr, text.len) &&
                     (text.len == path.len || path.ptr[text.len] == '.');
         if (!fits || (found != HEFT_NONE && text.len < best))
@@ -403,18 +409,18 @@ static uint32_t pick_member(const walk *w, uint32_t dict, heft_str path, heft_st
         found = value;
         best = text.len;
     }
-    size_t passed = best + (best < path.len);
-    *rest = (heft_str){ path.ptr + passed, path.len - passed };
+    size_t used = best + (best < path.len);
+    *rest = (heft_str){ path.ptr + used, path.len - used };
     return found;
 }
 
 static heft_status pick(const walk *w, uint32_t *root)
 {
-    heft_str left = w->t->x->pick;
+    heft_str path_left = w->t->x->pick;
     *root = w->t->p.root;
-    while (left.len) {
+    while (path_left.len) {
         heft_str rest;
-        heft_torch_meaning m = heft_torch_meaning_of(w->t, *root);
+        heft_torch_interpretation m = heft_torch_interpret(w->t, *root);
         const heft_pickle_value *v = heft_pickle_at(&w->t->p, m.value);
         uint32_t container = HEFT_NONE;
         if (m.kind == HEFT_TORCH_OBJECT || m.kind == HEFT_TORCH_NAMESPACE) {
@@ -424,25 +430,25 @@ static heft_status pick(const walk *w, uint32_t *root)
             container = m.value;
         }
         uint32_t found = container == HEFT_NONE ? container
-                                                : pick_member(w, container, left, &rest);
+                                                : pick_member(w, container, path_left, &rest);
         if (found == HEFT_NONE)
             return heft_error_rule(w->t->x->err,
                                    heft_error_plain(w->t->x->err, HEFT_E_NOTFOUND,
                                                     "there is nothing under the key %q: no %q",
-                                                    w->t->x->pick, left),
+                                                    w->t->x->pick, path_left),
                                    "heft/no-key");
         *root = found;
-        left = rest;
+        path_left = rest;
     }
     return HEFT_OK;
 }
 
 heft_status heft_torch_walk(heft_torch *t)
 {
-    enum { MORE = 3 }; /* a module's dictionaries and an object's items take frames of one level */
-    walk w = { .t = t, .most = t->x->limits.depth + MORE };
+    enum { EXTRA_FRAMES = 3 }; /* a module's dictionaries and an object's items share a level */
+    walk w = { .t = t, .max_depth = t->x->limits.depth + EXTRA_FRAMES };
     uint32_t root, dropped = 0;
-    w.frames = heft_arena_alloc(&t->x->arena, w.most * sizeof *w.frames, 8);
+    w.frames = heft_arena_alloc(&t->x->arena, w.max_depth * sizeof *w.frames, 8);
     if (!w.frames)
         return heft_error_no_memory(w.t->x->err, purpose);
     heft_status st = pick(&w, &root);
@@ -453,6 +459,6 @@ heft_status heft_torch_walk(heft_torch *t)
         st = heft_ix_meta_keep_last(t->x, HEFT_NONE, &dropped);
     if (!st && dropped)
         heft_ix_note(t->x, HEFT_WARNING, "torch/key-twice", heft_pickle_offset(&t->p, root),
-                     HEFT_NONE, "a setting is set twice; the last one counts");
+                     HEFT_NONE, "a setting has several values; the last value counts");
     return st;
 }
