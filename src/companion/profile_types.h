@@ -42,8 +42,8 @@ struct heft_profile {
     heft_vec sizes, keys, tensors;
     heft_vec texts;    /* heft_str: shapes, element types */
     heft_vec prefixes; /* heft_str: optional prefixes of tensor names */
-    heft_vec
-        complete_in; /* heft_str: globs of "FORMAT VERSION" that store metadata and vocabulary */
+    /* heft_str: globs of "FORMAT VERSION" for formats that store metadata and vocabulary */
+    heft_vec complete_in;
     heft_str tokens, special[HEFT_SPECIALS]; /* expressions; ptr NULL: no requirement */
 };
 

@@ -5,9 +5,8 @@
 #include "companion/companion_text.h"
 #include "model/index.h"
 
-enum {
-    MOST_VALUES = 1 << 20
-}; /* bounds memory: a value takes far more than the two bytes of "1," */
+/* Limits memory, since a value takes far more than the two bytes of "1,". */
+enum { MAX_VALUES = 1 << 20 };
 
 struct heft_settings {
     heft_memory mem;
@@ -68,9 +67,9 @@ static heft_status add(reader *r, heft_json_kind k)
     heft_value v = value_of(k, r->j.text);
     v.key = r->key;
     r->key = heft_lit("");
-    if (r->s->values.len == MOST_VALUES)
+    if (r->s->values.len == MAX_VALUES)
         return heft_error_plain(r->err, HEFT_E_LIMIT, "the document has more than %U values",
-                                (uint64_t)MOST_VALUES);
+                                (uint64_t)MAX_VALUES);
     uint32_t number = r->s->values.len;
     bool is_scalar = !r->depth && v.kind != HEFT_KIND_NULL && !heft_value_nests(&v);
     if (!add_copy(r->s, v) ||

@@ -89,7 +89,7 @@ static heft_status restore(heft_index *x, attribute a, uint32_t tensor, heft_str
 
 heft_status heft_attributes_from_metadata(heft_index *x)
 {
-    uint32_t kept = 0, next = 0;
+    uint32_t used = 0, next = 0;
     heft_str name;
     bool has = false;
     for (uint32_t i = 0; !has && i < x->values.len; i = heft_ix_value_next(x, i))
@@ -104,12 +104,12 @@ heft_status heft_attributes_from_metadata(heft_index *x)
         uint32_t tensor = a < ATTRIBUTES ? heft_ix_find(x, name) : HEFT_NONE;
         next = i == next ? heft_ix_value_next(x, i) : next;
         if (heft_value_nests(&v))
-            v.as.container.end -= i - kept; /* number of entries already removed */
+            v.as.container.end -= i - used; /* entries removed before the container */
         if (tensor != HEFT_NONE)
             st = restore(x, a, tensor, v.as.s, &taken);
         if (!taken)
-            *heft_ix_value(x, kept++) = v;
+            *heft_ix_value(x, used++) = v;
     }
-    x->values.len = kept;
+    x->values.len = used;
     return st;
 }

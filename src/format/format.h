@@ -19,11 +19,10 @@ typedef struct heft_frame { /* sizes of a compressed frame of a part: in the fil
     uint32_t stored, content;
 } heft_frame;
 
-typedef struct heft_plan_shard { /* an existing shard that the written file refers to */
-    heft_str name;               /* file name as spelled in the index */
-    const char *algorithm;
-    uint8_t digest
-        [HEFT_CHECKSUM_BYTES]; /* digest of the whole shard, as returned by heft_digest.final */
+typedef struct heft_plan_shard {         /* an existing shard that the written file refers to */
+    heft_str name;                       /* file name as spelled in the index */
+    const char *algorithm;               /* of the digest of the whole shard */
+    uint8_t digest[HEFT_CHECKSUM_BYTES]; /* as returned by heft_digest.final */
     uint64_t size;
 } heft_plan_shard;
 
@@ -115,7 +114,7 @@ struct heft_plan {
  *                 or drops the tensor or text; otherwise plan() continues, so that all losses are
  *                 listed, and the engine fails after plan().
  * `text` is a single line without the tensor's name, and must live as long as the plan.
- * Return the status unless it is HEFT_OK: out of memory or cancelled. */
+ * Formats must return any status except HEFT_OK: out of memory or cancelled. */
 heft_status heft_plan_loss(heft_plan *p, heft_severity s, const char *rule, uint32_t tensor,
                            const char *text);
 /* Warn that a request of the caller is only met in a different form.  Like every warning, this
@@ -131,7 +130,7 @@ heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dim
  * p->align.  Space for write_record_header() is reserved before each part; a duplicate
  * (p->duplicate_of) gets the offset of the first copy.  Set p->data_end to the end of the last
  * part, rounded up to tail_align (1: no padding).  With p->existing, the data is moved as a whole,
- * gaps included, unless the format has write_record_header() or sets p->places_each_part. */
+ * gaps included, unless write_record_header() emits any bytes or p->places_each_part is set. */
 heft_status heft_plan_place(heft_plan *p, uint64_t start, uint64_t tail_align);
 /* Raise *start, the lowest possible offset of the data, to the offset of the data in p->existing,
  * so that the data need not move; if the header has outgrown that offset, to the next offset with
@@ -237,7 +236,10 @@ typedef struct heft_name_rules { /* ids of the warnings that the engine issues f
 } heft_name_rules;
 
 struct heft_format {
-    const char *name, *title, *suffixes, *versions;
+    const char *name;     /* on the command line, such as "gptrs-archive" */
+    const char *title;    /* for people */
+    const char *suffixes; /* of file names, separated by spaces */
+    const char *versions; /* that can be written, separated by spaces; the first is the default */
     const char *structure_rule; /* rule of parse() errors that set no rule */
     uint32_t caps, align;       /* HEFT_CAN_...; default alignment of payloads */
     bool may_be_gzipped;        /* a file that is gzipped as a whole is unpacked before parsing */
@@ -259,7 +261,7 @@ struct heft_format {
     /* Report findings beyond checksums and notes, for verification only.  May be NULL. */
     heft_status (*check)(heft_check *c);
     /* Set *how to the default storage of a tensor's part.  If is_kept, *how is the present storage
-     * of the part in an existing file, perhaps of an older version: replace only options that the
+     * of the part in an existing file, perhaps of another version: replace only options that the
      * requested version does not support.  NULL: parts are stored as requested. */
     void (*storage)(const heft_plan *p, heft_storage *how, bool is_kept);
     /* Report losses, and compute the offset of every part and p->header_bytes, data_end and

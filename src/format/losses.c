@@ -95,13 +95,13 @@ heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text
 }
 
 heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,
-                             uint64_t bytes, uint64_t most, const char *where)
+                             uint64_t bytes, uint64_t limit, const char *where)
 {
     enum { SHOWN = 60 }; /* bytes of the key in the message, since the key may be too long */
     heft_str shown = { key.ptr, key.len < SHOWN ? key.len : SHOWN };
     return heft_loss_report(p, HEFT_FAULT, rule, HEFT_NONE,
                             "metadata %q%s: the %s has %U bytes, %s stores at most %U%s", shown,
-                            shown.len < key.len ? "..." : "", what, bytes, where, most,
+                            shown.len < key.len ? "..." : "", what, bytes, where, limit,
                             p->existing ? "" : " (--allow-loss leaves it out)");
 }
 

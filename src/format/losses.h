@@ -24,10 +24,10 @@ typedef struct heft_text_losses {   /* for a format with text-only metadata */
 /* Convert a metadata value to text (heft_value_text()), with a note if the value was not text.  Set
  * *kept to false, with a warning, for a value without a text form, or a key that is not UTF-8. */
 heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text_losses losses);
-/* Report a fault: the length field of `where` ("an EMBD file") cannot hold `bytes`, the length of
- * the key or value (`what`).  With --allow-loss the metadata is left out. */
+/* Report a fault: the length field of `where` ("an EMBD file") is limited to `limit` bytes, but the
+ * key or value (`what`) has `bytes`.  With --allow-loss the metadata is left out. */
 heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,
-                             uint64_t bytes, uint64_t most, const char *where);
+                             uint64_t bytes, uint64_t limit, const char *where);
 /* Warn about each top-level metadata value. */
 heft_status heft_loss_metadata(heft_plan *p, const char *rule);
 /* Warn about each kind of tensor attribute that some tensor has, unless `kept` has the flag

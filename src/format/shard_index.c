@@ -11,7 +11,7 @@
 #include "grammar/json.h"
 #include "model/names.h"
 
-enum { MOST_FILES = 4096, MOST_NAME = 255 };
+enum { MAX_FILES = 4096, MAX_NAME = 255 };
 
 typedef struct reader {
     const heft_shard_index_kind *kind;
@@ -141,7 +141,7 @@ static bool is_file_name(heft_str s)
     for (size_t i = 0; i < s.len; i++)
         if (!s.ptr[i] || s.ptr[i] == '/' || s.ptr[i] == '\\')
             return false;
-    return s.len && s.len <= MOST_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
+    return s.len && s.len <= MAX_NAME && !heft_str_is(s, ".") && !heft_str_is(s, "..");
 }
 
 bool heft_shard_index_is_torch_name(heft_str file)
@@ -203,9 +203,9 @@ static heft_status add_files(heft_index *x)
     for (uint32_t i = 0; i < n && !st; i++) {
         heft_ix_shard s = { rows[ids[i]].file, NULL, HEFT_UNKNOWN_LENGTH, true, NULL };
         bool is_repeated = i && heft_str_eq(rows[ids[i - 1]].file, s.label);
-        if (!is_repeated && x->shards.len == MOST_FILES)
+        if (!is_repeated && x->shards.len == MAX_FILES)
             st = heft_error_plain(x->err, HEFT_E_LIMIT, "the model has more than %U files",
-                                  (uint64_t)MOST_FILES);
+                                  (uint64_t)MAX_FILES);
         else if (!is_repeated)
             st = heft_ix_shard_add(x, s, &rows[ids[i]].shard);
         else

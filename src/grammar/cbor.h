@@ -134,11 +134,11 @@ static inline bool heft_cbor_fast_text(heft_cbor_fast *f, const char *text, size
 
 enum { HEFT_CBOR_HEAD_TEXT = 0x60, HEFT_CBOR_HEAD_ARRAY = 0x80, HEFT_CBOR_HEAD_MAP = 0xA0 };
 
-/* Expect the head of a text, array or map of *n bytes, members or pairs, *n <= most < 24. */
-static inline bool heft_cbor_fast_head(heft_cbor_fast *f, uint32_t head, uint32_t most, uint32_t *n)
+/* Expect the head of a text, array or map of *n bytes, members or pairs, *n <= max < 24. */
+static inline bool heft_cbor_fast_head(heft_cbor_fast *f, uint32_t head, uint32_t max, uint32_t *n)
 {
     *n = f->p < f->end ? *f->p++ ^ head : UINT32_MAX;
-    return *n <= most;
+    return *n <= max;
 }
 
 /* Expect any ASCII text shorter than 256 bytes. */
@@ -190,11 +190,11 @@ static inline bool heft_cbor_fast_u64(heft_cbor_fast *f, uint64_t *out)
     return true;
 }
 
-/* Expect an array of *n unsigned numbers, *n <= most < 24, and store each as eight bytes,
+/* Expect an array of *n unsigned numbers, *n <= max < 24, and store each as eight bytes,
  * little-endian. */
-static inline bool heft_cbor_fast_u64s(heft_cbor_fast *f, uint8_t *out, uint32_t most, uint32_t *n)
+static inline bool heft_cbor_fast_u64s(heft_cbor_fast *f, uint8_t *out, uint32_t max, uint32_t *n)
 {
-    bool fits = heft_cbor_fast_head(f, HEFT_CBOR_HEAD_ARRAY, most, n);
+    bool fits = heft_cbor_fast_head(f, HEFT_CBOR_HEAD_ARRAY, max, n);
     for (uint32_t i = 0; fits && i < *n; i++) {
         uint64_t v;
         fits = heft_cbor_fast_u64(f, &v);

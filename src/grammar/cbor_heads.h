@@ -16,9 +16,9 @@ enum { F16_MANT = 10, F16_EXP = 5, F32_MANT = 23, F32_EXP = 8, F64_MANT = 52, F6
 static inline uint64_t heft_cbor_widen(uint64_t bits, unsigned mant_bits, unsigned exp_bits)
 {
     uint64_t sign = bits >> (mant_bits + exp_bits) << 63, low = 64 - mant_bits;
-    uint64_t mant = bits << low >> low, most = (1u << exp_bits) - 1;
-    uint64_t exp = bits >> mant_bits & most, bias = (most >> 1);
-    if (exp == most)
+    uint64_t mant = bits << low >> low, max_exp = (1u << exp_bits) - 1;
+    uint64_t exp = bits >> mant_bits & max_exp, bias = (max_exp >> 1);
+    if (exp == max_exp)
         return sign | UINT64_C(0x7FF) << F64_MANT | mant << (F64_MANT - mant_bits);
     if (!exp && !mant)
         return sign;
@@ -36,13 +36,13 @@ static inline bool heft_cbor_narrow(uint64_t *out, uint64_t bits, unsigned mant_
                                     unsigned exp_bits)
 {
     unsigned cut = F64_MANT - mant_bits;
-    uint64_t mant = bits & ((UINT64_C(1) << F64_MANT) - 1), most = (1u << exp_bits) - 1;
-    int32_t exp = (int32_t)(bits >> F64_MANT & 0x7FF) - 1023, bias = (int32_t)(most >> 1);
+    uint64_t mant = bits & ((UINT64_C(1) << F64_MANT) - 1), max_exp = (1u << exp_bits) - 1;
+    int32_t exp = (int32_t)(bits >> F64_MANT & 0x7FF) - 1023, bias = (int32_t)(max_exp >> 1);
     *out = bits >> 63 << (mant_bits + exp_bits);
     if (!(bits << 1))
         return true;
     if (exp == 1024) { /* infinity or NaN */
-        *out |= most << mant_bits | mant >> cut;
+        *out |= max_exp << mant_bits | mant >> cut;
         return !(mant << (64 - cut));
     }
     if (exp > bias || exp < 1 - bias - (int32_t)mant_bits)

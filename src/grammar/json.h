@@ -30,9 +30,8 @@ enum { HEFT_JSON_DEPTH = 256 };
 
 typedef struct heft_json {
     const char *p, *end, *start;
-    uint64_t base; /* file offset of start, for messages */
-    heft_arena
-        *arena; /* holds unescaped strings; NULL: a string with escapes is HEFT_E_UNSUPPORTED */
+    uint64_t base;     /* file offset of start, for messages */
+    heft_arena *arena; /* for unescaped strings; NULL: escapes are HEFT_E_UNSUPPORTED */
     heft_error *err;
     uint64_t in_object[HEFT_JSON_DEPTH / 64]; /* a bit per level: object or array */
     uint32_t depth, max_depth;
@@ -52,12 +51,12 @@ heft_status heft_json_skip(heft_json *j, heft_json_kind k);
 /* Convert the text of a number to a non-negative integer.  Return false for a fraction, an
  * exponent, a sign, or more than 64 bits. */
 bool heft_json_u64(uint64_t *out, heft_str number);
-/* Fast path for arrays of non-negative integers.  After a key, read an array of 1 to `most` numbers
+/* Fast path for arrays of non-negative integers.  After a key, read an array of 1 to `max` numbers
  * without sign, fraction or exponent, with blanks as the only white space.  Return the number of
  * elements and set *after to the end of the array, for heft_json_accept().  HEFT_JSON_NOT_PLAIN:
  * nothing was read; the caller must read the array token by token, also to report errors. */
 enum { HEFT_JSON_NOT_PLAIN = 0 };
-uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **after);
+uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t max, const char **after);
 void heft_json_accept(heft_json *j, const char *after);
 /* Continue at `after`, the end of any value of the same container, with a new arena and without
  * error messages. For a worker's copy of a reader. */

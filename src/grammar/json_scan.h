@@ -21,8 +21,7 @@ static inline const char *heft_json_find_stop(const char *p, const char *end, ui
     for (; end - p >= 8; p += 8) {
         uint64_t x = heft_le64((const uint8_t *)p), hit = heft_json_stops(x);
         if (hit) {
-            uint64_t below = (hit & (0 - hit)) -
-                             1; /* includes the low seven bits of the byte found */
+            uint64_t below = (hit & (0 - hit)) - 1; /* includes 7 bits of the byte found */
             *high |= x & below & tops;
             return p + (((below & ones) * ones >> 56) - 1);
         }

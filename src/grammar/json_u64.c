@@ -34,7 +34,7 @@ static inline const char *skip_blanks(const char *p, const char *end)
     return p;
 }
 
-uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, const char **after)
+uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t max, const char **after)
 {
     const char *p = skip_blanks(j->p, j->end), *end = j->end;
     uint32_t n = 0;
@@ -42,7 +42,7 @@ uint32_t heft_json_fast_u64s(const heft_json *j, uint64_t *out, uint32_t most, c
         return HEFT_JSON_NOT_PLAIN;
     do {
         const char *first = skip_blanks(p + 1, end);
-        if (n == most)
+        if (n == max)
             return HEFT_JSON_NOT_PLAIN;
         p = read_digits(&out[n++], first, end);
         if (p == first || p - first > SAFE || (*first == '0' && p - first > 1))

@@ -144,12 +144,12 @@ static bool take_memo_number(heft_pickle *p, uint32_t bytes, uint64_t *number)
 static void memoize(heft_pickle *p, uint64_t number)
 {
     enum { SPARE = 255 }; /* for writers that do not count from 0 */
-    uint64_t most = p->at - p->c.base + SPARE;
+    uint64_t limit = p->at - p->c.base + SPARE;
     if (!heft_pickle_need(p, 1))
         return;
-    if (number > most || number >= HEFT_NONE) {
+    if (number > limit || number >= HEFT_NONE) {
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: memo entry %U after only %U bytes", p->c.what,
-                         number, most - SPARE);
+                         number, limit - SPARE);
         return;
     }
     if (number >= p->memo.len) {

@@ -20,12 +20,12 @@ heft_str heft_pickle_take_line(heft_pickle *p)
     while (end < c->end && *end != '\n')
         end++;
     if (end == c->end && !c->st) {
-        uint64_t most = heft_cur_left(c), more = (uint64_t)(c->end - c->p) + STEP;
-        if ((uint64_t)(c->end - c->p) == most) {
+        uint64_t limit = heft_cur_left(c), more = (uint64_t)(c->end - c->p) + STEP;
+        if ((uint64_t)(c->end - c->p) == limit) {
             heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a line does not end", c->what);
             return (heft_str){ "", 0 };
         }
-        heft_cur_underrun(c, more < most ? more : most);
+        heft_cur_underrun(c, more < limit ? more : limit);
     }
     heft_str line = take(p, (uint64_t)(end - c->p));
     heft_cur_take(c, 1);
@@ -219,10 +219,10 @@ void heft_pickle_op_long(heft_pickle *p, uint32_t length_bytes)
 bool heft_pickle_decimal(int64_t *out, heft_str s)
 {
     bool is_negative = s.len && *s.ptr == '-';
-    uint64_t n = 0, most = (uint64_t)INT64_MAX + is_negative;
+    uint64_t n = 0, limit = (uint64_t)INT64_MAX + is_negative;
     for (size_t i = is_negative; i < s.len; i++) {
         uint32_t digit = (uint32_t)(uint8_t)s.ptr[i] - '0';
-        if (digit > 9 || !heft_mul(&n, n, 10) || !heft_add(&n, n, digit) || n > most)
+        if (digit > 9 || !heft_mul(&n, n, 10) || !heft_add(&n, n, digit) || n > limit)
             return false;
     }
     *out = is_negative ? (int64_t)(0 - n) : (int64_t)n;

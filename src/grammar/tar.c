@@ -81,10 +81,10 @@ static bool has_checksum(const uint8_t *p)
 }
 
 /* Return the text up to a NUL or the end of the field. */
-static heft_str field(const uint8_t *p, size_t most)
+static heft_str field(const uint8_t *p, size_t max)
 {
     heft_str s = { (const char *)p, 0 };
-    while (s.len < most && s.ptr[s.len])
+    while (s.len < max && s.ptr[s.len])
         s.len++;
     return s;
 }

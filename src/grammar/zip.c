@@ -260,10 +260,9 @@ static heft_status read_member(const reader *r, heft_zip_entry *e)
 {
     uint64_t limit = r->z->directory.offset;
     if (e->head > limit || limit - e->head < MEMBER)
-        return heft_error_set(
-            r->in->err, HEFT_E_FORMAT, e->name_at,
-            "zip: member %q cannot begin at %U, the directory is at %U", e->name,
-            e->head, limit);
+        return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
+                              "zip: member %q cannot begin at %U, the directory is at %U", e->name,
+                              e->head, limit);
     heft_cur c = heft_cur_open(r->in, e->head, limit - e->head, "zip: the header of a member");
     header h;
     uint32_t sign = heft_cur_u32(&c);

@@ -51,12 +51,11 @@ heft_str heft_zip_first_name(int *bits, const uint8_t *head, size_t len);
 /* ---- writing: checksums and sizes follow each member in a data descriptor ---- */
 
 typedef struct heft_zip_member {
-    heft_str name; /* UTF-8, at most 65535 bytes */
-    uint64_t head; /* offset of the local header */
-    uint64_t size; /* size of the content */
-    uint32_t crc;  /* CRC-32 of the content; not needed for the local header */
-    uint32_t
-        extra; /* padding in the local header: 0, or HEFT_ZIP_EXTRA to HEFT_ZIP_MAX_EXTRA bytes */
+    heft_str name;  /* UTF-8, at most 65535 bytes */
+    uint64_t head;  /* offset of the local header */
+    uint64_t size;  /* size of the content */
+    uint32_t crc;   /* CRC-32 of the content; not needed for the local header */
+    uint32_t extra; /* padding in the local header: 0, or HEFT_ZIP_EXTRA and more bytes */
     bool is_deflated;
     uint64_t deflated; /* stored size of a deflated member */
 } heft_zip_member;

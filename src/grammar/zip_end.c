@@ -22,7 +22,7 @@ typedef struct end_record {
 /* Find the last signature of an end record, as every zip reader does. */
 static heft_status find_end(heft_window *in, uint64_t *at)
 {
-    uint64_t size = in->size, most = END + MAX_COMMENT;
+    uint64_t size = in->size, max = END + MAX_COMMENT;
     if (size < END)
         return heft_error_set(in->err, HEFT_E_FORMAT, size,
                               "zip: the file has %U bytes, but the end record alone takes 22",
@@ -31,14 +31,14 @@ static heft_status find_end(heft_window *in, uint64_t *at)
     *at = size - END;
     if (c.st || heft_cur_u32(&c) == SIGN_END)
         return c.st;
-    most = size < most ? size : most;
-    c = heft_cur_whole(in, size - most, most, "zip: the end of the archive");
-    const uint8_t *p = heft_cur_take(&c, most);
+    max = size < max ? size : max;
+    c = heft_cur_whole(in, size - max, max, "zip: the end of the archive");
+    const uint8_t *p = heft_cur_take(&c, max);
     if (!p)
         return c.st;
-    for (uint64_t i = most - END; i; i--)
+    for (uint64_t i = max - END; i; i--)
         if (heft_le32(p + i - 1) == SIGN_END) {
-            *at = size - most + i - 1;
+            *at = size - max + i - 1;
             return HEFT_OK;
         }
     return heft_error_set(in->err, HEFT_E_FORMAT, size,

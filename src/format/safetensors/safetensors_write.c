@@ -154,7 +154,7 @@ static void put_header(heft_out *o, const heft_index *x, uint64_t data)
 
 /* ---- functions of the format ---- */
 
-static heft_status place(heft_plan *p, st_plan *s)
+static heft_status place_data(heft_plan *p, st_plan *s)
 {
     uint64_t align = p->align > HEFT_ST_ALIGN ? p->align : HEFT_ST_ALIGN;
     p->align = 1;                              /* no gaps */
@@ -209,7 +209,7 @@ heft_status heft_st_plan(heft_plan *p)
         st = heft_plan_loss(p, HEFT_NOTE, "safetensors/fnuz", fnuz, heft_st_fnuz_text);
     if (!st)
         st = heft_attributes_to_metadata(p);
-    return st ? st : place(p, s);
+    return st ? st : place_data(p, s);
 }
 
 heft_status heft_st_write_header(const heft_plan *p, heft_out *o)
