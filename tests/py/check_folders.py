@@ -201,7 +201,7 @@ def refused(top):
         heft("ls", path, code=code)
     path = top / "other.safetensors.index.json"
     path.write_text(json.dumps({"weight_map": {"a": "x.safetensors", "b": "x.bin"}}))
-    demand(b"files of one format" in heft("ls", path, code=5).stderr, "a PyTorch file among safetensors")
+    demand(b"same format" in heft("ls", path, code=5).stderr, "a PyTorch file among safetensors")
     write_shards(top / "set")
     heft("ls", "--key", "layer", top / "set", code=5)
 
