@@ -86,15 +86,16 @@ static bool is_integer(const char *s, bool is_signed)
 
 static bool set_integer(heft_value *v, const char *text, int bits)
 {
-    uint64_t most = UINT64_MAX >> (64 - bits);
-    int64_t most_signed = (int64_t)(most >> 1);
+    uint64_t max_value = UINT64_MAX >> (64 - bits);
+    int64_t max_signed = (int64_t)(max_value >> 1);
     bool is_signed = v->kind == HEFT_KIND_INT;
     errno = 0;
     if (is_signed)
         v->as.i = strtoll(text, NULL, 10);
     else
         v->as.u = strtoull(text, NULL, 10);
-    bool fits = is_signed ? v->as.i <= most_signed && v->as.i >= -most_signed - 1 : v->as.u <= most;
+    bool fits = is_signed ? v->as.i <= max_signed && v->as.i >= -max_signed - 1
+                          : v->as.u <= max_value;
     return is_integer(text, is_signed) && !errno && fits;
 }
 
@@ -137,34 +138,34 @@ static bool set_typed(heft_value *v, const value_type *t, const char *text)
 
 /* ---- what was given ---- */
 
-int assign_value(heft_value *v, const char *who, const char *given)
+int assign_value(heft_value *v, const char *cmd, const char *arg)
 {
-    const char *equals = strchr(given, '='), *colon = equals;
+    const char *equals = strchr(arg, '='), *colon = equals;
     *v = (heft_value){ .kind = HEFT_KIND_NULL };
-    if (!equals || equals == given)
-        return say_usage(who, "'%s' is not KEY=VALUE", given);
-    while (colon > given && *colon != ':')
+    if (!equals || equals == arg)
+        return say_usage(cmd, "'%s' is not KEY=VALUE", arg);
+    while (colon > arg && *colon != ':')
         colon--;
     /* a key without a type may contain colons */
     const value_type *t = *colon == ':' ? find_type(colon + 1, (size_t)(equals - colon - 1)) : NULL;
-    v->key = (heft_str){ given, (size_t)((t ? colon : equals) - given) };
+    v->key = (heft_str){ arg, (size_t)((t ? colon : equals) - arg) };
     if (!v->key.len)
-        return say_usage(who, "'%s' has a type, but no key", given);
+        return say_usage(cmd, "'%s' has a type, but no key", arg);
     if (!t) {
         set_value(v, equals + 1);
         return CODE_DONE;
     }
     return set_typed(v, t, equals + 1)
                ? CODE_DONE
-               : say_usage(who, "'%s': '%s' is not a value of type %s", given, equals + 1, t->name);
+               : say_usage(cmd, "'%s': '%s' is not a value of type %s", arg, equals + 1, t->name);
 }
 
-int assign_rename(heft_rename *r, const char *who, const char *given)
+int assign_rename(heft_rename *r, const char *cmd, const char *arg)
 {
-    const char *equals = strchr(given, '=');
+    const char *equals = strchr(arg, '=');
     if (!equals)
-        return say_usage(who, "'%s' is not A=B", given);
-    r->from = (heft_str){ given, (size_t)(equals - given) };
+        return say_usage(cmd, "'%s' is not A=B", arg);
+    r->from = (heft_str){ arg, (size_t)(equals - arg) };
     r->to = (heft_str){ equals + 1, strlen(equals + 1) };
     return CODE_DONE;
 }

@@ -95,15 +95,15 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool begin_names(burn_names *out, size_t most)
+static bool begin_names(burn_names *out, size_t max)
 {
-    *out = (burn_names){ calloc(most + 1, sizeof *out->of), 0 };
-    return out->of;
+    *out = (burn_names){ calloc(max + 1, sizeof *out->items), 0 };
+    return out->items;
 }
 
 static bool end_names(burn_names *names)
 {
-    qsort(names->of, names->count, sizeof *names->of, compare_ids);
+    qsort(names->items, names->count, sizeof *names->items, compare_ids);
     return true;
 }
 
@@ -115,7 +115,7 @@ bool burn_names_of_record(burn_names *out, const heft_file *f)
         heft_value v = heft_meta_at(f, i);
         uint64_t id;
         if (v.kind == HEFT_KIND_STR && burn_number(&id, v.key))
-            out->of[out->count++] = (burn_name){ id, v.as.s };
+            out->items[out->count++] = (burn_name){ id, v.as.s };
     }
     return end_names(out);
 }
@@ -128,7 +128,7 @@ bool burn_names_of_model(burn_names *out, const heft_file *f)
         heft_str name = heft_tensor_at(f, i).name, field;
         uint64_t id;
         if (burn_id_of(&id, f, i) && !burn_field_of(&field, name, id))
-            out->of[out->count++] = (burn_name){ id, name };
+            out->items[out->count++] = (burn_name){ id, name };
     }
     return end_names(out);
 }
@@ -136,6 +136,7 @@ bool burn_names_of_model(burn_names *out, const heft_file *f)
 heft_str burn_name_find(const burn_names *names, uint64_t id)
 {
     burn_name key = { id, { NULL, 0 } };
-    const burn_name *found = bsearch(&key, names->of, names->count, sizeof *names->of, compare_ids);
+    const burn_name *found = bsearch(&key, names->items, names->count, sizeof *names->items,
+                                     compare_ids);
     return found ? found->name : key.name;
 }

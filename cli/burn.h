@@ -28,7 +28,7 @@ typedef struct burn_name {
     heft_str name; /* borrowed from the file */
 } burn_name;
 typedef struct burn_names {
-    burn_name *of; /* by ascending ids */
+    burn_name *items; /* by ascending ids */
     size_t count;
 } burn_names;
 /* False: no memory.  Release with free(names.of). */

@@ -6,15 +6,17 @@
 
 bool checks_add(checks *c, uint32_t part)
 {
-    if (c->count == c->room) {
-        uint32_t room = c->room < UINT32_MAX / 2 ? 2 * c->room + 64 : UINT32_MAX;
-        uint32_t *parts = room > c->room ? realloc(c->parts, (size_t)room * sizeof *parts) : NULL;
+    if (c->count == c->capacity) {
+        uint32_t capacity = c->capacity < UINT32_MAX / 2 ? 2 * c->capacity + 64 : UINT32_MAX;
+        uint32_t *parts = capacity > c->capacity
+                              ? realloc(c->parts, (size_t)capacity * sizeof *parts)
+                              : NULL;
         if (!parts) {
             c->no_memory = true;
             return false;
         }
         c->parts = parts;
-        c->room = room;
+        c->capacity = capacity;
     }
     c->parts[c->count++] = part;
     return true;
@@ -24,7 +26,7 @@ int checks_begin(checks *c, const heft_file *f, const char *path)
 {
     static const uint32_t none;
     heft_error err;
-    if (model_opening.no_verify)
+    if (model_settings.no_verify)
         return CODE_DONE;
     if (c->no_memory)
         return say_code(CODE_SYSTEM, path, "no memory for a list of parts");

@@ -5,7 +5,7 @@
 
 typedef struct checks {
     heft_checked_read *read; /* NULL: nothing is checked */
-    uint32_t *parts, count, room;
+    uint32_t *parts, count, capacity;
     bool no_memory;
 } checks;
 

@@ -31,7 +31,7 @@ static int say_done(const job *j, const heft_append_result *result)
     if (!j->dry_run) {
         job_say_edited(j->out, edit);
         const char *how = !edit->changed ? "" : edit->in_place ? " in place" : " in a new file";
-        if (model_opening.verbose)
+        if (model_settings.verbose)
             say(j->out, "%u %s appended%s, %llu bytes", result->tensors, tensors, how, bytes);
         return CODE_DONE;
     }
@@ -50,13 +50,13 @@ static int append(job *j, const heft_file *from)
     heft_append_result result;
     heft_error err;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
-    o.convert = &j->how;
+    o.convert = &j->convert;
     /* of those that are appended, the last may count: joining has seen to it */
     o.duplicates = j->duplicates && *j->duplicates == 'f' ? HEFT_DUPLICATES_FIRST
                                                           : HEFT_DUPLICATES_REFUSE;
     o.no_sync = j->no_sync;
-    o.limits = &model_opening.limits;
-    model_say_notices_of(j->out);
+    o.limits = &model_settings.limits;
+    model_say_notices_at_path(j->out);
     interrupt_hold();
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_append(&result, j->out, from, &o, &err);
@@ -64,16 +64,16 @@ static int append(job *j, const heft_file *from)
     if (result.edit.rolled_back)
         say(j->out, "note: an edit that was interrupted has been undone");
     if (st && j->rules.no_memory)
-        return storing_say_no_memory(j->source);
+        return say_no_memory_to_match(j->source);
     if (!st)
         return say_done(j, &result);
-    int code = model_say_not_open(result.source_failed ? j->source : j->out, &err);
+    int code = model_say_open_error(result.source_failed ? j->source : j->out, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }
 
 int cmd_append(int argc, char **argv)
 {
-    static const opt_usage about = {
+    static const opt_usage usage = {
         "append",
         "FILE FROM...",
         "Adds the tensors of the other files, of any format, to FILE: all of them, or none.  What\n"
@@ -91,7 +91,7 @@ int cmd_append(int argc, char **argv)
     job j;
     opt_args args;
     int code;
-    if (!job_parse(&j, &args, &code, &about, argc, argv))
+    if (!job_parse(&j, &args, &code, &usage, argc, argv))
         return code;
     inputs from = { .paths = args.item + 1, .count = (uint32_t)args.count - 1 };
     j.out = args.item[0];

@@ -8,7 +8,7 @@
 #include "opt.h"
 #include "vocab_file.h"
 
-enum { PIECE = 1 << 20 };
+enum { CHUNK = 1 << 20 };
 
 /* What is written: a part, and how NumPy is to see it. */
 typedef struct content {
@@ -34,7 +34,7 @@ static const struct {
 };
 
 /* A tensor's own shape where the part is its dense data, else one dimension. */
-static bool set_shape(content *c, uint32_t tensor, bool chosen)
+static bool set_shape(content *c, uint32_t tensor, bool has_role)
 {
     heft_part p = heft_part_at(c->f, c->part);
     for (size_t i = 0; i < sizeof numpy_types / sizeof *numpy_types; i++)
@@ -54,7 +54,7 @@ static bool set_shape(content *c, uint32_t tensor, bool chosen)
     if (t.dtype == p.dtype && tensor_elements(&t) == c->length[0]) {
         c->dims = t.dims;
         c->rank = t.rank;
-    } else if (!chosen) {
+    } else if (!has_role) {
         say(c->path, "the layout of '%.*s' is no plain array: choose a part with --part",
             (int)t.name.len, t.name.ptr);
         return false;
@@ -106,7 +106,7 @@ static int put_bytes(outbuf *o, const content *c, void *buf)
     uint64_t from = 0, length = heft_part_at(c->f, c->part).length;
     heft_status st = heft_stream_open(&stream, c->f, c->part, &err);
     while (!st && !o->os) {
-        size_t n = length - from < PIECE ? (size_t)(length - from) : PIECE;
+        size_t n = length - from < CHUNK ? (size_t)(length - from) : CHUNK;
         st = heft_stream_read(buf, stream, n, &err);
         from += n;
         if (!st || (st == HEFT_E_CHECKSUM && begun)) {
@@ -131,7 +131,7 @@ static int put_bytes(outbuf *o, const content *c, void *buf)
 static int put_content(const content *c)
 {
     outbuf o;
-    void *buf = malloc(PIECE);
+    void *buf = malloc(CHUNK);
     if (!buf)
         return say_code(CODE_SYSTEM, c->path, "no memory for a buffer");
     out_open(&o, STDOUT_FILENO);
@@ -196,7 +196,7 @@ int cmd_cat(int argc, char **argv)
         return say_usage("cat", "TENSOR, --id or --part expected");
     if (term_is_stdout() && !force)
         return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
-    model_opening.check_parts = true;
+    model_settings.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)
         return code;

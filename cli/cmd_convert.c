@@ -16,8 +16,8 @@ typedef struct request {
 
 static int choose_target(job *j)
 {
-    j->into_stdout = !strcmp(j->out, "-");
-    if (!j->to && j->into_stdout)
+    j->to_stdout = !strcmp(j->out, "-");
+    if (!j->to && j->to_stdout)
         return say_usage("convert", "--to is needed when the output is stdout");
     return job_choose_target(j);
 }
@@ -33,13 +33,13 @@ static int check_output(const request *r, const heft_file *f)
         { r->folder.config, "the configuration that is read", NULL },
     };
     struct stat out;
-    if (j->into_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
+    if (j->to_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
         return CODE_DONE;
-    const char *name = j->into_stdout ? "standard output" : j->out;
+    const char *name = j->to_stdout ? "standard output" : j->out;
     int code = inputs_check(name, all, sizeof all / sizeof *all, &out);
     if (code || f)
         return code;
-    if (j->into_stdout && isatty(STDOUT_FILENO) && !j->force)
+    if (j->to_stdout && isatty(STDOUT_FILENO) && !j->force)
         return say_usage("convert", "stdout is a terminal: redirect it, or use --force");
     return job_check_output(j, &out);
 }
@@ -81,7 +81,7 @@ static int prepare(request *r)
     if (!code)
         code = job_read_texts(j, j->vocab == r->folder.vocab ? TEXT_FOUND : TEXT_NAMED);
     job_set_options(j, r->in);
-    j->how.planned_bytes = &r->planned;
+    j->convert.planned_bytes = &r->planned;
     return code;
 }
 
@@ -95,16 +95,16 @@ static int choose_vocab(job *j, const heft_file *f)
         code = say_usage("convert", "--special needs a vocabulary: --vocab FILE");
     if (!code && j->special)
         code = vocab_set_special(j->new_vocab, &j->specials);
-    j->how.vocab = j->new_vocab;
+    j->convert.vocab = j->new_vocab;
     return code;
 }
 
 static int say_done(const request *r)
 {
     const job *j = &r->job;
-    if (model_opening.verbose)
+    if (model_settings.verbose)
         say(j->out, "%s, %llu bytes", heft_format_name(j->target), (unsigned long long)r->planned);
-    if (!j->dry_run && !j->into_stdout)
+    if (!j->dry_run && !j->to_stdout)
         return CODE_DONE;
     outbuf o;
     out_open(&o, STDOUT_FILENO);
@@ -117,7 +117,7 @@ static int say_done(const request *r)
 
 int cmd_convert(int argc, char **argv)
 {
-    static const opt_usage about = {
+    static const opt_usage usage = {
         "convert",
         "IN OUT",
         "Writes IN in another format.  Nothing is cast, transposed or renamed unless asked;\n"
@@ -136,13 +136,13 @@ int cmd_convert(int argc, char **argv)
     heft_error err;
     opt_args args;
     int code;
-    if (!job_parse(j, &args, &code, &about, argc, argv))
+    if (!job_parse(j, &args, &code, &usage, argc, argv))
         return code;
     r.in = args.item[0];
     j->out = args.item[1];
     code = prepare(&r);
-    if (!code && model_open_status(&f, r.in, &err)) /* heft_file_convert() says what is missing */
-        code = model_say_not_open(r.in, &err);
+    if (!code && model_try_open(&f, r.in, &err)) /* heft_file_convert() says what is missing */
+        code = model_say_open_error(r.in, &err);
     if (!code) {
         model_say_notices(f, r.in);
         code = check_output(&r, f);
@@ -150,7 +150,8 @@ int cmd_convert(int argc, char **argv)
     if (!code)
         code = choose_vocab(j, f);
     if (!code) {
-        j->how.set_count = folder_yield(&r.folder, j->rules.values, j->how.set_count, f);
+        j->convert.set_count = folder_drop_revision(&r.folder, j->rules.values,
+                                                    j->convert.set_count, f);
         code = job_convert(j, f);
     }
     if (!code)

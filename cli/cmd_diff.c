@@ -8,7 +8,7 @@
 #include "model.h"
 #include "opt.h"
 
-enum { OTHER_DTYPE = 1, OTHER_SHAPE = 2, OTHER_LAYOUT = 4, OTHER_VALUE = 8 };
+enum { CHANGED_DTYPE = 1, CHANGED_SHAPE = 2, CHANGED_LAYOUT = 4, CHANGED_VALUE = 8 };
 
 typedef struct pair { /* tensors of one name */
     uint32_t a, b;
@@ -27,7 +27,7 @@ typedef struct comparison {
 } comparison;
 
 /* The tensor of the same name in the other file, or HEFT_NONE. */
-static uint32_t twin(const heft_file *from, uint32_t id, const heft_file *in)
+static uint32_t find_same_name(const heft_file *from, uint32_t id, const heft_file *in)
 {
     heft_str name = heft_tensor_at(from, id).name;
     return heft_tensor_find(in, name);
@@ -36,11 +36,11 @@ static uint32_t twin(const heft_file *from, uint32_t id, const heft_file *in)
 static uint32_t compare_shapes(const comparison *c, const pair *p)
 {
     heft_tensor a = heft_tensor_at(c->a, p->a), b = heft_tensor_at(c->b, p->b);
-    uint32_t changes = a.dtype != b.dtype ? OTHER_DTYPE : 0;
+    uint32_t changes = a.dtype != b.dtype ? CHANGED_DTYPE : 0;
     if (a.rank != b.rank || (a.rank && memcmp(a.dims, b.dims, a.rank * sizeof *a.dims) != 0))
-        changes |= OTHER_SHAPE;
+        changes |= CHANGED_SHAPE;
     if (!str_same(heft_tensor_layout_name(c->a, p->a), heft_tensor_layout_name(c->b, p->b)))
-        changes |= OTHER_LAYOUT;
+        changes |= CHANGED_LAYOUT;
     return changes;
 }
 
@@ -49,7 +49,7 @@ static bool find_pairs(comparison *c)
     uint32_t count = heft_tensor_count(c->a);
     c->pairs = calloc((size_t)count + 1, sizeof *c->pairs);
     for (uint32_t i = 0; i < count && c->pairs; i++) {
-        pair p = { .a = i, .b = twin(c->a, i, c->b) };
+        pair p = { .a = i, .b = find_same_name(c->a, i, c->b) };
         if (p.b == HEFT_NONE)
             continue;
         p.changes = compare_shapes(c, &p);
@@ -69,26 +69,26 @@ static void compare_pair(void *ctx, size_t i)
         return;
     compare_tensors(&p->d, w, &a, &b, c->t);
     if (p->d.incomparable || p->d.differing)
-        p->changes = OTHER_VALUE;
+        p->changes = CHANGED_VALUE;
 }
 
 static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
 {
     heft_tensor t = heft_tensor_at(f, tensor);
-    bool room = true;
-    for (uint32_t i = 0; i < t.part_count && room; i++)
-        room = checks_add(c, t.first_part + i);
-    return room;
+    bool ok = true;
+    for (uint32_t i = 0; i < t.part_count && ok; i++)
+        ok = checks_add(c, t.first_part + i);
+    return ok;
 }
 
 /* Of the tensors whose values are compared. */
 static int begin_checks(comparison *c)
 {
-    bool room = true;
-    for (size_t i = 0; i < c->count && room; i++)
+    bool ok = true;
+    for (size_t i = 0; i < c->count && ok; i++)
         if (!c->pairs[i].changes)
-            room = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
-                   add_parts(&c->checks_b, c->b, c->pairs[i].b);
+            ok = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
+                 add_parts(&c->checks_b, c->b, c->pairs[i].b);
     int code = checks_begin(&c->checks_a, c->a, c->path_a);
     return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
 }
@@ -110,7 +110,7 @@ static heft_status compare_values(comparison *c, work *w)
 static void put_missing(outbuf *o, const heft_file *f, const char *path, const heft_file *other)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        if (twin(f, i, other) != HEFT_NONE)
+        if (find_same_name(f, i, other) != HEFT_NONE)
             continue;
         out_name(o, heft_tensor_at(f, i).name);
         out_text(o, ": only in ");
@@ -131,22 +131,22 @@ static void put_value_change(outbuf *o, const difference *d)
         out_format(o, ", max abs %.6g, max rel %.6g", d->max_abs, d->max_rel);
 }
 
-static void put_change(outbuf *o, const comparison *c, const pair *p, uint32_t what)
+static void put_change(outbuf *o, const comparison *c, const pair *p, uint32_t change)
 {
     heft_tensor a = heft_tensor_at(c->a, p->a), b = heft_tensor_at(c->b, p->b);
     out_name(o, a.name);
     out_text(o, ": ");
-    if (what == OTHER_DTYPE) {
+    if (change == CHANGED_DTYPE) {
         out_text(o, "dtype ");
         out_dtype(o, a.dtype);
         out_text(o, " -> ");
         out_dtype(o, b.dtype);
-    } else if (what == OTHER_SHAPE) {
+    } else if (change == CHANGED_SHAPE) {
         out_text(o, "shape ");
         out_shape(o, a.dims, a.rank);
         out_text(o, " -> ");
         out_shape(o, b.dims, b.rank);
-    } else if (what == OTHER_LAYOUT) {
+    } else if (change == CHANGED_LAYOUT) {
         out_text(o, "layout ");
         out_name(o, heft_tensor_layout_name(c->a, p->a));
         out_text(o, " -> ");
@@ -162,9 +162,9 @@ static void print_text(outbuf *o, const comparison *c)
     put_missing(o, c->a, c->path_a, c->b);
     put_missing(o, c->b, c->path_b, c->a);
     for (size_t i = 0; i < c->count; i++)
-        for (uint32_t what = OTHER_DTYPE; what <= OTHER_VALUE; what <<= 1)
-            if (c->pairs[i].changes & what)
-                put_change(o, c, &c->pairs[i], what);
+        for (uint32_t change = CHANGED_DTYPE; change <= CHANGED_VALUE; change <<= 1)
+            if (c->pairs[i].changes & change)
+                put_change(o, c, &c->pairs[i], change);
 }
 
 /* ---- JSON ---- */
@@ -173,7 +173,7 @@ static void json_missing(json *j, const char *key, const heft_file *f, const hef
 {
     json_member_begin(j, key, '[');
     for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        if (twin(f, i, other) == HEFT_NONE)
+        if (find_same_name(f, i, other) == HEFT_NONE)
             json_str(j, heft_tensor_at(f, i).name);
     json_end(j, ']');
 }
@@ -181,8 +181,8 @@ static void json_missing(json *j, const char *key, const heft_file *f, const hef
 /* Numbers, or null where the values have none. */
 static void json_value_change(json *j, const difference *d)
 {
-    bool has_gap = !d->bytewise && !d->incomparable;
-    if (has_gap) {
+    bool has_numbers = !d->bytewise && !d->incomparable;
+    if (has_numbers) {
         json_member_f64(j, "max_abs", d->max_abs);
         json_member_f64(j, "max_rel", d->max_rel);
     } else {
@@ -192,32 +192,32 @@ static void json_value_change(json *j, const difference *d)
     json_member_length(j, "differing", d->incomparable ? HEFT_UNKNOWN_LENGTH : d->differing);
 }
 
-static void json_side(json *j, const char *key, const heft_file *f, uint32_t id, uint32_t what)
+static void json_side(json *j, const char *key, const heft_file *f, uint32_t id, uint32_t change)
 {
     heft_tensor t = heft_tensor_at(f, id);
-    if (what == OTHER_DTYPE)
+    if (change == CHANGED_DTYPE)
         json_member_dtype(j, key, t.dtype);
-    else if (what == OTHER_SHAPE)
+    else if (change == CHANGED_SHAPE)
         json_member_shape(j, key, t.dims, t.rank);
     else
         json_member_str(j, key, heft_tensor_layout_name(f, id));
 }
 
-static void json_change(json *j, const comparison *c, const pair *p, uint32_t what)
+static void json_change(json *j, const comparison *c, const pair *p, uint32_t change)
 {
     json_line(j);
     json_begin(j, '{');
     json_member_str(j, "name", heft_tensor_at(c->a, p->a).name);
     json_member_str(j, "what",
-                    str_of(what == OTHER_DTYPE    ? "dtype"
-                           : what == OTHER_SHAPE  ? "shape"
-                           : what == OTHER_LAYOUT ? "layout"
-                                                  : "value"));
-    if (what == OTHER_VALUE) {
+                    str_of(change == CHANGED_DTYPE    ? "dtype"
+                           : change == CHANGED_SHAPE  ? "shape"
+                           : change == CHANGED_LAYOUT ? "layout"
+                                                      : "value"));
+    if (change == CHANGED_VALUE) {
         json_value_change(j, &p->d);
     } else {
-        json_side(j, "a", c->a, p->a, what);
-        json_side(j, "b", c->b, p->b, what);
+        json_side(j, "a", c->a, p->a, change);
+        json_side(j, "b", c->b, p->b, change);
     }
     json_end(j, '}');
 }
@@ -230,9 +230,9 @@ static void print_json(outbuf *o, const comparison *c)
     json_missing(&j, "only_in_b", c->b, c->a);
     json_member_begin(&j, "changed", '[');
     for (size_t i = 0; i < c->count; i++)
-        for (uint32_t what = OTHER_DTYPE; what <= OTHER_VALUE; what <<= 1)
-            if (c->pairs[i].changes & what)
-                json_change(&j, c, &c->pairs[i], what);
+        for (uint32_t change = CHANGED_DTYPE; change <= CHANGED_VALUE; change <<= 1)
+            if (c->pairs[i].changes & change)
+                json_change(&j, c, &c->pairs[i], change);
     json_end(&j, ']');
     json_close(&j);
 }
@@ -290,9 +290,9 @@ int cmd_diff(int argc, char **argv)
         return code;
     c.path_a = args.item[0];
     c.path_b = args.item[1];
-    code = model_open_either(&a, c.path_a);
+    code = model_open_key_optional(&a, c.path_a);
     if (!code)
-        code = model_open_either(&b, c.path_b);
+        code = model_open_key_optional(&b, c.path_b);
     c.a = a;
     c.b = b;
     if (!code)

@@ -18,14 +18,14 @@ typedef struct request {
 static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     request *r = ctx;
-    rules *asked = &r->job.rules;
+    rules *edits = &r->job.rules;
     heft_str name = t->name; /* after the edit */
-    for (size_t i = 0; asked->gptrs.base_ids && i < r->options.rename_count; i++)
+    for (size_t i = 0; edits->gptrs.base_ids && i < r->options.rename_count; i++)
         if (str_same(r->renames[i].from, t->name)) {
             name = r->renames[i].to;
             break;
         }
-    return identity_of(&asked->ids, &asked->gptrs, t, name, true, id);
+    return identity_of(&edits->ids, &edits->gptrs, t, name, true, id);
 }
 
 static bool has_identities(const job *j)
@@ -67,7 +67,7 @@ static int prepare(request *r)
     o->loss_ctx = &j->losses;
     o->progress = progress_step;
     o->progress_ctx = &j->bar;
-    o->limits = &model_opening.limits;
+    o->limits = &model_settings.limits;
     return code;
 }
 
@@ -82,7 +82,7 @@ static int say_done(const job *j, const heft_edit_result *result)
         return out_end(&o, CODE_DONE);
     }
     job_say_edited(j->out, result);
-    if (!model_opening.verbose)
+    if (!model_settings.verbose)
         return CODE_DONE;
     if (!result->changed)
         say(j->out, "it was like that already");
@@ -109,7 +109,7 @@ static int edit(job *j, const heft_edit_options *o)
 {
     heft_edit_result result;
     heft_error err;
-    model_say_notices_of(j->out);
+    model_say_notices_at_path(j->out);
     int code = identities_are_given(&j->rules.ids) ? prepare_ids(j) : CODE_DONE;
     if (code)
         return code;
@@ -120,15 +120,15 @@ static int edit(job *j, const heft_edit_options *o)
     if (result.rolled_back)
         say(j->out, "note: an edit that was interrupted has been undone");
     if (st)
-        return model_say_not_open(j->out, &err);
-    if (j->rules.ids.is_short)
+        return model_say_open_error(j->out, &err);
+    if (j->rules.ids.ran_out)
         return say_code(CODE_SYSTEM, j->out,
                         "got more tensors while it was edited, which have no new ids: try again");
     code = gptrs_check(&j->rules.gptrs, j->out);
     return code ? code : say_done(j, &result);
 }
 
-static int undo(const char *path, bool did)
+static int undo(const char *path, bool recovered)
 {
     bool undone;
     heft_error err;
@@ -137,14 +137,14 @@ static int undo(const char *path, bool did)
         return say_error(path, &err);
     if (undone)
         say(path, "note: an edit that was interrupted has been undone");
-    if (undone || did)
+    if (undone || recovered)
         return CODE_DONE;
     return say_usage("edit", "nothing to change: --set, --unset, --rename or another option");
 }
 
 int cmd_edit(int argc, char **argv)
 {
-    static const opt_usage about = {
+    static const opt_usage usage = {
         "edit",
         "FILE",
         "Changes metadata, names and ids of tensors, vocabulary and configuration in FILE itself:\n"
@@ -162,16 +162,17 @@ int cmd_edit(int argc, char **argv)
     job *j = &r.job;
     opt_args args;
     int code;
-    if (!job_parse(j, &args, &code, &about, argc, argv))
+    if (!job_parse(j, &args, &code, &usage, argc, argv))
         return code;
     j->out = args.item[0];
-    bool did = false, is_asked = j->rules.set.count || j->unset.count || j->renames.count ||
-                                 j->vocab || j->special || j->config || has_identities(j);
+    bool recovered = false, has_changes = j->rules.set.count || j->unset.count ||
+                                          j->renames.count || j->vocab || j->special || j->config ||
+                                          has_identities(j);
     code = prepare(&r);
     if (!code && !j->dry_run)
-        code = recover_set(&did, j->out);
+        code = recover_set(&recovered, j->out);
     if (!code)
-        code = is_asked ? edit(j, &r.options) : undo(j->out, did);
+        code = has_changes ? edit(j, &r.options) : undo(j->out, recovered);
     job_release(j);
     free(r.keys);
     free(r.renames);

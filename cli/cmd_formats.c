@@ -9,16 +9,16 @@
 
 enum { NAME, READ, WRITE, SUFFIXES, VERSIONS, TITLE };
 
-static void put_cell(outbuf *o, const table_row *row, int what)
+static void put_cell(outbuf *o, const table_row *row, int field)
 {
     const heft_format *f = heft_format_at(row->id);
     uint32_t caps = heft_format_caps(f);
-    const char *text = what == NAME       ? heft_format_name(f)
-                       : what == READ     ? (caps & HEFT_CAN_READ ? "yes" : "no")
-                       : what == WRITE    ? (caps & HEFT_CAN_WRITE ? "yes" : "no")
-                       : what == SUFFIXES ? heft_format_suffixes(f)
-                       : what == VERSIONS ? heft_format_versions(f)
-                                          : heft_format_title(f);
+    const char *text = field == NAME       ? heft_format_name(f)
+                       : field == READ     ? (caps & HEFT_CAN_READ ? "yes" : "no")
+                       : field == WRITE    ? (caps & HEFT_CAN_WRITE ? "yes" : "no")
+                       : field == SUFFIXES ? heft_format_suffixes(f)
+                       : field == VERSIONS ? heft_format_versions(f)
+                                           : heft_format_title(f);
     out_text(o, text && *text ? text : "-");
 }
 

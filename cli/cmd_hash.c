@@ -86,7 +86,7 @@ int cmd_hash(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    model_opening.check_parts = true;
+    model_settings.check_parts = true;
     code = model_open_whole(&f, args.item[0]);
     if (!code)
         code = hash(f, args.item[0], as_json);

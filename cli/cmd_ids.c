@@ -12,7 +12,7 @@
 
 typedef struct identity {
     heft_str name;
-    bool has_base, has_burn, is_stored, is_right, is_field;
+    bool has_base, has_burn, is_stored, matches, is_field;
     heft_id128 base;
     uint64_t burn;
     heft_str field, parameter; /* of an optimizer's record; parameter ptr NULL: not known which */
@@ -34,7 +34,7 @@ static identity identify(const request *r, uint32_t tensor)
     for (uint32_t i = 0; heft_attribute_at(&v, r->f, tensor, i); i++)
         if (str_same(v.key, str_of("gptrs.base_id")) && v.kind == HEFT_KIND_ID128) {
             id.is_stored = true;
-            id.is_right = id.has_base && !memcmp(v.as.s.ptr, id.base.bytes, sizeof id.base.bytes);
+            id.matches = id.has_base && !memcmp(v.as.s.ptr, id.base.bytes, sizeof id.base.bytes);
         }
     id.has_burn = burn_id_of(&id.burn, r->f, tensor);
     id.is_field = id.has_burn && burn_field_of(&id.field, id.name, id.burn);
@@ -56,7 +56,7 @@ static void print_text(outbuf *o, const request *r)
             snprintf(burn, sizeof burn, "%llu", (unsigned long long)id.burn);
         out_format(o, "%-32s %-6s %-20s ", hex,
                    !id.is_stored ? "no"
-                   : id.is_right ? "yes"
+                   : id.matches  ? "yes"
                                  : "wrong",
                    burn);
         out_name(o, id.name);
@@ -102,7 +102,7 @@ static void print_json_id(json *j, const identity *id)
     json_member_text(j, "base_id", str_of(hex));
     json_member_bool(j, "stored", id->is_stored);
     if (id->is_stored)
-        json_member_bool(j, "matches", id->is_right);
+        json_member_bool(j, "matches", id->matches);
     print_json_burn(j, id);
     json_end(j, '}');
 }
@@ -169,7 +169,7 @@ int cmd_ids(int argc, char **argv)
     r.f = f;
     if (!code)
         code = print_ids(&r);
-    free(r.parameters.of);
+    free(r.parameters.items);
     heft_file_close(r.model);
     heft_file_close(f);
     return code;

@@ -47,21 +47,21 @@ static void put_bytes(outbuf *o, const char *name, uint64_t bytes)
 
 static void put_types(outbuf *o, const totals *sum)
 {
-    const char *before = " (";
+    const char *separator = " (";
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
         if (sum->of_type[t]) {
             const char *name = dtype_name(t);
-            out_format(o, "%s%llu %s", before, (unsigned long long)sum->of_type[t],
+            out_format(o, "%s%llu %s", separator, (unsigned long long)sum->of_type[t],
                        name ? name : "untyped");
-            before = ", ";
+            separator = ", ";
         }
-    out_text(o, *before == ',' ? ")\n" : "\n");
+    out_text(o, *separator == ',' ? ")\n" : "\n");
 }
 
 static void put_string(outbuf *o, heft_str s)
 {
-    enum { MOST = 200 };
-    size_t shown = s.len < MOST ? s.len : MOST;
+    enum { MAX_SHOWN = 200 };
+    size_t shown = s.len < MAX_SHOWN ? s.len : MAX_SHOWN;
     while (shown < s.len && shown && ((uint8_t)s.ptr[shown] & 0xC0) == 0x80)
         shown--;
     out_escaped(o, (heft_str){ s.ptr, shown });
@@ -170,12 +170,12 @@ static void put_parts(outbuf *o, const heft_file *f)
     }
 }
 
-static const char *sibling_state(heft_status st)
+static const char *shard_state(heft_status st)
 {
     return st == HEFT_OK ? "at hand" : st == HEFT_E_FORMAT ? "another file" : "missing";
 }
 
-static void put_siblings(outbuf *o, const heft_file *f)
+static void put_shards(outbuf *o, const heft_file *f)
 {
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
         heft_shard_file s = heft_shard_file_at(f, i);
@@ -186,17 +186,17 @@ static void put_siblings(outbuf *o, const heft_file *f)
             out_size(o, s.size);
             out_text(o, ", ");
         }
-        out_format(o, "%s\n", sibling_state(s.status));
+        out_format(o, "%s\n", shard_state(s.status));
     }
 }
 
 static void put_checksums(outbuf *o, const heft_file *f)
 {
-    enum { MOST = 10 };
+    enum { MAX_SHOWN = 10 };
     heft_checksum c;
     size_t n = 0;
     for (; heft_checksum_at(&c, f, n); n++)
-        if (n < MOST) {
+        if (n < MAX_SHOWN) {
             label(o, n ? "" : "Checksums");
             out_format(o, "%s, %s, %llu bytes from %llu", c.rule, c.algorithm,
                        (unsigned long long)c.range.length, (unsigned long long)c.range.offset);
@@ -206,11 +206,11 @@ static void put_checksums(outbuf *o, const heft_file *f)
             }
             out_char(o, '\n');
         }
-    if (n > 0 && n <= MOST)
+    if (n > 0 && n <= MAX_SHOWN)
         return;
     label(o, n ? "" : "Checksums");
     if (n)
-        out_format(o, "... and %llu more\n", (unsigned long long)(n - MOST));
+        out_format(o, "... and %llu more\n", (unsigned long long)(n - MAX_SHOWN));
     else
         out_text(o, "none\n");
 }
@@ -229,16 +229,16 @@ static void put_vocabulary(outbuf *o, const heft_vocab *v)
 }
 
 /* Tensors that share their bytes with an earlier one. */
-static void put_ties(outbuf *o, const heft_file *f, const uint32_t *tied)
+static void put_tied(outbuf *o, const heft_file *f, const uint32_t *tied)
 {
-    enum { MOST = 8 };
+    enum { MAX_SHOWN = 8 };
     uint32_t shown = 0, all = 0;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
         if (tied[i] == i)
             continue;
         bytes += heft_tensor_bytes(f, i);
-        if (all++ >= MOST)
+        if (all++ >= MAX_SHOWN)
             continue;
         label(o, shown++ ? "" : "Tied");
         out_name(o, heft_tensor_at(f, i).name);
@@ -279,14 +279,14 @@ static void print_text(outbuf *o, const heft_file *f, const char *path, const he
     label(o, "Elements");
     out_format(o, "%llu\n", (unsigned long long)sum.elements);
     put_bytes(o, "Data", sum.bytes);
-    put_ties(o, f, tied);
+    put_tied(o, f, tied);
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
     put_record(o, f);
     put_metadata(o, f);
     put_vocabulary(o, vocab);
     put_parts(o, f);
-    put_siblings(o, f);
+    put_shards(o, f);
     put_checksums(o, f);
     if (verbose)
         put_bytes(o, "Index", heft_file_memory(f));
@@ -325,7 +325,7 @@ static void json_vocabulary(json *j, const heft_vocab *v)
     json_end(j, '}');
 }
 
-static void json_siblings(json *j, const heft_file *f)
+static void json_shards(json *j, const heft_file *f)
 {
     json_member_begin(j, "siblings", '[');
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
@@ -334,13 +334,13 @@ static void json_siblings(json *j, const heft_file *f)
         json_member_str(j, "name", s.name);
         if (s.size != HEFT_UNKNOWN_LENGTH)
             json_member_u64(j, "size", s.size);
-        json_member_str(j, "state", str_of(sibling_state(s.status)));
+        json_member_str(j, "state", str_of(shard_state(s.status)));
         json_end(j, '}');
     }
     json_end(j, ']');
 }
 
-static void json_ties(json *j, const heft_file *f, const uint32_t *tied)
+static void json_tied(json *j, const heft_file *f, const uint32_t *tied)
 {
     bool any = false;
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
@@ -381,13 +381,13 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
         json_member_str(&j, "generator", heft_file_generator(f));
     json_member_u64(&j, "tensors", heft_tensor_count(f));
     json_member_u64(&j, "bytes", count(f).bytes);
-    json_ties(&j, f, tied);
+    json_tied(&j, f, tied);
     json_member_u64(&j, "alignment", heft_file_alignment(f));
     json_record(&j, f);
     json_metadata(&j, f);
     json_model_parts(&j, f);
     if (heft_shard_file_count(f))
-        json_siblings(&j, f);
+        json_shards(&j, f);
     json_checksums(&j, f);
     if (vocab)
         json_vocabulary(&j, vocab);
@@ -425,7 +425,7 @@ int cmd_info(int argc, char **argv)
     code = model_open(&f, args.item[0]);
     if (!code)
         code = vocab_find(&vocab, f, args.item[0]);
-    uint32_t *tied = code ? NULL : model_ties(f, args.item[0]);
+    uint32_t *tied = code ? NULL : model_find_tied(f, args.item[0]);
     if (tied) {
         outbuf o;
         out_open(&o, STDOUT_FILENO);

@@ -28,32 +28,32 @@ static bool first_part(heft_part *p, const table_row *row)
 
 enum { NAME, DTYPE, SHAPE, SIZE, LAYOUT, ENCODING, OFFSET, SHARD, TIED };
 
-static void put_cell(outbuf *o, const table_row *row, int what)
+static void put_cell(outbuf *o, const table_row *row, int field)
 {
     const listing *l = row->ctx;
     const heft_tensor *t = &row->tensor;
     heft_part p = { .encoding = HEFT_RAW };
-    bool has = what < ENCODING || first_part(&p, row);
-    uint64_t bytes = what == SIZE ? heft_tensor_bytes(l->f, row->id) : 0;
-    if (what == NAME)
+    bool has = field < ENCODING || first_part(&p, row);
+    uint64_t bytes = field == SIZE ? heft_tensor_bytes(l->f, row->id) : 0;
+    if (field == NAME)
         out_name(o, t->name);
-    else if (what == DTYPE)
+    else if (field == DTYPE)
         out_dtype(o, t->dtype);
-    else if (what == SHAPE)
+    else if (field == SHAPE)
         out_shape(o, t->dims, t->rank);
-    else if (what == SIZE && bytes != HEFT_UNKNOWN_LENGTH && l->bytes)
+    else if (field == SIZE && bytes != HEFT_UNKNOWN_LENGTH && l->bytes)
         out_u64(o, bytes);
-    else if (what == SIZE && bytes != HEFT_UNKNOWN_LENGTH)
+    else if (field == SIZE && bytes != HEFT_UNKNOWN_LENGTH)
         out_size(o, bytes);
-    else if (what == LAYOUT)
+    else if (field == LAYOUT)
         out_name(o, heft_tensor_layout_name(l->f, row->id));
-    else if (what == ENCODING && has)
+    else if (field == ENCODING && has)
         out_text(o, encoding_name(p.encoding));
-    else if (what == OFFSET && has)
+    else if (field == OFFSET && has)
         out_u64(o, p.offset);
-    else if (what == SHARD && has && p.shard)
+    else if (field == SHARD && has && p.shard)
         out_name(o, heft_shard_file_at(l->f, p.shard - 1).name);
-    else if (what == TIED && l->tied[row->id] != row->id)
+    else if (field == TIED && l->tied[row->id] != row->id)
         out_name(o, heft_tensor_at(l->f, l->tied[row->id]).name);
     else
         out_char(o, '-');
@@ -70,13 +70,13 @@ enum { SHORT_COLUMNS = 4, LONG_COLUMNS = sizeof columns / sizeof *columns };
 static size_t choose_columns(column out[LONG_COLUMNS + 2], const listing *l, bool is_long)
 {
     size_t n = is_long ? LONG_COLUMNS : SHORT_COLUMNS;
-    bool has_ties = false;
+    bool has_tied = false;
     memcpy(out, columns, sizeof columns);
-    for (uint32_t i = 0; is_long && i < heft_tensor_count(l->f) && !has_ties; i++)
-        has_ties = l->tied[i] != i;
+    for (uint32_t i = 0; is_long && i < heft_tensor_count(l->f) && !has_tied; i++)
+        has_tied = l->tied[i] != i;
     if (is_long && heft_shard_file_count(l->f))
         out[n++] = (column){ "FILE", false, SHARD };
-    if (has_ties)
+    if (has_tied)
         out[n++] = (column){ "TIED TO", false, TIED };
     return n;
 }
@@ -210,7 +210,7 @@ int cmd_ls(int argc, char **argv)
     code = model_open(&f, args.item[0]);
     if (code)
         return code;
-    uint32_t *tied = is_long || as_json ? model_ties(f, args.item[0]) : NULL;
+    uint32_t *tied = is_long || as_json ? model_find_tied(f, args.item[0]) : NULL;
     listing l = { f, bytes || raw, tied };
     code = CODE_SYSTEM;
     if ((tied || !(is_long || as_json)) &&

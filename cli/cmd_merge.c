@@ -17,7 +17,7 @@ static void on_conflict(void *ctx, heft_str key, uint32_t file)
     out_escaped(&name, key);
     const char *text = out_cstr(&name);
     r->no_memory = r->no_memory || name.os;
-    say(r->in.paths[r->in.numbers[file]],
+    say(r->in.paths[r->in.distinct_index[file]],
         "%s: metadata \"%s\" differ from those of an earlier file, which are kept",
         r->job.strict ? "error" : "warning", text);
     out_free(&name);
@@ -65,13 +65,14 @@ static int prepare(request *r)
     if (!code)
         code = join(r);
     if (!code)
-        job_set_options(j, r->in.kept_count == 1 ? r->in.paths[r->in.numbers[0]] : j->out);
+        job_set_options(j,
+                        r->in.distinct_count == 1 ? r->in.paths[r->in.distinct_index[0]] : j->out);
     return code;
 }
 
 int cmd_merge(int argc, char **argv)
 {
-    static const opt_usage about = {
+    static const opt_usage usage = {
         "merge",
         "IN... OUT",
         "Writes one file with all tensors of the inputs: the files of a model in several\n"
@@ -87,7 +88,7 @@ int cmd_merge(int argc, char **argv)
     request r = { .conflicts = 0 };
     opt_args args;
     int code;
-    if (!job_parse(&r.job, &args, &code, &about, argc, argv))
+    if (!job_parse(&r.job, &args, &code, &usage, argc, argv))
         return code;
     r.in.paths = args.item;
     r.in.count = (uint32_t)args.count - 1;

@@ -9,21 +9,21 @@
 #include "realfmt.h"
 
 enum {
-    SUMMARISED = 1000,    /* elements, beyond which only the edges are shown */
-    EDGE = 3,             /* elements at each edge */
-    LINE = 75,            /* characters in a line */
-    MOST_SHOWN = 1 << 20, /* elements: only more dimensions than anybody reads come there */
-    ELEMENT = 16,         /* bytes of the largest */
-    PASSED = 32 << 10,    /* bytes of a compressed part that are passed over at a time */
-    KEPT = 512            /* bytes that were read last: more than any block has */
+    SUMMARISED = 1000,     /* elements, beyond which only the edges are shown */
+    EDGE = 3,              /* elements at each edge */
+    LINE = 75,             /* characters in a line */
+    MAX_SHOWN = 1 << 20,   /* elements: only more dimensions than anybody reads come there */
+    ELEMENT = 16,          /* bytes of the largest */
+    SKIP_BYTES = 32 << 10, /* bytes of a compressed part that are passed over at a time */
+    TAIL_BYTES = 512       /* bytes that were read last: more than any block has */
 };
 
 typedef struct
     stream { /* of a part that is read from its beginning on, as a compressed one has to be */
-    heft_stream *s;     /* NULL: the part can be read anywhere */
-    uint64_t at;        /* bytes read */
-    uint8_t kept[KEPT]; /* the last of them … */
-    size_t kept_bytes;  /* … how many */
+    heft_stream *s;           /* NULL: the part can be read anywhere */
+    uint64_t at;              /* bytes read */
+    uint8_t tail[TAIL_BYTES]; /* the last of them … */
+    size_t tail_bytes;        /* … how many */
 } stream;
 
 typedef struct array {
@@ -39,24 +39,24 @@ typedef struct array {
     stream decoded;
 } array;
 
-static bool has_gap(const array *a, uint32_t axis)
+static bool is_elided(const array *a, uint32_t axis)
 {
     return a->summarised && a->dims[axis] > 2 * EDGE;
 }
 
-static uint64_t shown_along(const array *a, uint32_t axis)
+static uint64_t shown_in_axis(const array *a, uint32_t axis)
 {
-    return has_gap(a, axis) ? 2 * EDGE : a->dims[axis];
+    return is_elided(a, axis) ? 2 * EDGE : a->dims[axis];
 }
 
 /* ---- reading ---- */
 
-static heft_status pass_over(stream *s, uint64_t to, heft_error *err)
+static heft_status skip_to(stream *s, uint64_t to, heft_error *err)
 {
-    uint8_t drop[PASSED];
+    uint8_t drop[SKIP_BYTES];
     heft_status st = HEFT_OK;
     while (s->at < to && !st) {
-        size_t n = to - s->at < PASSED ? (size_t)(to - s->at) : PASSED;
+        size_t n = to - s->at < SKIP_BYTES ? (size_t)(to - s->at) : SKIP_BYTES;
         st = heft_stream_read(drop, s->s, n, err);
         s->at += n;
     }
@@ -72,19 +72,19 @@ static heft_status read_run(array *a, uint64_t from, size_t len, uint8_t *buf, h
     size_t again = from < s->at ? (size_t)(s->at - from) : 0;
     again = again < len ? again : len;
     if (again)
-        memcpy(buf, s->kept + s->kept_bytes - (size_t)(s->at - from), again);
-    heft_status st = pass_over(s, from, err);
+        memcpy(buf, s->tail + s->tail_bytes - (size_t)(s->at - from), again);
+    heft_status st = skip_to(s, from, err);
     if (!st && len > again)
         st = heft_stream_read(buf + again, s->s, len - again, err);
     if (!st && len > again) {
         s->at = from + len;
-        s->kept_bytes = len < KEPT ? len : KEPT;
-        memcpy(s->kept, buf + len - s->kept_bytes, s->kept_bytes);
+        s->tail_bytes = len < TAIL_BYTES ? len : TAIL_BYTES;
+        memcpy(s->tail, buf + len - s->tail_bytes, s->tail_bytes);
     }
     return st;
 }
 
-static heft_status take_run(array *a, uint64_t first, uint64_t n, heft_error *err)
+static heft_status load_run(array *a, uint64_t first, uint64_t n, heft_error *err)
 {
     uint8_t buf[(SUMMARISED + 8) * ELEMENT];
     const heft_dtype_info *d = heft_dtype_get(a->type);
@@ -101,7 +101,7 @@ static heft_status take_run(array *a, uint64_t first, uint64_t n, heft_error *er
 static uint32_t advance(const array *a, uint64_t *at)
 {
     for (uint32_t axis = a->rank - 1; axis-- > 0;) {
-        if (++at[axis] < shown_along(a, axis))
+        if (++at[axis] < shown_in_axis(a, axis))
             return a->rank - 1 - axis;
         at[axis] = 0;
     }
@@ -109,30 +109,30 @@ static uint32_t advance(const array *a, uint64_t *at)
 }
 
 /* The row at at[] of what is shown, or its edges. */
-static heft_status take_row(array *a, const uint64_t *at, heft_error *err)
+static heft_status load_row(array *a, const uint64_t *at, heft_error *err)
 {
     uint32_t last = a->rank - 1;
     uint64_t row = 0;
     for (uint32_t axis = 0; axis < last; axis++) {
-        bool is_behind = has_gap(a, axis) && at[axis] >= EDGE;
-        row = row * a->dims[axis] + at[axis] + (is_behind ? a->dims[axis] - 2 * EDGE : 0);
+        bool is_tail = is_elided(a, axis) && at[axis] >= EDGE;
+        row = row * a->dims[axis] + at[axis] + (is_tail ? a->dims[axis] - 2 * EDGE : 0);
     }
     uint64_t first = row * a->dims[last];
-    if (!has_gap(a, last))
-        return take_run(a, first, a->dims[last], err);
-    heft_status st = take_run(a, first, EDGE, err);
-    return st ? st : take_run(a, first + a->dims[last] - EDGE, EDGE, err);
+    if (!is_elided(a, last))
+        return load_run(a, first, a->dims[last], err);
+    heft_status st = load_run(a, first, EDGE, err);
+    return st ? st : load_run(a, first + a->dims[last] - EDGE, EDGE, err);
 }
 
 /* ---- writing ---- */
 
-typedef struct writing {
+typedef struct formatter {
     const array *a;
     size_t next; /* of a->shown */
     int width;   /* of integers */
     real_format real, imaginary;
     outbuf word;
-} writing;
+} formatter;
 
 static void put_integer(outbuf *o, const number *n)
 {
@@ -143,20 +143,20 @@ static void put_integer(outbuf *o, const number *n)
 }
 
 /* Of the halves of complex numbers; else the type itself. */
-static heft_dtype half_of(heft_dtype t)
+static heft_dtype component_type(heft_dtype t)
 {
     return t == HEFT_C64 ? HEFT_F32 : t == HEFT_C128 ? HEFT_F64 : t;
 }
 
-static void measure(writing *w)
+static void choose_formats(formatter *w)
 {
     const array *a = w->a;
     number_kind kind = number_kind_of(a->type);
-    heft_dtype half = half_of(a->type);
+    heft_dtype component = component_type(a->type);
     if (kind == NUMBER_REAL || kind == NUMBER_COMPLEX)
-        w->real = real_format_for(a->shown, a->count, half, false);
+        w->real = real_format_for(a->shown, a->count, component, false);
     if (kind == NUMBER_COMPLEX)
-        w->imaginary = real_format_for(a->shown, a->count, half, true);
+        w->imaginary = real_format_for(a->shown, a->count, component, true);
     for (size_t i = 0; i < a->count && (kind == NUMBER_INT || kind == NUMBER_UINT); i++) {
         w->word.used = 0;
         put_integer(&w->word, &a->shown[i]);
@@ -166,7 +166,7 @@ static void measure(writing *w)
 }
 
 /* The j follows the digits, not the spaces that pad them. */
-static void put_complex(writing *w, const number *n)
+static void put_complex(formatter *w, const number *n)
 {
     outbuf *o = &w->word;
     out_real(o, &w->real, n->f);
@@ -181,7 +181,7 @@ static void put_complex(writing *w, const number *n)
     out_fill(o, ' ', spaces);
 }
 
-static void next_word(writing *w)
+static void next_word(formatter *w)
 {
     const number *n = &w->a->shown[w->next++];
     w->word.used = 0;
@@ -207,8 +207,8 @@ static void next_word(writing *w)
 /* A word, on a new line where the old one is full.  Returns the length of the line. */
 static size_t put_word(outbuf *line, const outbuf *word, size_t used, uint32_t rank)
 {
-    size_t room = LINE > rank ? LINE - rank : 1;
-    if (used + word->used > room && used > rank) {
+    size_t columns = LINE > rank ? LINE - rank : 1;
+    if (used + word->used > columns && used > rank) {
         while (line->used && line->buf[line->used - 1] == ' ')
             line->used--;
         out_char(line, '\n');
@@ -220,14 +220,14 @@ static size_t put_word(outbuf *line, const outbuf *word, size_t used, uint32_t r
 }
 
 /* The values between the innermost brackets. */
-static void put_row(outbuf *o, writing *w)
+static void put_row(outbuf *o, formatter *w)
 {
     uint32_t rank = w->a->rank;
-    uint64_t n = shown_along(w->a, rank - 1);
+    uint64_t n = shown_in_axis(w->a, rank - 1);
     outbuf gap = { "...", 3, 3, -1, 0 };
     size_t used = rank;
     for (uint64_t i = 0; i < n; i++) {
-        if (i == EDGE && has_gap(w->a, rank - 1)) {
+        if (i == EDGE && is_elided(w->a, rank - 1)) {
             used = put_word(o, &gap, used, rank) + 1;
             out_char(o, ' ');
         }
@@ -240,18 +240,18 @@ static void put_row(outbuf *o, writing *w)
 }
 
 /* Between two rows: brackets close and open, with as many newlines as axes went round. */
-static void put_turn(outbuf *o, const array *a, const uint64_t *at, uint32_t turned)
+static void put_row_break(outbuf *o, const array *a, const uint64_t *at, uint32_t wrapped)
 {
-    uint32_t axis = a->rank - 1 - turned;
-    out_fill(o, ']', turned);
-    out_fill(o, '\n', turned);
-    if (has_gap(a, axis) && at[axis] == EDGE) {
+    uint32_t axis = a->rank - 1 - wrapped;
+    out_fill(o, ']', wrapped);
+    out_fill(o, '\n', wrapped);
+    if (is_elided(a, axis) && at[axis] == EDGE) {
         out_fill(o, ' ', axis + 1);
         out_text(o, "...");
-        out_fill(o, '\n', turned);
+        out_fill(o, '\n', wrapped);
     }
     out_fill(o, ' ', axis + 1);
-    out_fill(o, '[', turned);
+    out_fill(o, '[', wrapped);
 }
 
 static void put_scalar(outbuf *o, const array *a)
@@ -262,7 +262,7 @@ static void put_scalar(outbuf *o, const array *a)
     else if (n->kind == NUMBER_REAL)
         out_real_alone(o, a->type, n->f);
     else if (n->kind == NUMBER_COMPLEX)
-        out_complex_alone(o, half_of(a->type), n->f, n->imaginary);
+        out_complex_alone(o, component_type(a->type), n->f, n->imaginary);
     else
         put_integer(o, n);
 }
@@ -270,21 +270,21 @@ static void put_scalar(outbuf *o, const array *a)
 /* In memory, so that a line can lose the spaces at its end. */
 static void put_array(outbuf *o, const array *a, uint64_t *at)
 {
-    writing w = { .a = a };
+    formatter w = { .a = a };
     outbuf text;
     out_open(&text, -1);
     out_open(&w.word, -1);
-    measure(&w);
+    choose_formats(&w);
     if (!a->rank) {
         put_scalar(&text, a);
     } else {
-        uint32_t turned = 0;
+        uint32_t wrapped = 0;
         out_fill(&text, '[', a->rank);
         do {
-            if (turned)
-                put_turn(&text, a, at, turned);
+            if (wrapped)
+                put_row_break(&text, a, at, wrapped);
             put_row(&text, &w);
-        } while ((turned = advance(a, at)) < a->rank);
+        } while ((wrapped = advance(a, at)) < a->rank);
         out_fill(&text, ']', a->rank);
     }
     out_char(&text, '\n');
@@ -304,13 +304,13 @@ static heft_status read_all(array *a, uint64_t *at, heft_error *err)
     bool by_stream = p.encoding != HEFT_RAW || !a->summarised;
     heft_status st = by_stream ? heft_stream_open(&a->decoded.s, a->f, a->part, err) : HEFT_OK;
     if (!st && !a->rank)
-        st = take_run(a, 0, 1, err);
+        st = load_run(a, 0, 1, err);
     else if (!st)
         do
-            st = take_row(a, at, err);
+            st = load_row(a, at, err);
         while (!st && advance(a, at) < a->rank);
     if (!st && by_stream)
-        st = pass_over(&a->decoded, p.length, err);
+        st = skip_to(&a->decoded, p.length, err);
     heft_stream_close(a->decoded.s);
     return st;
 }
@@ -356,14 +356,14 @@ static int show_array(outbuf *o, array *a)
     for (uint32_t i = 0; i < a->rank; i++)
         elements *= a->dims[i];
     a->summarised = elements > SUMMARISED;
-    for (uint32_t i = 0; i < a->rank && shown <= MOST_SHOWN; i++)
-        shown *= shown_along(a, i);
+    for (uint32_t i = 0; i < a->rank && shown <= MAX_SHOWN; i++)
+        shown *= shown_in_axis(a, i);
     if (!elements)
         return show_empty(o, a);
-    if (shown > MOST_SHOWN)
+    if (shown > MAX_SHOWN)
         return say_code(CODE_CANNOT, a->path,
                         "too many dimensions to show: even the edges are more than %d values",
-                        MOST_SHOWN);
+                        MAX_SHOWN);
     return show_elements(o, a, (size_t)shown);
 }
 
@@ -437,7 +437,7 @@ int cmd_show(int argc, char **argv)
     if ((args.count == 1) == !id)
         return say_usage("show", id ? "TENSOR and --id are two ways to say the same: give one"
                                     : "TENSOR or --id expected");
-    model_opening.check_parts = true;
+    model_settings.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)
         return code;

@@ -47,7 +47,7 @@ static char *choose_stem(const request *r)
 /* ---- files ---- */
 
 /* Many files are open at once: as many as the system lets us have. */
-static void allow_files(void)
+static void raise_file_limit(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
@@ -57,10 +57,10 @@ static void allow_files(void)
         return; /* then there are fewer */
 }
 
-static heft_status refuse(heft_error *err, heft_status st, const char *name, const char *why)
+static heft_status set_error(heft_error *err, heft_status st, const char *name, const char *reason)
 {
-    *err = (heft_error){ .status = st, .offset = HEFT_NOWHERE };
-    snprintf(err->message, sizeof err->message, "%s: %s", name, why);
+    *err = (heft_error){ .status = st, .offset = HEFT_UNKNOWN_LENGTH };
+    snprintf(err->message, sizeof err->message, "%s: %s", name, reason);
     return st;
 }
 
@@ -68,14 +68,15 @@ static heft_status open_path(heft_sink **out, request *r, const char *path, cons
                              heft_error *err)
 {
     const input in = { r->job.source, "the input itself", r->f };
-    struct stat about;
-    char why[128];
+    struct stat info;
+    char reason[128];
     int code;
-    if (!stat(path, &about)) {
-        if (inputs_have(why, &code, &in, 1, &about))
-            return refuse(err, code == CODE_USAGE ? HEFT_E_ARGUMENT : HEFT_E_NOMEM, name, why);
-        if (S_ISREG(about.st_mode) && !r->job.force)
-            return refuse(err, HEFT_E_ARGUMENT, name, "already exists: --force replaces it");
+    if (!stat(path, &info)) {
+        if (inputs_contain(reason, &code, &in, 1, &info))
+            return set_error(err, code == CODE_USAGE ? HEFT_E_ARGUMENT : HEFT_E_NOMEM, name,
+                             reason);
+        if (S_ISREG(info.st_mode) && !r->job.force)
+            return set_error(err, HEFT_E_ARGUMENT, name, "already exists: --force replaces it");
     }
     heft_status st = heft_sink_dir_add(out, r->set, name, err);
     return st ? st : sink_watch(out, path, &r->job.failure, err);
@@ -87,7 +88,7 @@ static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_
     char *path = path_in(r->job.out, name);
     *out = NULL;
     heft_status st = path ? open_path(out, r, path, name, err)
-                          : refuse(err, HEFT_E_NOMEM, name, "no memory for its path");
+                          : set_error(err, HEFT_E_NOMEM, name, "no memory for its path");
     free(path);
     r->about_target = st;
     return st;
@@ -100,20 +101,20 @@ static int split(request *r)
     heft_error err;
     job *j = &r->job;
     heft_split_options o = HEFT_SPLIT_OPTIONS_INIT;
-    bool did;
-    int code = path_is_folder(j->out) ? recover_set(&did, j->out) : CODE_DONE;
+    bool recovered;
+    int code = path_is_folder(j->out) ? recover_set(&recovered, j->out) : CODE_DONE;
     if (code)
         return code;
     char *stem = choose_stem(r);
     if (!stem)
         return say_code(CODE_SYSTEM, j->source, "no memory for a name");
-    o.convert = &j->how;
+    o.convert = &j->convert;
     o.max_bytes = j->max_bytes;
     o.count = (uint32_t)j->count;
     o.stem = stem;
     o.open = open_file;
     o.ctx = r;
-    allow_files();
+    raise_file_limit();
     interrupt_hold();
     heft_status st = heft_sink_dir_open(&r->set, j->out, sink_flags(j->force, j->no_sync), &err);
     r->about_target = st;
@@ -129,7 +130,7 @@ static int split(request *r)
         r->about_target = true;
     free(stem);
     if (st && j->rules.no_memory)
-        return storing_say_no_memory(j->source);
+        return say_no_memory_to_match(j->source);
     return st ? sink_say_error(&j->failure, r->about_target ? j->out : j->source, &err) : CODE_DONE;
 }
 
@@ -145,7 +146,7 @@ static int prepare(job *j)
 
 int cmd_split(int argc, char **argv)
 {
-    static const opt_usage about = {
+    static const opt_usage usage = {
         "split",
         "IN OUTDIR",
         "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
@@ -165,7 +166,7 @@ int cmd_split(int argc, char **argv)
     heft_file *f = NULL;
     opt_args args;
     int code;
-    if (!job_parse(j, &args, &code, &about, argc, argv))
+    if (!job_parse(j, &args, &code, &usage, argc, argv))
         return code;
     j->out = args.item[1];
     code = prepare(j);

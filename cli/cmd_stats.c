@@ -8,15 +8,15 @@
 #include "opt.h"
 #include "summary.h"
 
-typedef struct survey {
+typedef struct stats_run {
     const heft_file *f;
     const char *path;
     selection chosen;
     summary *sums; /* one for each chosen tensor */
     checks checks;
-} survey;
+} stats_run;
 
-static heft_tensor tensor_of(const survey *v, uint32_t row)
+static heft_tensor tensor_of(const stats_run *v, uint32_t row)
 {
     return heft_tensor_at(v->f, selected(&v->chosen, row));
 }
@@ -66,7 +66,7 @@ static void put_histogram(outbuf *o, const summary *s)
 /* Rows are places in the selection. */
 static void put_cell(outbuf *o, const table_row *row, int field)
 {
-    const survey *v = row->ctx;
+    const stats_run *v = row->ctx;
     const summary *s = &v->sums[row->id];
     int kind = fields[field].kind;
     const void *at = (const char *)s + fields[field].at;
@@ -84,7 +84,7 @@ static void put_cell(outbuf *o, const table_row *row, int field)
         out_format(o, "%.6g", *(const double *)at);
 }
 
-static void json_tensor(json *j, const survey *v, uint32_t row)
+static void json_tensor(json *j, const stats_run *v, uint32_t row)
 {
     heft_tensor t = tensor_of(v, row);
     const summary *s = &v->sums[row];
@@ -108,7 +108,7 @@ static void json_tensor(json *j, const survey *v, uint32_t row)
     json_end(j, '}');
 }
 
-static void print_json(outbuf *o, const survey *v)
+static void print_json(outbuf *o, const stats_run *v)
 {
     json j = json_open(o);
     json_file_head(&j, v->f, v->path);
@@ -126,22 +126,22 @@ static void print_json(outbuf *o, const survey *v)
 static void summarise_one(void *ctx, size_t i)
 {
     work *w = ctx;
-    survey *v = w->ctx;
+    stats_run *v = w->ctx;
     if (work_step(w, 0))
         (void)summarise(&v->sums[i], w, v->f, v->path, selected(&v->chosen, (uint32_t)i),
                         v->checks.read);
 }
 
-static int survey_all(survey *v)
+static int compute_all(stats_run *v)
 {
     work w = { .ctx = v, .path = v->path };
     v->sums = calloc((size_t)v->chosen.count + 1, sizeof *v->sums);
     if (!v->sums)
         return say_code(CODE_SYSTEM, v->path, "no memory for the results");
-    bool room = true;
-    for (uint32_t i = 0; i < v->chosen.count && room; i++) {
+    bool ok = true;
+    for (uint32_t i = 0; i < v->chosen.count && ok; i++) {
         uint32_t part = summary_part(v->f, selected(&v->chosen, i));
-        room = part == HEFT_NONE || checks_add(&v->checks, part);
+        ok = part == HEFT_NONE || checks_add(&v->checks, part);
     }
     int code = checks_begin(&v->checks, v->f, v->path);
     if (code)
@@ -153,10 +153,10 @@ static int survey_all(survey *v)
     return checks_end(&v->checks, v->path);
 }
 
-static int stats(survey *v, bool as_json, bool raw)
+static int stats(stats_run *v, bool as_json, bool raw)
 {
     outbuf o;
-    int code = survey_all(v);
+    int code = compute_all(v);
     if (code)
         return code;
     table t = { .columns = columns,
@@ -176,7 +176,7 @@ static int stats(survey *v, bool as_json, bool raw)
 int cmd_stats(int argc, char **argv)
 {
     bool as_json = false, raw = false;
-    survey v = { .f = NULL };
+    stats_run v = { .f = NULL };
     const opt options[] = {
         { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, no titles" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },

@@ -19,10 +19,9 @@ typedef struct report {
     const heft_format *format;
     const heft_profile *profile; /* or NULL */
     bool as_json, strict, quick;
-    uint32_t
-        left_out;    /* notes that a quick check left something out: they are not about the file */
-    outbuf findings; /* as JSON, until all are known */
-    json j;          /* into findings */
+    uint32_t skipped; /* notes that a quick check left something out: they are not about the file */
+    outbuf findings;  /* as JSON, until all are known */
+    json j;           /* into findings */
     heft_verify_result result;
 } report;
 
@@ -66,7 +65,7 @@ static void json_finding(report *r, const heft_finding *x)
 static void on_finding(void *ctx, const heft_finding *finding)
 {
     report *r = ctx;
-    r->left_out += !strcmp(finding->rule, "heft/quick");
+    r->skipped += !strcmp(finding->rule, "heft/quick");
     if (r->as_json)
         json_finding(r, finding);
     else
@@ -76,17 +75,17 @@ static void on_finding(void *ctx, const heft_finding *finding)
 /* ---- files that do not parse ---- */
 
 /* Feeds what is wanted, from buf, which has to live as long as f. */
-static bool feed(heft_file *f, heft_source *s, uint8_t *buf, uint64_t room)
+static bool feed(heft_file *f, heft_source *s, uint8_t *buf, uint64_t capacity)
 {
     heft_error err;
     const heft_range *needs;
     for (size_t i = 0, n = heft_file_needs(f, &needs); i < n; i++) {
         heft_range r = needs[i];
-        if (r.length > room || s->ops->read(s, r.offset, buf, (size_t)r.length, &err) ||
+        if (r.length > capacity || s->ops->read(s, r.offset, buf, (size_t)r.length, &err) ||
             heft_file_feed(f, r.offset, buf, (size_t)r.length, &err))
             return false;
         buf += r.length;
-        room -= r.length;
+        capacity -= r.length;
     }
     return true;
 }
@@ -94,13 +93,13 @@ static bool feed(heft_file *f, heft_source *s, uint8_t *buf, uint64_t room)
 /* Which format head and tail speak for, although the file breaks its rules; NULL: none. */
 static const heft_format *format_of(heft_source *s)
 {
-    enum { ENDS = 1 << 20 };
+    enum { HEAD_AND_TAIL = 1 << 20 };
     heft_error err;
     heft_file *f = NULL;
     const heft_format *format = NULL;
-    uint8_t *buf = malloc(ENDS);
+    uint8_t *buf = malloc(HEAD_AND_TAIL);
     if (buf && !heft_file_begin(&f, s->size, NULL, &err) && heft_file_step(f, &err) == HEFT_AGAIN &&
-        feed(f, s, buf, ENDS) && heft_file_step(f, &err))
+        feed(f, s, buf, HEAD_AND_TAIL) && heft_file_step(f, &err))
         format = heft_file_format(f);
     heft_file_close(f);
     free(buf);
@@ -139,10 +138,10 @@ static void report_structure(report *r, const heft_error *err)
 static bool is_ok(const report *r)
 {
     const heft_verify_result *v = &r->result;
-    return !v->faults && !(r->strict && (v->warnings || v->notes > r->left_out));
+    return !v->faults && !(r->strict && (v->warnings || v->notes > r->skipped));
 }
 
-static void print_end(const report *r)
+static void print_verdict(const report *r)
 {
     outbuf *o = r->o;
     bool ok = is_ok(r);
@@ -159,7 +158,7 @@ static void print_end(const report *r)
                    r->result.warnings, r->result.notes);
 }
 
-static void json_end_of(report *r, json *all, const char *failure)
+static void json_report(report *r, json *all, const char *failure)
 {
     json_begin(all, '{');
     json_member_str(all, "file", str_of(r->path));
@@ -210,28 +209,28 @@ static int verify(report *r, json *all)
     if (st == HEFT_E_FORMAT || st == HEFT_E_CHECKSUM)
         report_structure(r, &err);
     else if (st)
-        code = f ? say_error(r->path, &err) : model_say_not_open(r->path, &err);
+        code = f ? say_error(r->path, &err) : model_say_open_error(r->path, &err);
     if (!code && !is_ok(r))
         code = CODE_FOUND;
     if (r->as_json)
-        json_end_of(r, all, code > CODE_FOUND ? err.message : NULL);
+        json_report(r, all, code > CODE_FOUND ? err.message : NULL);
     else if (code <= CODE_FOUND)
-        print_end(r);
+        print_verdict(r);
     out_free(&r->findings);
     heft_file_close(f);
     return code;
 }
 
 /* Every file is looked at; the gravest exit code wins. */
-static int verify_all(outbuf *o, const opt_args *args, const report *how)
+static int verify_all(outbuf *o, const opt_args *args, const report *settings)
 {
     json all = { o, false };
     int worst = CODE_DONE;
-    bool as_json = how->as_json;
+    bool as_json = settings->as_json;
     if (as_json && args->count > 1)
         json_begin(&all, '[');
     for (int i = 0; i < args->count; i++) {
-        report r = *how;
+        report r = *settings;
         r.o = o;
         r.path = args->item[i];
         int code = verify(&r, &all);
@@ -246,14 +245,17 @@ static int verify_all(outbuf *o, const opt_args *args, const report *how)
 
 int cmd_verify(int argc, char **argv)
 {
-    report how = { .o = NULL };
+    report settings = { .o = NULL };
     const char *profile = NULL;
-    heft_profile *wanted = NULL;
+    heft_profile *loaded = NULL;
     const opt options[] = {
         { "profile", 'p', OPT_TEXT, &profile, "NAME", "this model's tensors and metadata, too" },
-        { "strict", 0, OPT_FLAG, &how.strict, NULL, "any finding is a failure, notes included" },
-        { "quick", 0, OPT_FLAG, &how.quick, NULL, "structure and header checksums; no payload" },
-        { "json", 0, OPT_FLAG, &how.as_json, NULL, "one JSON document; a list for several files" },
+        { "strict", 0, OPT_FLAG, &settings.strict, NULL,
+          "any finding is a failure, notes included" },
+        { "quick", 0, OPT_FLAG, &settings.quick, NULL,
+          "structure and header checksums; no payload" },
+        { "json", 0, OPT_FLAG, &settings.as_json, NULL,
+          "one JSON document; a list for several files" },
     };
     const opt_usage usage = {
         "verify",
@@ -272,12 +274,12 @@ int cmd_verify(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    code = profile ? profile_read(&wanted, profile) : CODE_DONE;
+    code = profile ? profile_read(&loaded, profile) : CODE_DONE;
     if (code)
         return code;
-    how.profile = wanted;
+    settings.profile = loaded;
     out_open(&o, STDOUT_FILENO);
-    code = verify_all(&o, &args, &how);
-    heft_profile_close(wanted);
+    code = verify_all(&o, &args, &settings);
+    heft_profile_close(loaded);
     return out_end(&o, code);
 }

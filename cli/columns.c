@@ -57,7 +57,7 @@ static size_t text_width(const char *text, size_t len)
 }
 
 /* As wide as the widest of the first cells, but for those that are wider than any screen. */
-static void measure(size_t *widths, outbuf *cell, const table *t)
+static void choose_widths(size_t *widths, outbuf *cell, const table *t)
 {
     for (size_t c = 0; c < t->width; c++)
         widths[c] = strlen(t->columns[c].title);
@@ -66,7 +66,7 @@ static void measure(size_t *widths, outbuf *cell, const table *t)
         table_row row = table_row_at(t, i);
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
-            t->cell(cell, &row, t->columns[c].what);
+            t->cell(cell, &row, t->columns[c].field);
             size_t width = text_width(cell->buf, cell->used);
             if (width > widths[c] && width <= WIDEST)
                 widths[c] = width;
@@ -100,14 +100,14 @@ static inline void put_row(outbuf *o, const table *t, const size_t *widths, cons
 {
     for (size_t c = 0; c < t->width; c++) {
         size_t from = o->used;
-        t->cell(o, row, t->columns[c].what);
+        t->cell(o, row, t->columns[c].field);
         size_t len = o->used - from;
         end_cell(o, from, is_plain ? len : text_width(o->buf + from, len), t, c, widths[c]);
     }
 }
 
 /* Nearly every row is ASCII: as wide as it is long.  A look at the whole of it tells. */
-static void padded_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
+static void put_padded_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
 {
     size_t from = o->used;
     put_row(o, t, widths, row, true);
@@ -119,120 +119,120 @@ static void padded_row(outbuf *o, const table *t, const size_t *widths, const ta
 
 /* ---- pieces of a long table: made on all threads, printed in order by whichever is free ---- */
 
-enum { PIECE = 2048, SLOTS = 32, AHEAD = 16 };
+enum { CHUNK = 2048, SLOTS = 32, PREFETCH = 16 };
 
 typedef struct rows {
     const table *t;
     const size_t *widths; /* NULL: raw */
     outbuf *to;
     pthread_mutex_t lock;
-    pthread_cond_t has_room;
+    pthread_cond_t slot_freed;
     size_t slots, printed; /* pieces made and not printed, at most; pieces printed */
     bool is_printing;
-    bool is_made[SLOTS];
+    bool is_ready[SLOTS];
     outbuf out[SLOTS];
 } rows;
 
 /* Prints the pieces that are next, unless another thread is at it, which will then print this one. */
-static void hand_over(rows *r, size_t piece)
+static void print_ready_chunks(rows *r, size_t chunk)
 {
     pthread_mutex_lock(&r->lock);
-    r->is_made[piece % r->slots] = true;
+    r->is_ready[chunk % r->slots] = true;
     bool prints = !r->is_printing;
     r->is_printing = true;
-    for (size_t at; prints && r->is_made[at = r->printed % r->slots]; r->printed++) {
+    for (size_t at; prints && r->is_ready[at = r->printed % r->slots]; r->printed++) {
         pthread_mutex_unlock(&r->lock);
         if (!r->to->os)
             out_bytes(r->to, r->out[at].buf, r->out[at].used);
         if (r->out[at].os)
             r->to->os = r->out[at].os;
         pthread_mutex_lock(&r->lock);
-        r->is_made[at] = false;
-        pthread_cond_broadcast(&r->has_room);
+        r->is_ready[at] = false;
+        pthread_cond_broadcast(&r->slot_freed);
     }
     r->is_printing = r->is_printing && !prints;
     pthread_mutex_unlock(&r->lock);
 }
 
 /* Rows [from, to), at most AHEAD, whose names come from anywhere in the file. */
-static void make_rows(outbuf *o, const rows *r, uint32_t from, uint32_t to)
+static void format_rows(outbuf *o, const rows *r, uint32_t from, uint32_t to)
 {
-    table_row row[AHEAD];
+    table_row row[PREFETCH];
     for (uint32_t i = from; i < to; i++) {
         row[i - from] = table_row_at(r->t, i);
         __builtin_prefetch(row[i - from].tensor.name.ptr);
     }
     for (uint32_t i = 0; i < to - from; i++) {
         for (size_t c = 0; !r->widths && c < r->t->width; c++) {
-            r->t->cell(o, &row[i], r->t->columns[c].what);
+            r->t->cell(o, &row[i], r->t->columns[c].field);
             out_char(o, c + 1 < r->t->width ? '\t' : '\n');
         }
         if (r->widths)
-            padded_row(o, r->t, r->widths, &row[i]);
+            put_padded_row(o, r->t, r->widths, &row[i]);
     }
 }
 
-static void make_piece(void *arg, size_t piece)
+static void format_chunk(void *arg, size_t chunk)
 {
     rows *r = arg;
-    outbuf *o = &r->out[piece % r->slots];
-    uint32_t from = (uint32_t)piece * PIECE, left = r->t->count - from;
-    uint32_t to = from + (left < PIECE ? left : PIECE);
+    outbuf *o = &r->out[chunk % r->slots];
+    uint32_t from = (uint32_t)chunk * CHUNK, left = r->t->count - from;
+    uint32_t to = from + (left < CHUNK ? left : CHUNK);
     pthread_mutex_lock(&r->lock);
-    while (piece - r->printed >= r->slots) /* what the slot had is not printed yet */
-        pthread_cond_wait(&r->has_room, &r->lock);
+    while (chunk - r->printed >= r->slots) /* what the slot had is not printed yet */
+        pthread_cond_wait(&r->slot_freed, &r->lock);
     pthread_mutex_unlock(&r->lock);
     o->used = 0;
-    for (uint32_t i = from; i < to; i += AHEAD)
-        make_rows(o, r, i, to - i < AHEAD ? to : i + AHEAD);
-    hand_over(r, piece);
+    for (uint32_t i = from; i < to; i += PREFETCH)
+        format_rows(o, r, i, to - i < PREFETCH ? to : i + PREFETCH);
+    print_ready_chunks(r, chunk);
 }
 
 static void print_rows(outbuf *o, const table *t, const size_t *widths)
 {
     rows r = { .t = t, .widths = widths, .to = o };
     heft_executor threads = heft_executor_threads(0);
-    size_t pieces = t->count / PIECE + (t->count % PIECE > 0), slots = 2 * (size_t)threads.width;
+    size_t chunks = t->count / CHUNK + (t->count % CHUNK > 0), slots = 2 * (size_t)threads.width;
     r.slots = slots < SLOTS ? slots : SLOTS;
     for (size_t i = 0; i < r.slots; i++)
         out_open(&r.out[i], -1);
     pthread_mutex_init(&r.lock, NULL);
-    pthread_cond_init(&r.has_room, NULL);
-    threads.run(threads.ctx, pieces, make_piece, &r);
-    pthread_cond_destroy(&r.has_room);
+    pthread_cond_init(&r.slot_freed, NULL);
+    threads.run(threads.ctx, chunks, format_chunk, &r);
+    pthread_cond_destroy(&r.slot_freed);
     pthread_mutex_destroy(&r.lock);
     for (size_t i = 0; i < r.slots; i++)
         out_free(&r.out[i]);
 }
 
-static void print_titles(outbuf *o, outbuf *room, const table *t, const size_t *widths)
+static void print_titles(outbuf *o, outbuf *line, const table *t, const size_t *widths)
 {
-    room->used = 0;
+    line->used = 0;
     for (size_t c = 0; c < t->width; c++) {
-        size_t from = room->used;
-        out_text(room, t->columns[c].title);
-        end_cell(room, from, room->used - from, t, c, widths[c]);
-        if (room->os)
+        size_t from = line->used;
+        out_text(line, t->columns[c].title);
+        end_cell(line, from, line->used - from, t, c, widths[c]);
+        if (line->os)
             return;
         term_paint(o, COLOUR_BOLD);
-        out_bytes(o, room->buf + from, room->used - from - 1);
+        out_bytes(o, line->buf + from, line->used - from - 1);
         term_paint(o, COLOUR_NONE);
-        out_char(o, room->buf[room->used - 1]);
+        out_char(o, line->buf[line->used - 1]);
     }
 }
 
 void table_print(outbuf *o, const table *t)
 {
     size_t widths[COLUMNS_MAX];
-    outbuf room;
+    outbuf line;
     if (t->raw)
         print_rows(o, t, NULL);
     if (t->raw || !t->count)
         return;
-    out_open(&room, -1);
-    measure(widths, &room, t);
-    print_titles(o, &room, t, widths);
-    o->os = room.os ? room.os : o->os;
-    out_free(&room);
+    out_open(&line, -1);
+    choose_widths(widths, &line, t);
+    print_titles(o, &line, t, widths);
+    o->os = line.os ? line.os : o->os;
+    out_free(&line);
     print_rows(o, t, widths);
 }

@@ -12,14 +12,14 @@ typedef struct table_row { /* what a cell is asked about */
 typedef struct column {
     const char *title;
     bool right; /* aligned to the right: numbers */
-    int what;   /* as the table's function for cells knows it */
+    int field;  /* as the table's function for cells knows it */
 } column;
 
 typedef struct table {
     const column *columns;
     size_t width; /* how many columns */
     /* Text without tabs and control characters; never empty. */
-    void (*cell)(outbuf *o, const table_row *row, int what);
+    void (*cell)(outbuf *o, const table_row *row, int field);
     const void *ctx;
     const heft_file *tensors_of; /* whose tensors the rows are, or NULL */
     const uint32_t *rows;        /* their ids, or NULL: 0, 1, … */

@@ -57,7 +57,7 @@ static void add_text(folder *f, const char *key, const char *text)
 
 /* ---- what the path says ---- */
 
-static bool begins(heft_str s, const char *with)
+static bool starts_with(heft_str s, const char *with)
 {
     size_t len = strlen(with);
     return s.len >= len && !memcmp(s.ptr, with, len);
@@ -67,15 +67,15 @@ static bool begins(heft_str s, const char *with)
  * revision; else the last component. */
 static void read_path(const char *path, heft_str *name, heft_str *revision)
 {
-    heft_str before = { "", 0 }, last = before, repository = before;
-    *revision = before;
+    heft_str previous = { "", 0 }, last = previous, repository = previous;
+    *revision = previous;
     while (*(path += strspn(path, "/"))) {
         heft_str part = { path, strcspn(path, "/") };
-        if (str_same(last, str_of("snapshots")) && begins(before, "models--")) {
-            repository = before;
+        if (str_same(last, str_of("snapshots")) && starts_with(previous, "models--")) {
+            repository = previous;
             *revision = part;
         }
-        before = last;
+        previous = last;
         last = part;
         path += part.len;
     }
@@ -104,9 +104,9 @@ static int read_noted_revision(folder *f, const char *dir)
     return code;
 }
 
-static void keep_text(char *to, size_t room, heft_str text)
+static void copy_text(char *to, size_t capacity, heft_str text)
 {
-    if (text.len < room)
+    if (text.len < capacity)
         memcpy(to, text.ptr, text.len);
 }
 
@@ -115,8 +115,8 @@ static int add_name(folder *f, const char *dir)
     char path[PATH_MAX];
     heft_str name, revision;
     read_path(realpath(dir, path) ? path : dir, &name, &revision);
-    keep_text(f->name, sizeof f->name, name);
-    keep_text(f->revision, sizeof f->revision, revision);
+    copy_text(f->name, sizeof f->name, name);
+    copy_text(f->revision, sizeof f->revision, revision);
     if (*f->name)
         add_text(f, "model_name", f->name);
     return *f->revision ? CODE_DONE : read_noted_revision(f, dir);
@@ -164,10 +164,10 @@ static void add_version(folder *f)
 /* Whether it begins as dates of ISO 8601 do: 2025-01-16. */
 static bool is_date(heft_str s)
 {
-    static const char form[] = "0000-00-00";
-    bool is = s.len >= sizeof form - 1;
-    for (size_t i = 0; is && form[i]; i++)
-        is = form[i] == '0' ? s.ptr[i] >= '0' && s.ptr[i] <= '9' : s.ptr[i] == form[i];
+    static const char pattern[] = "0000-00-00";
+    bool is = s.len >= sizeof pattern - 1;
+    for (size_t i = 0; is && pattern[i]; i++)
+        is = pattern[i] == '0' ? s.ptr[i] >= '0' && s.ptr[i] <= '9' : s.ptr[i] == pattern[i];
     return is;
 }
 
@@ -250,7 +250,8 @@ int folder_read_values(folder *f, const char *dir, bool strict)
     return add_time(f, strict);
 }
 
-size_t folder_yield(const folder *f, heft_value *values, size_t count, const heft_file *weights)
+size_t folder_drop_revision(const folder *f, heft_value *values, size_t count,
+                            const heft_file *weights)
 {
     bool has = false;
     heft_str key = str_of("model_version");

@@ -19,7 +19,8 @@ int folder_open(folder *out, const char *dir);
 int folder_read_values(folder *f, const char *dir, bool strict);
 /* Takes the revision of a hub out of the values that will be set when the weights say their version themselves.  The
  * number of values that are left. */
-size_t folder_yield(const folder *f, heft_value *values, size_t count, const heft_file *weights);
+size_t folder_drop_revision(const folder *f, heft_value *values, size_t count,
+                            const heft_file *weights);
 void folder_close(folder *f);
 
 #endif

@@ -7,21 +7,21 @@
 #include "number_text.h"
 
 /* gap is |a - b|, which is exact for integers although a and b may not be. */
-static bool note_gap(difference *d, double gap, double a, double b, tolerance t)
+static bool record_difference(difference *d, double abs_diff, double a, double b, tolerance t)
 {
     if (isnan(a) && isnan(b))
         return false;
     if (isnan(a) || isnan(b))
         return true;
-    double rel = gap == 0 ? 0 : isinf(gap) || b == 0 ? HUGE_VAL : gap / fabs(b);
-    d->max_abs = gap > d->max_abs ? gap : d->max_abs;
+    double rel = abs_diff == 0 ? 0 : isinf(abs_diff) || b == 0 ? HUGE_VAL : abs_diff / fabs(b);
+    d->max_abs = abs_diff > d->max_abs ? abs_diff : d->max_abs;
     d->max_rel = rel > d->max_rel ? rel : d->max_rel;
-    return gap > 0 && (isinf(gap) || !(gap <= t.absolute + t.relative * fabs(b)));
+    return abs_diff > 0 && (isinf(abs_diff) || !(abs_diff <= t.absolute + t.relative * fabs(b)));
 }
 
 static bool compare_reals(difference *d, double a, double b, tolerance t)
 {
-    return a != b && note_gap(d, fabs(a - b), a, b, t);
+    return a != b && record_difference(d, fabs(a - b), a, b, t);
 }
 
 /* Integers of 64 bits, which a double cannot hold. */
@@ -31,9 +31,9 @@ static void compare_integers(difference *d, heft_dtype type, const uint8_t *p, c
     bool is_signed = number_kind_of(type) == NUMBER_INT;
     for (uint64_t i = 0; i < count; i++) {
         number a = number_at(type, p, i), b = number_at(type, q, i);
-        uint64_t gap = (is_signed ? a.i < b.i : a.u < b.u) ? b.u - a.u : a.u - b.u;
+        uint64_t abs_diff = (is_signed ? a.i < b.i : a.u < b.u) ? b.u - a.u : a.u - b.u;
         double x = is_signed ? (double)a.i : (double)a.u, y = is_signed ? (double)b.i : (double)b.u;
-        d->differing += note_gap(d, (double)gap, x, y, t);
+        d->differing += record_difference(d, (double)abs_diff, x, y, t);
     }
 }
 
@@ -42,22 +42,22 @@ static void compare_numbers(difference *d, heft_dtype type, const uint8_t *a, co
 {
     enum { BLOCK = 1024 }; /* doubles; an even number, as complex numbers are two */
     double x[BLOCK], y[BLOCK];
-    size_t each = number_kind_of(type) == NUMBER_COMPLEX ? 2 : 1;
-    for (uint64_t at = 0; at < count * each; at += BLOCK) {
-        uint64_t left = count * each - at;
+    size_t numbers_per_element = number_kind_of(type) == NUMBER_COMPLEX ? 2 : 1;
+    for (uint64_t at = 0; at < count * numbers_per_element; at += BLOCK) {
+        uint64_t left = count * numbers_per_element - at;
         size_t n = left < BLOCK ? (size_t)left : BLOCK;
         if (!heft_dtype_to_f64(x, type, a, at, n) || !heft_dtype_to_f64(y, type, b, at, n))
             return;
-        for (size_t i = 0; i < n; i += each) {
+        for (size_t i = 0; i < n; i += numbers_per_element) {
             bool other = compare_reals(d, x[i], y[i], t);
-            if (each == 2)
+            if (numbers_per_element == 2)
                 other |= compare_reals(d, x[i + 1], y[i + 1], t);
             d->differing += other;
         }
     }
 }
 
-static void compare_piece(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
+static void compare_chunk(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
                           size_t len, uint64_t count, tolerance t)
 {
     if (!memcmp(a, b, len))
@@ -75,18 +75,19 @@ static void compare_piece(difference *d, heft_dtype type, const uint8_t *a, cons
 
 /* ---- parts and tensors ---- */
 
-static bool compare_streams(difference *d, work *w, pieces *a, pieces *b, heft_dtype type,
-                            uint64_t most, tolerance t)
+static bool compare_streams(difference *d, work *w, chunk_reader *a, chunk_reader *b,
+                            heft_dtype type, uint64_t max_elements, tolerance t)
 {
-    uint64_t elements = type ? elements_in(type, a->length, most) : a->length;
+    uint64_t elements = type ? elements_in(type, a->length, max_elements) : a->length;
     d->compared += elements;
     for (uint64_t from = 0; from < a->length;) {
-        size_t len = pieces_length(from, a->length, type);
-        const uint8_t *x = pieces_at(a, w, from, len), *y = x ? pieces_at(b, w, from, len) : NULL;
+        size_t len = chunk_length(from, a->length, type);
+        const uint8_t *x = chunk_reader_at(a, w, from, len),
+                      *y = x ? chunk_reader_at(b, w, from, len) : NULL;
         if (!y || !work_step(w, len))
             return false;
         uint64_t count = type ? elements_in(type, len, elements) : len;
-        compare_piece(d, type, x, y, len, count, t);
+        compare_chunk(d, type, x, y, len, count, t);
         elements -= count;
         from += len;
     }
@@ -96,18 +97,18 @@ static bool compare_streams(difference *d, work *w, pieces *a, pieces *b, heft_d
 static bool compare_parts(difference *d, work *w, const side *a, const side *b, uint32_t part_a,
                           uint32_t part_b, tolerance t)
 {
-    pieces x, y = { .buf = NULL };
+    chunk_reader x, y = { .buf = NULL };
     heft_dtype type = heft_part_at(a->f, part_a).dtype;
     if (type != heft_part_at(b->f, part_b).dtype)
         type = HEFT_UNTYPED; /* bytes of no type are compared with others as bytes */
     heft_tensor tensor = heft_tensor_at(a->f, a->tensor);
     /* The last block of packed data may hold less than it could. */
-    uint64_t most = tensor.layout == HEFT_DENSE ? tensor_elements(&tensor) : UINT64_MAX;
-    bool ok = pieces_open(&x, w, a->f, a->path, part_a, a->checks) &&
-              pieces_open(&y, w, b->f, b->path, part_b, b->checks) &&
-              compare_streams(d, w, &x, &y, type, most, t);
-    pieces_close(&x);
-    pieces_close(&y);
+    uint64_t max_elements = tensor.layout == HEFT_DENSE ? tensor_elements(&tensor) : UINT64_MAX;
+    bool ok = chunk_reader_open(&x, w, a->f, a->path, part_a, a->checks) &&
+              chunk_reader_open(&y, w, b->f, b->path, part_b, b->checks) &&
+              compare_streams(d, w, &x, &y, type, max_elements, t);
+    chunk_reader_close(&x);
+    chunk_reader_close(&y);
     return ok;
 }
 

@@ -9,14 +9,14 @@
 
 bool gptrs_are_given(const gptrs_rules *r)
 {
-    return r->grads.given.count || r->base_ids;
+    return r->grads.args.count || r->base_ids;
 }
 
-int gptrs_prepare(gptrs_rules *r, const char *who)
+int gptrs_prepare(gptrs_rules *r, const char *cmd)
 {
     if (r->base_ids && strcmp(r->base_ids, "name") != 0 && strcmp(r->base_ids, "none") != 0)
-        return say_usage(who, "--base-ids is name or none, not '%s'", r->base_ids);
-    return picks_prepare(&r->grads, PICK_GRAD, who);
+        return say_usage(cmd, "--base-ids is name or none, not '%s'", r->base_ids);
+    return glob_rules_prepare(&r->grads, GLOB_GRAD, cmd);
 }
 
 int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const char *path)
@@ -28,11 +28,11 @@ int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const ch
 }
 
 /* The first that matches; all learn whether they would. */
-static const pick *find_grad(gptrs_rules *r, heft_str name)
+static const glob_rule *find_grad(gptrs_rules *r, heft_str name)
 {
-    const pick *first = NULL;
-    for (size_t i = 0; i < r->grads.given.count; i++) {
-        pick *g = &r->grads.items[i];
+    const glob_rule *first = NULL;
+    for (size_t i = 0; i < r->grads.args.count; i++) {
+        glob_rule *g = &r->grads.items[i];
         bool matches = !g->glob || name_matches(&r->no_memory, name, g->glob);
         g->has_matched = g->has_matched || matches;
         first = first || !matches ? first : g;
@@ -56,7 +56,7 @@ bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str
                  bool keeps_ids, heft_identity *id)
 {
     bool changed = identities_are_given(ids) && identities_identify(ids, t, id);
-    const pick *grad = find_grad(r, t->name);
+    const glob_rule *grad = find_grad(r, t->name);
     if (grad) {
         id->has &= ~(uint32_t)HEFT_HAS_REQUIRES_GRAD;
         id->has |= grad->is_known ? HEFT_HAS_REQUIRES_GRAD : 0;
@@ -69,13 +69,13 @@ int gptrs_check(const gptrs_rules *r, const char *path)
 {
     if (r->no_memory)
         return say_code(CODE_SYSTEM, NULL, "no memory for --requires-grad");
-    for (size_t i = 0; r->grads.items && i < r->grads.given.count; i++)
+    for (size_t i = 0; r->grads.items && i < r->grads.args.count; i++)
         if (r->grads.items[i].glob && !r->grads.items[i].has_matched)
-            pattern_warn(path, "requires-grad", r->grads.items[i].glob);
+            glob_warn_unmatched(path, "requires-grad", r->grads.items[i].glob);
     return CODE_DONE;
 }
 
 void gptrs_release(gptrs_rules *r)
 {
-    picks_release(&r->grads);
+    glob_rules_release(&r->grads);
 }

@@ -8,12 +8,12 @@
 
 #include "burn.h"
 
-typedef struct given_id { /* NAME=ID */
+typedef struct id_assignment { /* NAME=ID */
     heft_str name;
     bool is_none; /* the tensor has an id no longer */
     uint64_t id;
     const char *text; /* as given */
-} given_id;
+} id_assignment;
 
 typedef struct owned_id {
     uint64_t id;
@@ -49,39 +49,39 @@ bool identity_read(uint64_t *id, const char *text)
 }
 
 /* An id, or none. */
-static int read_given(given_id *g, const char *who, const char *given)
+static int parse_assignment(id_assignment *g, const char *cmd, const char *arg)
 {
-    const char *equals = strrchr(given, '=');
-    *g = (given_id){ .text = given };
+    const char *equals = strrchr(arg, '=');
+    *g = (id_assignment){ .text = arg };
     if (!equals)
-        return say_usage(who, "'%s' is not NAME=ID", given);
-    g->name = (heft_str){ given, (size_t)(equals - given) };
+        return say_usage(cmd, "'%s' is not NAME=ID", arg);
+    g->name = (heft_str){ arg, (size_t)(equals - arg) };
     g->is_none = !strcmp(equals + 1, "none");
     if (g->is_none || identity_read(&g->id, equals + 1))
         return CODE_DONE;
-    return say_usage(who,
+    return say_usage(cmd,
                      "'%s': an id is a number below 2^64, the 13 characters that Burn prints, or "
                      "none",
-                     given);
+                     arg);
 }
 
 static int compare_names(const void *a, const void *b)
 {
-    const given_id *x = a, *y = b;
+    const id_assignment *x = a, *y = b;
     size_t least = x->name.len < y->name.len ? x->name.len : y->name.len;
     int order = least ? memcmp(x->name.ptr, y->name.ptr, least) : 0;
     return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
 }
 
-static int read_all(identities *r, const char *who, const heft_file *f, const char *path)
+static int parse_assignments(identities *r, const char *cmd, const heft_file *f, const char *path)
 {
     int code = CODE_DONE;
-    r->given = calloc(r->set.count + 1, sizeof *r->given);
-    if (!r->given)
+    r->assigned = calloc(r->set.count + 1, sizeof *r->assigned);
+    if (!r->assigned)
         return no_memory();
     for (size_t i = 0; i < r->set.count && !code; i++) {
-        given_id *g = &r->given[i];
-        code = read_given(g, who, r->set.item[i]);
+        id_assignment *g = &r->assigned[i];
+        code = parse_assignment(g, cmd, r->set.item[i]);
         if (!code && heft_tensor_find(f, g->name) == HEFT_NONE) {
             say(path, "--set-id '%s': no tensor has that name", g->text);
             code = CODE_USAGE;
@@ -89,18 +89,18 @@ static int read_all(identities *r, const char *who, const heft_file *f, const ch
     }
     if (code)
         return code;
-    qsort(r->given, r->set.count, sizeof *r->given, compare_names);
+    qsort(r->assigned, r->set.count, sizeof *r->assigned, compare_names);
     for (size_t i = 1; i < r->set.count; i++)
-        if (!compare_names(&r->given[i - 1], &r->given[i]))
-            return say_usage(who, "'%s' and '%s' are for the same tensor", r->given[i - 1].text,
-                             r->given[i].text);
+        if (!compare_names(&r->assigned[i - 1], &r->assigned[i]))
+            return say_usage(cmd, "'%s' and '%s' are for the same tensor", r->assigned[i - 1].text,
+                             r->assigned[i].text);
     return CODE_DONE;
 }
 
-static const given_id *find_given(const identities *r, heft_str name)
+static const id_assignment *find_assignment(const identities *r, heft_str name)
 {
-    given_id key = { .name = name };
-    return bsearch(&key, r->given, r->set.count, sizeof *r->given, compare_names);
+    id_assignment key = { .name = name };
+    return bsearch(&key, r->assigned, r->set.count, sizeof *r->assigned, compare_names);
 }
 
 /* ---- ids that there will be ---- */
@@ -125,7 +125,7 @@ static int refuse_record(const char *path, heft_str name)
     return CODE_CANNOT;
 }
 
-static int refuse_twice(const char *path, const given_id *g, heft_str other)
+static int refuse_duplicate(const char *path, const id_assignment *g, heft_str other)
 {
     outbuf text;
     out_open(&text, -1);
@@ -135,17 +135,18 @@ static int refuse_twice(const char *path, const given_id *g, heft_str other)
     return CODE_USAGE;
 }
 
-typedef struct survey { /* of the tensors that count */
-    owned_id *owned;    /* the ids that they will have, new ones aside */
+typedef struct id_survey { /* of the tensors that count */
+    owned_id *owned;       /* the ids that they will have, new ones aside */
     size_t owned_count, fresh;
-} survey;
+} id_survey;
 
-static int survey_tensor(identities *r, survey *s, const heft_file *f, uint32_t t, const char *path)
+static int survey_tensor(identities *r, id_survey *s, const heft_file *f, uint32_t t,
+                         const char *path)
 {
     heft_str name = heft_tensor_at(f, t).name, field;
     uint64_t id;
     bool has = burn_id_of(&id, f, t);
-    const given_id *g = find_given(r, name);
+    const id_assignment *g = find_assignment(r, name);
     bool is_fresh = !g && (r->all_new || (r->fill && !has));
     if ((g || is_fresh) && has && burn_field_of(&field, name, id))
         return refuse_record(path, name);
@@ -156,13 +157,15 @@ static int survey_tensor(identities *r, survey *s, const heft_file *f, uint32_t 
 }
 
 /* Tensors that had the same id before may keep it. */
-static int refuse_given_twice(const identities *r, const survey *s, const char *path)
+static int check_duplicates(const identities *r, const id_survey *s, const char *path)
 {
     for (size_t i = 1; i < s->owned_count; i++) {
         const owned_id *a = &s->owned[i - 1], *b = &s->owned[i];
-        const given_id *of_a = find_given(r, a->name), *of_b = find_given(r, b->name);
+        const id_assignment *of_a = find_assignment(r, a->name),
+                            *of_b = find_assignment(r, b->name);
         if (a->id == b->id && (of_a || of_b))
-            return of_b ? refuse_twice(path, of_b, a->name) : refuse_twice(path, of_a, b->name);
+            return of_b ? refuse_duplicate(path, of_b, a->name)
+                        : refuse_duplicate(path, of_a, b->name);
     }
     return CODE_DONE;
 }
@@ -176,7 +179,7 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /* One that no tensor will have: with a seed SplitMix64's, where every number follows from it. */
-static int draw(uint64_t *id, const identities *r, uint64_t *state, const survey *s)
+static int generate_id(uint64_t *id, const identities *r, uint64_t *state, const id_survey *s)
 {
     heft_error err;
     owned_id key = { 0, { NULL, 0 } };
@@ -193,7 +196,7 @@ static int draw(uint64_t *id, const identities *r, uint64_t *state, const survey
 }
 
 /* Draws as many ids as are wanted, and all again should two of them be equal. */
-static int draw_all(identities *r, const survey *s, uint64_t state)
+static int generate_ids(identities *r, const id_survey *s, uint64_t state)
 {
     size_t n = s->fresh;
     uint64_t *sorted = calloc(n + 1, sizeof *sorted);
@@ -201,7 +204,7 @@ static int draw_all(identities *r, const survey *s, uint64_t state)
     int code = sorted && r->fresh ? CODE_DONE : no_memory();
     for (bool twice = true; twice && !code;) {
         for (size_t i = 0; i < n && !code; i++)
-            code = draw(&r->fresh[i], r, &state, s);
+            code = generate_id(&r->fresh[i], r, &state, s);
         memcpy(sorted, r->fresh, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, compare_numbers);
         twice = false;
@@ -215,7 +218,7 @@ static int draw_all(identities *r, const survey *s, uint64_t state)
 
 /* ---- for a file ---- */
 
-static int prepare(identities *r, survey *s, const heft_file *f, const char *path,
+static int prepare(identities *r, id_survey *s, const heft_file *f, const char *path,
                    bool (*keep)(void *ctx, const heft_tensor *t), void *ctx)
 {
     int code = CODE_DONE;
@@ -230,23 +233,23 @@ static int prepare(identities *r, survey *s, const heft_file *f, const char *pat
     if (code)
         return code;
     qsort(s->owned, s->owned_count, sizeof *s->owned, compare_ids);
-    return refuse_given_twice(r, s, path);
+    return check_duplicates(r, s, path);
 }
 
-int identities_prepare(identities *r, const char *who, const heft_file *f, const char *path,
+int identities_prepare(identities *r, const char *cmd, const heft_file *f, const char *path,
                        bool (*keep)(void *ctx, const heft_tensor *t), void *ctx)
 {
-    survey s = { NULL, 0, 0 };
+    id_survey s = { NULL, 0, 0 };
     uint64_t seed = 0;
     if (r->seed && !r->all_new && !r->fill)
-        return say_usage(who, "--id-seed is for --new-ids and --fill-ids");
+        return say_usage(cmd, "--id-seed is for --new-ids and --fill-ids");
     if (r->seed && !read_number(&seed, r->seed))
-        return say_usage(who, "--id-seed is a number below 2^64, not '%s'", r->seed);
-    int code = read_all(r, who, f, path);
+        return say_usage(cmd, "--id-seed is a number below 2^64, not '%s'", r->seed);
+    int code = parse_assignments(r, cmd, f, path);
     if (!code)
         code = prepare(r, &s, f, path, keep, ctx);
     if (!code)
-        code = draw_all(r, &s, seed);
+        code = generate_ids(r, &s, seed);
     free(s.owned);
     return code;
 }
@@ -254,11 +257,11 @@ int identities_prepare(identities *r, const char *who, const heft_file *f, const
 bool identities_identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     identities *r = ctx;
-    const given_id *g = find_given(r, t->name);
+    const id_assignment *g = find_assignment(r, t->name);
     bool is_fresh = !g && (r->all_new || (r->fill && !(id->has & HEFT_HAS_PARAM_ID)));
-    bool is_short = is_fresh && r->next == r->fresh_count;
-    r->is_short = r->is_short || is_short;
-    if (is_short || (!g && !is_fresh))
+    bool ran_out = is_fresh && r->next == r->fresh_count;
+    r->ran_out = r->ran_out || ran_out;
+    if (ran_out || (!g && !is_fresh))
         return false;
     id->has |= HEFT_HAS_PARAM_ID;
     if (g && g->is_none)
@@ -269,8 +272,8 @@ bool identities_identify(void *ctx, const heft_tensor *t, heft_identity *id)
 
 void identities_release(identities *r)
 {
-    free(r->given);
+    free(r->assigned);
     free(r->fresh);
-    r->given = NULL;
+    r->assigned = NULL;
     r->fresh = NULL;
 }

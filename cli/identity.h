@@ -8,10 +8,10 @@ typedef struct identities {
     opt_list set; /* NAME=ID */
     bool all_new, fill;
     const char *seed;
-    struct given_id *given; /* of set, by name */
-    uint64_t *fresh;        /* new ids, for the tensors in their order */
+    struct id_assignment *assigned; /* of set, by name */
+    uint64_t *fresh;                /* new ids, for the tensors in their order */
     size_t fresh_count, next;
-    bool is_short; /* the file had got more tensors when it was opened again */
+    bool ran_out; /* the file had got more tensors when it was opened again */
 } identities;
 
 /* Burn's id of a tensor: a decimal number, a hexadecimal one behind 0x, or the 13 characters that Burn prints.
@@ -21,7 +21,7 @@ bool identity_read(uint64_t *id, const char *text);
 bool identities_are_given(const identities *r);
 /* Makes sense of the options, in the name of the command who, for that file, which may be closed afterwards.  keep, which
  * may be NULL, tells which of its tensors count.  Not CODE_DONE: said why not. */
-int identities_prepare(identities *r, const char *who, const heft_file *f, const char *path,
+int identities_prepare(identities *r, const char *cmd, const heft_file *f, const char *path,
                        bool (*keep)(void *ctx, const heft_tensor *t), void *ctx);
 /* As heft_convert_options.identify; ctx is the identities.  For each tensor once, in the order of the file. */
 bool identities_identify(void *ctx, const heft_tensor *t, heft_identity *id);

@@ -22,12 +22,12 @@ static void die_of(int signal_number)
 static void announce(int signal_number)
 {
     static const char text[] = "heft: interrupted; nothing written\n";
-    ssize_t said = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)said;
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
     die_of(signal_number);
 }
 
-static void note(int signal_number)
+static void record(int signal_number)
 {
     int none = 0;
     if (!atomic_compare_exchange_strong(&pending, &none, signal_number))
@@ -52,7 +52,7 @@ void interrupt_announce(void)
 
 void interrupt_hold(void)
 {
-    handle_with(note);
+    handle_with(record);
 }
 
 void interrupt_allow(void)

@@ -9,11 +9,11 @@
 /* ---- options ---- */
 
 /* Those of one command, in the order of its --help. */
-static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
+static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
 {
     static const char commands[] = "cmsae";
     enum { C = 1, M = 2, S = 4, A = 8, E = 16 }; /* convert, merge, split, append, edit */
-    unsigned bit = 1u << (strchr(commands, *who) - commands);
+    unsigned bit = 1u << (strchr(commands, *cmd) - commands);
     rules *r = &j->rules;
     const struct {
         unsigned commands;
@@ -35,11 +35,11 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
         { C | A, "keep", 0, OPT_LIST, &r->keep, "GLOB", "only tensors that match" },
         { C | A, "drop", 0, OPT_LIST, &r->drop, "GLOB", "no tensors that match" },
         { C | A, "rename", 0, OPT_LIST, &r->rename, "s/RE/TEXT/", "as sed -E; g for every match" },
-        { C | A, "cast", 0, OPT_LIST, &r->cast.given, "[GLOB=]DTYPE",
+        { C | A, "cast", 0, OPT_LIST, &r->cast.args, "[GLOB=]DTYPE",
           "element type; first match counts" },
         { C, "transpose", 0, OPT_LIST, &r->transpose, "GLOB", "rows become columns" },
         { C, "densify", 0, OPT_LIST, &r->densify, "GLOB", "sparse tensors become dense" },
-        { C, "sparsify", 0, OPT_LIST, &r->sparsify.given, "[GLOB=]csr|coo",
+        { C, "sparsify", 0, OPT_LIST, &r->sparsify.args, "[GLOB=]csr|coo",
           "dense tensors become sparse" },
         { C | E, "set", 0, OPT_LIST, &r->set, "KEY=VALUE",
           "metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
@@ -60,7 +60,7 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
         { E, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
         { E, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
           "pad, unk, cls, sep, mask tokens" },
-        { C | M | E, "requires-grad", 0, OPT_LIST, &r->gptrs.grads.given, "[GLOB=]BOOL",
+        { C | M | E, "requires-grad", 0, OPT_LIST, &r->gptrs.grads.args, "[GLOB=]BOOL",
           "true, false or unset (gpt-rs); first match counts" },
         { C | M | E, "base-ids", 0, OPT_TEXT, &r->gptrs.base_ids, "name|none",
           "ids made from names, or none (gpt-rs)" },
@@ -68,9 +68,9 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
         { C, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
         { C, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
           "pad, unk, cls, sep, mask tokens" },
-        { C | M | S | A, "compress", 0, OPT_LIST, &r->storage.compress.given, "[GLOB=]zstd[:N]",
+        { C | M | S | A, "compress", 0, OPT_LIST, &r->storage.compress.args, "[GLOB=]zstd[:N]",
           "encoding of parts; none: raw; first match counts" },
-        { C | M | S | A, "digest", 0, OPT_LIST, &r->storage.digest.given, "[GLOB=]NAME",
+        { C | M | S | A, "digest", 0, OPT_LIST, &r->storage.digest.args, "[GLOB=]NAME",
           "crc32c, sha256, xxh3 or none, of each part" },
         { C | M | A, "align", 0, OPT_NUMBER, &j->align, "N", "payloads at multiples of N bytes" },
         { C | S | A, "strict", 0, OPT_FLAG, &j->strict, NULL, "warnings are errors" },
@@ -86,10 +86,10 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
           "do not wait for the disk (scratch files)" },
         { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
           "how many; 0: one per processor" },
-        { C | A, "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL,
+        { C | A, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "notes and a summary on stderr" },
-        { M | S, "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL, "notes on stderr" },
-        { E, "verbose", 'v', OPT_FLAG, &model_opening.verbose, NULL,
+        { M | S, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL, "notes on stderr" },
+        { E, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "notes, and how it was done, on stderr" },
     };
     size_t n = 0;
@@ -100,14 +100,14 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *who)
     return n;
 }
 
-bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *about, int argc, char **argv)
+bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *usage, int argc, char **argv)
 {
-    *j = (job){ .usage = *about,
+    *j = (job){ .usage = *usage,
                 .write = HEFT_WRITE_OPTIONS_INIT,
-                .how = HEFT_CONVERT_OPTIONS_INIT };
-    j->how.write = &j->write;
+                .convert = HEFT_CONVERT_OPTIONS_INIT };
+    j->convert.write = &j->write;
     j->usage.options = j->options;
-    j->usage.count = list_options(j->options, j, about->command);
+    j->usage.count = list_options(j->options, j, usage->command);
     return opt_parse(rest, code, &j->usage, argc, argv);
 }
 
@@ -124,14 +124,14 @@ void job_release(job *j)
 int job_prepare(job *j)
 {
     enum { MOST_THREADS = 1024 };
-    const char *who = j->usage.command, *rule = j->duplicates;
+    const char *cmd = j->usage.command, *rule = j->duplicates;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
-        return say_usage(who, "--duplicates is first or last, not '%s'", rule);
+        return say_usage(cmd, "--duplicates is first or last, not '%s'", rule);
     if (j->align > UINT32_MAX || (j->align & (j->align - 1)))
-        return say_usage(who, "--align is a power of two below 2^32");
+        return say_usage(cmd, "--align is a power of two below 2^32");
     if (j->threads > MOST_THREADS)
-        return say_usage(who, "--threads is at most %d", MOST_THREADS);
-    return rules_prepare(&j->rules, who, &j->write);
+        return say_usage(cmd, "--threads is at most %d", MOST_THREADS);
+    return rules_prepare(&j->rules, cmd, &j->write);
 }
 
 heft_duplicates job_duplicates(const job *j)
@@ -143,12 +143,12 @@ heft_duplicates job_duplicates(const job *j)
 
 int job_choose_target(job *j)
 {
-    const char *who = j->usage.command;
+    const char *cmd = j->usage.command;
     j->target = j->to ? heft_format_find(j->to) : heft_format_for_path(j->out);
     if (!j->target && j->to)
-        return say_usage(who, "no format is called '%s': heft formats lists them", j->to);
+        return say_usage(cmd, "no format is called '%s': heft formats lists them", j->to);
     if (!j->target)
-        return say_usage(who, "the suffix of '%s' tells no format: use --to", j->out);
+        return say_usage(cmd, "the suffix of '%s' tells no format: use --to", j->out);
     if (heft_format_caps(j->target) & HEFT_CAN_WRITE)
         return CODE_DONE;
     return say_code(CODE_CANNOT, j->out, "%s cannot be written by this build",
@@ -167,23 +167,23 @@ int job_read_texts(job *j, text_origin of_vocab)
     return code;
 }
 
-int job_check_output(const job *j, const struct stat *about)
+int job_check_output(const job *j, const struct stat *info)
 {
-    if (S_ISDIR(about->st_mode))
+    if (S_ISDIR(info->st_mode))
         return say_code(CODE_USAGE, j->out, "is a directory");
-    if (j->into_stdout || !S_ISREG(about->st_mode) || j->force)
+    if (j->to_stdout || !S_ISREG(info->st_mode) || j->force)
         return CODE_DONE;
     return say_code(CODE_USAGE, j->out, "already exists: --force replaces it");
 }
 
 void job_set_options(job *j, const char *source)
 {
-    heft_convert_options *o = &j->how;
+    heft_convert_options *o = &j->convert;
     j->source = source;
     j->executor = heft_executor_threads((uint32_t)j->threads);
     heft_host_copy(&j->host, NULL, sizeof j->host);
     j->host.executor = &j->executor;
-    j->losses = (losses){ source, model_opening.verbose };
+    j->losses = (losses){ source, model_settings.verbose };
     j->write.host = &j->host;
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
@@ -191,7 +191,7 @@ void job_set_options(job *j, const char *source)
     j->write.allow_loss = j->allow_loss;
     j->write.on_loss = say_loss;
     j->write.loss_ctx = &j->losses;
-    o->no_verify = model_opening.no_verify;
+    o->no_verify = model_settings.no_verify;
     o->dry_run = j->dry_run;
     o->progress = progress_step;
     o->progress_ctx = &j->bar;
@@ -208,7 +208,7 @@ static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
     *out = NULL;
     if (j->dry_run)
         return HEFT_OK;
-    if (!j->into_stdout)
+    if (!j->to_stdout)
         return sink_open(out, j->out, j->force, j->no_sync, &j->failure, err);
     interrupt_allow();
     heft_status st = heft_sink_open_fd(out, STDOUT_FILENO, err);
@@ -219,17 +219,17 @@ int job_convert(job *j, const heft_file *f)
 {
     heft_error err;
     heft_sink *sink;
-    const char *target = j->into_stdout ? "standard output" : j->out;
+    const char *target = j->to_stdout ? "standard output" : j->out;
     int code = rules_check(&j->rules, j->usage.command, f, j->source);
     if (code)
         return code;
     if (open_sink(&sink, j, &err))
         return say_error(target, &err);
     progress_begin(&j->bar, j->out);
-    heft_status st = heft_file_convert(f, j->target, sink, &j->how, &err);
+    heft_status st = heft_file_convert(f, j->target, sink, &j->convert, &err);
     progress_end(&j->bar);
     if (st && j->rules.no_memory)
-        return storing_say_no_memory(j->source);
+        return say_no_memory_to_match(j->source);
     bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
     return st ? sink_say_error(&j->failure, about_target ? target : j->source, &err)
               : gptrs_check(&j->rules.gptrs, j->source);

@@ -23,7 +23,7 @@ typedef struct job {
     opt options[JOB_OPTIONS];
     opt_usage usage;
     /* what follows from it */
-    bool into_stdout;
+    bool to_stdout;
     const char *source; /* the input, as an error line names it */
     const heft_format *target;
     heft_str config_text;
@@ -35,11 +35,11 @@ typedef struct job {
     progress bar;
     sink_failure failure;
     heft_write_options write;
-    heft_convert_options how; /* with these write options */
+    heft_convert_options convert; /* with these write options */
 } job;
 
 /* As opt_parse(), with those of the options above that are the command's; `about` lists none. */
-bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *about, int argc, char **argv);
+bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *usage, int argc, char **argv);
 void job_release(job *j);
 
 /* An int that one of these returns is an exit code: not CODE_DONE, said why not. */
@@ -51,7 +51,7 @@ int job_choose_target(job *j);
 /* Reads what --vocab, --special and --config name. */
 int job_read_texts(job *j, text_origin of_vocab);
 /* Whether the output, of which stat() says `about`, may be written over. */
-int job_check_output(const job *j, const struct stat *about);
+int job_check_output(const job *j, const struct stat *info);
 /* Fills j->how for an input, which is the source from here on. */
 void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);

@@ -211,7 +211,7 @@ static void json_array(json *j, const heft_value *v)
 
 void json_scalar(json *j, const heft_value *v)
 {
-    char turned[16] = { 0 }; /* an id is written with the most significant byte first */
+    char reversed[16] = { 0 }; /* an id is written with the most significant byte first */
     switch (v->kind) {
     case HEFT_KIND_BOOL:
         json_bool(j, v->as.b);
@@ -232,9 +232,9 @@ void json_scalar(json *j, const heft_value *v)
         put_hex(j, v->as.s.ptr, v->as.s.len);
         break;
     case HEFT_KIND_ID128:
-        for (size_t i = 0; i < v->as.s.len && i < sizeof turned; i++)
-            turned[sizeof turned - 1 - i] = v->as.s.ptr[i];
-        put_hex(j, turned, sizeof turned);
+        for (size_t i = 0; i < v->as.s.len && i < sizeof reversed; i++)
+            reversed[sizeof reversed - 1 - i] = v->as.s.ptr[i];
+        put_hex(j, reversed, sizeof reversed);
         break;
     case HEFT_KIND_ARRAY:
         json_array(j, v);
@@ -247,32 +247,32 @@ void json_scalar(json *j, const heft_value *v)
     }
 }
 
-typedef struct open_value { /* a container that is being written */
-    uint32_t left;
+typedef struct open_container { /* a container that is being written */
+    uint32_t remaining;
     char closing;
-} open_value;
+} open_container;
 
 /* The library's limit on nesting, and then some. */
 enum { DEPTH = 1024 };
 
 void json_values(json *j, json_value_at at, const void *ctx, uint32_t count)
 {
-    open_value stack[DEPTH];
+    open_container stack[DEPTH];
     size_t depth = 0;
     for (uint32_t i = 0; i < count; i++) {
         heft_value v = at(ctx, i);
         if (!depth || stack[depth - 1].closing == '}')
             put_key(j, v.key);
         if (depth)
-            stack[depth - 1].left--;
+            stack[depth - 1].remaining--;
         bool is_map = v.kind == HEFT_KIND_MAP;
         if ((is_map || v.kind == HEFT_KIND_LIST) && depth < DEPTH) {
             json_begin(j, is_map ? '{' : '[');
-            stack[depth++] = (open_value){ v.as.container.count, is_map ? '}' : ']' };
+            stack[depth++] = (open_container){ v.as.container.count, is_map ? '}' : ']' };
         } else {
             json_scalar(j, &v);
         }
-        while (depth && (!stack[depth - 1].left || i + 1 == count))
+        while (depth && (!stack[depth - 1].remaining || i + 1 == count))
             json_end(j, stack[--depth].closing);
     }
 }

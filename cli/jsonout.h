@@ -29,7 +29,7 @@ void json_f64(json *j, double v);
 void json_member_str(json *j, const char *key, heft_str s);
 void json_member_u64(json *j, const char *key, uint64_t v);
 void json_member_null(json *j, const char *key);
-/* null for HEFT_NOWHERE. */
+/* null for HEFT_UNKNOWN_LENGTH. */
 void json_member_length(json *j, const char *key, uint64_t v);
 void json_member_f64(json *j, const char *key, double v);
 void json_member_hex(json *j, const char *key, const void *p, size_t n);

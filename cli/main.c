@@ -35,25 +35,27 @@ static const command *find_command(const char *name)
 }
 
 /* How many letters at least differ: enough to guess what was meant by a slip. */
-static size_t slips(const char *a, const char *b)
+static size_t differing_letters(const char *a, const char *b)
 {
-    size_t front = 0, la = strlen(a), lb = strlen(b);
-    while (front < la && front < lb && a[front] == b[front])
-        front++;
-    size_t back = 0;
-    while (back < la - front && back < lb - front && a[la - 1 - back] == b[lb - 1 - back])
-        back++;
-    return (la > lb ? la : lb) - front - back;
+    size_t prefix = 0, la = strlen(a), lb = strlen(b);
+    while (prefix < la && prefix < lb && a[prefix] == b[prefix])
+        prefix++;
+    size_t suffix = 0;
+    while (suffix < la - prefix && suffix < lb - prefix && a[la - 1 - suffix] == b[lb - 1 - suffix])
+        suffix++;
+    return (la > lb ? la : lb) - prefix - suffix;
 }
 
 static int say_unknown(const char *name)
 {
-    const command *best = NULL;
+    const command *closest = NULL;
     for (size_t i = 0; i < COMMANDS; i++)
-        if (!best || slips(name, commands[i].name) < slips(name, best->name))
-            best = &commands[i];
-    if (slips(name, best->name) <= 2)
-        say(NULL, "unknown command '%s'; did you mean '%s'? (see heft --help)", name, best->name);
+        if (!closest ||
+            differing_letters(name, commands[i].name) < differing_letters(name, closest->name))
+            closest = &commands[i];
+    if (differing_letters(name, closest->name) <= 2)
+        say(NULL, "unknown command '%s'; did you mean '%s'? (see heft --help)", name,
+            closest->name);
     else
         say(NULL, "unknown command '%s' (see heft --help)", name);
     return CODE_USAGE;
@@ -77,11 +79,11 @@ static void print_version(outbuf *o)
     out_format(o, "heft %u.%u.%u\n", v >> 16, v >> 8 & 0xFF, v & 0xFF);
 }
 
-static int print(void (*what)(outbuf *o))
+static int print(void (*print_text)(outbuf *o))
 {
     outbuf o;
     out_open(&o, STDOUT_FILENO);
-    what(&o);
+    print_text(&o);
     return out_end(&o, CODE_DONE);
 }
 
@@ -96,7 +98,7 @@ static int help_on(const char *name)
 }
 
 /* What is asked without a command of the table. */
-static int run_other(int argc, char **argv)
+static int run_global_option(int argc, char **argv)
 {
     const char *name = argv[1];
     if (!strcmp(name, "--version") || !strcmp(name, "-V"))
@@ -115,8 +117,8 @@ static void on_bus_error(int signal_number)
 {
     static const char text[] = "heft: a file was cut short while it was being read\n";
     (void)signal_number;
-    ssize_t said = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)said;
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)ignored;
     _exit(CODE_SYSTEM);
 }
 
@@ -132,7 +134,7 @@ int main(int argc, char **argv)
     const command *c = find_command(argv[1]);
     if (c && c->writes)
         interrupt_announce();
-    int code = c ? c->run(argc - 1, argv + 1) : run_other(argc, argv);
+    int code = c ? c->run(argc - 1, argv + 1) : run_global_option(argc, argv);
     /* Work that was interrupted too late is done, which is said; the process dies of the signal in any case. */
     if (code == CODE_DONE && interrupt_is_pending())
         say(NULL, "interrupted after the output was complete");

@@ -9,11 +9,11 @@
 #include "notices.h"
 #include "textfile.h"
 
-opening model_opening = { .limits = HEFT_LIMITS_INIT };
+open_settings model_settings = { .limits = HEFT_LIMITS_INIT };
 
 bool model_set_key(const char *key)
 {
-    model_opening.key = key;
+    model_settings.key = key;
     return *key;
 }
 
@@ -26,35 +26,35 @@ bool model_set_max_tensors(const char *text)
     unsigned long long n = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno || !n || n > UINT32_MAX)
         return false;
-    heft_limits *limits = &model_opening.limits;
+    heft_limits *limits = &model_settings.limits;
     limits->tensors = (uint32_t)n;
     if (n > DEFAULT_TENSORS) /* fewer leave the limits of the index alone */
         limits->memory = limits->index_bytes = (uint64_t)n * INDEX_BYTES;
     return true;
 }
 
-int model_say_not_open(const char *path, const heft_error *err)
+int model_say_open_error(const char *path, const heft_error *err)
 {
     int code = say_error(path, err);
     const char *rule = err->rule ? err->rule : "";
     if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
         say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
-            model_opening.limits.tensors ? model_opening.limits.tensors : DEFAULT_TENSORS);
+            model_settings.limits.tensors ? model_settings.limits.tensors : DEFAULT_TENSORS);
     return code;
 }
 
 static heft_open_options open_options(void)
 {
-    const opening *how = &model_opening;
+    const open_settings *s = &model_settings;
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
-    options.key = how->key;
-    options.no_verify = how->no_verify;
-    options.check_parts = how->check_parts && !how->no_verify;
-    options.limits = &how->limits;
+    options.key = s->key;
+    options.no_verify = s->no_verify;
+    options.check_parts = s->check_parts && !s->no_verify;
+    options.limits = &s->limits;
     return options;
 }
 
-heft_status model_open_status(heft_file **out, const char *path, heft_error *err)
+heft_status model_try_open(heft_file **out, const char *path, heft_error *err)
 {
     heft_open_options options = open_options();
     return heft_file_open(out, path, &options, err);
@@ -69,11 +69,11 @@ heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *
 
 void model_say_notices(const heft_file *f, const char *path)
 {
-    if (!model_opening.quiet)
-        notices_say(f, path, model_opening.verbose);
+    if (!model_settings.quiet)
+        notices_say(f, path, model_settings.verbose);
 }
 
-void model_say_notices_of(const char *path)
+void model_say_notices_at_path(const char *path)
 {
     heft_file *f;
     if (model_open_to_verify(&f, path, NULL))
@@ -85,9 +85,9 @@ void model_say_notices_of(const char *path)
 int model_open(heft_file **out, const char *path)
 {
     heft_error err;
-    if (model_open_status(out, path, &err))
-        return model_say_not_open(path, &err);
-    if (heft_file_is_complete(*out, &err) && !model_opening.quiet)
+    if (model_try_open(out, path, &err))
+        return model_say_open_error(path, &err);
+    if (heft_file_is_complete(*out, &err) && !model_settings.quiet)
         say(path, "warning: the model is not whole: %s", err.message);
     model_say_notices(*out, path);
     return CODE_DONE;
@@ -109,8 +109,8 @@ int model_load_whole(heft_file **out, const char *path)
     heft_error err;
     heft_file *f;
     *out = NULL;
-    return model_open_status(&f, path, &err) ? model_say_not_open(path, &err)
-                                             : keep_if_whole(out, f, path);
+    return model_try_open(&f, path, &err) ? model_say_open_error(path, &err)
+                                          : keep_if_whole(out, f, path);
 }
 
 int model_open_whole(heft_file **out, const char *path)
@@ -121,16 +121,16 @@ int model_open_whole(heft_file **out, const char *path)
     return code;
 }
 
-int model_open_either(heft_file **out, const char *path)
+int model_open_key_optional(heft_file **out, const char *path)
 {
     heft_file *f = NULL;
     heft_open_options options = open_options();
     options.key = NULL;
-    bool opens = model_opening.key && !heft_file_open(&f, path, &options, NULL);
-    bool nests = opens && heft_format_caps(heft_file_format(f)) & HEFT_CAN_OPEN_KEY;
-    if (nests)
+    bool is_open = model_settings.key && !heft_file_open(&f, path, &options, NULL);
+    bool is_nested = is_open && heft_format_caps(heft_file_format(f)) & HEFT_CAN_OPEN_KEY;
+    if (is_nested)
         heft_file_close(f); /* and is opened again, with the key */
-    int code = opens && !nests ? keep_if_whole(out, f, path) : model_load_whole(out, path);
+    int code = is_open && !is_nested ? keep_if_whole(out, f, path) : model_load_whole(out, path);
     if (!code)
         model_say_notices(*out, path);
     return code;
@@ -196,10 +196,10 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
         return true;
     *out = (selection){ malloc(((size_t)count + 1) * sizeof *out->ids), 0 };
     for (uint32_t i = 0; i < count && out->ids; i++) {
-        bool is_wanted = false;
-        for (int k = 0; k < glob_count && !is_wanted; k++)
-            is_wanted = name_matches(&no_memory, heft_tensor_at(f, i).name, globs[k]);
-        if (is_wanted)
+        bool matches = false;
+        for (int k = 0; k < glob_count && !matches; k++)
+            matches = name_matches(&no_memory, heft_tensor_at(f, i).name, globs[k]);
+        if (matches)
             out->ids[out->count++] = i;
     }
     if (out->ids && !no_memory)
@@ -267,16 +267,16 @@ static uint32_t parts_of(const heft_file *f, uint32_t tensor, uint32_t *first)
 
 static void say_parts(const heft_file *f, const char *path, uint32_t tensor, const char *role)
 {
-    enum { MOST = 8 };
+    enum { MAX_LISTED = 8 };
     uint32_t first, count = parts_of(f, tensor, &first);
     outbuf list;
     out_open(&list, -1);
-    for (uint32_t i = 0; i < count && i < MOST; i++) {
+    for (uint32_t i = 0; i < count && i < MAX_LISTED; i++) {
         heft_part p = heft_part_at(f, first + i);
         out_text(&list, i ? ", " : "");
         out_escaped(&list, p.role);
     }
-    out_text(&list, !count ? "none" : count > MOST ? ", ..." : "");
+    out_text(&list, !count ? "none" : count > MAX_LISTED ? ", ..." : "");
     const char *owner = tensor == HEFT_NONE ? "the file" : "the tensor";
     if (role)
         say(path, "%s has no part '%s' (parts: %s)", owner, role, out_cstr(&list));
@@ -303,14 +303,14 @@ uint32_t model_values(const heft_file *f, uint32_t tensor)
     return part != HEFT_NONE ? part : heft_part_find(f, tensor, HEFT_STR("values"));
 }
 
-uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t most)
+uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t max)
 {
     const heft_dtype_info *d = heft_dtype_get(t);
     if (!d)
         return 0;
     uint64_t blocks = length / d->block_bytes;
-    uint64_t elements = blocks > UINT64_MAX / d->block_elems ? most : blocks * d->block_elems;
-    return elements < most ? elements : most;
+    uint64_t elements = blocks > UINT64_MAX / d->block_elems ? max : blocks * d->block_elems;
+    return elements < max ? elements : max;
 }
 
 uint64_t tensor_elements(const heft_tensor *t)
@@ -327,7 +327,7 @@ uint64_t tensor_elements(const heft_tensor *t)
     return product;
 }
 
-uint32_t *model_ties(const heft_file *f, const char *path)
+uint32_t *model_find_tied(const heft_file *f, const char *path)
 {
     heft_error err;
     uint32_t *tied = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tied);

@@ -7,7 +7,7 @@
 #include "jsonout.h"
 
 /* What options say to every command that opens files. */
-typedef struct opening {
+typedef struct open_settings {
     const char *key; /* that is opened of every file, or NULL */
     bool quiet;      /* no warnings about files */
     bool verbose;    /* notes as well */
@@ -15,8 +15,8 @@ typedef struct opening {
     bool
         check_parts; /* the digest of each part that is read as a whole is checked, unless no_verify */
     heft_limits limits; /* tensors: 0, the default, or what --max-tensors says */
-} opening;
-extern opening model_opening;
+} open_settings;
+extern open_settings model_settings;
 
 /* Opens path with the default limits; otherwise says why not, and returns the exit code.  Warnings about the
  * file are said, unless --quiet. */
@@ -27,23 +27,23 @@ int model_open_whole(heft_file **out, const char *path);
 int model_load_whole(heft_file **out, const char *path);
 void model_say_notices(const heft_file *f, const char *path);
 /* The same of a file that the library opens by itself to change it, and refuses when it does not open. */
-void model_say_notices_of(const char *path);
+void model_say_notices_at_path(const char *path);
 /* The folder in which its files lie; NULL: no memory. */
 char *model_dir(const char *path);
 /* Whether the model, opened by that path, is or has that file; *no_memory is set when that cannot be told. */
 bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file);
 /* The same as model_open() where the status counts, and nothing is said. */
-heft_status model_open_status(heft_file **out, const char *path, heft_error *err);
+heft_status model_try_open(heft_file **out, const char *path, heft_error *err);
 /* The same in spite of wrong checksums, which verify reports. */
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err);
 /* Whole as well, of two files of which only those that nest have the key. */
-int model_open_either(heft_file **out, const char *path);
+int model_open_key_optional(heft_file **out, const char *path);
 /* The key that is opened of every file; false: it is none. */
 bool model_set_key(const char *key);
 /* How many tensors a file that is opened has at most; false: it is no such number. */
 bool model_set_max_tensors(const char *text);
 /* As say_error(), of a file that was not opened; names the option that raises a limit. */
-int model_say_not_open(const char *path, const heft_error *err);
+int model_say_open_error(const char *path, const heft_error *err);
 
 /* The tensors whose names match one of the patterns, or all without patterns.  Its ids are the caller's
  * to free.  False: no memory, which was said. */
@@ -73,12 +73,12 @@ uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const
 /* The part whose elements stand for the tensor: "data", else "values", else HEFT_NONE. */
 uint32_t model_values(const heft_file *f, uint32_t tensor);
 /* Elements in length bytes of type t, at most `most`. */
-uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t most);
+uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t max);
 /* Product of the dimensions; UINT64_MAX when it does not fit. */
 uint64_t tensor_elements(const heft_tensor *t);
 
 /* What heft_tensor_find_tied() says; NULL: no memory, which was said. */
-uint32_t *model_ties(const heft_file *f, const char *path);
+uint32_t *model_find_tied(const heft_file *f, const char *path);
 
 const char *dtype_name(heft_dtype t); /* "f32"; NULL for none */
 const char *encoding_name(uint8_t encoding);

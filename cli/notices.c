@@ -4,7 +4,7 @@
 
 void out_finding(outbuf *o, const heft_file *f, const heft_finding *x)
 {
-    bool somewhere = x->where.offset != HEFT_NOWHERE, tensor = x->tensor != HEFT_NONE;
+    bool has_offset = x->where.offset != HEFT_NOWHERE, tensor = x->tensor != HEFT_NONE;
     out_format(o, "%s: ", x->rule);
     out_message(o, x->text);
     if (tensor) {
@@ -12,13 +12,13 @@ void out_finding(outbuf *o, const heft_file *f, const heft_finding *x)
         out_escaped(o, heft_tensor_at(f, x->tensor).name);
         out_char(o, '"');
     }
-    if (somewhere)
+    if (has_offset)
         out_format(o, "%sat byte %llu", tensor ? ", " : " (", (unsigned long long)x->where.offset);
-    if (somewhere && x->shard) {
+    if (has_offset && x->shard) {
         out_text(o, " of ");
         out_name(o, heft_shard_file_at(f, x->shard - 1).name);
     }
-    out_text(o, tensor || somewhere ? ")" : "");
+    out_text(o, tensor || has_offset ? ")" : "");
 }
 
 static void say_one(const heft_file *f, const char *path, const heft_finding *x)
@@ -34,16 +34,16 @@ static void say_one(const heft_file *f, const char *path, const heft_finding *x)
 
 void notices_say(const heft_file *f, const char *path, bool notes)
 {
-    enum { MOST = 5 };
+    enum { MAX_SHOWN = 5 };
     size_t said = 0;
     heft_finding x;
     bool is_whole = !heft_file_is_complete(f,
                                            NULL); /* else faults were told as the reason why not */
     for (size_t i = 0; heft_notice_at(&x, f, i); i++) {
-        bool is_worth = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
-        if (is_worth && said++ < MOST)
+        bool is_shown = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
+        if (is_shown && said++ < MAX_SHOWN)
             say_one(f, path, &x);
     }
-    if (said > MOST)
-        say(path, "warning: and %zu more (heft verify lists them)", said - MOST);
+    if (said > MAX_SHOWN)
+        say(path, "warning: and %zu more (heft verify lists them)", said - MAX_SHOWN);
 }

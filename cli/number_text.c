@@ -54,14 +54,14 @@ static bool reads_back(const char *text, double v, heft_dtype t)
 
 int number_digits(double v, heft_dtype t)
 {
-    enum { ENOUGH = 17, USUAL = 15 };
+    enum { MAX_DIGITS = 17, ALWAYS_EXACT = 15 };
     if (heft_dtype_get(t)->block_elems > 1 && heft_dtype_can_cast(HEFT_F32, t))
         t = HEFT_F32; /* what a block's elements are */
     if (!isfinite(v))
-        return ENOUGH;
+        return MAX_DIGITS;
     /* A double with 15 digits or fewer prints back as itself, so the shorter ones need no try. */
-    int digits = t == HEFT_F64 && (v == 0 || fabs(v) >= 2.3e-308) ? USUAL : 1;
-    for (char text[40]; digits < ENOUGH; digits++) {
+    int digits = t == HEFT_F64 && (v == 0 || fabs(v) >= 2.3e-308) ? ALWAYS_EXACT : 1;
+    for (char text[40]; digits < MAX_DIGITS; digits++) {
         snprintf(text, sizeof text, "%.*e", digits - 1, v);
         if (reads_back(text, v, t))
             break;

@@ -21,18 +21,18 @@ static const opt common[COMMON] = {
               "of a file that nests (torch) this part: state_dict" },
     [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
                       "how many a file has at most; else 16777216" },
-    [QUIET] = { "quiet", 'q', OPT_FLAG, &model_opening.quiet, NULL,
+    [QUIET] = { "quiet", 'q', OPT_FLAG, &model_settings.quiet, NULL,
                 "no warnings about files that are opened" },
-    [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_opening.no_verify, NULL,
+    [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,
                     "read in spite of wrong checksums" },
     [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
 };
 
 /* What takes the values of those that have one, and what is said of a value that does not suit. */
 static const struct {
-    bool (*take)(const char *value);
-    const char *complaint; /* a format for the option's name and the value */
-} takers[COMMON] = {
+    bool (*set)(const char *value);
+    const char *message; /* a format for the option's name and the value */
+} setters[COMMON] = {
     [COLOR] = { term_set_colour, "--%s is auto, always or never, not '%s'" },
     [KEY] = { model_set_key, "--%s is empty" },
     [MAX_TENSORS] = { model_set_max_tensors, "--%s is a number from 1 to 4294967295, not '%s'" },
@@ -46,8 +46,8 @@ static bool wants_value(const opt *o)
 /* Commands to which some of them mean nothing. */
 static const struct {
     const char *command;
-    unsigned without;
-} exceptions[] = {
+    unsigned excluded;
+} excluded_options[] = {
     { "edit", 1u << NO_VERIFY },
     { "formats", 1u << QUIET | 1u << NO_VERIFY },
     { "verify", 1u << QUIET | 1u << NO_VERIFY },
@@ -56,15 +56,15 @@ static const struct {
 /* NULL: there are no more. */
 static const opt *option_at(const opt_usage *u, size_t i)
 {
-    unsigned without = 0;
+    unsigned excluded = 0;
     if (i < u->count)
         return &u->options[i];
     i -= u->count;
-    for (size_t k = 0; k < sizeof exceptions / sizeof *exceptions; k++)
-        if (!strcmp(exceptions[k].command, u->command))
-            without = exceptions[k].without;
+    for (size_t k = 0; k < sizeof excluded_options / sizeof *excluded_options; k++)
+        if (!strcmp(excluded_options[k].command, u->command))
+            excluded = excluded_options[k].excluded;
     for (size_t k = 0; k < COMMON; k++)
-        if (!(without >> k & 1) && !i--)
+        if (!(excluded >> k & 1) && !i--)
             return &common[k];
     return NULL;
 }
@@ -76,7 +76,7 @@ static int print_help(const opt_usage *u)
     outbuf o;
     out_open(&o, STDOUT_FILENO);
     out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n%s\n\nOptions:\n", u->command,
-               *u->args ? " " : "", u->args, u->about);
+               *u->args ? " " : "", u->args, u->description);
     const opt *p;
     for (size_t i = 0; (p = option_at(u, i)) != NULL; i++) {
         char line[3 * HELP_COLUMN]; /* no option and its value are longer */
@@ -91,19 +91,19 @@ static int print_help(const opt_usage *u)
 
 /* ---- values ---- */
 
-static bool set_number(const char *text, uint64_t *to)
+static bool set_number(const char *text, uint64_t *out)
 {
     char *end;
     errno = 0;
     unsigned long long v = strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end || errno)
         return false;
-    *to = v;
+    *out = v;
     return true;
 }
 
 /* K, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024; a B may follow. */
-static bool set_size(const char *text, uint64_t *to)
+static bool set_size(const char *text, uint64_t *out)
 {
     static const char units[] = "KMGT";
     char *end;
@@ -122,40 +122,40 @@ static bool set_size(const char *text, uint64_t *to)
             return false;
         v *= step;
     }
-    *to = v;
+    *out = v;
     return true;
 }
 
-static bool set_real(const char *text, double *to)
+static bool set_real(const char *text, double *out)
 {
     char *end;
     double v = strtod(text, &end);
     if (end == text || *end || !(v >= 0))
         return false;
-    *to = v;
+    *out = v;
     return true;
 }
 
 /* False: the value does not suit the option. */
 static bool set_value(const opt *p, const char *text)
 {
-    opt_list *list = p->to;
+    opt_list *list = p->target;
     switch (p->kind) {
     case OPT_FLAG:
-        *(bool *)p->to = true;
+        *(bool *)p->target = true;
         return true;
     case OPT_TEXT:
-        *(const char **)p->to = text;
+        *(const char **)p->target = text;
         return true;
     case OPT_LIST:
         list->item[list->count++] = text;
         return true;
     case OPT_NUMBER:
-        return set_number(text, p->to);
+        return set_number(text, p->target);
     case OPT_SIZE:
-        return set_size(text, p->to);
+        return set_size(text, p->target);
     case OPT_REAL:
-        return set_real(text, p->to);
+        return set_real(text, p->target);
     }
     return false;
 }
@@ -204,7 +204,7 @@ static int say_bad_option(const opt_usage *u, int c, const char *word)
 }
 
 /* False: *code says how it ends. */
-static bool take_option(int *code, const opt_usage *u, int c, char **argv)
+static bool apply_option(int *code, const opt_usage *u, int c, char **argv)
 {
     const opt *p = c == '?' || c == ':' ? NULL : option_for(u, c);
     size_t i = p >= common && p < common + COMMON ? (size_t)(p - common) : COMMON;
@@ -213,9 +213,9 @@ static bool take_option(int *code, const opt_usage *u, int c, char **argv)
         *code = say_bad_option(u, c, argv[optind - 1]);
     else if (i == HELP)
         *code = print_help(u);
-    else if (i < COMMON && takers[i].take && !takers[i].take(optarg))
-        say_usage(u->command, takers[i].complaint, common[i].name, optarg);
-    else if ((i == COMMON || !takers[i].take) && !set_value(p, optarg))
+    else if (i < COMMON && setters[i].set && !setters[i].set(optarg))
+        say_usage(u->command, setters[i].message, common[i].name, optarg);
+    else if ((i == COMMON || !setters[i].set) && !set_value(p, optarg))
         say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
     else
         return true;
@@ -225,14 +225,14 @@ static bool take_option(int *code, const opt_usage *u, int c, char **argv)
 /* Room for as many values as there are words. */
 static bool make_lists(const opt_usage *u, int argc)
 {
-    bool room = true;
-    for (size_t i = 0; i < u->count && room; i++)
+    bool ok = true;
+    for (size_t i = 0; i < u->count && ok; i++)
         if (u->options[i].kind == OPT_LIST) {
-            opt_list *l = u->options[i].to;
+            opt_list *l = u->options[i].target;
             *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
-            room = l->item;
+            ok = l->item;
         }
-    return room;
+    return ok;
 }
 
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv)
@@ -247,7 +247,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     if (!ok)
         *code = say_code(CODE_SYSTEM, NULL, "no memory for the options of %s", u->command);
     for (int c; ok && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
-        ok = take_option(code, u, c, argv);
+        ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
     if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args))
         return true;
@@ -263,7 +263,7 @@ void opt_release(const opt_usage *u)
 {
     for (size_t i = 0; i < u->count; i++)
         if (u->options[i].kind == OPT_LIST) {
-            opt_list *l = u->options[i].to;
+            opt_list *l = u->options[i].target;
             free(l->item);
             *l = (opt_list){ NULL, 0 };
         }

@@ -23,14 +23,14 @@ typedef struct opt {
     const char *name; /* "keep" for --keep */
     char letter;      /* 'l' for -l, or 0 */
     opt_kind kind;
-    void *to;          /* where it goes: see opt_kind */
+    void *target;      /* where it goes: see opt_kind */
     const char *value; /* what --help calls the value, or NULL */
     const char *help;
 } opt;
 
 typedef struct opt_usage {
     const char *command, *args; /* "ls", "FILE [GLOB...]" */
-    const char *about, *example;
+    const char *description, *example;
     const opt *options;
     size_t count;
     int min_args, max_args; /* max_args -1: any number */

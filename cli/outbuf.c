@@ -30,14 +30,14 @@ static bool write_all(outbuf *o, const char *p, size_t n)
 
 static bool grow(outbuf *o, size_t need)
 {
-    size_t room = o->room ? o->room : 256;
-    while (room < need)
-        room *= 2;
-    char *buf = realloc(o->buf, room);
+    size_t capacity = o->capacity ? o->capacity : 256;
+    while (capacity < need)
+        capacity *= 2;
+    char *buf = realloc(o->buf, capacity);
     if (!buf)
         return fail(o, ENOMEM);
     o->buf = buf;
-    o->room = room;
+    o->capacity = capacity;
     return true;
 }
 
@@ -63,18 +63,18 @@ bool out_flush(outbuf *o)
     return write_all(o, o->buf, used);
 }
 
-bool out_make_room(outbuf *o, size_t n)
+bool out_grow(outbuf *o, size_t n)
 {
     if (o->os)
         return false;
     if (o->fd < 0)
         return grow(o, o->used + n);
-    if (!o->room && !grow(o, BUFFER))
+    if (!o->capacity && !grow(o, BUFFER))
         return false;
-    return out_flush(o) && (n <= o->room || grow(o, n));
+    return out_flush(o) && (n <= o->capacity || grow(o, n));
 }
 
-void out_many(outbuf *o, const void *p, size_t n)
+void out_bytes_slow(outbuf *o, const void *p, size_t n)
 {
     if (o->fd >= 0 && n >= DIRECT) {
         if (out_flush(o))
@@ -120,14 +120,14 @@ void out_fill(outbuf *o, char c, size_t n)
 
 void out_vformat(outbuf *o, const char *format, va_list args)
 {
-    va_list again;
-    va_copy(again, args);
+    va_list args_copy;
+    va_copy(args_copy, args);
     int n = vsnprintf(NULL, 0, format, args);
     if (n >= 0 && out_reserve(o, (size_t)n + 1)) {
-        vsnprintf(o->buf + o->used, (size_t)n + 1, format, again);
+        vsnprintf(o->buf + o->used, (size_t)n + 1, format, args_copy);
         o->used += (size_t)n;
     }
-    va_end(again);
+    va_end(args_copy);
 }
 
 void out_format(outbuf *o, const char *format, ...)

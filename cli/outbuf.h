@@ -9,7 +9,7 @@
 
 typedef struct outbuf {
     char *buf;
-    size_t used, room;
+    size_t used, capacity;
     int fd; /* -1: memory */
     int os; /* errno of the first failure, or 0 */
 } outbuf;
@@ -17,7 +17,7 @@ typedef struct outbuf {
 void out_open(outbuf *o, int fd);
 void out_free(outbuf *o);
 /* What out_reserve() does where the buffer is too full. */
-bool out_make_room(outbuf *o, size_t n);
+bool out_grow(outbuf *o, size_t n);
 bool out_flush(outbuf *o);
 void out_u64(outbuf *o, uint64_t v);
 void out_i64(outbuf *o, int64_t v);
@@ -33,7 +33,7 @@ const char *out_cstr(outbuf *o);
 /* Makes room for n more bytes in the buffer; false when there is none. */
 static inline bool out_reserve(outbuf *o, size_t n)
 {
-    return (n <= o->room - o->used && !o->os) || out_make_room(o, n);
+    return (n <= o->capacity - o->used && !o->os) || out_grow(o, n);
 }
 
 enum { DIGITS = 20 }; /* that a number of 64 bits has at most */
@@ -50,17 +50,17 @@ static inline char *put_u64(char *to, uint64_t v)
 
 static inline void out_char(outbuf *o, char c)
 {
-    if (o->used < o->room || out_reserve(o, 1))
+    if (o->used < o->capacity || out_reserve(o, 1))
         o->buf[o->used++] = c;
 }
 
 /* What the buffer has no room for. */
-void out_many(outbuf *o, const void *p, size_t n);
+void out_bytes_slow(outbuf *o, const void *p, size_t n);
 
 static inline void out_bytes(outbuf *o, const void *p, size_t n)
 {
-    if (!n || n >= o->room - o->used) {
-        out_many(o, p, n);
+    if (!n || n >= o->capacity - o->used) {
+        out_bytes_slow(o, p, n);
         return;
     }
     memcpy(o->buf + o->used, p, n);

@@ -8,27 +8,27 @@
 
 #include "textfile.h"
 
-enum { PLACES = 3, PATH_ROOM = 4096 };
+enum { SEARCH_DIRS = 3, PATH_BYTES = 4096 };
 
 /* The directory of this command, followed by a path; empty when it cannot be told. */
-static void beside_command(char out[PATH_ROOM], const char *path)
+static void relative_to_command(char out[PATH_BYTES], const char *path)
 {
-    size_t room = PATH_ROOM - strlen(path) - 1;
-    ssize_t len = readlink("/proc/self/exe", out, room);
-    size_t end = len < 0 || (size_t)len == room ? 0 : (size_t)len;
+    size_t buf = PATH_BYTES - strlen(path) - 1;
+    ssize_t len = readlink("/proc/self/exe", out, buf);
+    size_t end = len < 0 || (size_t)len == buf ? 0 : (size_t)len;
     while (end && out[end - 1] != '/')
         end--;
     strcpy(out + end, end ? path : "");
 }
 
-static const char *place(size_t i, char room[PATH_ROOM])
+static const char *search_dir(size_t i, char buf[PATH_BYTES])
 {
     if (i == 0)
         return getenv("HEFT_PROFILES");
     if (i == 2)
         return HEFT_DATADIR "/heft/profiles";
-    beside_command(room, "../share/heft/profiles");
-    return room;
+    relative_to_command(buf, "../share/heft/profiles");
+    return buf;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -57,12 +57,12 @@ static void list_folder(outbuf *o, const char *dir)
 
 static int say_unknown(const char *name)
 {
-    char room[PATH_ROOM];
+    char buf[PATH_BYTES];
     outbuf names;
     out_open(&names, -1);
-    for (size_t i = 0; i < PLACES && !names.used; i++)
-        if (place(i, room))
-            list_folder(&names, place(i, room));
+    for (size_t i = 0; i < SEARCH_DIRS && !names.used; i++)
+        if (search_dir(i, buf))
+            list_folder(&names, search_dir(i, buf));
     int code = say_usage("verify", "no profile is called '%s' (there are: %s)", name,
                          names.used ? out_cstr(&names) : "none");
     out_free(&names);
@@ -72,12 +72,12 @@ static int say_unknown(const char *name)
 /* malloc'ed; NULL with *code set. */
 static char *find(const char *name, int *code)
 {
-    char room[PATH_ROOM], file[512];
+    char buf[PATH_BYTES], file[512];
     if (strchr(name, '/') || ends_with(name, ".json"))
         return strdup(name);
     int len = snprintf(file, sizeof file, "%s.json", name);
-    for (size_t i = 0; i < PLACES && len > 0 && (size_t)len < sizeof file; i++) {
-        const char *dir = place(i, room);
+    for (size_t i = 0; i < SEARCH_DIRS && len > 0 && (size_t)len < sizeof file; i++) {
+        const char *dir = search_dir(i, buf);
         char *path = dir && *dir ? path_in(dir, file) : NULL;
         if (dir && *dir && !path)
             return NULL;

@@ -10,8 +10,8 @@
 #include "interrupt.h"
 #include "term.h"
 
-static const double FIRST_AFTER = 0.5, EVERY = 0.1;
-enum { BAR = 24, LEAST_BAR = 8, LEAST_LABEL = 8 };
+static const double SHOW_AFTER = 0.5, REDRAW_EVERY = 0.1;
+enum { BAR = 24, MIN_BAR = 8, MIN_LABEL = 8 };
 
 static double now(void)
 {
@@ -28,7 +28,7 @@ typedef struct line { /* columns of each field, spaces around it included; 0: le
 } line;
 
 /* The bytes of valid UTF-8 that fit into so many columns; *columns: how many they take. */
-static size_t fitting(const char *text, size_t most, size_t *columns)
+static size_t fit_columns(const char *text, size_t most, size_t *columns)
 {
     mbstate_t state;
     size_t at = 0, n;
@@ -44,26 +44,26 @@ static size_t fitting(const char *text, size_t most, size_t *columns)
     return at;
 }
 
-static void take(size_t *field, size_t columns, size_t *room)
+static void allot(size_t *field, size_t columns, size_t *width)
 {
-    *field = columns <= *room ? columns : 0;
-    *room -= *field;
+    *field = columns <= *width ? columns : 0;
+    *width -= *field;
 }
 
 /* What matters most comes first: how much is done, how long it takes, of which file. */
-static void lay_out(line *l, size_t room)
+static void lay_out(line *l, size_t width)
 {
     size_t label, bar = BAR + 3;
-    (void)fitting(out_cstr(&l->label_text), SIZE_MAX, &label);
+    (void)fit_columns(out_cstr(&l->label_text), SIZE_MAX, &label);
     label++;
-    take(&l->percent, 4, &room);
-    take(&l->left, l->left_text.used, &room);
-    take(&l->label, label < LEAST_LABEL ? label : LEAST_LABEL, &room);
-    take(&l->rate, l->rate_text.used, &room);
-    if (room < bar)
-        bar = room < LEAST_BAR + 3 ? 0 : room;
-    take(&l->bar, bar, &room);
-    size_t more = l->label && label - l->label < room ? label - l->label : room;
+    allot(&l->percent, 4, &width);
+    allot(&l->left, l->left_text.used, &width);
+    allot(&l->label, label < MIN_LABEL ? label : MIN_LABEL, &width);
+    allot(&l->rate, l->rate_text.used, &width);
+    if (width < bar)
+        bar = width < MIN_BAR + 3 ? 0 : width;
+    allot(&l->bar, bar, &width);
+    size_t more = l->label && label - l->label < width ? label - l->label : width;
     l->label += l->label ? more : 0;
 }
 
@@ -71,20 +71,20 @@ static void put_label(outbuf *o, const line *l)
 {
     const char *text = l->label_text.buf;
     size_t columns, all = l->label_text.used,
-                    n = l->label ? fitting(text, l->label - 1, &columns) : 0;
+                    n = l->label ? fit_columns(text, l->label - 1, &columns) : 0;
     if (!l->label)
         return;
     if (n < all && l->label > 1)
-        n = fitting(text, l->label - 2, &columns);
+        n = fit_columns(text, l->label - 2, &columns);
     out_bytes(o, text, n);
     out_text(o, n < all ? "… " : " ");
 }
 
-static void put_bar(outbuf *o, const line *l, double part)
+static void put_bar(outbuf *o, const line *l, double fraction)
 {
     if (!l->bar)
         return;
-    size_t length = l->bar - 3, full = (size_t)(part * (double)length);
+    size_t length = l->bar - 3, full = (size_t)(fraction * (double)length);
     full = full < length ? full : length;
     out_char(o, '[');
     out_fill(o, '#', full);
@@ -94,8 +94,8 @@ static void put_bar(outbuf *o, const line *l, double part)
 
 static void draw(const progress *p, uint64_t done, uint64_t total, double seconds)
 {
-    double part = total ? (double)done / (double)total : 1;
-    uint64_t left = done ? (uint64_t)(seconds * (1 / part - 1) + 0.5) : 0;
+    double fraction = total ? (double)done / (double)total : 1;
+    uint64_t left = done ? (uint64_t)(seconds * (1 / fraction - 1) + 0.5) : 0;
     outbuf o;
     line l = { .label = 0 };
     out_open(&o, STDERR_FILENO);
@@ -111,9 +111,9 @@ static void draw(const progress *p, uint64_t done, uint64_t total, double second
     lay_out(&l, term_columns(STDERR_FILENO) - 1); /* the last column would wrap the line */
     out_text(&o, "\r\x1b[K");
     put_label(&o, &l);
-    put_bar(&o, &l, part);
+    put_bar(&o, &l, fraction);
     if (l.percent)
-        out_format(&o, "%3d%%", (int)(part * 100));
+        out_format(&o, "%3d%%", (int)(fraction * 100));
     out_bytes(&o, l.rate_text.buf, l.rate);
     out_bytes(&o, l.left_text.buf, l.left);
     out_flush(&o);
@@ -129,7 +129,7 @@ void progress_begin(progress *p, const char *label)
 {
     const char *slash = strrchr(label, '/');
     *p = (progress){ .label = slash ? slash + 1 : label,
-                     .wanted = isatty(STDERR_FILENO),
+                     .enabled = isatty(STDERR_FILENO),
                      .began = now() };
 }
 
@@ -138,20 +138,20 @@ bool progress_step(void *ctx, uint64_t done, uint64_t total)
     progress *p = ctx;
     if (interrupt_is_pending())
         return false;
-    if (!p->wanted)
+    if (!p->enabled)
         return true;
     double t = now();
-    if (t - p->began < FIRST_AFTER || t - p->drawn < EVERY)
+    if (t - p->began < SHOW_AFTER || t - p->drawn < REDRAW_EVERY)
         return true;
     p->drawn = t;
-    p->shown = true;
+    p->is_visible = true;
     draw(p, done, total, t - p->began);
     return true;
 }
 
 void progress_end(progress *p)
 {
-    if (p->shown && write(STDERR_FILENO, "\r\x1b[K", 4) < 0)
-        p->wanted = false;
-    p->shown = false;
+    if (p->is_visible && write(STDERR_FILENO, "\r\x1b[K", 4) < 0)
+        p->enabled = false;
+    p->is_visible = false;
 }

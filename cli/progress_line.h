@@ -6,7 +6,7 @@
 
 typedef struct progress {
     const char *label;
-    bool wanted, shown;
+    bool enabled, is_visible;
     double began, drawn; /* seconds */
 } progress;
 

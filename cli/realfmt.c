@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DIGITS = 8 }; /* behind the point */
+enum { MAX_FRACTION = 8 }; /* behind the point */
 
 typedef struct decimal {
     char digits[24]; /* without a point, without zeros at the end */
@@ -33,7 +33,7 @@ static decimal shortest(double v, heft_dtype t)
 }
 
 /* Digits behind the point when written without an exponent. */
-static int fraction(const decimal *d)
+static int fraction_digits(const decimal *d)
 {
     int n = d->count - 1 - d->exponent;
     return n > 0 && d->digits[0] != '0' ? n : 0;
@@ -45,13 +45,13 @@ static decimal positional(double v, heft_dtype t)
     decimal d = shortest(v, t);
     if (d.exponent >= d.count)
         return digits_of(v, d.exponent);
-    if (fraction(&d) <= MOST_DIGITS)
+    if (fraction_digits(&d) <= MAX_FRACTION)
         return d;
     char text[400];
-    snprintf(text, sizeof text, "%.*f", MOST_DIGITS, fabs(v));
+    snprintf(text, sizeof text, "%.*f", MAX_FRACTION, fabs(v));
     double rounded = strtod(text, NULL);
     int whole = rounded >= 1 ? (int)strcspn(text, ".") : 0;
-    decimal r = digits_of(rounded, whole + MOST_DIGITS < 20 ? whole + MOST_DIGITS : 20);
+    decimal r = digits_of(rounded, whole + MAX_FRACTION < 20 ? whole + MAX_FRACTION : 20);
     r.negative = d.negative;
     return r;
 }
@@ -63,35 +63,35 @@ static void put_positional(outbuf *o, const decimal *d)
     for (int i = 0; i <= (e > 0 ? e : 0); i++)
         out_char(o, e >= 0 && i < d->count ? d->digits[i] : '0');
     out_char(o, '.');
-    for (int i = -1; i >= -fraction(d); i--)
+    for (int i = -1; i >= -fraction_digits(d); i--)
         out_char(o, e - i >= 0 && e - i < d->count && i <= e ? d->digits[e - i] : '0');
 }
 
-static double pick(const number *n, bool imaginary)
+static double component(const number *n, bool imaginary)
 {
     return imaginary ? n->imaginary : n->f;
 }
 
-static int most(int a, int b)
+static int max_int(int a, int b)
 {
     return a > b ? a : b;
 }
 
-static void fit(real_format *f, double v)
+static void widen(real_format *f, double v)
 {
     decimal d = f->exponent ? shortest(v, f->type) : positional(v, f->type);
-    if (f->exponent && d.count > MOST_DIGITS + 1)
-        d = digits_of(v, MOST_DIGITS);
+    if (f->exponent && d.count > MAX_FRACTION + 1)
+        d = digits_of(v, MAX_FRACTION);
     int sign = d.negative || f->imaginary;
     if (f->exponent) {
-        f->left = most(f->left, 1 + sign);
-        f->precision = most(f->precision, d.count - 1);
-        f->exp_digits = most(f->exp_digits, abs(d.exponent) > 99 ? 3 : 2);
+        f->left = max_int(f->left, 1 + sign);
+        f->precision = max_int(f->precision, d.count - 1);
+        f->exp_digits = max_int(f->exp_digits, abs(d.exponent) > 99 ? 3 : 2);
         f->right = f->exp_digits + 2 + f->precision;
     } else {
         int whole = d.digits[0] == '0' || d.exponent < 0 ? 1 : d.exponent + 1;
-        f->left = most(f->left, whole + sign);
-        f->right = most(f->right, fraction(&d));
+        f->left = max_int(f->left, whole + sign);
+        f->right = max_int(f->right, fraction_digits(&d));
     }
 }
 
@@ -101,7 +101,7 @@ real_format real_format_for(const number *values, size_t count, heft_dtype type,
     int special = 0;
     double max = 0, min = HUGE_VAL;
     for (size_t i = 0; i < count; i++) {
-        double v = fabs(pick(&values[i], imaginary));
+        double v = fabs(component(&values[i], imaginary));
         if (isfinite(v) && v > 0) {
             max = v > max ? v : max;
             min = v < min ? v : min;
@@ -109,13 +109,13 @@ real_format real_format_for(const number *values, size_t count, heft_dtype type,
     }
     f.exponent = max > 0 && (max >= 1e8 || min < 1e-4 || max / min > 1000);
     for (size_t i = 0; i < count; i++) {
-        double v = pick(&values[i], imaginary);
+        double v = component(&values[i], imaginary);
         if (isfinite(v))
-            fit(&f, v);
+            widen(&f, v);
         else
-            special = most(special, 3 + ((isinf(v) && v < 0) || imaginary));
+            special = max_int(special, 3 + ((isinf(v) && v < 0) || imaginary));
     }
-    f.left = most(f.left, special - f.right - 1);
+    f.left = max_int(f.left, special - f.right - 1);
     return f;
 }
 
@@ -153,7 +153,7 @@ void out_real(outbuf *o, const real_format *f, double v)
         out_format(o, "e%c%0*d", d.exponent < 0 ? '-' : '+', f->exp_digits, abs(d.exponent));
     } else {
         put_positional(o, &d);
-        pad(o, f->right - fraction(&d));
+        pad(o, f->right - fraction_digits(&d));
     }
 }
 

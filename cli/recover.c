@@ -1,13 +1,13 @@
 #include "recover.h"
 
-int recover_set(bool *did, const char *path)
+int recover_set(bool *recovered, const char *path)
 {
     heft_recovery how;
     heft_error err;
-    *did = false;
+    *recovered = false;
     if (heft_sink_dir_recover(&how, path, &err))
         return say_error(path, &err);
-    *did = how != HEFT_RECOVERY_NONE;
+    *recovered = how != HEFT_RECOVERY_NONE;
     if (how == HEFT_RECOVERY_COMPLETED)
         say(path, "note: a split that was interrupted has been completed");
     if (how == HEFT_RECOVERY_ROLLED_BACK)

@@ -5,6 +5,6 @@
 
 /* Completes or undoes what was interrupted in the folder of path, or in path if it is a folder, and says so; *did:
  * there was something.  Not CODE_DONE: said why not. */
-int recover_set(bool *did, const char *path);
+int recover_set(bool *recovered, const char *path);
 
 #endif

@@ -9,10 +9,10 @@
 
 /* ---- names ---- */
 
-typedef struct kept_name { /* a new name, which lives until the conversion ends */
-    struct kept_name *next;
+typedef struct stored_name { /* a new name, which lives until the conversion ends */
+    struct stored_name *next;
     char text[];
-} kept_name;
+} stored_name;
 
 static bool matches_any(rules *r, heft_str name, const opt_list *globs)
 {
@@ -57,8 +57,8 @@ static heft_layout sparsify(void *ctx, const heft_tensor *t)
     rules *r = ctx;
     const heft_dtype_info *d = heft_dtype_get(t->dtype);
     bool plain = d && d->block_elems == 1 && t->part_count == 1;
-    for (size_t i = 0; i < r->sparsify.given.count; i++) {
-        const pick *s = &r->sparsify.items[i];
+    for (size_t i = 0; i < r->sparsify.args.count; i++) {
+        const glob_rule *s = &r->sparsify.items[i];
         bool suits = plain && (s->layout == HEFT_SPARSE_CSR ? t->rank == 2 : t->rank > 0);
         if (s->glob ? name_matches(&r->no_memory, t->name, s->glob) : suits)
             return s->layout;
@@ -69,14 +69,14 @@ static heft_layout sparsify(void *ctx, const heft_tensor *t)
 static heft_dtype cast(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
-    const pick *p = picks_find(&r->no_memory, &r->cast, t->name);
+    const glob_rule *p = glob_rules_find(&r->no_memory, &r->cast, t->name);
     return p ? p->dtype : (heft_dtype)HEFT_UNTYPED;
 }
 
-static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage *out)
 {
     rules *r = ctx;
-    bool is_asked = storing_choose(&r->storage, t, role, how);
+    bool is_asked = storage_rules_choose(&r->storage, t, role, out);
     r->no_memory = r->no_memory || r->storage.no_memory;
     return is_asked;
 }
@@ -113,7 +113,7 @@ static void put_replacement(outbuf *o, const char *text, const char *from, const
 static bool substitute(outbuf *o, substitution *s, const char *name)
 {
     regmatch_t m[GROUPS];
-    bool behind_match = false;
+    bool after_match = false;
     int st = 0;
     for (int flags = 0;; flags = REG_NOTBOL) {
         errno = 0;
@@ -123,23 +123,23 @@ static bool substitute(outbuf *o, substitution *s, const char *name)
         bool empty = m[0].rm_so == m[0].rm_eo;
         s->has_matched = true;
         out_bytes(o, name, (size_t)m[0].rm_so);
-        if (!(empty && behind_match && !m[0].rm_so))
+        if (!(empty && after_match && !m[0].rm_so))
             put_replacement(o, s->text, name, m);
         name += m[0].rm_eo;
-        if (!s->everywhere || (empty && !*name))
+        if (!s->is_global || (empty && !*name))
             break;
         if (empty)
             out_char(o, *name++);
-        behind_match = !empty;
+        after_match = !empty;
     }
     out_text(o, name);
     /* the C library may say "no match" for a lack of memory as well, which then stands in errno */
     return !o->os && (!st || (st == REG_NOMATCH && errno != ENOMEM));
 }
 
-static heft_str keep_name(rules *r, const outbuf *text)
+static heft_str store_name(rules *r, const outbuf *text)
 {
-    kept_name *k = malloc(sizeof *k + text->used + 1);
+    stored_name *k = malloc(sizeof *k + text->used + 1);
     if (!k) {
         r->no_memory = true;
         return (heft_str){ NULL, 0 };
@@ -163,9 +163,9 @@ static bool substitute_all(rules *r, outbuf *now, heft_str name)
         next.used = 0;
         const char *before = out_cstr(now);
         r->no_memory = now->os || !substitute(&next, &r->substitutions[i], before);
-        outbuf turn = *now;
+        outbuf swapped = *now;
         *now = next;
-        next = turn;
+        next = swapped;
     }
     out_free(&next);
     r->no_memory = r->no_memory || now->os;
@@ -179,7 +179,7 @@ static heft_str substituted(rules *r, const heft_tensor *t)
     out_open(&now, -1);
     if (substitute_all(r, &now, t->name) &&
         (now.used != t->name.len || (now.used && memcmp(now.buf, t->name.ptr, now.used) != 0)))
-        name = keep_name(r, &now);
+        name = store_name(r, &now);
     out_free(&now);
     return name.ptr ? name : t->name;
 }
@@ -201,7 +201,7 @@ static heft_str rename_tensor(void *ctx, const heft_tensor *t)
 
 /* Up to the next delimiter; a backslash before one makes it an ordinary character.  NULL: there is none, or no
  * memory, which *no_memory tells. */
-static char *take_field(bool *no_memory, const char **at, char delimiter)
+static char *parse_field(bool *no_memory, const char **at, char delimiter)
 {
     const char *end = *at;
     while (*end && *end != delimiter)
@@ -222,24 +222,24 @@ static char *take_field(bool *no_memory, const char **at, char delimiter)
     return field;
 }
 
-static int prepare_substitution(substitution *s, const char *who, const char *given)
+static int prepare_substitution(substitution *s, const char *cmd, const char *arg)
 {
     char why[200];
-    const char *at = given + 2;
-    char delimiter = *given == 's' ? given[1] : 0;
+    const char *at = arg + 2;
+    char delimiter = *arg == 's' ? arg[1] : 0;
     bool no_memory = false;
-    char *re = delimiter && delimiter != '\\' ? take_field(&no_memory, &at, delimiter) : NULL;
-    s->text = re && *re ? take_field(&no_memory, &at, delimiter) : NULL;
-    s->everywhere = s->text && !strcmp(at, "g");
+    char *re = delimiter && delimiter != '\\' ? parse_field(&no_memory, &at, delimiter) : NULL;
+    s->text = re && *re ? parse_field(&no_memory, &at, delimiter) : NULL;
+    s->is_global = s->text && !strcmp(at, "g");
     int code = CODE_DONE;
-    if (!no_memory && (!s->text || (*at && !s->everywhere)))
-        code = say_usage(who, "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", given);
+    if (!no_memory && (!s->text || (*at && !s->is_global)))
+        code = say_usage(cmd, "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", arg);
     int failed = no_memory ? REG_ESPACE : code ? 0 : regcomp(&s->re, re, REG_EXTENDED);
     if (failed == REG_ESPACE) {
-        code = say_code(CODE_SYSTEM, NULL, "no memory for '%s'", given);
+        code = say_code(CODE_SYSTEM, NULL, "no memory for '%s'", arg);
     } else if (failed) {
         regerror(failed, &s->re, why, sizeof why);
-        code = say_usage(who, "'%s': %s", given, why);
+        code = say_usage(cmd, "'%s': %s", arg, why);
     }
     if (code) {
         free(s->text);
@@ -258,10 +258,10 @@ static heft_value *find_value(heft_value *values, size_t count, heft_str key)
 }
 
 /* A key that is given again counts as given last. */
-static int prepare_value(rules *r, const char *who, const char *given)
+static int prepare_value(rules *r, const char *cmd, const char *arg)
 {
     heft_value now;
-    int code = assign_value(&now, who, given);
+    int code = assign_value(&now, cmd, arg);
     if (code)
         return code;
     heft_value *same = find_value(r->values, r->value_count, now.key);
@@ -269,41 +269,41 @@ static int prepare_value(rules *r, const char *who, const char *given)
     return CODE_DONE;
 }
 
-int rules_prepare(rules *r, const char *who, heft_write_options *o)
+int rules_prepare(rules *r, const char *cmd, heft_write_options *o)
 {
-    int code = gptrs_prepare(&r->gptrs, who);
+    int code = gptrs_prepare(&r->gptrs, cmd);
     r->substitutions = calloc(r->rename.count + 1, sizeof *r->substitutions);
     r->values = calloc(r->set.count + 1, sizeof *r->values);
     if (!code && (!r->substitutions || !r->values))
         code = say_code(CODE_SYSTEM, NULL, "no memory for the options");
     for (size_t i = 0; i < r->rename.count && !code; i++)
-        code = prepare_substitution(&r->substitutions[i], who, r->rename.item[i]);
+        code = prepare_substitution(&r->substitutions[i], cmd, r->rename.item[i]);
     if (!code)
-        code = picks_prepare(&r->cast, PICK_CAST, who);
+        code = glob_rules_prepare(&r->cast, GLOB_CAST, cmd);
     if (!code)
-        code = picks_prepare(&r->sparsify, PICK_SPARSIFY, who);
+        code = glob_rules_prepare(&r->sparsify, GLOB_SPARSIFY, cmd);
     if (!code)
-        code = storing_prepare(&r->storage, who, o);
+        code = storage_rules_prepare(&r->storage, cmd, o);
     for (size_t i = 0; i < r->set.count && !code; i++)
-        code = prepare_value(r, who, r->set.item[i]);
+        code = prepare_value(r, cmd, r->set.item[i]);
     return code;
 }
 
 void rules_set(rules *r, heft_convert_options *o)
 {
-    bool keeps = r->keep.count || r->drop.count || r->encoder, casts = r->cast.given.count;
-    bool turns = r->transpose.count, densifies = r->densify.count;
-    bool sparsifies = r->sparsify.given.count;
-    bool is_given = keeps || r->rename.count || casts || turns || densifies || sparsifies;
+    bool filters = r->keep.count || r->drop.count || r->encoder, casts = r->cast.args.count;
+    bool transposes = r->transpose.count, densifies = r->densify.count;
+    bool sparsifies = r->sparsify.args.count;
+    bool is_given = filters || r->rename.count || casts || transposes || densifies || sparsifies;
     bool has_identities = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs);
-    o->keep = keeps ? keep : NULL;
+    o->keep = filters ? keep : NULL;
     o->rename = is_given ? rename_tensor : NULL; /* to end the conversion without memory, too */
     o->cast = casts ? cast : NULL;
-    o->transpose = turns ? transpose : NULL;
+    o->transpose = transposes ? transpose : NULL;
     o->densify = densifies ? densify : NULL;
     o->sparsify = sparsifies ? sparsify : NULL;
     o->identify = has_identities ? identify : NULL;
-    o->storage = storing_is_given(&r->storage) ? storage : NULL;
+    o->storage = storage_rules_are_given(&r->storage) ? storage : NULL;
     o->ctx = r;
     o->set = r->values;
     o->set_count = r->value_count;
@@ -333,7 +333,7 @@ static void check_patterns(rules *r, const heft_file *f, const char *path, const
                            const opt_list *globs)
 {
     for (size_t i = 0; i < globs->count; i++)
-        pattern_check(&r->no_memory, f, path, option, globs->item[i]);
+        glob_warn_if_unmatched(&r->no_memory, f, path, option, globs->item[i]);
 }
 
 static void check_renames(rules *r, const heft_file *f, const char *path)
@@ -350,7 +350,7 @@ static void check_renames(rules *r, const heft_file *f, const char *path)
     out_free(&now);
     for (size_t i = 0; i < r->rename.count && !r->no_memory; i++)
         if (!r->substitutions[i].has_matched)
-            pattern_warn(path, "rename", r->rename.item[i]);
+            glob_warn_unmatched(path, "rename", r->rename.item[i]);
 }
 
 /* Most likely a slip, for which nothing is replaced by an empty model. */
@@ -368,21 +368,21 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
                     "--keep and --drop leave none of %u tensors: nothing is written", count);
 }
 
-int rules_check(rules *r, const char *who, const heft_file *f, const char *path)
+int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)
 {
     check_patterns(r, f, path, "keep", &r->keep);
     check_patterns(r, f, path, "drop", &r->drop);
     check_patterns(r, f, path, "transpose", &r->transpose);
     check_patterns(r, f, path, "densify", &r->densify);
-    picks_check(&r->no_memory, &r->cast, PICK_CAST, f, path);
-    picks_check(&r->no_memory, &r->sparsify, PICK_SPARSIFY, f, path);
-    storing_check(&r->storage, f, path);
+    glob_rules_warn_unmatched(&r->no_memory, &r->cast, GLOB_CAST, f, path);
+    glob_rules_warn_unmatched(&r->no_memory, &r->sparsify, GLOB_SPARSIFY, f, path);
+    storage_rules_warn_unmatched(&r->storage, f, path);
     r->no_memory = r->no_memory || r->storage.no_memory;
     check_renames(r, f, path);
     int code = refuse_empty(r, f, path);
     if (!code && identities_are_given(&r->ids))
-        code = identities_prepare(&r->ids, who, f, path, keep, r);
-    return r->no_memory ? storing_say_no_memory(path) : code;
+        code = identities_prepare(&r->ids, cmd, f, path, keep, r);
+    return r->no_memory ? say_no_memory_to_match(path) : code;
 }
 
 void rules_release(rules *r)
@@ -392,11 +392,11 @@ void rules_release(rules *r)
             regfree(&r->substitutions[i].re);
             free(r->substitutions[i].text);
         }
-    picks_release(&r->cast);
-    picks_release(&r->sparsify);
-    storing_release(&r->storage);
-    for (kept_name *k = r->names; k;) {
-        kept_name *next = k->next;
+    glob_rules_release(&r->cast);
+    glob_rules_release(&r->sparsify);
+    storage_rules_release(&r->storage);
+    for (stored_name *k = r->names; k;) {
+        stored_name *next = k->next;
         free(k);
         k = next;
     }

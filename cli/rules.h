@@ -4,34 +4,34 @@
 #include <regex.h>
 
 #include "cmd.h"
+#include "glob_rules.h"
 #include "gptrs_options.h"
 #include "identity.h"
 #include "opt.h"
-#include "picks.h"
 
 typedef struct substitution { /* s/RE/TEXT/flags */
     regex_t re;
     char *text; /* with \1 and & still in it */
-    bool everywhere, has_matched;
+    bool is_global, has_matched;
 } substitution;
 
 typedef struct rules {
     opt_list keep, drop, rename, transpose, densify, set; /* as given */
-    picks cast, sparsify;
-    storing storage;
+    glob_rules cast, sparsify;
+    storage_rules storage;
     substitution *substitutions;
     identities ids;
     heft_value *values; /* of set, one for each key */
     size_t value_count;
     gptrs_rules gptrs;
     bool encoder; /* names as EMBD files have them: no bert. in front, no position_ids */
-    struct kept_name *names;
+    struct stored_name *names;
     bool no_memory; /* for a rule: a new name is given then that ends the conversion */
 } rules;
 
 /* Makes sense of all that was given, in the name of the command who, and sets in *o how parts are stored of which no
  * pattern speaks.  Not CODE_DONE: said why not. */
-int rules_prepare(rules *r, const char *who, heft_write_options *o);
+int rules_prepare(rules *r, const char *cmd, heft_write_options *o);
 /* Sets the callbacks of a conversion that the rules need; their context is the rules. */
 void rules_set(rules *r, heft_convert_options *o);
 /* Further metadata, in front of those that were set, which win.  False: no memory. */
@@ -40,6 +40,6 @@ void rules_release(rules *r);
 
 /* Warns of patterns and expressions that no tensor of the file matches: most likely a slip.  CODE_USAGE,
  * after saying so, when patterns leave no tensor. */
-int rules_check(rules *r, const char *who, const heft_file *f, const char *path);
+int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path);
 
 #endif

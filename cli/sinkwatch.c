@@ -23,7 +23,7 @@ typedef struct watched_scratch {
 } watched_scratch;
 
 /* Several threads may fail at once: the first failure names the output. */
-static heft_status note(const watched *w, heft_status st)
+static heft_status record_failure(const watched *w, heft_status st)
 {
     char *none = NULL;
     if (st)
@@ -36,19 +36,19 @@ static heft_status note(const watched *w, heft_status st)
 static heft_status scratch_write(heft_scratch *s, const void *data, size_t len, heft_error *err)
 {
     const watched_scratch *w = (const watched_scratch *)s;
-    return note(w->sink, w->inner->ops->write(w->inner, data, len, err));
+    return record_failure(w->sink, w->inner->ops->write(w->inner, data, len, err));
 }
 
-static heft_status scratch_lend(heft_scratch *s, const void **out, heft_error *err)
+static heft_status scratch_map(heft_scratch *s, const void **out, heft_error *err)
 {
     const watched_scratch *w = (const watched_scratch *)s;
-    return note(w->sink, w->inner->ops->map(w->inner, out, err));
+    return record_failure(w->sink, w->inner->ops->map(w->inner, out, err));
 }
 
 static heft_status scratch_state(heft_scratch *s, heft_error *err)
 {
     const watched_scratch *w = (const watched_scratch *)s;
-    return note(w->sink, w->inner->ops->check(w->inner, err));
+    return record_failure(w->sink, w->inner->ops->check(w->inner, err));
 }
 
 static void scratch_close(heft_scratch *s)
@@ -69,7 +69,7 @@ static heft_status watch_scratch(heft_scratch **scratch, const watched *sink, he
 {
     static const heft_scratch_ops ops = { .size = sizeof(heft_scratch_ops),
                                           .write = scratch_write,
-                                          .map = scratch_lend,
+                                          .map = scratch_map,
                                           .check = scratch_state,
                                           .close = scratch_close };
     watched_scratch *w = malloc(sizeof *w);
@@ -88,40 +88,41 @@ static heft_status watch_scratch(heft_scratch **scratch, const watched *sink, he
 static heft_status watched_write(heft_sink *s, const void *data, size_t len, heft_error *err)
 {
     const watched *w = (const watched *)s;
-    return note(w, w->inner->ops->write(w->inner, data, len, err));
+    return record_failure(w, w->inner->ops->write(w->inner, data, len, err));
 }
 
 static heft_status watched_write_at(heft_sink *s, uint64_t offset, const void *data, size_t len,
                                     heft_error *err)
 {
     const watched *w = (const watched *)s;
-    return note(w, w->inner->ops->write_at(w->inner, offset, data, len, err));
+    return record_failure(w, w->inner->ops->write_at(w->inner, offset, data, len, err));
 }
 
 static heft_status watched_read_at(heft_sink *s, uint64_t offset, void *buf, size_t len,
                                    heft_error *err)
 {
     const watched *w = (const watched *)s;
-    return note(w, w->inner->ops->read_at(w->inner, offset, buf, len, err));
+    return record_failure(w, w->inner->ops->read_at(w->inner, offset, buf, len, err));
 }
 
 static heft_status watched_reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
     const watched *w = (const watched *)s;
-    return note(w, w->inner->ops->reserve(w->inner, size, err));
+    return record_failure(w, w->inner->ops->reserve(w->inner, size, err));
 }
 
-static bool watched_share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
-                          uint64_t len)
+static bool watched_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
+                            uint64_t len)
 {
     const watched *w = (const watched *)s;
     return w->inner->ops->reflink(w->inner, offset, from, at, len);
 }
 
-static heft_status watched_spill(heft_sink *s, heft_scratch **out, uint64_t bytes, heft_error *err)
+static heft_status watched_open_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes,
+                                        heft_error *err)
 {
     const watched *w = (const watched *)s;
-    heft_status st = note(w, w->inner->ops->scratch(w->inner, out, bytes, err));
+    heft_status st = record_failure(w, w->inner->ops->scratch(w->inner, out, bytes, err));
     return st ? st : watch_scratch(out, w, err);
 }
 
@@ -135,11 +136,11 @@ static void release(watched *w)
 static heft_status watched_finish(heft_sink *s, heft_error *err)
 {
     watched *w = (watched *)s;
-    bool is_late = interrupt_is_pending();
-    heft_status st = is_late ? interrupt_error(err) : w->inner->ops->finish(w->inner, err);
-    if (is_late)
+    bool interrupted = interrupt_is_pending();
+    heft_status st = interrupted ? interrupt_error(err) : w->inner->ops->finish(w->inner, err);
+    if (interrupted)
         w->inner->ops->discard(w->inner);
-    note(w, st);
+    record_failure(w, st);
     release(w);
     return st;
 }
@@ -159,9 +160,9 @@ static heft_sink_ops ops_of(const heft_sink_ops *inner)
         .write = inner->write ? watched_write : NULL,
         .write_at = inner->write_at ? watched_write_at : NULL,
         .reserve = inner->reserve ? watched_reserve : NULL,
-        .reflink = HEFT_HAS(inner, reflink) ? watched_share : NULL,
+        .reflink = HEFT_HAS(inner, reflink) ? watched_reflink : NULL,
         .read_at = HEFT_HAS(inner, read_at) ? watched_read_at : NULL,
-        .scratch = HEFT_HAS(inner, scratch) ? watched_spill : NULL,
+        .scratch = HEFT_HAS(inner, scratch) ? watched_open_scratch : NULL,
         .finish = watched_finish,
         .discard = watched_discard,
     };
@@ -203,10 +204,10 @@ heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sy
     return st ? st : sink_watch(sink, path, failure, err);
 }
 
-int sink_say_error(sink_failure *take, const char *otherwise, const heft_error *err)
+int sink_say_error(sink_failure *take, const char *fallback, const heft_error *err)
 {
     char *path = atomic_exchange(&take->path, NULL);
-    int code = say_error(path ? path : otherwise, err);
+    int code = say_error(path ? path : fallback, err);
     free(path);
     return code;
 }

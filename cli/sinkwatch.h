@@ -19,6 +19,6 @@ HEFT_MUST_CHECK heft_status sink_open(heft_sink **sink, const char *path, bool f
 HEFT_MUST_CHECK heft_status sink_watch(heft_sink **sink, const char *path, sink_failure *failure,
                                        heft_error *err);
 /* say_error() about the output that failed, or about `otherwise` when none did; once, after the sinks have ended. */
-int sink_say_error(sink_failure *take, const char *otherwise, const heft_error *err);
+int sink_say_error(sink_failure *take, const char *fallback, const heft_error *err);
 
 #endif

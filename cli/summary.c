@@ -9,10 +9,10 @@
 enum { BLOCK = 4096 }; /* doubles that are summed up at a time */
 
 typedef struct stream {
-    pieces bytes;
+    chunk_reader bytes;
     heft_dtype type;
-    uint64_t elements; /* that are left */
-    size_t each;       /* numbers in an element */
+    uint64_t elements;          /* that are left */
+    size_t numbers_per_element; /* numbers in an element */
 } stream;
 
 typedef void (*visit)(summary *s, double *values, size_t n);
@@ -20,7 +20,7 @@ typedef void (*visit)(summary *s, double *values, size_t n);
 /* ---- first pass ---- */
 
 /* Chan's way to join two means and two sums of squares; deviation holds the latter for now. */
-static void join(summary *s, uint64_t n, double mean, double squares)
+static void merge_moments(summary *s, uint64_t n, double mean, double squares)
 {
     double all = (double)(s->finite + n), delta = mean - s->mean;
     if (!n)
@@ -77,12 +77,12 @@ static double squares_of(const double *values, size_t n, double mean)
     return sum;
 }
 
-static void take_values(summary *s, double *values, size_t n)
+static void add_values(summary *s, double *values, size_t n)
 {
     s->count += n;
     n = keep_finite(s, values, n);
     double mean = mean_of(s, values, n);
-    join(s, n, mean, squares_of(values, n, mean));
+    merge_moments(s, n, mean, squares_of(values, n, mean));
 }
 
 /* ---- second pass ---- */
@@ -105,10 +105,11 @@ static void fill_bins(summary *s, double *values, size_t n)
 
 /* ---- reading ---- */
 
-static void visit_piece(summary *s, stream *t, const uint8_t *bytes, size_t len, visit fn)
+static void visit_chunk(summary *s, stream *t, const uint8_t *bytes, size_t len, visit fn)
 {
     double values[BLOCK];
-    uint64_t elements = elements_in(t->type, len, t->elements), numbers = elements * t->each;
+    uint64_t elements = elements_in(t->type, len, t->elements),
+             numbers = elements * t->numbers_per_element;
     t->elements -= elements;
     for (uint64_t at = 0; at < numbers; at += BLOCK) {
         size_t n = numbers - at < BLOCK ? (size_t)(numbers - at) : BLOCK;
@@ -122,11 +123,11 @@ static bool pass(summary *s, work *w, stream *t, visit fn)
 {
     uint64_t elements = t->elements;
     for (uint64_t from = 0; from < t->bytes.length;) {
-        size_t len = pieces_length(from, t->bytes.length, t->type);
-        const uint8_t *bytes = pieces_at(&t->bytes, w, from, len);
+        size_t len = chunk_length(from, t->bytes.length, t->type);
+        const uint8_t *bytes = chunk_reader_at(&t->bytes, w, from, len);
         if (!bytes || !work_step(w, len))
             return false;
-        visit_piece(s, t, bytes, len, fn);
+        visit_chunk(s, t, bytes, len, fn);
         from += len;
     }
     t->elements = elements; /* for another pass */
@@ -158,19 +159,19 @@ uint32_t summary_part(const heft_file *f, uint32_t tensor)
 bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
                heft_checked_read *checks)
 {
-    heft_tensor about = heft_tensor_at(f, tensor);
+    heft_tensor info = heft_tensor_at(f, tensor);
     uint32_t part = summary_part(f, tensor);
     *s = (summary){ .min = HUGE_VAL, .max = -HUGE_VAL };
     s->numeric = part != HEFT_NONE;
     if (!s->numeric)
         return true;
     stream t = { .type = heft_part_at(f, part).dtype };
-    t.each = number_kind_of(t.type) == NUMBER_COMPLEX ? 2 : 1;
-    t.elements = about.layout == HEFT_DENSE ? tensor_elements(&about) : UINT64_MAX;
-    bool ok = pieces_open(&t.bytes, w, f, path, part, checks) && pass(s, w, &t, take_values);
+    t.numbers_per_element = number_kind_of(t.type) == NUMBER_COMPLEX ? 2 : 1;
+    t.elements = info.layout == HEFT_DENSE ? tensor_elements(&info) : UINT64_MAX;
+    bool ok = chunk_reader_open(&t.bytes, w, f, path, part, checks) && pass(s, w, &t, add_values);
     s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
     if (ok && s->finite)
         ok = pass(s, w, &t, fill_bins) && check_bins(s, w, &t);
-    pieces_close(&t.bytes);
+    chunk_reader_close(&t.bytes);
     return ok;
 }

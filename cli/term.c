@@ -49,34 +49,34 @@ bool term_is_stdout(void)
 
 size_t term_columns(int fd)
 {
-    enum { USUAL = 80 };
+    enum { DEFAULT_COLUMNS = 80 };
     struct winsize size;
-    return !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : USUAL;
+    return !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : DEFAULT_COLUMNS;
 }
 
 /* Without memory for a line: in pieces, with question marks for control characters. */
-static void say_plainly(const char *text)
+static void write_sanitized(const char *text)
 {
     char piece[256];
     for (size_t n; *text; text += n) {
         for (n = 0; n < sizeof piece && text[n]; n++)
             piece[n] = (uint8_t)text[n] < ' ' || text[n] == 0x7F ? '?' : text[n];
-        ssize_t said = write(STDERR_FILENO, piece, n);
-        (void)said;
+        ssize_t ignored = write(STDERR_FILENO, piece, n);
+        (void)ignored;
     }
 }
 
-static void say_pieces(const char *file, const char *text)
+static void say_unbuffered(const char *file, const char *text)
 {
-    ssize_t said;
-    say_plainly("heft: ");
+    ssize_t ignored;
+    write_sanitized("heft: ");
     if (file) {
-        say_plainly(file);
-        say_plainly(": ");
+        write_sanitized(file);
+        write_sanitized(": ");
     }
-    say_plainly(text);
-    said = write(STDERR_FILENO, "\n", 1);
-    (void)said;
+    write_sanitized(text);
+    ignored = write(STDERR_FILENO, "\n", 1);
+    (void)ignored;
 }
 
 static void say_line(const char *file, const char *text, uint64_t offset)
@@ -96,25 +96,25 @@ static void say_line(const char *file, const char *text, uint64_t offset)
     out_char(&o, '\n');
     out_flush(&o);
     if (o.os == ENOMEM)
-        say_pieces(file, text);
+        say_unbuffered(file, text);
     out_free(&o);
 }
 
 /* end: what follows the text; NULL: nothing. */
-static void say_list(const char *file, const char *format, va_list args, const char *end)
+static void say_va(const char *file, const char *format, va_list args, const char *help_command)
 {
-    char few[512]; /* what is said without memory */
+    char fixed[512]; /* what is said without memory */
     outbuf text;
-    va_list again;
-    va_copy(again, args);
+    va_list args_copy;
+    va_copy(args_copy, args);
     out_open(&text, -1);
     out_vformat(&text, format, args);
-    if (end)
-        out_format(&text, " (see heft %s --help)", end);
-    vsnprintf(few, sizeof few, format, again);
-    va_end(again);
+    if (help_command)
+        out_format(&text, " (see heft %s --help)", help_command);
+    vsnprintf(fixed, sizeof fixed, format, args_copy);
+    va_end(args_copy);
     const char *whole = out_cstr(&text);
-    say_line(file, text.os ? few : whole, HEFT_NOWHERE);
+    say_line(file, text.os ? fixed : whole, HEFT_NOWHERE);
     out_free(&text);
 }
 
@@ -122,7 +122,7 @@ void say(const char *file, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_list(file, format, args, NULL);
+    say_va(file, format, args, NULL);
     va_end(args);
 }
 
@@ -130,7 +130,7 @@ int say_code(int code, const char *file, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_list(file, format, args, NULL);
+    say_va(file, format, args, NULL);
     va_end(args);
     return code;
 }
@@ -139,7 +139,7 @@ int say_usage(const char *name, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say_list(name, format, args, name);
+    say_va(name, format, args, name);
     va_end(args);
     return CODE_USAGE;
 }

@@ -10,12 +10,11 @@
 
 #include <heft/heft_ext.h>
 
-enum { MOST_TEXT = 256 << 20, STEP = 1 << 16 };
+enum { MAX_TEXT = 256 << 20, STEP = 1 << 16 };
 
 static int say_too_long(const char *path)
 {
-    return say_code(CODE_CANNOT, path, "has more than %d MiB: too long for a text",
-                    MOST_TEXT >> 20);
+    return say_code(CODE_CANNOT, path, "has more than %d MiB: too long for a text", MAX_TEXT >> 20);
 }
 
 static int say_system(const char *path, int os)
@@ -29,7 +28,7 @@ static int say_system(const char *path, int os)
 static int read_source(heft_str *out, heft_source *s, const char *path)
 {
     heft_error err;
-    if (s->size > MOST_TEXT)
+    if (s->size > MAX_TEXT)
         return say_too_long(path);
     size_t len = (size_t)s->size;
     char *text = malloc(len + 1);
@@ -64,14 +63,14 @@ static int read_pipe(heft_str *out, int fd, const char *path)
     ssize_t n = 1;
     outbuf text;
     out_open(&text, -1);
-    while (n > 0 && text.used <= MOST_TEXT && out_reserve(&text, STEP)) {
+    while (n > 0 && text.used <= MAX_TEXT && out_reserve(&text, STEP)) {
         do
             n = read(fd, text.buf + text.used, STEP);
         while (n < 0 && errno == EINTR);
         text.used += n > 0 ? (size_t)n : 0;
     }
     int os = n < 0 ? errno : text.os;
-    if (!os && text.used <= MOST_TEXT) {
+    if (!os && text.used <= MAX_TEXT) {
         *out = (heft_str){ text.buf, text.used };
         return CODE_DONE;
     }
@@ -81,12 +80,12 @@ static int read_pipe(heft_str *out, int fd, const char *path)
 
 static int text_from_pipe(heft_str *out, const char *path)
 {
-    struct stat about;
+    struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return say_system(path, errno);
     int code = CODE_SYSTEM;
-    if (fstat(fd, &about) || !S_ISFIFO(about.st_mode))
+    if (fstat(fd, &info) || !S_ISFIFO(info.st_mode))
         say(path, "changed while it was being opened");
     else
         code = read_pipe(out, fd, path);
@@ -98,9 +97,9 @@ int text_read(heft_str *out, const char *path, text_origin origin)
 {
     heft_error err;
     heft_source *s;
-    struct stat about;
+    struct stat info;
     *out = (heft_str){ NULL, 0 };
-    if (origin == TEXT_NAMED && !stat(path, &about) && S_ISFIFO(about.st_mode))
+    if (origin == TEXT_NAMED && !stat(path, &info) && S_ISFIFO(info.st_mode))
         return text_from_pipe(out, path);
     heft_status st = origin == TEXT_FOUND ? open_found(&s, path, &err)
                                           : heft_source_open_file(&s, path, HEFT_ACCESS_READ, &err);
@@ -129,18 +128,18 @@ char *path_in(const char *dir, const char *name)
 
 bool path_exists(const char *path)
 {
-    struct stat about;
-    return !lstat(path, &about) || (errno != ENOENT && errno != ENOTDIR);
+    struct stat info;
+    return !lstat(path, &info) || (errno != ENOENT && errno != ENOTDIR);
 }
 
 bool path_is_folder(const char *path)
 {
-    struct stat about;
-    return !stat(path, &about) && S_ISDIR(about.st_mode);
+    struct stat info;
+    return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
 bool path_is_same(const char *path, const struct stat *file)
 {
-    struct stat about;
-    return !stat(path, &about) && about.st_dev == file->st_dev && about.st_ino == file->st_ino;
+    struct stat info;
+    return !stat(path, &info) && info.st_dev == file->st_dev && info.st_ino == file->st_ino;
 }

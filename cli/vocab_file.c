@@ -62,18 +62,18 @@ static bool read_id(uint32_t *id, const char *text, size_t len)
     return is_none || (*text >= '0' && *text <= '9' && end == text + len && v < HEFT_NONE);
 }
 
-int vocab_read_special(specials *out, const char *who, const char *given)
+int vocab_read_special(specials *out, const char *cmd, const char *arg)
 {
     *out = (specials){ .count = 0 };
-    for (const char *at = given; *at;) {
+    for (const char *at = arg; *at;) {
         size_t len = strcspn(at, ","), name = strcspn(at, "=");
         int special = name < len ? special_of(at, name) : HEFT_SPECIALS;
         uint32_t id, i = 0;
         if (special == HEFT_SPECIALS)
-            return say_usage(who, "--special: '%.*s' is not pad, unk, cls, sep or mask=ID",
+            return say_usage(cmd, "--special: '%.*s' is not pad, unk, cls, sep or mask=ID",
                              (int)len, at);
         if (!read_id(&id, at + name + 1, len - name - 1))
-            return say_usage(who, "--special: '%.*s' is no id of a token", (int)len, at);
+            return say_usage(cmd, "--special: '%.*s' is no id of a token", (int)len, at);
         while (i < out->count && out->id[i].special != (heft_special)special)
             i++;
         out->id[i] = (heft_special_id){ (heft_special)special, id };

@@ -16,7 +16,7 @@ typedef struct specials { /* what --special gives */
     uint32_t count;
 } specials;
 /* "pad=0,unk=100"; "none" for none.  Of one that is given twice the last counts.  who: the command. */
-int vocab_read_special(specials *out, const char *who, const char *given);
+int vocab_read_special(specials *out, const char *cmd, const char *arg);
 /* For convert: the ids have to be of the vocabulary. */
 int vocab_set_special(heft_vocab *v, const specials *s);
 

@@ -36,7 +36,7 @@ void work_fail(work *w, const char *path, const heft_error *err)
 }
 
 /* Only the first pass is checked. */
-static bool start(pieces *p, work *w)
+static bool restart(chunk_reader *p, work *w)
 {
     heft_error err;
     heft_stream_close(p->stream);
@@ -50,24 +50,24 @@ static bool start(pieces *p, work *w)
     return !st;
 }
 
-bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint32_t part,
-                 heft_checked_read *checks)
+bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char *path,
+                       uint32_t part, heft_checked_read *checks)
 {
-    *p = (pieces){ .f = f, .path = path, .part = part, .checks = checks };
+    *p = (chunk_reader){ .f = f, .path = path, .part = part, .checks = checks };
     p->length = heft_part_at(f, part).length;
-    p->lent = heft_part_view(f, part);
-    if ((p->lent && !checks) || !p->length)
+    p->mapped = heft_part_view(f, part);
+    if ((p->mapped && !checks) || !p->length)
         return true;
-    p->buf = p->lent ? NULL : malloc(p->length < WORK_PIECE ? (size_t)p->length : WORK_PIECE);
-    if (p->buf || p->lent)
-        return start(p, w);
+    p->buf = p->mapped ? NULL : malloc(p->length < WORK_CHUNK ? (size_t)p->length : WORK_CHUNK);
+    if (p->buf || p->mapped)
+        return restart(p, w);
     heft_error err = { .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
     snprintf(err.message, sizeof err.message, "no memory for a buffer");
     work_fail(w, path, &err);
     return false;
 }
 
-void pieces_close(pieces *p)
+void chunk_reader_close(chunk_reader *p)
 {
     free(p->buf);
     heft_stream_close(p->stream);
@@ -75,14 +75,14 @@ void pieces_close(pieces *p)
     p->stream = NULL;
 }
 
-const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len)
+const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t len)
 {
     heft_error err;
     const void *data = p->buf;
     bool is_next = p->stream && from == p->at;
-    if (!is_next && p->lent)
-        return p->lent + from;
-    if (!is_next && !start(p, w))
+    if (!is_next && p->mapped)
+        return p->mapped + from;
+    if (!is_next && !restart(p, w))
         return NULL;
     is_next = from == p->at;
     heft_status st = is_next ? heft_stream_view(&data, p->stream, p->buf, len, &err)
@@ -94,9 +94,9 @@ const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len)
     return NULL;
 }
 
-size_t pieces_length(uint64_t from, uint64_t length, heft_dtype t)
+size_t chunk_length(uint64_t from, uint64_t length, heft_dtype t)
 {
     const heft_dtype_info *d = heft_dtype_get(t);
-    size_t block = d ? d->block_bytes : 1, most = WORK_PIECE / block * block;
+    size_t block = d ? d->block_bytes : 1, most = WORK_CHUNK / block * block;
     return length - from < most ? (size_t)(length - from) : most;
 }

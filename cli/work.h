@@ -7,7 +7,7 @@
 
 #include "progress_line.h"
 
-enum { WORK_PIECE = 1 << 20 }; /* bytes that are looked at at a time */
+enum { WORK_CHUNK = 1 << 20 }; /* bytes that are looked at at a time */
 
 typedef struct work {
     void *ctx;
@@ -28,25 +28,25 @@ void work_fail(work *w, const char *path, const heft_error *err);
 
 /* A part read in pieces of whole blocks: lent where that is possible, else through a buffer, which is
  * quick from front to back only. */
-typedef struct pieces {
+typedef struct chunk_reader {
     const heft_file *f;
     const char *path;
     uint32_t part;
     uint64_t length;
-    const uint8_t *lent;
+    const uint8_t *mapped;
     uint8_t *buf;
     heft_stream *stream;
     heft_checked_read *checks; /* that the first pass over the bytes is part of; or NULL */
     uint64_t at;               /* bytes that the stream has given */
-} pieces;
+} chunk_reader;
 
 /* checks: NULL, or what checks the digests of what is read.  False: no memory, and the work is stopped. */
-bool pieces_open(pieces *p, work *w, const heft_file *f, const char *path, uint32_t part,
-                 heft_checked_read *checks);
-void pieces_close(pieces *p);
+bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char *path,
+                       uint32_t part, heft_checked_read *checks);
+void chunk_reader_close(chunk_reader *p);
 /* Bytes [from, from + len), len at most WORK_PIECE; NULL: could not be read, the work stops. */
-const uint8_t *pieces_at(pieces *p, work *w, uint64_t from, size_t len);
+const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t len);
 /* Bytes of a piece from `from` on: whole blocks of type t, until the end. */
-size_t pieces_length(uint64_t from, uint64_t length, heft_dtype t);
+size_t chunk_length(uint64_t from, uint64_t length, heft_dtype t);
 
 #endif

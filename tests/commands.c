@@ -20,7 +20,7 @@ int heft_main(int argc, char **argv); /* main() of cli/main.c */
 /* What options of one command say must not be known to the next. */
 static void forget_options(void)
 {
-    model_opening = (opening){ .limits = HEFT_LIMITS_INIT };
+    model_settings = (open_settings){ .limits = HEFT_LIMITS_INIT };
     term_set_colour("auto");
 }
 
