@@ -39,7 +39,8 @@ static bool set_bool(heft_value *v, const char *text)
     return !strcmp(text, "true") || !strcmp(text, "false");
 }
 
-/* An integer, a float, true or false; "..." and anything else is text. */
+/* Parse an integer, a float, true or false; anything else is text, with or without quotation
+ * marks. */
 static void set_value(heft_value *v, const char *text)
 {
     size_t len = strlen(text);
@@ -56,7 +57,7 @@ typedef struct value_type {
     const char *name;
     heft_kind kind;
     heft_dtype stored;
-    int bits; /* of an integer */
+    int bits; /* width of an integer type, else 0 */
 } value_type;
 
 static const value_type types[] = {
@@ -77,7 +78,7 @@ static const value_type *find_type(const char *name, size_t len)
     return NULL;
 }
 
-/* Decimal digits with perhaps a sign, and nothing else. */
+/* Return true if s consists of decimal digits after an optional sign. */
 static bool is_integer(const char *s, bool is_signed)
 {
     s += *s == '+' || (is_signed && *s == '-');
@@ -99,7 +100,8 @@ static bool set_integer(heft_value *v, const char *text, int bits)
     return is_integer(text, is_signed) && !errno && fits;
 }
 
-/* nan, inf and infinity stand for what is not finite; a number that is too large is not rounded to one of those. */
+/* Parse a float. "nan", "inf" and "infinity" are accepted; a finite number that overflows the type
+ * is refused rather than rounded to infinity. */
 static bool set_float(heft_value *v, const char *text, heft_dtype stored)
 {
     static const char *const names[] = { "nan", "inf", "infinity" };
@@ -146,7 +148,7 @@ int assign_value(heft_value *v, const char *cmd, const char *arg)
         return say_usage(cmd, "'%s' is not KEY=VALUE", arg);
     while (colon > arg && *colon != ':')
         colon--;
-    /* a key without a type may contain colons */
+    /* A key without a type may contain colons. */
     const value_type *t = *colon == ':' ? find_type(colon + 1, (size_t)(equals - colon - 1)) : NULL;
     v->key = (heft_str){ arg, (size_t)((t ? colon : equals) - arg) };
     if (!v->key.len)

@@ -1,13 +1,13 @@
-/* assign.h - what stands behind --set and --rename: NAME=SOMETHING. */
+/* assign.h - parse the arguments of --set (KEY=VALUE) and of edit's --rename (A=B). */
 #ifndef HEFT_CLI_ASSIGN_H
 #define HEFT_CLI_ASSIGN_H
 #include "cmd.h"
 
-/* KEY=VALUE or KEY:TYPE=VALUE, of which the first = and the last : before it count; a colon that no name of a type
- * follows belongs to the key.  Key and text point into what was given.  Not CODE_DONE: said why not, in the name of
- * the command who. */
+/* Parse KEY=VALUE or KEY:TYPE=VALUE into *v. The first '=' ends the key; the last ':' before '='
+ * begins the type, if a type name follows, and belongs to the key otherwise. The key and text
+ * values point into arg. Return an exit code; cmd is the command named in the error line. */
 int assign_value(heft_value *v, const char *cmd, const char *arg);
-/* A=B, of which the first = counts, to what stands left and right of it. */
+/* Parse A=B, split at the first '=', into r->from and r->to, which point into arg. */
 int assign_rename(heft_rename *r, const char *cmd, const char *arg);
 
 #endif

@@ -1,6 +1,6 @@
-/* burn.c - an optimizer's record of Burn 0.22 has tensors "ID.FIELD" for the parameter that has the id, scalars of the
- * same names, "ID.__rank" among them, and the parameter's path in the model as the metadata "ID".  A scheduler's has
- * nothing but scalars. */
+/* burn.c - read optimizer and scheduler records of Burn 0.22. An optimizer record has tensors
+ * "ID.FIELD" for the parameter ID, scalars with the same names and "ID.__rank", and the parameter's
+ * path in the model as the metadata value "ID". A scheduler record has only scalars. */
 #include "burn.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ bool burn_number(uint64_t *out, heft_str text)
     return true;
 }
 
-/* The id and the rest of "ID.REST". */
+/* Split "ID.REST" into the numeric id and a rest that is not empty. */
 static bool split_name(uint64_t *id, heft_str *rest, heft_str name)
 {
     const char *dot = name.len ? memchr(name.ptr, '.', name.len) : NULL;
@@ -58,7 +58,7 @@ bool burn_is_scalars(const heft_value *v)
     return v->kind == HEFT_KIND_MAP && str_same(v->key, str_of("burn.scalars"));
 }
 
-/* The map of scalars; its values are those from *first to *end. */
+/* Find the map "burn.scalars"; its values are the metadata entries [*first, *end). */
 static bool find_scalars(const heft_file *f, uint32_t *first, uint32_t *end)
 {
     for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i)) {

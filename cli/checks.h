@@ -1,20 +1,21 @@
-/* checks.h - the digests of parts that a command reads as a whole. */
+/* checks.h - verify the digests of the parts that a command reads as a whole. */
 #ifndef HEFT_CLI_CHECKS_H
 #define HEFT_CLI_CHECKS_H
 #include "cmd.h"
 
 typedef struct checks {
-    heft_checked_read *read; /* NULL: nothing is checked */
+    heft_checked_read *read; /* NULL if no digests are verified */
     uint32_t *parts, count, capacity;
     bool no_memory;
 } checks;
 
-/* One more part that will be read; false: no memory, which checks_begin() says. */
+/* Register a part that will be read. Return false without memory; checks_begin() reports the
+ * error. */
 bool checks_add(checks *c, uint32_t part);
-/* After the last one; nothing is checked with --no-verify.  Not CODE_DONE: said why not. */
+/* Begin after the last checks_add(). Does nothing under --no-verify. Return an exit code. */
 int checks_begin(checks *c, const heft_file *f, const char *path);
-/* After all of them were read. */
+/* Call after all registered parts were read. Return an exit code. */
 int checks_end(checks *c, const char *path);
-void checks_close(checks *c); /* a zeroed one is harmless */
+void checks_close(checks *c); /* safe on a zeroed struct */
 
 #endif

@@ -1,22 +1,23 @@
-/* cmd.h - the commands, and what their exit codes mean. */
+/* cmd.h - the commands and their exit codes. A function in cli/ that returns an exit code has
+ * printed an error line unless the code is CODE_DONE. */
 #ifndef HEFT_CLI_CMD_H
 #define HEFT_CLI_CMD_H
 #include "term.h"
 
 enum {
     CODE_DONE = 0,
-    CODE_FOUND = 1,   /* verify found a fault, diff a difference */
-    CODE_USAGE = 2,   /* wrong usage */
-    CODE_INVALID = 3, /* not a valid file of a known format */
-    CODE_SYSTEM = 4,  /* the system failed */
-    CODE_CANNOT = 5   /* well formed, but not for this build or this target */
+    CODE_FOUND = 1, /* verify found a fault, or diff a difference */
+    CODE_USAGE = 2,
+    CODE_INVALID = 3, /* the file is not a valid file of a known format */
+    CODE_SYSTEM = 4,  /* I/O, permission, space, memory, or an interrupt */
+    CODE_CANNOT = 5   /* well formed, but not supported by this build or by the target format */
 };
 
 typedef struct command {
     const char *name;
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
     const char *help;
-    bool writes; /* files */
+    bool writes; /* the command writes files */
 } command;
 
 int cmd_ls(int argc, char **argv);

@@ -1,4 +1,4 @@
-/* cmd_append.c - further tensors into a file that is there. */
+/* cmd_append.c - `heft append`: add tensors from other files to an existing file. */
 #include <unistd.h>
 
 #include <heft/heft_ext.h>
@@ -9,7 +9,8 @@
 
 static int prepare(job *j, inputs *from, const char *source)
 {
-    heft_join_options o = HEFT_JOIN_OPTIONS_INIT; /* no on_conflict: metadata are not appended */
+    /* on_conflict stays unset: append copies no metadata */
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
     int code = job_prepare(j);
     o.duplicates = job_duplicates(j);
     if (!code)
@@ -51,7 +52,7 @@ static int append(job *j, const heft_file *from)
     heft_error err;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     o.convert = &j->convert;
-    /* of those that are appended, the last may count: joining has seen to it */
+    /* inputs_join() applied `last` among the new files; a name that FILE has is refused. */
     o.duplicates = j->duplicates && *j->duplicates == 'f' ? HEFT_DUPLICATES_FIRST
                                                           : HEFT_DUPLICATES_REFUSE;
     o.no_sync = j->no_sync;

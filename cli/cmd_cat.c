@@ -1,4 +1,4 @@
-/* cmd_cat.c - decoded bytes to stdout, in pieces, as they are or behind a NumPy header. */
+/* cmd_cat.c - `heft cat`: write the decoded bytes of a part to stdout, raw or as a .npy file. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,15 +10,15 @@
 
 enum { CHUNK = 1 << 20 };
 
-/* What is written: a part, and how NumPy is to see it. */
+/* The part to write, and its shape and type in a NumPy header. */
 typedef struct content {
     const heft_file *f;
     const char *path;
     uint32_t part;
-    const char *descr; /* NumPy's name of the element type */
+    const char *descr; /* NumPy's name for the element type */
     const uint64_t *dims;
     uint32_t rank;
-    uint64_t length[1]; /* dims of a part without a shape of its own */
+    uint64_t length[1]; /* dims of a one-dimensional part */
 } content;
 
 /* ---- the NumPy header ---- */
@@ -33,7 +33,7 @@ static const struct {
     { HEFT_F64, "<f8" },     { HEFT_C64, "<c8" },  { HEFT_C128, "<c16" },
 };
 
-/* A tensor's own shape where the part is its dense data, else one dimension. */
+/* Choose the tensor's own shape if the part is its dense data, otherwise a single dimension. */
 static bool set_shape(content *c, uint32_t tensor, bool has_role)
 {
     heft_part p = heft_part_at(c->f, c->part);
@@ -73,7 +73,7 @@ static void put_dict(outbuf *o, const content *c)
     out_text(o, "), }");
 }
 
-/* Magic, version, length, dictionary, spaces and a newline: a multiple of 64 bytes in all. */
+/* Magic, version, length, dictionary, spaces and a newline; padded to a multiple of 64 bytes. */
 static void put_header(outbuf *o, const content *c)
 {
     enum { MAGIC = 8, ALIGN = 64, LONGEST_V1 = 65535 };
@@ -97,10 +97,11 @@ static void put_header(outbuf *o, const content *c)
 
 /* ---- bytes ---- */
 
-/* What fits the buffer is written when its digest holds; of more than that the digest is known when all is written. */
+/* The stream verifies the digest with the last read. A part that fits the buffer is verified before
+ * a byte is written; a larger part is already on stdout when a mismatch is found. */
 static int put_bytes(outbuf *o, const content *c, void *buf)
 {
-    bool begun = false; /* something was written */
+    bool begun = false; /* bytes have been written */
     heft_error err;
     heft_stream *stream;
     uint64_t from = 0, length = heft_part_at(c->f, c->part).length;
@@ -141,7 +142,7 @@ static int put_content(const content *c)
 }
 
 typedef struct request {
-    const char *name, *id; /* of the tensor; both NULL: a part of the file */
+    const char *name, *id; /* of the tensor; both NULL for a part of the file */
     const char *role;
     bool npy;
 } request;
@@ -200,7 +201,7 @@ int cmd_cat(int argc, char **argv)
     code = model_open(&f, args.item[0]);
     if (code)
         return code;
-    heft_vocab *v = NULL; /* is written as text */
+    heft_vocab *v = NULL; /* set if the part is a vocabulary, which is written as text */
     if (!r.name && !r.id && !r.npy && !strcmp(r.role, "vocab"))
         code = vocab_find(&v, f, args.item[0]);
     if (!code)

@@ -1,4 +1,4 @@
-/* cmd_convert.c - any readable format to any writable one, with changes on the way. */
+/* cmd_convert.c - `heft convert`: write a model in another format, with optional changes. */
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 typedef struct request {
     job job;
     const char *in;
-    folder folder; /* empty: IN is a file */
+    folder folder; /* companion files; empty if IN is a file */
     uint64_t planned;
 } request;
 
@@ -22,7 +22,8 @@ static int choose_target(job *j)
     return job_choose_target(j);
 }
 
-/* Whether what is there may be written over; a pipe or a device always may.  f: the model that is open, or NULL before. */
+/* Refuse an output that is an input, a directory or an existing file without --force. A pipe or a
+ * device is always accepted. f is the open model; NULL on the first call, before opening. */
 static int check_output(const request *r, const heft_file *f)
 {
     const job *j = &r->job;
@@ -44,7 +45,7 @@ static int check_output(const request *r, const heft_file *f)
     return job_check_output(j, &out);
 }
 
-/* For an EMBD file, all that the folder says of its weights. */
+/* For an EMBD target, read vocabulary and metadata from the companion files in the folder. */
 static int use_folder(request *r)
 {
     job *j = &r->job;
@@ -85,7 +86,7 @@ static int prepare(request *r)
     return code;
 }
 
-/* The one that was given or, when its special tokens are to be others, that of the input. */
+/* Use the vocabulary of --vocab. If only --special is given, change the input's vocabulary. */
 static int choose_vocab(job *j, const heft_file *f)
 {
     int code = CODE_DONE;
@@ -141,7 +142,8 @@ int cmd_convert(int argc, char **argv)
     r.in = args.item[0];
     j->out = args.item[1];
     code = prepare(&r);
-    if (!code && model_try_open(&f, r.in, &err)) /* heft_file_convert() says what is missing */
+    /* An incomplete model opens; heft_file_convert() reports what is missing. */
+    if (!code && model_try_open(&f, r.in, &err))
         code = model_say_open_error(r.in, &err);
     if (!code) {
         model_say_notices(f, r.in);

@@ -1,4 +1,5 @@
-/* cmd_diff.c - two files compared: names, element types, shapes, layouts, values. */
+/* cmd_diff.c - `heft diff`: compare names, element types, shapes, layouts and values of two
+ * files. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,7 @@
 
 enum { CHANGED_DTYPE = 1, CHANGED_SHAPE = 2, CHANGED_LAYOUT = 4, CHANGED_VALUE = 8 };
 
-typedef struct pair { /* tensors of one name */
+typedef struct pair { /* two tensors with the same name */
     uint32_t a, b;
     uint32_t changes;
     difference d;
@@ -26,7 +27,7 @@ typedef struct comparison {
     checks checks_a, checks_b;
 } comparison;
 
-/* The tensor of the same name in the other file, or HEFT_NONE. */
+/* Return the tensor in `in` that has the name of tensor `id` in `from`, or HEFT_NONE. */
 static uint32_t find_same_name(const heft_file *from, uint32_t id, const heft_file *in)
 {
     heft_str name = heft_tensor_at(from, id).name;
@@ -81,7 +82,7 @@ static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
     return ok;
 }
 
-/* Of the tensors whose values are compared. */
+/* Register the parts of all tensors whose values will be compared. */
 static int begin_checks(comparison *c)
 {
     bool ok = true;
@@ -178,7 +179,7 @@ static void json_missing(json *j, const char *key, const heft_file *f, const hef
     json_end(j, ']');
 }
 
-/* Numbers, or null where the values have none. */
+/* Write max_abs and max_rel, or null for values that are not numbers. */
 static void json_value_change(json *j, const difference *d)
 {
     bool has_numbers = !d->bytewise && !d->incomparable;

@@ -1,4 +1,4 @@
-/* cmd_edit.c - what a file says around its data, changed where it stands. */
+/* cmd_edit.c - `heft edit`: change metadata, names and ids in the file itself. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     request *r = ctx;
     rules *edits = &r->job.rules;
-    heft_str name = t->name; /* after the edit */
+    heft_str name = t->name; /* the tensor's name after the edit */
     for (size_t i = 0; edits->gptrs.base_ids && i < r->options.rename_count; i++)
         if (str_same(r->renames[i].from, t->name)) {
             name = r->renames[i].to;
@@ -93,7 +93,7 @@ static int say_done(const job *j, const heft_edit_result *result)
     return CODE_DONE;
 }
 
-/* The ids that there are now, which new ones must not meet. */
+/* Load the file's present ids, so that new ids differ from them. */
 static int prepare_ids(job *j)
 {
     heft_file *f;

@@ -1,4 +1,4 @@
-/* cmd_formats.c - the formats of this build. */
+/* cmd_formats.c - `heft formats`: list the formats of this build. */
 #include <string.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ static const column columns[] = {
     { "SUFFIXES", false, SUFFIXES }, { "VERSIONS", false, VERSIONS }, { "TITLE", false, TITLE },
 };
 
-/* Words that spaces separate, as a list. */
+/* Write words separated by spaces as a JSON list. */
 static void json_words(json *j, const char *key, const char *words)
 {
     json_member_begin(j, key, '[');

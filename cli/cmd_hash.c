@@ -1,4 +1,4 @@
-/* cmd_hash.c - content digests of every tensor and of the model. */
+/* cmd_hash.c - `heft hash`: content digests of every tensor and of the model. */
 #include <stdlib.h>
 #include <unistd.h>
 

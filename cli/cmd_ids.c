@@ -1,4 +1,4 @@
-/* cmd_ids.c - parameter identities: what each tensor is called by programs that go by ids. */
+/* cmd_ids.c - `heft ids`: list the parameter identities of gpt-rs and Burn. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@ typedef struct identity {
     bool has_base, has_burn, is_stored, matches, is_field;
     heft_id128 base;
     uint64_t burn;
-    heft_str field, parameter; /* of an optimizer's record; parameter ptr NULL: not known which */
+    /* in an optimizer record; parameter.ptr is NULL if the name is unknown */
+    heft_str field, parameter;
 } identity;
 
 typedef struct request {
@@ -23,7 +24,7 @@ typedef struct request {
     bool as_json;
     const heft_file *f;
     heft_file *model;
-    burn_names parameters; /* by their ids */
+    burn_names parameters; /* names by Burn id */
 } request;
 
 static identity identify(const request *r, uint32_t tensor)
@@ -43,7 +44,7 @@ static identity identify(const request *r, uint32_t tensor)
     return id;
 }
 
-/* "-" stands for what there is none of: names that are not ASCII have no base id. */
+/* Names that are not ASCII have no base id; "-" marks an absent id. */
 static void print_text(outbuf *o, const request *r)
 {
     out_text(o, "BASE ID                          STORED BURN ID              NAME\n");
@@ -60,7 +61,8 @@ static void print_text(outbuf *o, const request *r)
                                  : "wrong",
                    burn);
         out_name(o, id.name);
-        if (id.is_field) { /* what an optimizer's record has of which parameter */
+        /* Optimizer record: name the state and the parameter. */
+        if (id.is_field) {
             out_text(o, "  (");
             out_name(o, id.field);
             out_text(o, id.parameter.ptr ? " of " : " of an unknown parameter");

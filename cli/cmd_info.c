@@ -1,4 +1,4 @@
-/* cmd_info.c - a file as a whole: what it is, how much is in it, what it says about itself. */
+/* cmd_info.c - `heft info`: format, counts, metadata, parts and checksums of a file. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 typedef struct totals {
     uint64_t bytes, elements;
-    uint64_t of_type[HEFT_DTYPES]; /* tensors */
+    uint64_t of_type[HEFT_DTYPES]; /* number of tensors by element type */
 } totals;
 
 static totals count(const heft_file *f)
@@ -69,7 +69,8 @@ static void put_string(outbuf *o, heft_str s)
         out_format(o, "... (%llu bytes)", (unsigned long long)s.len);
 }
 
-/* With the digits that its own type needs; what is not finite, as --set KEY:f64= takes it. */
+/* Print the digits that the stored type needs. NaN and infinities are spelled as `--set KEY:f64=`
+ * accepts them. */
 static void put_float(outbuf *o, const heft_value *v)
 {
     json j = { o, false };
@@ -123,7 +124,7 @@ static void put_entry(outbuf *o, const char *name, heft_str map, const heft_valu
     out_char(o, '\n');
 }
 
-/* Scalars of Burn are listed one by one, under the keys by which --set and --unset know them. */
+/* List Burn's scalars one by one, with the keys that --set and --unset accept. */
 static void put_metadata(outbuf *o, const heft_file *f)
 {
     const char *name = "Metadata";
@@ -228,7 +229,7 @@ static void put_vocabulary(outbuf *o, const heft_vocab *v)
     out_char(o, '\n');
 }
 
-/* Tensors that share their bytes with an earlier one. */
+/* List tensors that share all bytes with an earlier tensor. */
 static void put_tied(outbuf *o, const heft_file *f, const uint32_t *tied)
 {
     enum { MAX_SHOWN = 8 };

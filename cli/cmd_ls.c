@@ -1,4 +1,4 @@
-/* cmd_ls.c - the tensors of a file: one line each, as text, tab separated or JSON. */
+/* cmd_ls.c - `heft ls`: list the tensors of a file as a table, tab-separated, or as JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,13 +9,13 @@
 
 typedef struct listing {
     const heft_file *f;
-    bool bytes;           /* sizes as numbers */
-    const uint32_t *tied; /* the first tensor with the same bytes */
+    bool bytes;           /* print sizes in bytes */
+    const uint32_t *tied; /* tied[i]: first tensor with the bytes of tensor i */
 } listing;
 
 /* ---- columns ---- */
 
-/* What stands for the tensor's parts in a single line: its data, else the first. */
+/* Return the part that the table describes: "data", otherwise the first part. */
 static bool first_part(heft_part *p, const table_row *row)
 {
     const listing *l = row->ctx;
@@ -66,7 +66,7 @@ static const column columns[] = {
 };
 enum { SHORT_COLUMNS = 4, LONG_COLUMNS = sizeof columns / sizeof *columns };
 
-/* The file matters where there are several, and so do ties. */
+/* The column FILE appears only for a model in shards, TIED TO only if tensors are tied. */
 static size_t choose_columns(column out[LONG_COLUMNS + 2], const listing *l, bool is_long)
 {
     size_t n = is_long ? LONG_COLUMNS : SHORT_COLUMNS;

@@ -1,4 +1,4 @@
-/* cmd_merge.c - several files as one. */
+/* cmd_merge.c - `heft merge`: write several files, or a model in shards, as one file. */
 #include "inputs.h"
 #include "job.h"
 
@@ -6,7 +6,7 @@ typedef struct request {
     job job;
     inputs in;
     uint32_t conflicts;
-    bool no_memory; /* for a name that a warning is about */
+    bool no_memory; /* out of memory while a warning was formatted */
 } request;
 
 static void on_conflict(void *ctx, heft_str key, uint32_t file)

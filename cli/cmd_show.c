@@ -1,4 +1,5 @@
-/* cmd_show.c - the values of a tensor, as NumPy prints an array; only those are read. */
+/* cmd_show.c - `heft show`: print a tensor's values as NumPy prints an array. Only the printed
+ * values of a raw part are read; a compressed part is decoded to the end. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,21 +10,23 @@
 #include "realfmt.h"
 
 enum {
-    SUMMARISED = 1000,     /* elements, beyond which only the edges are shown */
-    EDGE = 3,              /* elements at each edge */
-    LINE = 75,             /* characters in a line */
-    MAX_SHOWN = 1 << 20,   /* elements: only more dimensions than anybody reads come there */
-    ELEMENT = 16,          /* bytes of the largest */
-    SKIP_BYTES = 32 << 10, /* bytes of a compressed part that are passed over at a time */
-    TAIL_BYTES = 512       /* bytes that were read last: more than any block has */
+    SUMMARISED = 1000, /* number of elements above which only the edges are printed */
+    EDGE = 3,          /* elements printed at each edge of an axis */
+    LINE = 75,         /* characters per line */
+    /* limit on printed elements; only arrays of very many dimensions exceed the limit */
+    MAX_SHOWN = 1 << 20,
+    ELEMENT = 16,          /* bytes of the largest element type */
+    SKIP_BYTES = 32 << 10, /* decoded bytes discarded per read */
+    /* decoded bytes kept for the next run; more than any quantised block has */
+    TAIL_BYTES = 512
 };
 
-typedef struct
-    stream { /* of a part that is read from its beginning on, as a compressed one has to be */
-    heft_stream *s;           /* NULL: the part can be read anywhere */
-    uint64_t at;              /* bytes read */
-    uint8_t tail[TAIL_BYTES]; /* the last of them … */
-    size_t tail_bytes;        /* … how many */
+/* Sequential reader for a part that is compressed or verified. */
+typedef struct stream {
+    heft_stream *s;           /* NULL: the part is read at random offsets */
+    uint64_t at;              /* bytes read so far */
+    uint8_t tail[TAIL_BYTES]; /* the last tail_bytes bytes read */
+    size_t tail_bytes;
 } stream;
 
 typedef struct array {
@@ -63,7 +66,8 @@ static heft_status skip_to(stream *s, uint64_t to, heft_error *err)
     return st;
 }
 
-/* Bytes [from, from + len): those of one run of elements after the other, of which two may have a block in common. */
+/* Read bytes [from, from + len) of a run. Runs ascend, but two runs may share a quantised block, so
+ * the shared bytes are copied from the tail of the previous read. */
 static heft_status read_run(array *a, uint64_t from, size_t len, uint8_t *buf, heft_error *err)
 {
     stream *s = &a->decoded;
@@ -96,8 +100,8 @@ static heft_status load_run(array *a, uint64_t first, uint64_t n, heft_error *er
     return st;
 }
 
-/* The next row that is shown: at[] counts along the axes but the last.  How many axes went round,
- * or rank when that was the last row. */
+/* Advance at[], which counts over all axes but the last, to the next printed row. Return the number
+ * of axes that wrapped around, or the rank after the last row. */
 static uint32_t advance(const array *a, uint64_t *at)
 {
     for (uint32_t axis = a->rank - 1; axis-- > 0;) {
@@ -108,7 +112,7 @@ static uint32_t advance(const array *a, uint64_t *at)
     return a->rank;
 }
 
-/* The row at at[] of what is shown, or its edges. */
+/* Load the row at at[], or only its edges if the last axis is elided. */
 static heft_status load_row(array *a, const uint64_t *at, heft_error *err)
 {
     uint32_t last = a->rank - 1;
@@ -128,8 +132,8 @@ static heft_status load_row(array *a, const uint64_t *at, heft_error *err)
 
 typedef struct formatter {
     const array *a;
-    size_t next; /* of a->shown */
-    int width;   /* of integers */
+    size_t next; /* index of the next value in a->shown */
+    int width;   /* width of integers */
     real_format real, imaginary;
     outbuf word;
 } formatter;
@@ -142,7 +146,7 @@ static void put_integer(outbuf *o, const number *n)
         out_u64(o, n->u);
 }
 
-/* Of the halves of complex numbers; else the type itself. */
+/* Return the type of a complex number's components; any other type is returned unchanged. */
 static heft_dtype component_type(heft_dtype t)
 {
     return t == HEFT_C64 ? HEFT_F32 : t == HEFT_C128 ? HEFT_F64 : t;
@@ -165,7 +169,7 @@ static void choose_formats(formatter *w)
     }
 }
 
-/* The j follows the digits, not the spaces that pad them. */
+/* Write "j" directly after the digits, before the padding. */
 static void put_complex(formatter *w, const number *n)
 {
     outbuf *o = &w->word;
@@ -204,7 +208,8 @@ static void next_word(formatter *w)
     }
 }
 
-/* A word, on a new line where the old one is full.  Returns the length of the line. */
+/* Append a word to the line, or to a new line if it does not fit. Return the length of the current
+ * line. */
 static size_t put_word(outbuf *line, const outbuf *word, size_t used, uint32_t rank)
 {
     size_t columns = LINE > rank ? LINE - rank : 1;
@@ -219,7 +224,7 @@ static size_t put_word(outbuf *line, const outbuf *word, size_t used, uint32_t r
     return used + word->used;
 }
 
-/* The values between the innermost brackets. */
+/* Write the values between the innermost brackets. */
 static void put_row(outbuf *o, formatter *w)
 {
     uint32_t rank = w->a->rank;
@@ -239,7 +244,7 @@ static void put_row(outbuf *o, formatter *w)
     }
 }
 
-/* Between two rows: brackets close and open, with as many newlines as axes went round. */
+/* Close and reopen one bracket per wrapped axis, with as many newlines between. */
 static void put_row_break(outbuf *o, const array *a, const uint64_t *at, uint32_t wrapped)
 {
     uint32_t axis = a->rank - 1 - wrapped;
@@ -267,7 +272,7 @@ static void put_scalar(outbuf *o, const array *a)
         put_integer(o, n);
 }
 
-/* In memory, so that a line can lose the spaces at its end. */
+/* Format in memory, so that trailing spaces of a line can be removed. */
 static void put_array(outbuf *o, const array *a, uint64_t *at)
 {
     formatter w = { .a = a };
@@ -297,7 +302,8 @@ static void put_array(outbuf *o, const array *a, uint64_t *at)
 
 /* ---- one array ---- */
 
-/* Runs ascend: what is compressed is decoded once.  What is shown as a whole is read as a whole, for its digest. */
+/* Load all printed runs in ascending order, so that a compressed part is decoded once. An array
+ * that is printed completely is read as a stream, to verify the digest. */
 static heft_status read_all(array *a, uint64_t *at, heft_error *err)
 {
     heft_part p = heft_part_at(a->f, a->part);
@@ -334,7 +340,7 @@ static int show_elements(outbuf *o, array *a, size_t shown)
     return code;
 }
 
-/* What is stored of nothing may have a digest, too. */
+/* Read even a part without elements: it may have a digest to verify. */
 static int show_empty(outbuf *o, const array *a)
 {
     heft_error err;
@@ -367,7 +373,7 @@ static int show_array(outbuf *o, array *a)
     return show_elements(o, a, (size_t)shown);
 }
 
-/* A part as a list of its elements, or of its bytes. */
+/* Print a part as a list of elements, or of bytes if the type has no numeric values. */
 static int show_part(outbuf *o, const heft_file *f, const char *path, uint32_t part)
 {
     heft_part p = heft_part_at(f, part);
@@ -398,7 +404,7 @@ static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor
     return code;
 }
 
-/* All of its parts, or nothing when one of them is damaged. */
+/* Print all parts of the tensor, or nothing if one of the parts is damaged. */
 static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t tensor)
 {
     outbuf text;

@@ -1,4 +1,4 @@
-/* cmd_split.c - one model as several files in a folder. */
+/* cmd_split.c - `heft split`: write a model as several shards in a folder. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #include "textfile.h"
 
 typedef struct request {
-    job job; /* out: the folder */
+    job job; /* job.out is the folder */
     const heft_file *f;
     heft_sink_dir *set;
-    bool about_target; /* the error is about the folder */
+    bool about_target; /* an error concerns the output folder, not the input */
 } request;
 
 static int choose_target(job *j, const heft_file *f)
@@ -31,7 +31,7 @@ static int choose_target(job *j, const heft_file *f)
                     heft_format_name(j->target));
 }
 
-/* safetensors are looked for under this name; others keep that of the file they come from. */
+/* Programs expect safetensors shards to be called "model"; other formats keep the input's stem. */
 static char *choose_stem(const request *r)
 {
     heft_str name = heft_file_name(r->f);
@@ -46,7 +46,7 @@ static char *choose_stem(const request *r)
 
 /* ---- files ---- */
 
-/* Many files are open at once: as many as the system lets us have. */
+/* Raise the limit on open files to the maximum: all shards are open at once. */
 static void raise_file_limit(void)
 {
     struct rlimit limit;
@@ -54,7 +54,7 @@ static void raise_file_limit(void)
         return;
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit))
-        return; /* then there are fewer */
+        return; /* keep the present limit */
 }
 
 static heft_status set_error(heft_error *err, heft_status st, const char *name, const char *reason)

@@ -1,4 +1,4 @@
-/* cmd_stats.c - minimum, maximum, mean and so on of every tensor. */
+/* cmd_stats.c - `heft stats`: minimum, maximum, mean and further statistics of every tensor. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ typedef struct stats_run {
     const heft_file *f;
     const char *path;
     selection chosen;
-    summary *sums; /* one for each chosen tensor */
+    summary *sums; /* one per selected tensor */
     checks checks;
 } stats_run;
 
@@ -23,12 +23,12 @@ static heft_tensor tensor_of(const stats_run *v, uint32_t row)
 
 /* ---- what is known of a tensor, in a table and in JSON ---- */
 
-enum { NAME, DTYPE, COUNT, REAL, HISTOGRAM }; /* kinds of columns */
+enum { NAME, DTYPE, COUNT, REAL, HISTOGRAM };
 
 static const struct {
     const char *key;
     int kind;
-    size_t at; /* in a summary */
+    size_t at; /* offset of the member in summary */
 } fields[] = {
     { "name", NAME, 0 },
     { "dtype", DTYPE, 0 },
@@ -50,7 +50,7 @@ static const column columns[FIELDS] = {
     { "NAN", true, 8 },   { "INF", true, 9 },    { "HISTOGRAM", false, 10 },
 };
 
-/* Eight blocks, the fullest bin the highest. */
+/* Draw one of eight block characters per bin, scaled to the fullest bin. */
 static void put_histogram(outbuf *o, const summary *s)
 {
     static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -63,7 +63,7 @@ static void put_histogram(outbuf *o, const summary *s)
         out_char(o, '-');
 }
 
-/* Rows are places in the selection. */
+/* row->id is an index into the selection. */
 static void put_cell(outbuf *o, const table_row *row, int field)
 {
     const stats_run *v = row->ctx;

@@ -1,4 +1,4 @@
-/* cmd_verify.c - what a file asserts about itself, and what its format demands. */
+/* cmd_verify.c - `heft verify`: check a file's structure, checksums, padding and profile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 typedef struct report {
     outbuf *o;
     const char *path;
-    const heft_file *f; /* NULL while it does not parse */
+    const heft_file *f; /* NULL if the file does not parse */
     const heft_format *format;
-    const heft_profile *profile; /* or NULL */
+    const heft_profile *profile; /* NULL without --profile */
     bool as_json, strict, quick;
-    uint32_t skipped; /* notes that a quick check left something out: they are not about the file */
-    outbuf findings;  /* as JSON, until all are known */
-    json j;           /* into findings */
+    uint32_t skipped; /* "heft/quick" notes: about checks left out by --quick, not about the file */
+    outbuf findings;  /* JSON of the findings, collected until the file is done */
+    json j;           /* writes into findings */
     heft_verify_result result;
 } report;
 
@@ -74,7 +74,7 @@ static void on_finding(void *ctx, const heft_finding *finding)
 
 /* ---- files that do not parse ---- */
 
-/* Feeds what is wanted, from buf, which has to live as long as f. */
+/* Feed the ranges that f asks for. buf is borrowed by f until f is closed. */
 static bool feed(heft_file *f, heft_source *s, uint8_t *buf, uint64_t capacity)
 {
     heft_error err;
@@ -90,7 +90,8 @@ static bool feed(heft_file *f, heft_source *s, uint8_t *buf, uint64_t capacity)
     return true;
 }
 
-/* Which format head and tail speak for, although the file breaks its rules; NULL: none. */
+/* Detect the format from the first and last bytes of a file that does not parse. NULL if
+ * unknown. */
 static const heft_format *format_of(heft_source *s)
 {
     enum { HEAD_AND_TAIL = 1 << 20 };
@@ -193,7 +194,7 @@ static heft_status check(report *r, heft_error *err)
     return st;
 }
 
-/* Returns what the file adds to the exit code. */
+/* Verify a file; return the exit code. */
 static int verify(report *r, json *all)
 {
     heft_error err = { .status = HEFT_OK };
@@ -205,7 +206,7 @@ static int verify(report *r, json *all)
     r->f = f;
     if (!st)
         st = check(r, &err);
-    /* the bytes are to blame: a fault of the file, which is what verify is there to find */
+    /* Invalid bytes are a fault, which is a result of verify and not an error. */
     if (st == HEFT_E_FORMAT || st == HEFT_E_CHECKSUM)
         report_structure(r, &err);
     else if (st)
@@ -221,7 +222,7 @@ static int verify(report *r, json *all)
     return code;
 }
 
-/* Every file is looked at; the gravest exit code wins. */
+/* Verify every file; return the highest exit code. */
 static int verify_all(outbuf *o, const opt_args *args, const report *settings)
 {
     json all = { o, false };

@@ -1,5 +1,5 @@
-/* columns.c - tables whose columns are as wide as their widest cell; very long ones are streamed, in widths that their
- * first rows suggest. */
+/* columns.c - print tables with columns as wide as the widest cell. The rows of a long table are
+ * formatted on all threads; the widths come from a sample of the first rows. */
 #include "columns.h"
 
 #include <pthread.h>
@@ -9,10 +9,10 @@
 #include <heft/heft_ext.h>
 
 enum {
-    MEASURED_ROWS = 50000, /* of longer tables only the first rows are */
+    MEASURED_ROWS = 50000, /* longest table whose cells are all measured */
     SAMPLED_ROWS = 1000,
-    WIDEST =
-        120, /* a cell that is wider pushes the others of its row away, not those of all rows */
+    /* A wider cell does not widen the column and shifts only its own row. */
+    WIDEST = 120,
     COLUMNS_MAX = 16
 };
 
@@ -37,7 +37,7 @@ static bool is_ascii(const char *p, size_t len)
     return !(bits & UINT64_C(0x8080808080808080));
 }
 
-/* Columns on a screen; the text has no control characters. */
+/* Return the number of terminal columns. The text has no control characters. */
 static size_t text_width(const char *text, size_t len)
 {
     mbstate_t state;
@@ -48,7 +48,7 @@ static size_t text_width(const char *text, size_t len)
     memset(&state, 0, sizeof state);
     for (size_t at = 0, n; at < len; at += n) {
         n = mbrtowc(&c, text + at, len - at, &state);
-        if (!n || n > len - at) /* a locale without UTF-8 */
+        if (!n || n > len - at) /* the locale is not UTF-8 */
             return len;
         int width = wcwidth(c);
         columns += width > 0 ? (size_t)width : 0;
@@ -56,7 +56,7 @@ static size_t text_width(const char *text, size_t len)
     return columns;
 }
 
-/* As wide as the widest of the first cells, but for those that are wider than any screen. */
+/* Set each width to the widest sampled cell that is at most WIDEST columns wide. */
 static void choose_widths(size_t *widths, outbuf *cell, const table *t)
 {
     for (size_t c = 0; c < t->width; c++)
@@ -74,11 +74,12 @@ static void choose_widths(size_t *widths, outbuf *cell, const table *t)
     }
 }
 
-/* The cell of column c is what o, which writes to memory, has from `from` on; it is `used` wide. */
+/* Pad the cell of column c, which is o's bytes from `from` on and `used` terminal columns wide, and
+ * append a separator. o writes to memory. */
 static inline void end_cell(outbuf *o, size_t from, size_t used, const table *t, size_t c,
                             size_t width)
 {
-    enum { STEP = 32 }; /* spaces at once: what is too many will be written over */
+    enum { STEP = 32 }; /* spaces written at a time; the surplus is overwritten */
     bool last = c + 1 == t->width, right = t->columns[c].right;
     size_t pad = used < width && (right || !last) ? width - used : 0;
     if (!out_reserve(o, pad + STEP))
@@ -106,7 +107,7 @@ static inline void put_row(outbuf *o, const table *t, const size_t *widths, cons
     }
 }
 
-/* Nearly every row is ASCII: as wide as it is long.  A look at the whole of it tells. */
+/* Nearly every row is ASCII, where width equals length: format first, then check the whole row. */
 static void put_padded_row(outbuf *o, const table *t, const size_t *widths, const table_row *row)
 {
     size_t from = o->used;
@@ -123,17 +124,18 @@ enum { CHUNK = 2048, SLOTS = 32, PREFETCH = 16 };
 
 typedef struct rows {
     const table *t;
-    const size_t *widths; /* NULL: raw */
+    const size_t *widths; /* NULL: tab-separated */
     outbuf *to;
     pthread_mutex_t lock;
     pthread_cond_t slot_freed;
-    size_t slots, printed; /* pieces made and not printed, at most; pieces printed */
+    size_t slots, printed; /* capacity in chunks; chunks printed so far */
     bool is_printing;
     bool is_ready[SLOTS];
     outbuf out[SLOTS];
 } rows;
 
-/* Prints the pieces that are next, unless another thread is at it, which will then print this one. */
+/* Print the finished chunks in order. Only one thread prints at a time, including chunks that other
+ * threads finish meanwhile. */
 static void print_ready_chunks(rows *r, size_t chunk)
 {
     pthread_mutex_lock(&r->lock);
@@ -154,7 +156,8 @@ static void print_ready_chunks(rows *r, size_t chunk)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Rows [from, to), at most AHEAD, whose names come from anywhere in the file. */
+/* Format rows [from, to), at most PREFETCH. Names lie anywhere in the file, so they are
+ * prefetched. */
 static void format_rows(outbuf *o, const rows *r, uint32_t from, uint32_t to)
 {
     table_row row[PREFETCH];
@@ -179,7 +182,7 @@ static void format_chunk(void *arg, size_t chunk)
     uint32_t from = (uint32_t)chunk * CHUNK, left = r->t->count - from;
     uint32_t to = from + (left < CHUNK ? left : CHUNK);
     pthread_mutex_lock(&r->lock);
-    while (chunk - r->printed >= r->slots) /* what the slot had is not printed yet */
+    while (chunk - r->printed >= r->slots) /* the slot's previous chunk is not printed yet */
         pthread_cond_wait(&r->slot_freed, &r->lock);
     pthread_mutex_unlock(&r->lock);
     o->used = 0;

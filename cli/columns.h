@@ -1,30 +1,30 @@
-/* columns.h - tables: one list of columns gives the aligned form and the tab separated one. */
+/* columns.h - tables that print aligned or tab-separated from a list of columns. */
 #ifndef HEFT_CLI_COLUMNS_H
 #define HEFT_CLI_COLUMNS_H
 #include "term.h"
 
-typedef struct table_row { /* what a cell is asked about */
+typedef struct table_row { /* argument of a cell function */
     const void *ctx;
     uint32_t id;
-    heft_tensor tensor; /* in a table of tensors */
+    heft_tensor tensor; /* set in tables of tensors */
 } table_row;
 
 typedef struct column {
     const char *title;
-    bool right; /* aligned to the right: numbers */
-    int field;  /* as the table's function for cells knows it */
+    bool right; /* right-aligned, for numbers */
+    int field;  /* passed to the cell function */
 } column;
 
 typedef struct table {
     const column *columns;
-    size_t width; /* how many columns */
-    /* Text without tabs and control characters; never empty. */
+    size_t width; /* number of columns */
+    /* Write one cell: text without tabs and control characters, never empty. */
     void (*cell)(outbuf *o, const table_row *row, int field);
     const void *ctx;
-    const heft_file *tensors_of; /* whose tensors the rows are, or NULL */
-    const uint32_t *rows;        /* their ids, or NULL: 0, 1, … */
+    const heft_file *tensors_of; /* file whose tensors are the rows, or NULL */
+    const uint32_t *rows;        /* ids of the rows; NULL: 0, 1, ... */
     uint32_t count;
-    bool raw; /* tab separated, without titles */
+    bool raw; /* tab-separated, without titles */
 } table;
 
 void table_print(outbuf *o, const table *t);

@@ -35,7 +35,8 @@ void folder_close(folder *f)
 
 /* ---- metadata ---- */
 
-/* What an EMBD file calls it, and what configurations do; the first that is there counts. */
+/* EMBD metadata keys and the names of the same setting in config.json; the first name found is
+ * used. */
 static const struct {
     const char *key, *settings[3];
 } keys[] = {
@@ -63,8 +64,8 @@ static bool starts_with(heft_str s, const char *with)
     return s.len >= len && !memcmp(s.ptr, with, len);
 }
 
-/* Of .../models--ORG--NAME/snapshots/REVISION, or a folder in that, as a hub cache calls what it keeps: name and
- * revision; else the last component. */
+/* In a hub cache, .../models--ORG--NAME/snapshots/REVISION[/FOLDER], take name and revision from
+ * the path; elsewhere take the last component as the name. */
 static void read_path(const char *path, heft_str *name, heft_str *revision)
 {
     heft_str previous = { "", 0 }, last = previous, repository = previous;
@@ -88,7 +89,7 @@ static void read_path(const char *path, heft_str *name, heft_str *revision)
     *name = (heft_str){ repository.ptr + from, repository.len - from };
 }
 
-/* A revision that "hf download --local-dir" has noted: the first line of this file. */
+/* Read the revision from the first line of the file that "hf download --local-dir" leaves. */
 static int read_noted_revision(folder *f, const char *dir)
 {
     heft_str text = { NULL, 0 };
@@ -138,7 +139,7 @@ static void add_settings(folder *f)
         }
 }
 
-/* The first of these that config.json has as a text or as a number. */
+/* Find the first of the settings that is a number or a text that is not empty. */
 static bool find_setting(heft_value *out, const folder *f, const char *const *names)
 {
     bool found = false;
@@ -148,7 +149,8 @@ static bool find_setting(heft_value *out, const folder *f, const char *const *na
     return found;
 }
 
-/* "transformers_version" is that of a library, "_commit_hash" that of the model this one was made from. */
+/* "transformers_version" is the version of a library, and "_commit_hash" is a revision of the base
+ * model; neither is the version of this model. */
 static void add_version(folder *f)
 {
     static const char *const names[] = { "model_version", "version", NULL };
@@ -161,7 +163,7 @@ static void add_version(folder *f)
     }
 }
 
-/* Whether it begins as dates of ISO 8601 do: 2025-01-16. */
+/* Return true if s begins with a date as in ISO 8601: 2025-01-16. */
 static bool is_date(heft_str s)
 {
     static const char pattern[] = "0000-00-00";
@@ -179,7 +181,7 @@ static bool write_time(folder *f, long long seconds)
            strftime(f->created, sizeof f->created, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* The only clock there is, so that the same folder makes the same file. */
+/* SOURCE_DATE_EPOCH is the only clock, so that the same folder always gives the same file. */
 static int read_epoch(folder *f)
 {
     const char *text = getenv("SOURCE_DATE_EPOCH");

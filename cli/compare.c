@@ -6,7 +6,8 @@
 #include "model.h"
 #include "number_text.h"
 
-/* gap is |a - b|, which is exact for integers although a and b may not be. */
+/* Update the maxima; return true if a and b differ by more than the tolerance. abs_diff is |a - b|,
+ * which is exact for integers even if a and b were rounded to doubles. */
 static bool record_difference(difference *d, double abs_diff, double a, double b, tolerance t)
 {
     if (isnan(a) && isnan(b))
@@ -24,7 +25,7 @@ static bool compare_reals(difference *d, double a, double b, tolerance t)
     return a != b && record_difference(d, fabs(a - b), a, b, t);
 }
 
-/* Integers of 64 bits, which a double cannot hold. */
+/* Compare 64-bit integers, which a double cannot represent exactly. */
 static void compare_integers(difference *d, heft_dtype type, const uint8_t *p, const uint8_t *q,
                              uint64_t count, tolerance t)
 {
@@ -40,7 +41,7 @@ static void compare_integers(difference *d, heft_dtype type, const uint8_t *p, c
 static void compare_numbers(difference *d, heft_dtype type, const uint8_t *a, const uint8_t *b,
                             uint64_t count, tolerance t)
 {
-    enum { BLOCK = 1024 }; /* doubles; an even number, as complex numbers are two */
+    enum { BLOCK = 1024 }; /* doubles; even, since a complex number takes two */
     double x[BLOCK], y[BLOCK];
     size_t numbers_per_element = number_kind_of(type) == NUMBER_COMPLEX ? 2 : 1;
     for (uint64_t at = 0; at < count * numbers_per_element; at += BLOCK) {
@@ -65,11 +66,12 @@ static void compare_chunk(difference *d, heft_dtype type, const uint8_t *a, cons
     number_kind kind = number_kind_of(type);
     d->bytewise = d->bytewise || kind == NUMBER_NONE;
     if ((kind == NUMBER_INT || kind == NUMBER_UINT) && heft_dtype_get(type)->block_bytes == 8)
-        compare_integers(d, type, a, b, count, t); /* no double holds them all */
+        compare_integers(d, type, a, b, count, t); /* a double has only 53 bits */
     else if (kind == NUMBER_NONE)
         for (size_t i = 0; i < len; i++)
             d->differing += a[i] != b[i];
-    else /* a truth value that is neither 0 nor 1 differs from 1 */
+    /* Compare booleans as numbers: a stored byte other than 0 and 1 differs from 1. */
+    else
         compare_numbers(d, type == HEFT_BOOL ? HEFT_U8 : type, a, b, count, t);
 }
 
@@ -100,9 +102,9 @@ static bool compare_parts(difference *d, work *w, const side *a, const side *b, 
     chunk_reader x, y = { .buf = NULL };
     heft_dtype type = heft_part_at(a->f, part_a).dtype;
     if (type != heft_part_at(b->f, part_b).dtype)
-        type = HEFT_UNTYPED; /* bytes of no type are compared with others as bytes */
+        type = HEFT_UNTYPED; /* compare untyped bytes with typed data as bytes */
     heft_tensor tensor = heft_tensor_at(a->f, a->tensor);
-    /* The last block of packed data may hold less than it could. */
+    /* The last quantised block may hold fewer elements than its capacity. */
     uint64_t max_elements = tensor.layout == HEFT_DENSE ? tensor_elements(&tensor) : UINT64_MAX;
     bool ok = chunk_reader_open(&x, w, a->f, a->path, part_a, a->checks) &&
               chunk_reader_open(&y, w, b->f, b->path, part_b, b->checks) &&

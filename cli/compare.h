@@ -1,4 +1,4 @@
-/* compare.h - whether two tensors hold the same values, and how far apart they are. */
+/* compare.h - compare the values of two tensors within a tolerance. */
 #ifndef HEFT_CLI_COMPARE_H
 #define HEFT_CLI_COMPARE_H
 #include "work.h"
@@ -8,20 +8,21 @@ typedef struct tolerance {
 } tolerance;
 
 typedef struct difference {
-    uint64_t differing, compared; /* elements; bytes where there are no numbers */
-    double max_abs, max_rel;      /* of the numbers that are not bitwise equal */
-    bool incomparable;            /* other parts, or parts of other lengths */
-    bool bytewise;                /* no numbers: max_abs and max_rel mean nothing */
+    uint64_t differing, compared; /* elements, or bytes if bytewise */
+    double max_abs, max_rel;      /* over all numbers that are not bitwise equal */
+    bool incomparable;            /* the parts have other roles, types or lengths */
+    bool bytewise;                /* the values are not numbers; max_abs and max_rel are unset */
 } difference;
 
 typedef struct side {
     const heft_file *f;
     const char *path;
     uint32_t tensor;
-    heft_checked_read *checks; /* NULL, or what checks the digests of what is read */
+    heft_checked_read *checks; /* verifies the digests of the bytes read, or NULL */
 } side;
 
-/* numpy.isclose's rule, |a - b| <= absolute + relative * |b|, with NaN equal to NaN. */
+/* Compare by numpy.isclose's rule, |a - b| <= absolute + relative * |b|; NaN equals NaN. Errors
+ * stop the work. */
 void compare_tensors(difference *d, work *w, const side *a, const side *b, tolerance t);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Length of the UTF-8 sequence at p and its code point; 0 when it is not one. */
+/* Return the length of the UTF-8 sequence at p and store the code point, or return 0 if it is
+ * invalid. */
 static size_t utf8_at(const uint8_t *p, size_t n, uint32_t *code)
 {
     static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -21,7 +22,7 @@ static size_t utf8_at(const uint8_t *p, size_t n, uint32_t *code)
     return len;
 }
 
-/* Characters that would move the cursor, hide text or turn its direction. */
+/* Return true for characters that move the cursor, hide text or change the text direction. */
 static bool is_harmful(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x200E || c == 0x200F ||
@@ -42,7 +43,7 @@ static void out_code(outbuf *o, uint32_t c)
 
 enum { STEP = sizeof(uint64_t) };
 
-/* Whether eight bytes are printable ASCII but for the backslash. */
+/* Return true if eight bytes are printable ASCII without a backslash or DEL. */
 static bool is_plain(const uint8_t *p)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones * 0x80;
@@ -56,9 +57,10 @@ static void escape(outbuf *o, heft_str s, bool backslash)
 {
     const uint8_t *p = (const uint8_t *)s.ptr;
     size_t from = 0, i = 0;
-    while (s.len - i >= STEP && is_plain(p + i)) /* all of most names */
+    while (s.len - i >= STEP && is_plain(p + i)) /* most names end here */
         i += STEP;
-    if (s.len >= STEP && s.len - i < STEP && is_plain(p + s.len - STEP)) /* overlaps */
+    /* the last step overlaps */
+    if (s.len >= STEP && s.len - i < STEP && is_plain(p + s.len - STEP))
         i = s.len;
     while (i < s.len) {
         uint32_t c = p[i];

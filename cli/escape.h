@@ -1,16 +1,16 @@
-/* escape.h - text from files, made harmless for people and for JSON. */
+/* escape.h - escape text from files for terminals and for JSON. */
 #ifndef HEFT_CLI_ESCAPE_H
 #define HEFT_CLI_ESCAPE_H
 #include "outbuf.h"
 
-/* Control characters, characters that turn the direction of text, and bytes that are not UTF-8
- * come out as \n, \x1b, \u202e; a backslash as two, so that names stay distinct. */
+/* Write control characters, characters that change the text direction, and invalid UTF-8 as \n,
+ * \x1b, \u202e. A backslash is doubled, so that different names stay different. */
 void out_escaped(outbuf *o, heft_str s);
-/* The same for a message or a path, in which a backslash stays one. */
+/* Escape a message or a path: like out_escaped(), but a backslash is not doubled. */
 void out_message(outbuf *o, const char *s);
-/* A name for a table: escaped, and "" when it is empty. */
+/* Escape a name for a table; an empty name is written as "". */
 void out_name(outbuf *o, heft_str s);
-/* A JSON string with its quotes; U+FFFD stands for bytes that are not UTF-8. */
+/* Write a JSON string with its quotation marks; invalid UTF-8 becomes U+FFFD. */
 void out_json_string(outbuf *o, heft_str s);
 
 static inline heft_str str_of(const char *s)

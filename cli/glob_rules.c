@@ -73,7 +73,7 @@ static const struct {
 
 /* ---- lists ---- */
 
-/* Of [GLOB=]VALUE the last = counts. */
+/* The last '=' of [GLOB=]VALUE separates the pattern from the value. */
 int glob_rules_prepare(glob_rules *p, glob_rule_kind kind, const char *cmd)
 {
     int code = CODE_DONE;
@@ -172,7 +172,7 @@ bool storage_rules_choose(void *ctx, const heft_tensor *t, heft_str role, heft_s
     if (digest)
         out->digest = digest->storage.digest;
     if (s->no_memory)
-        out->digest = ""; /* none that there is */
+        out->digest = ""; /* an unknown digest, which makes the conversion fail */
     return encoding || digest || s->no_memory;
 }
 

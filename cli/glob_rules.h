@@ -1,21 +1,22 @@
-/* picks.h - options that take [GLOB=]VALUE and may be repeated: the first that matches a tensor's name counts. */
+/* glob_rules.h - options that take [GLOB=]VALUE and may be repeated. The first rule that matches a
+ * tensor's name applies. */
 #ifndef HEFT_CLI_GLOB_RULES_H
 #define HEFT_CLI_GLOB_RULES_H
 #include "cmd.h"
 #include "opt.h"
 
 typedef struct glob_rule {
-    char *glob; /* NULL: every tensor */
+    char *glob; /* NULL matches every tensor */
     heft_dtype dtype;
     heft_layout layout;
-    heft_storage storage; /* the encoding with its level, or the digest */
-    bool is_known, value; /* whether a gradient is needed */
-    bool has_matched;     /* some tensor, where that is noted */
+    heft_storage storage; /* encoding and level, or digest */
+    bool is_known, value; /* --requires-grad: is_known is false for "unset" */
+    bool has_matched;     /* some tensor matched; set only for --requires-grad */
 } glob_rule;
 
 typedef struct glob_rules {
     opt_list args;
-    glob_rule *items; /* one for each that was given */
+    glob_rule *items; /* one per argument */
 } glob_rules;
 
 typedef enum glob_rule_kind {
@@ -26,18 +27,20 @@ typedef enum glob_rule_kind {
     GLOB_GRAD
 } glob_rule_kind;
 
-/* Makes sense of what was given.  Not CODE_DONE: said why not. */
+/* Parse the arguments. Return an exit code; cmd is the command named in the error line. */
 int glob_rules_prepare(glob_rules *p, glob_rule_kind kind, const char *cmd);
 void glob_rules_release(glob_rules *p);
-/* The first that matches the name, or NULL. */
+/* Return the first rule that matches the name, or NULL. *no_memory is set if a match could not be
+ * tested. */
 const glob_rule *glob_rules_find(bool *no_memory, const glob_rules *p, heft_str name);
-/* The first for every tensor, or NULL. */
+/* Return the first rule without a pattern, or NULL. */
 const glob_rule *glob_rules_find_default(const glob_rules *p);
-/* Warns of a pattern behind --OPTION that no tensor of the file matches; *no_memory is set when that cannot be told. */
+/* Warn if no tensor of the file matches the pattern of --OPTION. *no_memory is set if a match could
+ * not be tested. */
 void glob_warn_if_unmatched(bool *no_memory, const heft_file *f, const char *path,
                             const char *option, const char *glob);
 void glob_warn_unmatched(const char *path, const char *option, const char *glob);
-/* The same for all of them. */
+/* Warn about every rule whose pattern matches no tensor. */
 void glob_rules_warn_unmatched(bool *no_memory, const glob_rules *p, glob_rule_kind kind,
                                const heft_file *f, const char *path);
 
@@ -45,15 +48,17 @@ void glob_rules_warn_unmatched(bool *no_memory, const glob_rules *p, glob_rule_k
 
 typedef struct storage_rules {
     glob_rules compress, digest;
-    bool no_memory; /* for a name: storing_choose() says something then that ends the conversion */
+    /* a name could not be matched; storage_rules_choose() then makes the conversion fail */
+    bool no_memory;
 } storage_rules;
 
-/* Sets what holds for every tensor in *o. */
+/* Parse the arguments, and store rules without a pattern as defaults in *o. Return an exit code. */
 int storage_rules_prepare(storage_rules *s, const char *cmd, heft_write_options *o);
 bool storage_rules_are_given(const storage_rules *s);
-/* For heft_convert_options; ctx is the storing. */
+/* Choose how a part is stored, as the callback `storage` of heft_convert_options; ctx is the
+ * storage_rules. */
 bool storage_rules_choose(void *ctx, const heft_tensor *t, heft_str role, heft_storage *storage);
-/* What is said, and how it ends, once no_memory is set. */
+/* Print the error for no_memory; return the exit code. */
 int say_no_memory_to_match(const char *path);
 void storage_rules_warn_unmatched(storage_rules *s, const heft_file *f, const char *path);
 void storage_rules_release(storage_rules *s);

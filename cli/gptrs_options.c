@@ -27,7 +27,8 @@ int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const ch
                     heft_format_name(target));
 }
 
-/* The first that matches; all learn whether they would. */
+/* Return the first rule that matches. Test all rules, so that gptrs_check() knows the unused
+ * rules. */
 static const glob_rule *find_grad(gptrs_rules *r, heft_str name)
 {
     const glob_rule *first = NULL;

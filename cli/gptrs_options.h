@@ -1,4 +1,4 @@
-/* gptrs_options.h - what stands behind --requires-grad and --base-ids: what gpt-rs knows of a tensor. */
+/* gptrs_options.h - the options --requires-grad and --base-ids for gpt-rs files. */
 #ifndef HEFT_CLI_GPTRS_OPTIONS_H
 #define HEFT_CLI_GPTRS_OPTIONS_H
 #include "cmd.h"
@@ -7,21 +7,21 @@
 
 typedef struct gptrs_rules {
     glob_rules grads;
-    const char *base_ids; /* "name", "none", or NULL: not given */
-    bool no_memory;       /* for a pattern: no identity can be told */
+    const char *base_ids; /* "name", "none", or NULL if not given */
+    bool no_memory;       /* a pattern could not be matched */
 } gptrs_rules;
 
 bool gptrs_are_given(const gptrs_rules *r);
-/* Makes sense of the options, in the name of the command who.  Not CODE_DONE: said why not. */
+/* Parse the options. Return an exit code; cmd is the command named in the error line. */
 int gptrs_prepare(gptrs_rules *r, const char *cmd);
-/* Base ids are for gpt-rs' own files.  Not CODE_DONE: said that the target is none. */
+/* Refuse --base-ids unless the target is a gpt-rs format. Return an exit code. */
 int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const char *path);
-/* Change *id, the identity of tensor t, as the options ask; return whether *id changed.  name: the tensor's name in the
- * output.  keeps_ids: stored ids stay unless an option changes them, as in an edit; otherwise the format derives base
- * ids from names. */
+/* Change *id, the identity of tensor t, as the options ask; return whether *id changed. name is the
+ * tensor's name in the output. keeps_ids, for edit: stored ids stay unless an option changes them;
+ * otherwise the format derives base ids from names. */
 bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str name,
                  bool keeps_ids, heft_identity *id);
-/* After all tensors: warns of patterns that none of them matched.  Not CODE_DONE: there was no memory, which is said. */
+/* After the conversion, warn about patterns that matched no tensor. Return an exit code. */
 int gptrs_check(const gptrs_rules *r, const char *path);
 void gptrs_release(gptrs_rules *r);
 

@@ -8,16 +8,16 @@
 
 #include "burn.h"
 
-typedef struct id_assignment { /* NAME=ID */
+typedef struct id_assignment { /* parsed NAME=ID */
     heft_str name;
-    bool is_none; /* the tensor has an id no longer */
+    bool is_none; /* NAME=none: remove the id */
     uint64_t id;
-    const char *text; /* as given */
+    const char *text; /* the argument */
 } id_assignment;
 
 typedef struct owned_id {
     uint64_t id;
-    heft_str name; /* of the tensor that has it */
+    heft_str name; /* of the tensor with this id */
 } owned_id;
 
 bool identities_are_given(const identities *r)
@@ -48,7 +48,7 @@ bool identity_read(uint64_t *id, const char *text)
     return read_number(id, text) || heft_param_id_parse(id, heft_str_from(text));
 }
 
-/* An id, or none. */
+/* Parse NAME=ID, where ID may be "none". */
 static int parse_assignment(id_assignment *g, const char *cmd, const char *arg)
 {
     const char *equals = strrchr(arg, '=');
@@ -111,7 +111,8 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* An optimizer's record names a parameter by its id, in tensors, scalars and metadata: they would no longer agree. */
+/* Refuse to change an id in an optimizer record: tensors, scalars and metadata name the parameter
+ * by its id and would no longer agree. */
 static int refuse_record(const char *path, heft_str name)
 {
     outbuf text;
@@ -135,8 +136,8 @@ static int refuse_duplicate(const char *path, const id_assignment *g, heft_str o
     return CODE_USAGE;
 }
 
-typedef struct id_survey { /* of the tensors that count */
-    owned_id *owned;       /* the ids that they will have, new ones aside */
+typedef struct id_survey { /* ids of the selected tensors after the change */
+    owned_id *owned;       /* ids that are kept or assigned, without new ones */
     size_t owned_count, fresh;
 } id_survey;
 
@@ -156,7 +157,7 @@ static int survey_tensor(identities *r, id_survey *s, const heft_file *f, uint32
     return CODE_DONE;
 }
 
-/* Tensors that had the same id before may keep it. */
+/* Refuse to assign an id that another tensor has. Equal ids in the input may stay equal. */
 static int check_duplicates(const identities *r, const id_survey *s, const char *path)
 {
     for (size_t i = 1; i < s->owned_count; i++) {
@@ -178,7 +179,8 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One that no tensor will have: with a seed SplitMix64's, where every number follows from it. */
+/* Generate an unused id. With --id-seed, ids are successive numbers of SplitMix64, so that equal
+ * seeds give equal ids. */
 static int generate_id(uint64_t *id, const identities *r, uint64_t *state, const id_survey *s)
 {
     heft_error err;
@@ -195,7 +197,7 @@ static int generate_id(uint64_t *id, const identities *r, uint64_t *state, const
     return CODE_DONE;
 }
 
-/* Draws as many ids as are wanted, and all again should two of them be equal. */
+/* Generate an id for each tensor that needs a new id; start over if two are equal. */
 static int generate_ids(identities *r, const id_survey *s, uint64_t state)
 {
     size_t n = s->fresh;

@@ -34,9 +34,10 @@ int inputs_check(const char *name, const input *all, size_t count, const struct 
     return code;
 }
 
-/* ---- several models that become one ---- */
+/* ---- several models as input ---- */
 
-/* Whether file i is one that another file has as a shard; *no_memory is set when that cannot be told. */
+/* Return true if file i is a shard of another input. *no_memory is set if a path could not be
+ * built. */
 static bool is_shard_of_another(bool *no_memory, const inputs *in, uint32_t i)
 {
     struct stat info;

@@ -1,41 +1,45 @@
-/* inputs.h - the files that a command reads, none of which it may replace. */
+/* inputs.h - the input files of a command, none of which may be overwritten. */
 #ifndef HEFT_CLI_INPUTS_H
 #define HEFT_CLI_INPUTS_H
 #include "model.h"
 
 typedef struct input {
-    const char *path;       /* NULL: there is none */
-    const char *label;      /* "the input itself": what is said of an output that is this file */
-    const heft_file *model; /* opened by that path: its shards count as well; NULL: a single file */
+    const char *path;  /* NULL if the input is not given */
+    const char *label; /* "the input itself": noun phrase for the error line */
+    /* model opened from path, whose shards count as inputs, or NULL for a single file */
+    const heft_file *model;
 } input;
 
-/* Whether writing to a file, of which stat() says `about`, would replace one of them, links followed.  true: why, a
- * line that goes with the name of the output, and the exit code that belongs to it. */
+/* Return true if `info`, the stat() of an output with links followed, is an input. Then `reason` is
+ * the text of an error line and *code the exit code. Also true if memory ran out before the answer
+ * was known. */
 bool inputs_contain(char reason[128], int *code, const input *all, size_t count,
                     const struct stat *info);
-/* The same for the output of a command; CODE_DONE: none of them, or else it was said. */
+/* Check the output `name` with inputs_contain() and print the error line. Return an exit code. */
 int inputs_check(const char *name, const input *all, size_t count, const struct stat *info);
 
-/* ---- several models that become one ---- */
+/* ---- several models as input ---- */
 
-typedef struct inputs { /* begins with paths and count */
+typedef struct inputs { /* initialise paths and count, zero the rest */
     char **paths;
     uint32_t count;
     heft_file **files;
-    const heft_file **
-        distinct; /* but those that another one has anyway, as when a pattern of the shell names an index and
-                               its shards; at least one */
-    uint32_t *distinct_index; /* of the kept ones among the files */
+    /* files without the shards of other inputs (a shell pattern may match an index and its shards);
+     * at least one file */
+    const heft_file **distinct;
+    uint32_t *distinct_index; /* distinct_index[i] is the index of distinct[i] in files */
     uint32_t distinct_count;
     heft_file *joined;
 } inputs;
 
-/* Opens all of them, whole, and says what there is to say of those that are kept.  Not CODE_DONE: said why not. */
+/* Open all files, each of which must be complete, and print the warnings about the distinct ones.
+ * Return an exit code. */
 int inputs_open(inputs *in);
-/* When more than one is kept.  name: what an error line is about. */
+/* Join the distinct files if there are several. name is the file named in an error line. Return an
+ * exit code. */
 int inputs_join(inputs *in, const heft_join_options *options, const char *name);
 void inputs_close(inputs *in);
-/* The joined one, or the only one. */
+/* Return the joined model, or the only one. */
 const heft_file *inputs_model(const inputs *in);
 
 #endif

@@ -9,10 +9,10 @@
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
-/* The signal that was noted, or 0: all that the handler below may change. */
+/* signal recorded by the handler below, or 0 */
 static atomic_int pending;
 
-/* The signal is blocked while its handler runs: it is delivered once that returns. */
+/* The signal is blocked inside its handler; raise() takes effect when the handler returns. */
 static void die_of(int signal_number)
 {
     signal(signal_number, SIG_DFL);
@@ -79,7 +79,7 @@ void interrupt_die(void)
     if (!signal_number)
         return;
     die_of(signal_number);
-    sigemptyset(&one); /* only one that was blocked before the command began gets here */
+    sigemptyset(&one); /* reached only if the signal was blocked before the command began */
     sigaddset(&one, signal_number);
     sigprocmask(SIG_UNBLOCK, &one, NULL);
 }

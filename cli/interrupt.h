@@ -1,21 +1,23 @@
-/* interrupt.h - signals that ask a command to stop: SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU.  Those that were
- * ignored when the command began, as nohup does it, stay ignored. */
+/* interrupt.h - handle SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU. A signal that was ignored when
+ * the command began (nohup) stays ignored. */
 #ifndef HEFT_CLI_INTERRUPT_H
 #define HEFT_CLI_INTERRUPT_H
 #include <heft/heft.h>
 
-/* From now on such a signal says that nothing was written, and kills: for commands that write. */
+/* From now on a signal prints "interrupted; nothing written" and kills the process. For commands
+ * that write. */
 void interrupt_announce(void);
-/* From now on the first one is only noted, so that the work can stop where it leaves nothing behind; the second one
- * kills. */
+/* From now on the first signal is only recorded, so that the work can stop and clean up. The second
+ * signal kills the process. */
 void interrupt_hold(void);
-/* From now on they kill, as they do before any of these calls: for output that cannot be taken back. */
+/* From now on signals kill the process silently, as by default. For output that cannot be rolled
+ * back. */
 void interrupt_allow(void);
-/* Whether one was noted.  From any thread. */
+/* Return true if a signal was recorded. Thread-safe. */
 bool interrupt_is_pending(void);
-/* The error of work that stops because one was noted. */
+/* Set and return the error of work that was interrupted. */
 heft_status interrupt_error(heft_error *err);
-/* If one was noted, the process dies of it. */
+/* Kill the process with the recorded signal, if there is one. */
 void interrupt_die(void);
 
 #endif

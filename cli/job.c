@@ -8,7 +8,7 @@
 
 /* ---- options ---- */
 
-/* Those of one command, in the order of its --help. */
+/* List the options of a command, in the order of --help. Return the number of options. */
 static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
 {
     static const char commands[] = "cmsae";

@@ -1,5 +1,5 @@
-/* job.h - what convert, merge, split, append and edit have in common: their options, the texts that go into a model,
- * where the output goes, and how the library is called. */
+/* job.h - shared code of convert, merge, split, append and edit: options, companion texts, the
+ * output, and the call of the library. */
 #ifndef HEFT_CLI_JOB_H
 #define HEFT_CLI_JOB_H
 #include <sys/stat.h>
@@ -14,17 +14,17 @@
 enum { JOB_OPTIONS = 40 };
 
 typedef struct job {
-    /* what was asked */
+    /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     uint64_t align, threads, max_bytes, count;
     bool strict, allow_loss, dry_run, force, no_sync;
-    opt_list unset, renames; /* KEY and A=B */
+    opt_list unset, renames; /* --unset KEY, and edit's --rename A=B */
     rules rules;
     opt options[JOB_OPTIONS];
     opt_usage usage;
-    /* what follows from it */
+    /* derived from the options */
     bool to_stdout;
-    const char *source; /* the input, as an error line names it */
+    const char *source; /* path of the input, for error lines */
     const heft_format *target;
     heft_str config_text;
     heft_vocab *new_vocab;
@@ -35,29 +35,31 @@ typedef struct job {
     progress bar;
     sink_failure failure;
     heft_write_options write;
-    heft_convert_options convert; /* with these write options */
+    heft_convert_options convert; /* convert.write points to `write` */
 } job;
 
-/* As opt_parse(), with those of the options above that are the command's; `about` lists none. */
+/* Parse the command line as opt_parse() does, with the options of usage->command; usage->options is
+ * ignored. */
 bool job_parse(job *j, opt_args *rest, int *code, const opt_usage *usage, int argc, char **argv);
 void job_release(job *j);
 
-/* An int that one of these returns is an exit code: not CODE_DONE, said why not. */
+/* The int functions below return exit codes. */
 
-/* Checks numbers and makes sense of rules. */
+/* Check numeric options and parse the rules. */
 int job_prepare(job *j);
-/* By --to or the suffix of the output. */
+/* Choose the target format by --to, otherwise by the suffix of the output. */
 int job_choose_target(job *j);
-/* Reads what --vocab, --special and --config name. */
+/* Read the files of --vocab and --config, and parse --special. */
 int job_read_texts(job *j, text_origin of_vocab);
-/* Whether the output, of which stat() says `about`, may be written over. */
+/* Refuse an output that is a directory or, without --force, an existing file. info is the output's
+ * stat(). */
 int job_check_output(const job *j, const struct stat *info);
-/* Fills j->how for an input, which is the source from here on. */
+/* Set j->source, and fill j->write and j->convert from the options. */
 void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
-/* Holds the rules against the model and writes it to the output; on a dry run to nothing. */
+/* Check the rules against the model and convert it; a dry run writes nothing. */
 int job_convert(job *j, const heft_file *f);
-/* The notes about a file that was changed in place or replaced. */
+/* Print a note or a warning if the edited file has other hard links. */
 void job_say_edited(const char *path, const heft_edit_result *result);
 
 #endif

@@ -211,7 +211,8 @@ static void json_array(json *j, const heft_value *v)
 
 void json_scalar(json *j, const heft_value *v)
 {
-    char reversed[16] = { 0 }; /* an id is written with the most significant byte first */
+    /* ids are stored least significant byte first, and printed most significant first */
+    char reversed[16] = { 0 };
     switch (v->kind) {
     case HEFT_KIND_BOOL:
         json_bool(j, v->as.b);
@@ -247,12 +248,12 @@ void json_scalar(json *j, const heft_value *v)
     }
 }
 
-typedef struct open_container { /* a container that is being written */
+typedef struct open_container { /* a list or map being written */
     uint32_t remaining;
     char closing;
 } open_container;
 
-/* The library's limit on nesting, and then some. */
+/* More than the library's limit on nesting. */
 enum { DEPTH = 1024 };
 
 void json_values(json *j, json_value_at at, const void *ctx, uint32_t count)

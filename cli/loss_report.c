@@ -10,7 +10,7 @@ void say_loss(void *ctx, heft_severity severity, const char *rule, heft_str tens
     static const char *const names[] = { "note", "warning", "error" };
     const losses *l = ctx;
     outbuf name;
-    /* what shared bytes cost in the target is worth a line, although nothing is lost */
+    /* Always print a note about tied tensors: nothing is lost, but the target grows. */
     if (severity == HEFT_NOTE && !l->verbose && strcmp(rule, "heft/tied") != 0)
         return;
     out_open(&name, -1);

@@ -1,14 +1,14 @@
-/* loss_report.h - says what a target cannot carry, as the library reports it. */
+/* loss_report.h - print what the target format cannot represent, as the library reports it. */
 #ifndef HEFT_CLI_LOSS_REPORT_H
 #define HEFT_CLI_LOSS_REPORT_H
 #include "cmd.h"
 
 typedef struct losses {
     const char *path; /* of the input */
-    bool verbose;     /* notes, too */
+    bool verbose;     /* print notes, too */
 } losses;
 
-/* A heft_loss_fn; ctx is a losses. */
+/* Print one loss. A heft_loss_fn; ctx is a `losses`. */
 void say_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
               const char *text);
 

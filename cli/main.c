@@ -1,4 +1,4 @@
-/* main.c - the heft command: which commands there are, and finding the one that is meant. */
+/* main.c - the heft command: find the command and run it, or suggest the closest name. */
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static const command *find_command(const char *name)
     return NULL;
 }
 
-/* How many letters at least differ: enough to guess what was meant by a slip. */
+/* Return the length of the longer word without the common prefix and suffix. */
 static size_t differing_letters(const char *a, const char *b)
 {
     size_t prefix = 0, la = strlen(a), lb = strlen(b);
@@ -97,7 +97,7 @@ static int help_on(const char *name)
     return c->run(2, (char *[]){ first, word, NULL });
 }
 
-/* What is asked without a command of the table. */
+/* Handle options and words that are not a command of the table. */
 static int run_global_option(int argc, char **argv)
 {
     const char *name = argv[1];
@@ -112,7 +112,8 @@ static int run_global_option(int argc, char **argv)
     return say_unknown(name);
 }
 
-/* Bytes that the library lent were cut off by another program; what it reads itself, it guards. */
+/* SIGBUS: another program truncated a memory-mapped file. The library guards its own reads; the
+ * command also touches mapped bytes directly. */
 static void on_bus_error(int signal_number)
 {
     static const char text[] = "heft: a file was cut short while it was being read\n";
@@ -126,7 +127,7 @@ int main(int argc, char **argv)
 {
     term_prepare();
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* writing fails with EFBIG instead */
+    signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
     signal(SIGBUS, on_bus_error);
     setlocale(LC_CTYPE, "C.UTF-8");
     if (argc < 2)
@@ -135,7 +136,7 @@ int main(int argc, char **argv)
     if (c && c->writes)
         interrupt_announce();
     int code = c ? c->run(argc - 1, argv + 1) : run_global_option(argc, argv);
-    /* Work that was interrupted too late is done, which is said; the process dies of the signal in any case. */
+    /* A signal that arrived too late to stop the work still kills the process, after the report. */
     if (code == CODE_DONE && interrupt_is_pending())
         say(NULL, "interrupted after the output was complete");
     interrupt_die();

@@ -17,7 +17,8 @@ bool model_set_key(const char *key)
     return *key;
 }
 
-enum { DEFAULT_TENSORS = 16 << 20, INDEX_BYTES = 256 }; /* of the library, and for each of them */
+/* the library's default limit, and index bytes per tensor */
+enum { DEFAULT_TENSORS = 16 << 20, INDEX_BYTES = 256 };
 
 bool model_set_max_tensors(const char *text)
 {
@@ -28,7 +29,7 @@ bool model_set_max_tensors(const char *text)
         return false;
     heft_limits *limits = &model_settings.limits;
     limits->tensors = (uint32_t)n;
-    if (n > DEFAULT_TENSORS) /* fewer leave the limits of the index alone */
+    if (n > DEFAULT_TENSORS) /* a lower limit does not shrink the index limits */
         limits->memory = limits->index_bytes = (uint64_t)n * INDEX_BYTES;
     return true;
 }
@@ -129,7 +130,7 @@ int model_open_key_optional(heft_file **out, const char *path)
     bool is_open = model_settings.key && !heft_file_open(&f, path, &options, NULL);
     bool is_nested = is_open && heft_format_caps(heft_file_format(f)) & HEFT_CAN_OPEN_KEY;
     if (is_nested)
-        heft_file_close(f); /* and is opened again, with the key */
+        heft_file_close(f); /* reopened below, with the key */
     int code = is_open && !is_nested ? keep_if_whole(out, f, path) : model_load_whole(out, path);
     if (!code)
         model_say_notices(*out, path);
@@ -218,7 +219,7 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name)
     return id;
 }
 
-/* 32 digits, the most significant first. */
+/* Parse 32 hexadecimal digits, most significant first. */
 static bool parse_base(heft_id *id, const char *text)
 {
     enum { DIGITS_OF_ID = 2 * sizeof id->base };
@@ -255,7 +256,8 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
     return count == 1 ? tensor : HEFT_NONE;
 }
 
-/* The numbers of the parts of a tensor or, with HEFT_NONE, of the file. */
+/* Return the number of parts of a tensor, or of the file for HEFT_NONE, and the first part's
+ * index. */
 static uint32_t parts_of(const heft_file *f, uint32_t tensor, uint32_t *first)
 {
     if (tensor == HEFT_NONE)

@@ -1,4 +1,4 @@
-/* model.h - what several commands ask of an open file. */
+/* model.h - open files as the common options say, and find tensors, parts and ids in them. */
 #ifndef HEFT_CLI_MODEL_H
 #define HEFT_CLI_MODEL_H
 #include <sys/stat.h>
@@ -6,49 +6,51 @@
 #include "cmd.h"
 #include "jsonout.h"
 
-/* What options say to every command that opens files. */
+/* Common options of all commands that open files. */
 typedef struct open_settings {
-    const char *key; /* that is opened of every file, or NULL */
-    bool quiet;      /* no warnings about files */
-    bool verbose;    /* notes as well */
-    bool no_verify;  /* wrong checksums are no obstacle */
-    bool
-        check_parts; /* the digest of each part that is read as a whole is checked, unless no_verify */
-    heft_limits limits; /* tensors: 0, the default, or what --max-tensors says */
+    const char *key;    /* --key, or NULL */
+    bool quiet;         /* print no warnings about files */
+    bool verbose;       /* print notes, too */
+    bool no_verify;     /* ignore wrong checksums */
+    bool check_parts;   /* verify the digest of each part read as a whole, unless no_verify */
+    heft_limits limits; /* --max-tensors; tensors is 0 for the default */
 } open_settings;
 extern open_settings model_settings;
 
-/* Opens path with the default limits; otherwise says why not, and returns the exit code.  Warnings about the
- * file are said, unless --quiet. */
+/* Open a file and print its warnings, unless --quiet. An incomplete model gets a warning. Return an
+ * exit code. */
 int model_open(heft_file **out, const char *path);
-/* The same for what needs all of the model: one that is not whole is refused, where model_open() warns. */
+/* Open a file as model_open() does, but refuse an incomplete model. */
 int model_open_whole(heft_file **out, const char *path);
-/* The same without its warnings, which the caller says once it is known which files count. */
+/* Open a file as model_open_whole() does, but print no warnings. */
 int model_load_whole(heft_file **out, const char *path);
 void model_say_notices(const heft_file *f, const char *path);
-/* The same of a file that the library opens by itself to change it, and refuses when it does not open. */
+/* Print the warnings about a file that the library will open by itself. Does nothing if the file
+ * cannot be opened. */
 void model_say_notices_at_path(const char *path);
-/* The folder in which its files lie; NULL: no memory. */
+/* Return the malloc'ed folder of the model's files, or NULL without memory. */
 char *model_dir(const char *path);
-/* Whether the model, opened by that path, is or has that file; *no_memory is set when that cannot be told. */
+/* Return true if `file` is the model opened from `path` or a shard of the model. *no_memory is set
+ * if a path could not be built. */
 bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file);
-/* The same as model_open() where the status counts, and nothing is said. */
+/* Open a file without printing anything. */
 heft_status model_try_open(heft_file **out, const char *path, heft_error *err);
-/* The same in spite of wrong checksums, which verify reports. */
+/* Open a file in spite of wrong checksums, which verify reports as findings. */
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err);
-/* Whole as well, of two files of which only those that nest have the key. */
+/* Open one of two files to compare. --key applies only if the file is nested. */
 int model_open_key_optional(heft_file **out, const char *path);
-/* The key that is opened of every file; false: it is none. */
+/* Set --key. Return false if it is empty. */
 bool model_set_key(const char *key);
-/* How many tensors a file that is opened has at most; false: it is no such number. */
+/* Set --max-tensors. Return false if the text is not a number from 1 to 2^32 - 1. */
 bool model_set_max_tensors(const char *text);
-/* As say_error(), of a file that was not opened; names the option that raises a limit. */
+/* Print the error of a file that could not be opened; for an exceeded limit, also name the option
+ * --max-tensors. Return the exit code. */
 int model_say_open_error(const char *path, const heft_error *err);
 
-/* The tensors whose names match one of the patterns, or all without patterns.  Its ids are the caller's
- * to free.  False: no memory, which was said. */
+/* Select the tensors whose names match any of the patterns, or all tensors without patterns. The
+ * caller frees out->ids. Return false without memory, after an error line. */
 typedef struct selection {
-    uint32_t *ids; /* NULL: 0, 1, … */
+    uint32_t *ids; /* NULL: 0, 1, ... */
     uint32_t count;
 } selection;
 bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
@@ -57,38 +59,40 @@ static inline uint32_t selected(const selection *s, uint32_t i)
 {
     return s->ids ? s->ids[i] : i;
 }
-/* Whether the name matches; *no_memory is set, and stays, when that cannot be told for lack of memory. */
+/* Return true if the name matches the pattern. *no_memory is set, never cleared, if memory ran
+ * out. */
 bool name_matches(bool *no_memory, heft_str name, const char *glob);
 
-/* The tensor of that name; HEFT_NONE after saying that there is none. */
+/* Find a tensor by name. HEFT_NONE, after an error line, if it does not exist. */
 uint32_t model_find(const heft_file *f, const char *path, const char *name);
-/* The tensor of an identity: 32 hexadecimal digits, or an id of Burn's: see identity_read().  HEFT_NONE after saying what is
- * wrong: no id, none of that id, or several. */
+/* Find a tensor by id: 32 hexadecimal digits (gpt-rs), or a Burn id as identity_read() accepts.
+ * HEFT_NONE, after an error line, if the id is invalid, unknown or ambiguous. */
 uint32_t model_find_id(const heft_file *f, const char *path, const char *text);
-/* What --help calls that. */
+/* Help text of --id. */
 #define MODEL_ID_HELP "the tensor of that identity: 32 hex digits (gpt-rs), or Burn's id"
-/* The part of a tensor, or with HEFT_NONE of the file, that role names; role NULL: "data", or the
- * only one.  HEFT_NONE after saying which there are. */
+/* Find a part by role, of a tensor or, with HEFT_NONE, of the file. role NULL selects "data", or
+ * the only part. HEFT_NONE if the part does not exist, after an error line that lists the parts. */
 uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const char *role);
-/* The part whose elements stand for the tensor: "data", else "values", else HEFT_NONE. */
+/* Return the part with the tensor's elements: "data", otherwise "values", otherwise HEFT_NONE. */
 uint32_t model_values(const heft_file *f, uint32_t tensor);
-/* Elements in length bytes of type t, at most `most`. */
+/* Return the number of elements of type t in `length` bytes, at most `max`. */
 uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t max);
-/* Product of the dimensions; UINT64_MAX when it does not fit. */
+/* Return the product of the dimensions, or UINT64_MAX on overflow. */
 uint64_t tensor_elements(const heft_tensor *t);
 
-/* What heft_tensor_find_tied() says; NULL: no memory, which was said. */
+/* Return heft_tensor_find_tied()'s table, which the caller frees. NULL, after an error line, on
+ * failure. */
 uint32_t *model_find_tied(const heft_file *f, const char *path);
 
-const char *dtype_name(heft_dtype t); /* "f32"; NULL for none */
+const char *dtype_name(heft_dtype t); /* "f32"; NULL for HEFT_UNTYPED */
 const char *encoding_name(uint8_t encoding);
 void out_dtype(outbuf *o, heft_dtype t);
 void out_shape(outbuf *o, const uint64_t *dims, uint32_t rank);
 void json_member_dtype(json *j, const char *key, heft_dtype t);
 void json_member_shape(json *j, const char *key, const uint64_t *dims, uint32_t rank);
-/* One part, as ls and info list it. */
+/* Write the parts of the file itself as the member "parts". */
 void json_model_parts(json *j, const heft_file *f);
-/* "file", "format", "version", "size" */
+/* Write the members "file", "format", "version" and "size". */
 void json_file_head(json *j, const heft_file *f, const char *path);
 
 #endif

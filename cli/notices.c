@@ -37,8 +37,8 @@ void notices_say(const heft_file *f, const char *path, bool notes)
     enum { MAX_SHOWN = 5 };
     size_t said = 0;
     heft_finding x;
-    bool is_whole = !heft_file_is_complete(f,
-                                           NULL); /* else faults were told as the reason why not */
+    /* The faults of an incomplete model are already in the line about its completeness. */
+    bool is_whole = !heft_file_is_complete(f, NULL);
     for (size_t i = 0; heft_notice_at(&x, f, i); i++) {
         bool is_shown = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
         if (is_shown && said++ < MAX_SHOWN)

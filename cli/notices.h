@@ -1,11 +1,11 @@
-/* notices.h - what was noticed while a file was opened, said once on stderr. */
+/* notices.h - print the warnings found while a file was opened. */
 #ifndef HEFT_CLI_NOTICES_H
 #define HEFT_CLI_NOTICES_H
 #include "escape.h"
 
-/* "RULE: text (tensor "w", at byte 10 of FILE)", escaped. */
+/* Write "RULE: text (tensor "w", at byte 10 of FILE)", escaped. */
 void out_finding(outbuf *o, const heft_file *f, const heft_finding *x);
-/* The warnings about an open file, the first few of very many; with `notes`, its notes as well. */
+/* Print the first few warnings about an open file and, if `notes`, its notes. */
 void notices_say(const heft_file *f, const char *path, bool notes);
 
 #endif

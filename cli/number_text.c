@@ -13,7 +13,7 @@ number_kind number_kind_of(heft_dtype t)
         [HEFT_DTYPE_COMPLEX] = NUMBER_COMPLEX,
     };
     const heft_dtype_info *d = heft_dtype_get(t);
-    if (d && d->kind == HEFT_DTYPE_BLOCK) /* some are only copied, not decoded */
+    if (d && d->kind == HEFT_DTYPE_BLOCK) /* some block types are copied but not decoded */
         return heft_dtype_can_cast(HEFT_F32, t) ? NUMBER_REAL : NUMBER_NONE;
     return d && d->kind < sizeof kinds / sizeof *kinds ? kinds[d->kind] : NUMBER_NONE;
 }
@@ -56,10 +56,11 @@ int number_digits(double v, heft_dtype t)
 {
     enum { MAX_DIGITS = 17, ALWAYS_EXACT = 15 };
     if (heft_dtype_get(t)->block_elems > 1 && heft_dtype_can_cast(HEFT_F32, t))
-        t = HEFT_F32; /* what a block's elements are */
+        t = HEFT_F32; /* blocks decode to f32 */
     if (!isfinite(v))
         return MAX_DIGITS;
-    /* A double with 15 digits or fewer prints back as itself, so the shorter ones need no try. */
+    /* A normal double survives conversion to 15 digits and back, so fewer than 15 need not be
+     * tried. */
     int digits = t == HEFT_F64 && (v == 0 || fabs(v) >= 2.3e-308) ? ALWAYS_EXACT : 1;
     for (char text[40]; digits < MAX_DIGITS; digits++) {
         snprintf(text, sizeof text, "%.*e", digits - 1, v);

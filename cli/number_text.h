@@ -1,4 +1,4 @@
-/* number_text.h - single elements of tensors, exactly. */
+/* number_text.h - read single elements of tensors as exact numbers. */
 #ifndef HEFT_CLI_NUMBER_TEXT_H
 #define HEFT_CLI_NUMBER_TEXT_H
 #include "outbuf.h"
@@ -15,16 +15,16 @@ typedef enum number_kind {
 typedef struct number {
     number_kind kind;
     int64_t i;
-    uint64_t u; /* BOOL, too */
+    uint64_t u; /* also for NUMBER_BOOL */
     double f, imaginary;
 } number;
 
-/* What the elements of a type are; NUMBER_NONE for those without numbers. */
+/* Return how the elements of a type are read; NUMBER_NONE if they have no numeric value. */
 number_kind number_kind_of(heft_dtype t);
-/* Element i of those that begin at src, first in a block. */
+/* Read element i of the elements at src. src is at the start of a block. */
 number number_at(heft_dtype t, const void *src, uint64_t i);
-/* The fewest digits, of at most 17, that tell v from its neighbours among the values of type t:
- * "%.*e" takes the result minus one. */
+/* Return the fewest digits, at most 17, that distinguish v from its neighbours in type t. Pass the
+ * result minus 1 as the precision of "%.*e". */
 int number_digits(double v, heft_dtype t);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
-/* Of every command; the last entries of what getopt_long gets. */
+/* Options of every command, listed after the command's own. */
 enum { COLOR, KEY, MAX_TENSORS, QUIET, NO_VERIFY, HELP, COMMON };
 static const opt common[COMMON] = {
     [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
@@ -28,10 +28,10 @@ static const opt common[COMMON] = {
     [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
 };
 
-/* What takes the values of those that have one, and what is said of a value that does not suit. */
+/* Functions that store the values of common options, and the error for a refused value. */
 static const struct {
     bool (*set)(const char *value);
-    const char *message; /* a format for the option's name and the value */
+    const char *message; /* format for the option's name and value */
 } setters[COMMON] = {
     [COLOR] = { term_set_colour, "--%s is auto, always or never, not '%s'" },
     [KEY] = { model_set_key, "--%s is empty" },
@@ -43,7 +43,7 @@ static bool wants_value(const opt *o)
     return o->kind != OPT_FLAG;
 }
 
-/* Commands to which some of them mean nothing. */
+/* Common options that a command does not have. */
 static const struct {
     const char *command;
     unsigned excluded;
@@ -53,7 +53,7 @@ static const struct {
     { "verify", 1u << QUIET | 1u << NO_VERIFY },
 };
 
-/* NULL: there are no more. */
+/* Return option i of the command, its own first, or NULL after the last. */
 static const opt *option_at(const opt_usage *u, size_t i)
 {
     unsigned excluded = 0;
@@ -79,7 +79,7 @@ static int print_help(const opt_usage *u)
                *u->args ? " " : "", u->args, u->description);
     const opt *p;
     for (size_t i = 0; (p = option_at(u, i)) != NULL; i++) {
-        char line[3 * HELP_COLUMN]; /* no option and its value are longer */
+        char line[3 * HELP_COLUMN]; /* longer than any option with its value */
         snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s " : "  %c   --%s%s%s ",
                  p->letter ? p->letter : ' ', p->name, p->value ? " " : "",
                  p->value ? p->value : "");
@@ -102,7 +102,8 @@ static bool set_number(const char *text, uint64_t *out)
     return true;
 }
 
-/* K, M, G and T are powers of 1000, Ki, Mi, Gi and Ti of 1024; a B may follow. */
+/* Parse a size in bytes. K, M, G and T are powers of 1000; Ki, Mi, Gi and Ti powers of 1024; an
+ * optional B follows. */
 static bool set_size(const char *text, uint64_t *out)
 {
     static const char units[] = "KMGT";
@@ -136,7 +137,7 @@ static bool set_real(const char *text, double *out)
     return true;
 }
 
-/* False: the value does not suit the option. */
+/* Store the value. Return false if it does not suit the option. */
 static bool set_value(const opt *p, const char *text)
 {
     opt_list *list = p->target;
@@ -190,7 +191,7 @@ static const opt *option_for(const opt_usage *u, int c)
     return NULL;
 }
 
-/* What getopt did not understand, in its words. */
+/* Report an option that getopt refused, spelled as the user typed it. */
 static int say_bad_option(const opt_usage *u, int c, const char *word)
 {
     const opt *known = optopt ? option_for(u, optopt) : NULL;
@@ -203,7 +204,7 @@ static int say_bad_option(const opt_usage *u, int c, const char *word)
     return say_usage(u->command, "unknown or ambiguous option '%s'", word);
 }
 
-/* False: *code says how it ends. */
+/* Apply one option. Return false, with the exit code in *code, if the command must end. */
 static bool apply_option(int *code, const opt_usage *u, int c, char **argv)
 {
     const opt *p = c == '?' || c == ':' ? NULL : option_for(u, c);
@@ -222,7 +223,7 @@ static bool apply_option(int *code, const opt_usage *u, int c, char **argv)
     return false;
 }
 
-/* Room for as many values as there are words. */
+/* Allocate the lists, each with capacity for every word of the command line. */
 static bool make_lists(const opt_usage *u, int argc)
 {
     bool ok = true;

@@ -1,4 +1,4 @@
-/* opt.h - a command's options as a table, from which come parsing and --help. */
+/* opt.h - describe a command's options in a table, for parsing and for --help. */
 #ifndef HEFT_CLI_OPT_H
 #define HEFT_CLI_OPT_H
 #include <stdbool.h>
@@ -8,9 +8,9 @@
 typedef enum opt_kind {
     OPT_FLAG,   /* bool */
     OPT_TEXT,   /* const char * */
-    OPT_LIST,   /* opt_list: may be given several times */
+    OPT_LIST,   /* opt_list; the option may be repeated */
     OPT_NUMBER, /* uint64_t, decimal */
-    OPT_SIZE,   /* uint64_t bytes: 500, 500MB, 2GiB */
+    OPT_SIZE,   /* uint64_t in bytes: 500, 500MB, 2GiB */
     OPT_REAL    /* double, not negative */
 } opt_kind;
 
@@ -23,8 +23,8 @@ typedef struct opt {
     const char *name; /* "keep" for --keep */
     char letter;      /* 'l' for -l, or 0 */
     opt_kind kind;
-    void *target;      /* where it goes: see opt_kind */
-    const char *value; /* what --help calls the value, or NULL */
+    void *target;      /* variable of the type that opt_kind says */
+    const char *value; /* name of the value in --help, or NULL */
     const char *help;
 } opt;
 
@@ -33,7 +33,7 @@ typedef struct opt_usage {
     const char *description, *example;
     const opt *options;
     size_t count;
-    int min_args, max_args; /* max_args -1: any number */
+    int min_args, max_args; /* max_args -1: no maximum */
 } opt_usage;
 
 typedef struct opt_args {
@@ -41,9 +41,10 @@ typedef struct opt_args {
     int count;
 } opt_args;
 
-/* True: go on, with what is no option in *rest.  False: *code is what to exit with. */
+/* Parse the command line. Return true with the arguments in *rest, or false with the exit code in
+ * *code. */
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv);
-/* Frees the lists. */
+/* Free the lists. */
 void opt_release(const opt_usage *u);
 
 #endif

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BUFFER = 256 << 10, DIRECT = 64 << 10 }; /* from here on, past the buffer */
+enum { BUFFER = 256 << 10, DIRECT = 64 << 10 }; /* DIRECT: writes of this size bypass the buffer */
 
 static bool fail(outbuf *o, int os)
 {
-    o->os = os; /* what a buffer in memory holds stays: others count in it */
+    o->os = os; /* buffered text is kept: callers rely on `used` */
     return false;
 }
 

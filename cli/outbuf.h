@@ -1,5 +1,5 @@
-/* outbuf.h - a buffered writer: to a descriptor, or to memory that grows.  The first failure
- * sticks; later writes do nothing, and whoever ends the writing reports it. */
+/* outbuf.h - a buffered writer to a file descriptor or to growing memory. After the first failure
+ * writes do nothing; the caller reports the error at the end. */
 #ifndef HEFT_CLI_OUTBUF_H
 #define HEFT_CLI_OUTBUF_H
 #include <stdarg.h>
@@ -10,13 +10,13 @@
 typedef struct outbuf {
     char *buf;
     size_t used, capacity;
-    int fd; /* -1: memory */
+    int fd; /* -1: memory only */
     int os; /* errno of the first failure, or 0 */
 } outbuf;
 
 void out_open(outbuf *o, int fd);
 void out_free(outbuf *o);
-/* What out_reserve() does where the buffer is too full. */
+/* Slow path of out_reserve(): flush or grow the buffer. */
 bool out_grow(outbuf *o, size_t n);
 bool out_flush(outbuf *o);
 void out_u64(outbuf *o, uint64_t v);
@@ -25,21 +25,22 @@ void out_fill(outbuf *o, char c, size_t n);
 void out_format(outbuf *o, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void out_vformat(outbuf *o, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void out_hex(outbuf *o, const void *p, size_t n);
-/* "1.5 KiB" */
+/* Write a size as "1.5 KiB". */
 void out_size(outbuf *o, uint64_t bytes);
-/* Ends what the buffer holds with a zero byte that does not count; "(no memory)" when there was none. */
+/* Terminate the text with a zero byte that `used` does not count; return the text, or "(no memory)"
+ * on failure. */
 const char *out_cstr(outbuf *o);
 
-/* Makes room for n more bytes in the buffer; false when there is none. */
+/* Reserve capacity for n more bytes. Return false on failure. */
 static inline bool out_reserve(outbuf *o, size_t n)
 {
     return (n <= o->capacity - o->used && !o->os) || out_grow(o, n);
 }
 
-enum { DIGITS = 20 }; /* that a number of 64 bits has at most */
+enum { DIGITS = 20 }; /* maximum digits of a 64-bit number */
 char *put_digits(char *to, uint64_t v);
 
-/* The number in decimal at `to`, which has room for DIGITS; where it ends. */
+/* Write v in decimal at `to`, which has capacity for DIGITS; return the end. */
 static inline char *put_u64(char *to, uint64_t v)
 {
     if (v >= 10)
@@ -54,7 +55,7 @@ static inline void out_char(outbuf *o, char c)
         o->buf[o->used++] = c;
 }
 
-/* What the buffer has no room for. */
+/* Slow path of out_bytes(). */
 void out_bytes_slow(outbuf *o, const void *p, size_t n);
 
 static inline void out_bytes(outbuf *o, const void *p, size_t n)

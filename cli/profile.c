@@ -10,7 +10,8 @@
 
 enum { SEARCH_DIRS = 3, PATH_BYTES = 4096 };
 
-/* The directory of this command, followed by a path; empty when it cannot be told. */
+/* Store the folder of the running executable, followed by `path`; an empty string if it is
+ * unknown. */
 static void relative_to_command(char out[PATH_BYTES], const char *path)
 {
     size_t buf = PATH_BYTES - strlen(path) - 1;
@@ -69,7 +70,7 @@ static int say_unknown(const char *name)
     return code;
 }
 
-/* malloc'ed; NULL with *code set. */
+/* Return the malloc'ed path of the profile, or NULL with *code set. */
 static char *find(const char *name, int *code)
 {
     char buf[PATH_BYTES], file[512];

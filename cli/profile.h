@@ -1,11 +1,11 @@
-/* profile.h - finding a profile: what a file has to hold to be a certain model. */
+/* profile.h - find and read a model profile for `heft verify --profile`. */
 #ifndef HEFT_CLI_PROFILE_H
 #define HEFT_CLI_PROFILE_H
 #include "cmd.h"
 
-/* A file, when the name has a / or ends with .json; else NAME.json of $HEFT_PROFILES, of
- * ../share/heft/profiles beside this command, or of where it was installed.  Not CODE_DONE: said why
- * not. */
+/* Read a profile. A name that contains '/' or ends with ".json" is a path; otherwise NAME.json is
+ * looked up in $HEFT_PROFILES, in ../share/heft/profiles next to the executable, and in the
+ * installed data folder. Return an exit code. */
 int profile_read(heft_profile **out, const char *name);
 
 #endif

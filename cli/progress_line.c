@@ -22,12 +22,13 @@ static double now(void)
 
 /* ---- the line ---- */
 
-typedef struct line { /* columns of each field, spaces around it included; 0: left out */
+typedef struct line { /* columns per field with its spaces; 0: omitted */
     size_t label, bar, percent, rate, left;
     outbuf label_text, rate_text, left_text;
 } line;
 
-/* The bytes of valid UTF-8 that fit into so many columns; *columns: how many they take. */
+/* Return the number of bytes of valid UTF-8 that fit into `most` columns, and the width in
+ * *columns. */
 static size_t fit_columns(const char *text, size_t most, size_t *columns)
 {
     mbstate_t state;
@@ -50,7 +51,7 @@ static void allot(size_t *field, size_t columns, size_t *width)
     *width -= *field;
 }
 
-/* What matters most comes first: how much is done, how long it takes, of which file. */
+/* Allot columns by importance: percentage, time left, label, rate, bar, rest of the label. */
 static void lay_out(line *l, size_t width)
 {
     size_t label, bar = BAR + 3;
@@ -108,7 +109,7 @@ static void draw(const progress *p, uint64_t done, uint64_t total, double second
     out_text(&l.rate_text, "/s");
     if (done)
         out_format(&l.left_text, "  %u:%02u left", (unsigned)(left / 60), (unsigned)(left % 60));
-    lay_out(&l, term_columns(STDERR_FILENO) - 1); /* the last column would wrap the line */
+    lay_out(&l, term_columns(STDERR_FILENO) - 1); /* the last column would wrap */
     out_text(&o, "\r\x1b[K");
     put_label(&o, &l);
     put_bar(&o, &l, fraction);

@@ -1,5 +1,5 @@
-/* progress_line.h - a bar on stderr with rate and time left, for a person who waits: only on a
- * terminal, and only once the work has taken longer than half a second. */
+/* progress_line.h - a progress bar on stderr with rate and time left. It appears only on a
+ * terminal, and only after half a second. */
 #ifndef HEFT_CLI_PROGRESS_LINE_H
 #define HEFT_CLI_PROGRESS_LINE_H
 #include <heft/heft.h>
@@ -11,7 +11,7 @@ typedef struct progress {
 } progress;
 
 void progress_begin(progress *p, const char *label);
-/* A heft_progress_fn.  Stops the work once an interrupt is pending. */
+/* Update the bar. A heft_progress_fn; returns false to stop the work after an interrupt. */
 bool progress_step(void *ctx, uint64_t done, uint64_t total);
 void progress_end(progress *p);
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FRACTION = 8 }; /* behind the point */
+enum { MAX_FRACTION = 8 }; /* maximum digits after the point */
 
 typedef struct decimal {
-    char digits[24]; /* without a point, without zeros at the end */
+    char digits[24]; /* without the point and trailing zeros */
     int count, exponent;
     bool negative;
 } decimal;
@@ -32,14 +32,14 @@ static decimal shortest(double v, heft_dtype t)
     return digits_of(v, number_digits(v, t) - 1);
 }
 
-/* Digits behind the point when written without an exponent. */
+/* Return the number of digits after the point in positional notation. */
 static int fraction_digits(const decimal *d)
 {
     int n = d->count - 1 - d->exponent;
     return n > 0 && d->digits[0] != '0' ? n : 0;
 }
 
-/* The shortest, but exact in front of the point, and with at most eight digits behind it. */
+/* Return the shortest digits, but all digits before the point and at most eight after it. */
 static decimal positional(double v, heft_dtype t)
 {
     decimal d = shortest(v, t);
@@ -56,7 +56,7 @@ static decimal positional(double v, heft_dtype t)
     return r;
 }
 
-/* "12.", "0.05": always with a point. */
+/* Write "12." or "0.05", always with a point. */
 static void put_positional(outbuf *o, const decimal *d)
 {
     int e = d->digits[0] == '0' ? 0 : d->exponent;
@@ -157,7 +157,7 @@ void out_real(outbuf *o, const real_format *f, double v)
     }
 }
 
-/* "1.", "0.25", "1e-05" */
+/* Write "1.", "0.25" or "1e-05". */
 static void put_alone(outbuf *o, heft_dtype type, double v)
 {
     decimal d = shortest(v, type);
@@ -185,7 +185,7 @@ void out_real_alone(outbuf *o, heft_dtype type, double v)
         out_char(o, '0');
 }
 
-/* The same without a point that nothing follows. */
+/* Write a component of a complex number: like put_alone(), without a trailing point. */
 static void put_half(outbuf *o, heft_dtype type, double v, bool plus)
 {
     if (plus && !signbit(v))

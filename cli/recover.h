@@ -1,10 +1,10 @@
-/* recover.h - sets of files that a killed command left half written. */
+/* recover.h - recover shards that an interrupted split left incomplete. */
 #ifndef HEFT_CLI_RECOVER_H
 #define HEFT_CLI_RECOVER_H
 #include "cmd.h"
 
-/* Completes or undoes what was interrupted in the folder of path, or in path if it is a folder, and says so; *did:
- * there was something.  Not CODE_DONE: said why not. */
+/* Complete or roll back an interrupted split in the folder `path`, or in the folder of the file
+ * `path`, and print a note. *recovered is set if there was one. Return an exit code. */
 int recover_set(bool *recovered, const char *path);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* ---- names ---- */
 
-typedef struct stored_name { /* a new name, which lives until the conversion ends */
+typedef struct stored_name { /* a new name, valid until the conversion ends */
     struct stored_name *next;
     char text[];
 } stored_name;
@@ -26,8 +26,8 @@ static bool matches_any(rules *r, heft_str name, const opt_list *globs)
 
 static bool keep(void *ctx, const heft_tensor *t)
 {
-    static const char ids[] =
-        "position_ids"; /* of an encoder: a buffer that counts upwards, no weight */
+    /* A buffer 0, 1, 2, ... of BERT models, not a weight. */
+    static const char ids[] = "position_ids";
     size_t len = sizeof ids - 1, n = t->name.len;
     const char *end = t->name.ptr + n;
     rules *r = ctx;
@@ -36,7 +36,7 @@ static bool keep(void *ctx, const heft_tensor *t)
         return false;
     bool kept = !r->keep.count || matches_any(r, t->name, &r->keep);
     kept = kept && !matches_any(r, t->name, &r->drop);
-    return kept || r->no_memory; /* then the new name ends the conversion */
+    return kept || r->no_memory; /* on no_memory, rename_tensor() ends the conversion */
 }
 
 static bool transpose(void *ctx, const heft_tensor *t)
@@ -51,7 +51,7 @@ static bool densify(void *ctx, const heft_tensor *t)
     return matches_any(r, t->name, &r->densify);
 }
 
-/* A choice for all tensors is one for those that can have the layout at all. */
+/* Without a pattern, --sparsify applies only to tensors that can have the layout. */
 static heft_layout sparsify(void *ctx, const heft_tensor *t)
 {
     rules *r = ctx;
@@ -91,7 +91,7 @@ static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 
 enum { GROUPS = 10 }; /* & and \1 to \9 */
 
-/* The replacement: & and \0 are the whole match, \1 to \9 its groups, \x is x. */
+/* Write the replacement: & and \0 are the whole match, \1 to \9 its groups, \x is x. */
 static void put_replacement(outbuf *o, const char *text, const char *from, const regmatch_t *m)
 {
     for (const char *p = text; *p; p++) {
@@ -108,8 +108,8 @@ static void put_replacement(outbuf *o, const char *text, const char *from, const
     }
 }
 
-/* Appends name with its first match, or with all, replaced.  As sed does, an empty match right
- * behind another one does not count.  False: no memory. */
+/* Append the name with its first match, or all matches, replaced. As in sed, an empty match
+ * directly after another match is ignored. Return false without memory. */
 static bool substitute(outbuf *o, substitution *s, const char *name)
 {
     regmatch_t m[GROUPS];
@@ -133,7 +133,7 @@ static bool substitute(outbuf *o, substitution *s, const char *name)
         after_match = !empty;
     }
     out_text(o, name);
-    /* the C library may say "no match" for a lack of memory as well, which then stands in errno */
+    /* The C library may also return REG_NOMATCH when memory runs out, with errno set. */
     return !o->os && (!st || (st == REG_NOMATCH && errno != ENOMEM));
 }
 
@@ -150,7 +150,8 @@ static heft_str store_name(rules *r, const outbuf *text)
     return (heft_str){ k->text, text->used };
 }
 
-/* Puts the name with all substitutions into `now`; false: it is nothing that an expression could match. */
+/* Store the name after all substitutions in `now`. Return false if there are none, or if the name
+ * contains a zero byte, which regexec() cannot match. */
 static bool substitute_all(rules *r, outbuf *now, heft_str name)
 {
     outbuf next;
@@ -191,7 +192,8 @@ static heft_str rename_tensor(void *ctx, const heft_tensor *t)
     rules *r = ctx;
     heft_str name = r->no_memory ? t->name : substituted(r, t);
     if (r->no_memory)
-        return (heft_str){ "\xFF", 1 }; /* no name at all: the conversion ends before it writes */
+        /* An invalid name ends the conversion before it writes. */
+        return (heft_str){ "\xFF", 1 };
     if (r->encoder && name.len > len && !memcmp(name.ptr, prefix, len))
         name = (heft_str){ name.ptr + len, name.len - len };
     return name;
@@ -199,8 +201,8 @@ static heft_str rename_tensor(void *ctx, const heft_tensor *t)
 
 /* ---- what was given ---- */
 
-/* Up to the next delimiter; a backslash before one makes it an ordinary character.  NULL: there is none, or no
- * memory, which *no_memory tells. */
+/* Copy the text up to the next delimiter; a backslash makes a delimiter an ordinary character. NULL
+ * if there is no delimiter, or if memory runs out, which sets *no_memory. */
 static char *parse_field(bool *no_memory, const char **at, char delimiter)
 {
     const char *end = *at;
@@ -243,7 +245,7 @@ static int prepare_substitution(substitution *s, const char *cmd, const char *ar
     }
     if (code) {
         free(s->text);
-        s->text = NULL; /* there is no expression to release */
+        s->text = NULL; /* regcomp() failed or was not called */
     }
     free(re);
     return code;
@@ -257,7 +259,7 @@ static heft_value *find_value(heft_value *values, size_t count, heft_str key)
     return NULL;
 }
 
-/* A key that is given again counts as given last. */
+/* The last value of a repeated key counts. */
 static int prepare_value(rules *r, const char *cmd, const char *arg)
 {
     heft_value now;
@@ -297,7 +299,7 @@ void rules_set(rules *r, heft_convert_options *o)
     bool is_given = filters || r->rename.count || casts || transposes || densifies || sparsifies;
     bool has_identities = identities_are_given(&r->ids) || gptrs_are_given(&r->gptrs);
     o->keep = filters ? keep : NULL;
-    o->rename = is_given ? rename_tensor : NULL; /* to end the conversion without memory, too */
+    o->rename = is_given ? rename_tensor : NULL; /* also ends the conversion on no_memory */
     o->cast = casts ? cast : NULL;
     o->transpose = transposes ? transpose : NULL;
     o->densify = densifies ? densify : NULL;
@@ -353,7 +355,7 @@ static void check_renames(rules *r, const heft_file *f, const char *path)
             glob_warn_unmatched(path, "rename", r->rename.item[i]);
 }
 
-/* Most likely a slip, for which nothing is replaced by an empty model. */
+/* Refuse to write an empty model: patterns that leave no tensor are most likely a mistake. */
 static int refuse_empty(rules *r, const heft_file *f, const char *path)
 {
     uint32_t count = heft_tensor_count(f);

@@ -1,4 +1,4 @@
-/* rules.h - what a conversion is asked to change: patterns, substitutions, values, identities. */
+/* rules.h - options that change a model: patterns, renames, casts, metadata, identities. */
 #ifndef HEFT_CLI_RULES_H
 #define HEFT_CLI_RULES_H
 #include <regex.h>
@@ -9,37 +9,39 @@
 #include "identity.h"
 #include "opt.h"
 
-typedef struct substitution { /* s/RE/TEXT/flags */
+typedef struct substitution { /* s/RE/TEXT/ or s/RE/TEXT/g */
     regex_t re;
-    char *text; /* with \1 and & still in it */
+    char *text; /* replacement, with \1 and & not yet expanded */
     bool is_global, has_matched;
 } substitution;
 
 typedef struct rules {
-    opt_list keep, drop, rename, transpose, densify, set; /* as given */
+    opt_list keep, drop, rename, transpose, densify, set; /* arguments */
     glob_rules cast, sparsify;
     storage_rules storage;
     substitution *substitutions;
     identities ids;
-    heft_value *values; /* of set, one for each key */
+    heft_value *values; /* parsed `set`, one per key */
     size_t value_count;
     gptrs_rules gptrs;
-    bool encoder; /* names as EMBD files have them: no bert. in front, no position_ids */
+    /* EMBD names: remove the prefix "bert." and drop position_ids. */
+    bool encoder;
     struct stored_name *names;
-    bool no_memory; /* for a rule: a new name is given then that ends the conversion */
+    bool no_memory; /* out of memory in a callback; the callback then ends the conversion */
 } rules;
 
-/* Makes sense of all that was given, in the name of the command who, and sets in *o how parts are stored of which no
- * pattern speaks.  Not CODE_DONE: said why not. */
+/* Parse the options, and store how parts without a matching pattern are stored in *o. Return an
+ * exit code; cmd is the command named in the error line. */
 int rules_prepare(rules *r, const char *cmd, heft_write_options *o);
-/* Sets the callbacks of a conversion that the rules need; their context is the rules. */
+/* Set the callbacks of a conversion that the rules need; their context is r. */
 void rules_set(rules *r, heft_convert_options *o);
-/* Further metadata, in front of those that were set, which win.  False: no memory. */
+/* Add metadata before the values of --set; the values of --set take precedence. Return false
+ * without memory. */
 bool rules_add_values(rules *r, const heft_value *values, size_t count);
 void rules_release(rules *r);
 
-/* Warns of patterns and expressions that no tensor of the file matches: most likely a slip.  CODE_USAGE,
- * after saying so, when patterns leave no tensor. */
+/* Warn about patterns and expressions that no tensor of the file matches. Return CODE_USAGE if
+ * --keep and --drop leave no tensor, or another exit code. */
 int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path);
 
 #endif

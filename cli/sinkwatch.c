@@ -10,19 +10,19 @@
 
 typedef struct watched {
     heft_sink base;
-    heft_sink_ops ops; /* those that the inner sink has */
+    heft_sink_ops ops; /* only the operations that the inner sink has */
     heft_sink *inner;
-    char *path; /* the failure owns this path once it has it */
+    char *path; /* freed with the sink, unless sink_failure took it over */
     sink_failure *failure;
 } watched;
 
 typedef struct watched_scratch {
     heft_scratch base;
     heft_scratch *inner;
-    const watched *sink; /* lives longer than the scratch file is written and read */
+    const watched *sink; /* outlives the scratch file */
 } watched_scratch;
 
-/* Several threads may fail at once: the first failure names the output. */
+/* Record the first failure, from any thread. */
 static heft_status record_failure(const watched *w, heft_status st)
 {
     char *none = NULL;
@@ -152,7 +152,7 @@ static void watched_discard(heft_sink *s)
     release(w);
 }
 
-/* Operations that the inner sink lacks stay absent: NULL has a meaning for each. */
+/* Operations that the inner sink lacks stay NULL, which has a meaning for each operation. */
 static heft_sink_ops ops_of(const heft_sink_ops *inner)
 {
     return (heft_sink_ops){
@@ -197,7 +197,7 @@ heft_status sink_open(heft_sink **sink, const char *path, bool force, bool no_sy
 {
     struct stat out;
     if (!stat(path, &out) && !S_ISREG(out.st_mode))
-        interrupt_allow(); /* a pipe or a device, which may block for ever */
+        interrupt_allow(); /* a pipe or a device may block forever */
     else
         interrupt_hold();
     heft_status st = heft_sink_open_file(sink, path, sink_flags(force, no_sync), err);

@@ -6,20 +6,21 @@
 #include "model.h"
 #include "number_text.h"
 
-enum { BLOCK = 4096 }; /* doubles that are summed up at a time */
+enum { BLOCK = 4096 }; /* doubles converted at a time */
 
 typedef struct stream {
     chunk_reader bytes;
     heft_dtype type;
-    uint64_t elements;          /* that are left */
-    size_t numbers_per_element; /* numbers in an element */
+    uint64_t elements; /* elements not yet read */
+    size_t numbers_per_element;
 } stream;
 
 typedef void (*visit)(summary *s, double *values, size_t n);
 
 /* ---- first pass ---- */
 
-/* Chan's way to join two means and two sums of squares; deviation holds the latter for now. */
+/* Merge two means and sums of squares (Chan). Until the end of the pass, s->deviation holds the sum
+ * of squares. */
 static void merge_moments(summary *s, uint64_t n, double mean, double squares)
 {
     double all = (double)(s->finite + n), delta = mean - s->mean;
@@ -30,15 +31,15 @@ static void merge_moments(summary *s, uint64_t n, double mean, double squares)
     s->finite += n;
 }
 
-/* Side by side, so that one addition need not wait for the other. */
+/* Independent accumulators, so that an addition need not wait for the previous sum. */
 enum { LANES = 8 };
 
-/* Moves the finite values to the front, counts the others, and returns how many are left. */
+/* Move the finite values to the front and count the others. Return the number of finite values. */
 static size_t keep_finite(summary *s, double *values, size_t n)
 {
     double probe[LANES] = { 0 }, sum = 0;
     for (size_t i = 0; i < n; i++)
-        probe[i % LANES] += values[i] * 0; /* NaN from then on */
+        probe[i % LANES] += values[i] * 0; /* NaN after the first NaN or infinity */
     for (size_t k = 0; k < LANES; k++)
         sum += probe[k];
     if (!isnan(sum))
@@ -87,8 +88,8 @@ static void add_values(summary *s, double *values, size_t n)
 
 /* ---- second pass ---- */
 
-/* Of any values, since the file may have changed after their range was found.  Halved, because the range of
- * doubles is wider than a double. */
+/* Count values into bins; values outside the range are ignored, since the file may have changed
+ * since the first pass. Values are halved because max - min may overflow a double. */
 static void fill_bins(summary *s, double *values, size_t n)
 {
     double low = s->min / 2, range = s->max / 2 - low;
@@ -130,11 +131,11 @@ static bool pass(summary *s, work *w, stream *t, visit fn)
         visit_chunk(s, t, bytes, len, fn);
         from += len;
     }
-    t->elements = elements; /* for another pass */
+    t->elements = elements; /* reset for the second pass */
     return true;
 }
 
-/* Whether each finite value of the first pass fell into a bin in the second. */
+/* Return true if every finite value of the first pass was counted in the second. */
 static bool check_bins(const summary *s, work *w, const stream *t)
 {
     heft_error err = { .status = HEFT_E_IO, .offset = HEFT_NOWHERE };

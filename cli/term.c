@@ -11,7 +11,7 @@
 #include "cmd.h"
 #include "interrupt.h"
 
-/* Whether colours are wanted: the one thing that --color says to every command. */
+/* --color; applies to the whole process. */
 static const char *colour_when = "auto";
 
 void term_prepare(void)
@@ -54,7 +54,7 @@ size_t term_columns(int fd)
     return !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : DEFAULT_COLUMNS;
 }
 
-/* Without memory for a line: in pieces, with question marks for control characters. */
+/* Write to stderr without allocating; control characters become question marks. */
 static void write_sanitized(const char *text)
 {
     char piece[256];
@@ -100,10 +100,10 @@ static void say_line(const char *file, const char *text, uint64_t offset)
     out_free(&o);
 }
 
-/* end: what follows the text; NULL: nothing. */
+/* help_command: command whose --help the line refers to, or NULL. */
 static void say_va(const char *file, const char *format, va_list args, const char *help_command)
 {
-    char fixed[512]; /* what is said without memory */
+    char fixed[512]; /* used if memory runs out */
     outbuf text;
     va_list args_copy;
     va_copy(args_copy, args);
@@ -172,7 +172,7 @@ int say_error(const char *file, const heft_error *err)
 {
     if (err->status == HEFT_E_CANCELLED && interrupt_is_pending())
         say_line(NULL, "interrupted; nothing written", HEFT_NOWHERE);
-    else if (err->os != EPIPE) /* whoever reads has had enough */
+    else if (err->os != EPIPE) /* the reader closed the pipe: no message */
         say_line(file, err->message, err->offset);
     return code_of(err->status);
 }
@@ -186,7 +186,7 @@ int out_end(outbuf *o, int code)
     out_free(o);
     if (!os)
         return code;
-    if (os != EPIPE) /* whoever reads has had enough */
+    if (os != EPIPE) /* the reader closed the pipe: no message */
         say("standard output", "%s", strerror(os));
     return CODE_SYSTEM;
 }

@@ -1,4 +1,4 @@
-/* term.h - talking to a person: errors on stderr, colours. */
+/* term.h - error lines on stderr, and colours. */
 #ifndef HEFT_CLI_TERM_H
 #define HEFT_CLI_TERM_H
 #include "escape.h"
@@ -11,29 +11,30 @@ typedef enum term_colour {
     COLOUR_GREEN
 } term_colour;
 
-/* Standard descriptors that are closed are opened, so that no file takes their number. */
+/* Open closed standard descriptors on /dev/null, so that no file gets their number. */
 void term_prepare(void);
-/* "auto", "always" or "never"; false for anything else.  Before this, it is "auto". */
+/* Set --color: "auto" (the default), "always" or "never". Return false for another text. */
 bool term_set_colour(const char *when);
 bool term_has_colour(int fd);
-/* Switches to a colour, or with COLOUR_NONE back, when o's descriptor shows them. */
+/* Switch the colour, or reset it with COLOUR_NONE, if o's descriptor shows colours. */
 void term_paint(outbuf *o, term_colour c);
-/* Whether raw bytes on stdout would end up on somebody's screen. */
+/* Return true if stdout is a terminal. */
 bool term_is_stdout(void);
 
-/* How wide the terminal is now: it may change at any time.  At least 1. */
+/* Return the terminal's present width, at least 1. The width may change at any time. */
 size_t term_columns(int fd);
 
-/* "heft: FILE: text", one line; file NULL: "heft: text". */
+/* Print "heft: FILE: text" on stderr, or "heft: text" if file is NULL. */
 void say(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same; returns the exit code that it was given. */
+/* Print an error line; return code. */
 int say_code(int code, const char *file, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The error line of a library call; returns the exit code that belongs to it. */
+/* Print the error of a library call; return its exit code. */
 int say_error(const char *file, const heft_error *err);
-/* Wrong usage of a command; returns CODE_USAGE. */
+/* Print an error in a command's usage and refer to its --help; return CODE_USAGE. */
 int say_usage(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Ends the writing to stdout: code, or CODE_SYSTEM with an error line when it failed. */
+/* Flush and close o, which writes to stdout. Return code, or CODE_SYSTEM after an error line if a
+ * write failed. */
 int out_end(outbuf *o, int code);
 
 #endif

@@ -24,7 +24,8 @@ static int say_system(const char *path, int os)
 
 /* ---- files ---- */
 
-/* As many bytes as the file had when it was opened: a file that has fewer by now is an error. */
+/* Read as many bytes as the file had when it was opened; a file that has shrunk since is an
+ * error. */
 static int read_source(heft_str *out, heft_source *s, const char *path)
 {
     heft_error err;
@@ -57,7 +58,7 @@ static heft_status open_found(heft_source **out, const char *path, heft_error *e
 
 /* ---- pipes ---- */
 
-/* Up to the end of the pipe, which an endless one never reaches. */
+/* Read to the end of the pipe; stop with an error after MAX_TEXT bytes. */
 static int read_pipe(heft_str *out, int fd, const char *path)
 {
     ssize_t n = 1;

@@ -52,7 +52,7 @@ static int special_of(const char *name, size_t len)
     return i;
 }
 
-/* An id, or HEFT_NONE for "none"; false: it is neither. */
+/* Parse a token id, or "none" as HEFT_NONE. */
 static bool read_id(uint32_t *id, const char *text, size_t len)
 {
     char *end;

@@ -1,23 +1,26 @@
-/* vocab_file.h - vocabularies: of files of weights, and of texts beside them. */
+/* vocab_file.h - vocabularies in model files and in text files. */
 #ifndef HEFT_CLI_VOCAB_FILE_H
 #define HEFT_CLI_VOCAB_FILE_H
 #include "model.h"
 #include "textfile.h"
 
-/* That of the file; *out is NULL when it has none.  Not CODE_DONE: said why not. */
+/* Open the file's vocabulary; *out is NULL if it has none. Return an exit code. */
 int vocab_find(heft_vocab **out, const heft_file *f, const char *path);
-/* A token on each line, to stdout. */
+/* Print one token per line on stdout. Return an exit code. */
 int vocab_print(const heft_vocab *v);
-/* From a vocab.txt or, when it is called .json, a tokenizer.json. */
+/* Read a tokenizer.json if the path ends with ".json", otherwise a vocab.txt. Return an exit
+ * code. */
 int vocab_read(heft_vocab **out, const char *path, text_origin origin);
 
-typedef struct specials { /* what --special gives */
+typedef struct specials { /* parsed --special */
     heft_special_id id[HEFT_SPECIALS];
     uint32_t count;
 } specials;
-/* "pad=0,unk=100"; "none" for none.  Of one that is given twice the last counts.  who: the command. */
+/* Parse "pad=0,unk=100"; the id "none" removes a special token. The last of a repeated name counts.
+ * Return an exit code; cmd is the command named in the error line. */
 int vocab_read_special(specials *out, const char *cmd, const char *arg);
-/* For convert: the ids have to be of the vocabulary. */
+/* Set the special tokens of v for convert; refuse ids outside the vocabulary. Return an exit
+ * code. */
 int vocab_set_special(heft_vocab *v, const specials *s);
 
 #endif

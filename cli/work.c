@@ -35,7 +35,7 @@ void work_fail(work *w, const char *path, const heft_error *err)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Only the first pass is checked. */
+/* Restart at the first byte. Only the first pass verifies digests. */
 static bool restart(chunk_reader *p, work *w)
 {
     heft_error err;
