@@ -63,7 +63,7 @@ static int append(job *j, const heft_file *from)
     heft_status st = heft_file_append(&result, j->out, from, &o, &err);
     progress_end(&j->bar);
     if (result.edit.rolled_back)
-        say(j->out, "note: an edit that was interrupted has been undone");
+        say(j->out, "note: rolled back an interrupted edit");
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
     if (!st)
@@ -77,12 +77,12 @@ int cmd_append(int argc, char **argv)
     static const opt_usage usage = {
         "append",
         "FILE FROM...",
-        "Adds the tensors of the other files, of any format, to FILE: all of them, or none.  What\n"
-        "FILE holds and says stays as it is; of the others only tensors are taken, no metadata.\n"
-        "A name that FILE has is an error; with --duplicates first, its tensor stays and the\n"
-        "other is left out.  zTensor grows in place; FILE of another format is replaced by a new\n"
-        "file.  A killed append has not happened: when it leaves a journal beside FILE, the next\n"
-        "append or edit undoes it first.",
+        "Adds the tensors of other files, of any format, to FILE: all of them, or none.\n"
+        "FILE's own tensors and metadata do not change; metadata of the other files is not\n"
+        "copied. A name that FILE already has is an error; with --duplicates first, FILE's\n"
+        "tensor stays and the other one is left out. zTensor grows in place; a FILE of\n"
+        "another format is replaced by a new file. Appending is atomic: if it is\n"
+        "interrupted, the next `heft append FILE` or `heft edit FILE` rolls it back.",
         "heft append --rename 's/^/ema./' model.zt ema.safetensors",
         NULL,
         0,

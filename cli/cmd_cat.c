@@ -41,7 +41,7 @@ static bool set_shape(content *c, uint32_t tensor, bool has_role)
         if (numpy_types[i].dtype == p.dtype)
             c->descr = numpy_types[i].descr;
     if (!c->descr) {
-        say(c->path, "NumPy has no element type for %s: cat without --npy, or convert --cast first",
+        say(c->path, "NumPy has no element type for %s: omit --npy, or convert with --cast first",
             dtype_name(p.dtype));
         return false;
     }
@@ -55,7 +55,7 @@ static bool set_shape(content *c, uint32_t tensor, bool has_role)
         c->dims = t.dims;
         c->rank = t.rank;
     } else if (!has_role) {
-        say(c->path, "the layout of '%.*s' is no plain array: choose a part with --part",
+        say(c->path, "tensor '%.*s' is not a dense array: choose a part with --part",
             (int)t.name.len, t.name.ptr);
         return false;
     }
@@ -123,8 +123,8 @@ static int put_bytes(outbuf *o, const content *c, void *buf)
     int code = st ? say_error(c->path, &err) : CODE_DONE;
     if (st == HEFT_E_CHECKSUM)
         say(c->path,
-            begun ? "all %llu bytes were written nevertheless: do not use them"
-                  : "none of its %llu bytes were written; --no-verify writes them",
+            begun ? "all %llu bytes were already written: discard them"
+                  : "none of the %llu bytes were written; --no-verify writes them anyway",
             (unsigned long long)length);
     return code;
 }
@@ -168,17 +168,17 @@ int cmd_cat(int argc, char **argv)
     request r = { .name = NULL };
     bool force = false;
     const opt options[] = {
-        { "part", 'p', OPT_TEXT, &r.role, "ROLE", "this part, instead of the data" },
+        { "part", 'p', OPT_TEXT, &r.role, "ROLE", "write this part instead of the data" },
         { "id", 0, OPT_TEXT, &r.id, "ID", MODEL_ID_HELP },
-        { "npy", 0, OPT_FLAG, &r.npy, NULL, "as a NumPy file" },
-        { "force", 'f', OPT_FLAG, &force, NULL, "even onto a terminal" },
+        { "npy", 0, OPT_FLAG, &r.npy, NULL, "write a NumPy file (.npy)" },
+        { "force", 'f', OPT_FLAG, &force, NULL, "write to a terminal, too" },
     };
     const opt_usage usage = {
         "cat",
         "FILE [TENSOR]",
-        "Writes the decoded bytes of a tensor, row by row and little-endian, to stdout.\n"
+        "Writes the decoded bytes of a tensor to stdout, row by row and little-endian.\n"
         "Without TENSOR, --part names a part of the file itself, such as vocab or config;\n"
-        "vocab comes with a token on each line.",
+        "vocab is written with one token per line.",
         "heft cat --npy model.safetensors embed.weight > embed.npy",
         options,
         sizeof options / sizeof *options,
@@ -192,9 +192,9 @@ int cmd_cat(int argc, char **argv)
         return code;
     r.name = args.count > 1 ? args.item[1] : NULL;
     if (r.name && r.id)
-        return say_usage("cat", "TENSOR and --id are two ways to say the same: give one");
+        return say_usage("cat", "both TENSOR and --id given: use only one");
     if (!r.name && !r.id && !r.role)
-        return say_usage("cat", "TENSOR, --id or --part expected");
+        return say_usage("cat", "expected TENSOR, --id or --part");
     if (term_is_stdout() && !force)
         return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
     model_settings.check_parts = true;

@@ -18,7 +18,7 @@ static int choose_target(job *j)
 {
     j->to_stdout = !strcmp(j->out, "-");
     if (!j->to && j->to_stdout)
-        return say_usage("convert", "--to is needed when the output is stdout");
+        return say_usage("convert", "--to is required when the output is stdout");
     return job_choose_target(j);
 }
 
@@ -29,9 +29,9 @@ static int check_output(const request *r, const heft_file *f)
     const job *j = &r->job;
     const input all[] = {
         { r->in, "the input itself", f },
-        { j->vocab, "the vocabulary that is read", NULL },
-        { j->config, "the configuration that is read", NULL },
-        { r->folder.config, "the configuration that is read", NULL },
+        { j->vocab, "the vocabulary file", NULL },
+        { j->config, "the configuration file", NULL },
+        { r->folder.config, "the configuration file", NULL },
     };
     struct stat out;
     if (j->to_stdout ? fstat(STDOUT_FILENO, &out) : stat(j->out, &out))
@@ -58,7 +58,8 @@ static int use_folder(request *r)
     if (!j->vocab)
         j->vocab = r->folder.vocab;
     if (!j->vocab)
-        say(r->in, "warning: a folder without a vocab.txt or tokenizer.json: no vocabulary");
+        say(r->in,
+            "warning: no vocab.txt or tokenizer.json in the folder: the output has no vocabulary");
     return folder_read_values(&r->folder, r->in, j->strict);
 }
 
@@ -71,7 +72,7 @@ static int prepare(request *r)
     if (!code && path_is_folder(r->in))
         code = use_folder(r);
     if (!code && (j->vocab || j->special) && !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
-        code = say_code(CODE_CANNOT, j->out, "%s has no place for a vocabulary",
+        code = say_code(CODE_CANNOT, j->out, "%s files cannot store a vocabulary",
                         heft_format_name(j->target));
     if (!code)
         code = gptrs_check_target(&j->rules.gptrs, j->target, j->out);
@@ -93,7 +94,7 @@ static int choose_vocab(job *j, const heft_file *f)
     if (j->special && !j->new_vocab)
         code = vocab_find(&j->new_vocab, f, j->source);
     if (!code && j->special && !j->new_vocab)
-        code = say_usage("convert", "--special needs a vocabulary: --vocab FILE");
+        code = say_usage("convert", "--special needs a vocabulary: add --vocab FILE");
     if (!code && j->special)
         code = vocab_set_special(j->new_vocab, &j->specials);
     j->convert.vocab = j->new_vocab;
@@ -121,10 +122,11 @@ int cmd_convert(int argc, char **argv)
     static const opt_usage usage = {
         "convert",
         "IN OUT",
-        "Writes IN in another format.  Nothing is cast, transposed or renamed unless asked;\n"
-        "checksums of IN are checked on the way; what the target cannot carry is listed\n"
-        "before a byte is written.  OUT appears whole or not at all; - is stdout.  IN may be\n"
-        "a folder with weights, config.json and vocab.txt or tokenizer.json.",
+        "Writes IN in another format. Nothing is cast, transposed or renamed unless asked.\n"
+        "Checksums of IN are verified on the way. Everything that the target cannot\n"
+        "represent is listed before a byte is written. OUT appears whole or not at all; - is\n"
+        "stdout. IN may be a folder with weights, config.json and vocab.txt or\n"
+        "tokenizer.json.",
         "heft convert --cast '*.weight=bf16' model.zt model.safetensors",
         NULL,
         0,

@@ -123,7 +123,7 @@ static void put_missing(outbuf *o, const heft_file *f, const char *path, const h
 static void put_value_change(outbuf *o, const difference *d)
 {
     if (d->incomparable) {
-        out_text(o, "values: not as many");
+        out_text(o, "values: different parts or sizes");
         return;
     }
     out_format(o, "values: %llu of %llu %s differ", (unsigned long long)d->differing,
@@ -268,16 +268,17 @@ int cmd_diff(int argc, char **argv)
     comparison c = { .a = NULL };
     bool as_json = false;
     const opt options[] = {
-        { "atol", 0, OPT_REAL, &c.t.absolute, "X", "differences up to X are none" },
-        { "rtol", 0, OPT_REAL, &c.t.relative, "X", "nor those up to X times the value in B" },
-        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "atol", 0, OPT_REAL, &c.t.absolute, "X", "tolerate differences up to X" },
+        { "rtol", 0, OPT_REAL, &c.t.relative, "X",
+          "tolerate differences up to X times the value in B" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
     };
     const opt_usage usage = {
         "diff",
         "A B",
         "Compares two files of any formats: names, element types, shapes, layouts, values.\n"
-        "Values are close when |a - b| <= atol + rtol * |b|; NaN equals NaN.  Exit status 1\n"
-        "says that there are differences.",
+        "Values are close if |a - b| <= atol + rtol * |b|; NaN equals NaN. The exit status\n"
+        "is 1 if the files differ.",
         "heft diff --atol 1e-6 model.pt model.safetensors",
         options,
         sizeof options / sizeof *options,

@@ -85,11 +85,11 @@ static int say_done(const job *j, const heft_edit_result *result)
     if (!model_settings.verbose)
         return CODE_DONE;
     if (!result->changed)
-        say(j->out, "it was like that already");
+        say(j->out, "already up to date; file left unchanged");
     else if (result->in_place)
         say(j->out, "edited in place");
     else
-        say(j->out, "a new file of %llu bytes, %llu of them moved", size, copied);
+        say(j->out, "replaced by a new file: %llu bytes, %llu of them copied", size, copied);
     return CODE_DONE;
 }
 
@@ -118,12 +118,13 @@ static int edit(job *j, const heft_edit_options *o)
     heft_status st = heft_file_edit(&result, j->out, o, &err);
     progress_end(&j->bar);
     if (result.rolled_back)
-        say(j->out, "note: an edit that was interrupted has been undone");
+        say(j->out, "note: rolled back an interrupted edit");
     if (st)
         return model_say_open_error(j->out, &err);
     if (j->rules.ids.ran_out)
-        return say_code(CODE_SYSTEM, j->out,
-                        "got more tensors while it was edited, which have no new ids: try again");
+        return say_code(
+            CODE_SYSTEM, j->out,
+            "gained tensors during the edit, which have no new ids: run the command again");
     code = gptrs_check(&j->rules.gptrs, j->out);
     return code ? code : say_done(j, &result);
 }
@@ -136,10 +137,10 @@ static int undo(const char *path, bool recovered)
     if (heft_edit_recover(&undone, path, &err))
         return say_error(path, &err);
     if (undone)
-        say(path, "note: an edit that was interrupted has been undone");
+        say(path, "note: rolled back an interrupted edit");
     if (undone || recovered)
         return CODE_DONE;
-    return say_usage("edit", "nothing to change: --set, --unset, --rename or another option");
+    return say_usage("edit", "nothing to change: use --set, --unset, --rename or another option");
 }
 
 int cmd_edit(int argc, char **argv)
@@ -147,11 +148,11 @@ int cmd_edit(int argc, char **argv)
     static const opt_usage usage = {
         "edit",
         "FILE",
-        "Changes metadata, names and ids of tensors, vocabulary and configuration in FILE itself:\n"
-        "in place where they fit, else in a new file that takes its place.  Format, version and\n"
-        "data stay as they are.  A killed edit has not happened: when it leaves a journal beside\n"
-        "FILE, the next edit undoes it first, and with no options that is all that is done.  In a\n"
-        "folder, or beside FILE, a split that was killed is completed, or else undone.",
+        "Changes metadata, names and ids of tensors, vocabulary and configuration in FILE\n"
+        "itself: in place if they fit, otherwise in a new file that replaces it. Format,\n"
+        "version and data do not change. Edits are atomic. If one is interrupted, the next\n"
+        "`heft edit FILE` rolls it back, even without options. An interrupted split in the\n"
+        "folder FILE, or in the folder of FILE, is completed or rolled back.",
         "heft edit --set license=MIT --rename wte=tok_embed.weight model.safetensors",
         NULL,
         0,

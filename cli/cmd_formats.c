@@ -64,14 +64,14 @@ int cmd_formats(int argc, char **argv)
 {
     bool as_json = false, raw = false;
     const opt options[] = {
-        { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, no titles" },
-        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "raw", 0, OPT_FLAG, &raw, NULL, "print tab-separated rows, no titles" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
     };
     const opt_usage usage = {
         "formats",
         "",
         "Lists the formats that this build reads and writes, with their suffixes and the\n"
-        "generations it writes, the default first.",
+        "versions that can be written, the default first.",
         "heft formats --json",
         options,
         sizeof options / sizeof *options,

@@ -67,14 +67,14 @@ int cmd_hash(int argc, char **argv)
 {
     bool as_json = false;
     const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
     };
     const opt_usage usage = {
         "hash",
         "FILE",
-        "Prints a digest per tensor and one for the model, equal for equal tensors whatever\n"
-        "the format.  A digest covers element type, shape, layout and decoded bytes; the\n"
-        "model's covers the sorted names and digests.",
+        "Prints a digest of every tensor and of the model, equal for equal tensors in any\n"
+        "format. A tensor's digest covers element type, shape, layout and decoded bytes; the\n"
+        "model's digest covers the sorted names and digests.",
         "heft hash model.zt",
         options,
         sizeof options / sizeof *options,

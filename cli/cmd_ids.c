@@ -145,16 +145,16 @@ int cmd_ids(int argc, char **argv)
     request r = { .path = NULL };
     const opt options[] = {
         { "model", 'm', OPT_TEXT, &r.model_path, "MODEL",
-          "whose parameters an optimizer's record is about" },
-        { "json", 0, OPT_FLAG, &r.as_json, NULL, "one JSON document" },
+          "model whose parameters an optimizer record names" },
+        { "json", 0, OPT_FLAG, &r.as_json, NULL, "print one JSON document" },
     };
     const opt_usage usage = {
         "ids",
         "FILE",
-        "Lists the identity of every tensor: the base id that gpt-rs derives from its name,\n"
+        "Lists the ids of every tensor: the base id that gpt-rs derives from its name,\n"
         "whether the file stores it (and whether that is right), and Burn's parameter id.\n"
-        "Of an optimizer's record of Burn it says what a tensor holds of which parameter: as\n"
-        "the record names it, or MODEL.",
+        "For an optimizer record of Burn, each tensor is shown with its parameter, as named\n"
+        "in the record or in MODEL.",
         "heft ids model.gptrs",
         options,
         sizeof options / sizeof *options,

@@ -151,10 +151,10 @@ static void put_record(outbuf *o, const heft_file *f)
         return;
     label(o, "Record");
     if (record == BURN_OPTIMIZER)
-        out_format(o, "an optimizer's, of %llu %s\n", (unsigned long long)parameters,
+        out_format(o, "optimizer, %llu %s\n", (unsigned long long)parameters,
                    parameters == 1 ? "parameter" : "parameters");
     else
-        out_text(o, "a learning rate scheduler's\n");
+        out_text(o, "learning rate scheduler\n");
 }
 
 static void put_parts(outbuf *o, const heft_file *f)
@@ -171,16 +171,22 @@ static void put_parts(outbuf *o, const heft_file *f)
     }
 }
 
-static const char *shard_state(heft_status st)
+/* The states in JSON; scripts rely on the words. */
+static const char *json_shard_state(heft_status st)
 {
     return st == HEFT_OK ? "at hand" : st == HEFT_E_FORMAT ? "another file" : "missing";
+}
+
+static const char *shard_state(heft_status st)
+{
+    return st == HEFT_OK ? "present" : st == HEFT_E_FORMAT ? "not this model's" : "missing";
 }
 
 static void put_shards(outbuf *o, const heft_file *f)
 {
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
         heft_shard_file s = heft_shard_file_at(f, i);
-        label(o, i ? "" : "Siblings");
+        label(o, i ? "" : "Shards");
         out_name(o, s.name);
         out_text(o, ", ");
         if (s.size != HEFT_UNKNOWN_LENGTH) {
@@ -253,7 +259,7 @@ static void put_tied(outbuf *o, const heft_file *f, const uint32_t *tied)
     if (all > shown)
         out_format(o, "... and %u more, ", all - shown);
     out_size(o, bytes);
-    out_text(o, " that are stored once\n");
+    out_text(o, " stored only once\n");
 }
 
 static void print_text(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
@@ -335,7 +341,7 @@ static void json_shards(json *j, const heft_file *f)
         json_member_str(j, "name", s.name);
         if (s.size != HEFT_UNKNOWN_LENGTH)
             json_member_u64(j, "size", s.size);
-        json_member_str(j, "state", str_of(shard_state(s.status)));
+        json_member_str(j, "state", str_of(json_shard_state(s.status)));
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -403,14 +409,14 @@ int cmd_info(int argc, char **argv)
 {
     bool as_json = false, verbose = false;
     const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
-        { "verbose", 'v', OPT_FLAG, &verbose, NULL, "the memory that the index takes, too" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
+        { "verbose", 'v', OPT_FLAG, &verbose, NULL, "also print the memory used by the index" },
     };
     const opt_usage usage = {
         "info",
         "FILE",
-        "Says what a file is: format and version, counts, total bytes, alignment, metadata,\n"
-        "parts of the file itself, and the checksums it carries.",
+        "Shows what a file contains: format and version, counts, total bytes, alignment,\n"
+        "metadata, parts of the file itself, and checksums.",
         "heft info model.bpk",
         options,
         sizeof options / sizeof *options,

@@ -185,16 +185,16 @@ int cmd_ls(int argc, char **argv)
 {
     bool is_long = false, as_json = false, raw = false, bytes = false;
     const opt options[] = {
-        { "long", 'l', OPT_FLAG, &is_long, NULL, "layout, encoding and offset, too" },
-        { "bytes", 'b', OPT_FLAG, &bytes, NULL, "sizes in bytes" },
-        { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, sizes in bytes, no titles" },
-        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document with everything" },
+        { "long", 'l', OPT_FLAG, &is_long, NULL, "show layout, encoding and offset, too" },
+        { "bytes", 'b', OPT_FLAG, &bytes, NULL, "print sizes in bytes" },
+        { "raw", 0, OPT_FLAG, &raw, NULL, "print tab-separated rows, sizes in bytes, no titles" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "print everything as one JSON document" },
     };
     const opt_usage usage = {
         "ls",
         "FILE [GLOB...]",
-        "Lists the tensors of a file: name, element type, shape, size.\n"
-        "With patterns, those whose names match one of them.",
+        "Lists the tensors of a file: name, element type, shape and size. With patterns,\n"
+        "only the tensors whose names match one of them.",
         "heft ls -l model.safetensors 'encoder.*.weight'",
         options,
         sizeof options / sizeof *options,

@@ -18,7 +18,7 @@ static void on_conflict(void *ctx, heft_str key, uint32_t file)
     const char *text = out_cstr(&name);
     r->no_memory = r->no_memory || name.os;
     say(r->in.paths[r->in.distinct_index[file]],
-        "%s: metadata \"%s\" differ from those of an earlier file, which are kept",
+        "%s: metadata \"%s\" differs from an earlier file; the earlier value is kept",
         r->job.strict ? "error" : "warning", text);
     out_free(&name);
     r->conflicts++;
@@ -75,10 +75,10 @@ int cmd_merge(int argc, char **argv)
     static const opt_usage usage = {
         "merge",
         "IN... OUT",
-        "Writes one file with all tensors of the inputs: the files of a model in several\n"
-        "files, by its folder or its index, or files that have nothing to do with each other.\n"
-        "Two tensors of the same name are an error, unless --duplicates says which counts; of\n"
-        "metadata under the same key the first counts, and a difference is a warning.",
+        "Writes all tensors of the inputs to one file. The inputs are a model in several\n"
+        "files, named by its folder or index, or independent files. Two tensors of the same\n"
+        "name are an error unless --duplicates chooses one. Of metadata with the same key the\n"
+        "first value is kept, and a difference is a warning.",
         "heft merge shards/ model.safetensors",
         NULL,
         0,

@@ -368,7 +368,7 @@ static int show_array(outbuf *o, array *a)
         return show_empty(o, a);
     if (shown > MAX_SHOWN)
         return say_code(CODE_CANNOT, a->path,
-                        "too many dimensions to show: even the edges are more than %d values",
+                        "too many dimensions to show: the edges alone have more than %d values",
                         MAX_SHOWN);
     return show_elements(o, a, (size_t)shown);
 }
@@ -426,8 +426,8 @@ int cmd_show(int argc, char **argv)
     const opt_usage usage = {
         "show",
         "FILE [TENSOR]",
-        "Prints the values of a tensor as NumPy prints an array: beyond 1000 elements three\n"
-        "at each edge.  A tensor that is not dense is shown part by part.",
+        "Prints the values of a tensor as NumPy prints an array: above 1000 elements, three\n"
+        "at each edge. A tensor that is not dense is printed part by part.",
         "heft show model.safetensors embed.weight",
         options,
         sizeof options / sizeof *options,
@@ -441,8 +441,8 @@ int cmd_show(int argc, char **argv)
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     if ((args.count == 1) == !id)
-        return say_usage("show", id ? "TENSOR and --id are two ways to say the same: give one"
-                                    : "TENSOR or --id expected");
+        return say_usage("show", id ? "both TENSOR and --id given: use only one"
+                                    : "expected TENSOR or --id");
     model_settings.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)

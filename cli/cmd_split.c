@@ -23,11 +23,12 @@ static int choose_target(job *j, const heft_file *f)
 {
     j->target = j->to ? heft_format_find(j->to) : heft_file_format(f);
     if (!j->target)
-        return say_usage("split", "no format is called '%s': heft formats lists them", j->to);
+        return say_usage("split", "unknown format '%s': `heft formats` lists what is supported",
+                         j->to);
     if (heft_format_can_split(j->target))
         return CODE_DONE;
     return say_code(CODE_CANNOT, j->source,
-                    "models in %s come in one file: choose another format with --to",
+                    "%s does not support models in several files: choose another format with --to",
                     heft_format_name(j->target));
 }
 
@@ -138,9 +139,9 @@ static int prepare(job *j)
 {
     enum { MOST_FILES = 4096 };
     if (!j->max_bytes && !j->count)
-        return say_usage("split", "--max-size or --count expected");
+        return say_usage("split", "expected --max-size or --count");
     if (j->count > MOST_FILES)
-        return say_usage("split", "--count is at most %d", MOST_FILES);
+        return say_usage("split", "--count must be at most %d", MOST_FILES);
     return job_prepare(j);
 }
 
@@ -150,11 +151,10 @@ int cmd_split(int argc, char **argv)
         "split",
         "IN OUTDIR",
         "Writes a model as several files: safetensors with an index, GGUF or zTensor 2.\n"
-        "Each file has as many tensors as fit into --max-size.  No tensor is cut: one that is\n"
-        "larger has a file of its own, and a warning says so.  With --count, the files are as\n"
-        "equal as the order of the tensors lets them be.  All files appear together, when they\n"
-        "are complete, or none of them; what a killed split leaves half done is completed by\n"
-        "the next one, or by heft edit OUTDIR.",
+        "A file holds as many tensors as fit into --max-size; a larger tensor gets a file of\n"
+        "its own, with a warning. With --count, the files are as equal as the order of the\n"
+        "tensors allows. All files appear together, or none. An interrupted split is\n"
+        "completed or rolled back by the next one, or by `heft edit OUTDIR`.",
         "heft split --max-size 5GB model.safetensors shards/",
         NULL,
         0,

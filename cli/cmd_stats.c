@@ -178,15 +178,15 @@ int cmd_stats(int argc, char **argv)
     bool as_json = false, raw = false;
     stats_run v = { .f = NULL };
     const opt options[] = {
-        { "raw", 0, OPT_FLAG, &raw, NULL, "tab separated, no titles" },
-        { "json", 0, OPT_FLAG, &as_json, NULL, "one JSON document" },
+        { "raw", 0, OPT_FLAG, &raw, NULL, "print tab-separated rows, no titles" },
+        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
     };
     const opt_usage usage = {
         "stats",
         "FILE [GLOB...]",
-        "Says what the values of every tensor come to: minimum, maximum, mean, standard\n"
-        "deviation, how many are zero, NaN or infinite, and how they are spread.  NaN and\n"
-        "infinities are left out of the rest; complex numbers count as two.",
+        "Computes statistics of every tensor: minimum, maximum, mean, standard deviation,\n"
+        "numbers of zeros, NaN and infinities, and a histogram. NaN and infinities are\n"
+        "excluded from the other figures; a complex number counts as two values.",
         "heft stats model.safetensors '*.bias'",
         options,
         sizeof options / sizeof *options,

@@ -250,20 +250,20 @@ int cmd_verify(int argc, char **argv)
     const char *profile = NULL;
     heft_profile *loaded = NULL;
     const opt options[] = {
-        { "profile", 'p', OPT_TEXT, &profile, "NAME", "this model's tensors and metadata, too" },
+        { "profile", 'p', OPT_TEXT, &profile, "NAME", "also check a model's tensors and metadata" },
         { "strict", 0, OPT_FLAG, &settings.strict, NULL,
           "any finding is a failure, notes included" },
         { "quick", 0, OPT_FLAG, &settings.quick, NULL,
-          "structure and header checksums; no payload" },
+          "check structure and header checksums only" },
         { "json", 0, OPT_FLAG, &settings.as_json, NULL,
-          "one JSON document; a list for several files" },
+          "print one JSON document; a list for several files" },
     };
     const opt_usage usage = {
         "verify",
         "FILE...",
-        "Checks structure, every checksum, padding and reserved bits.  Exit status 1 says\n"
-        "that a fault was found, or under --strict anything at all.  --profile also holds the\n"
-        "file against a model: the name of a profile, or a JSON file that is one.",
+        "Checks structure, every checksum, padding and reserved bits. The exit status is 1\n"
+        "if a fault was found or, with --strict, anything at all. --profile also checks the\n"
+        "file against a model: the name of a profile, or a JSON file.",
         "heft verify --strict *.zt",
         options,
         sizeof options / sizeof *options,

@@ -206,7 +206,7 @@ static int add_time(folder *f, bool strict)
         v.key = str_of("created_at");
         f->values[f->count++] = v;
     } else if (v.kind != HEFT_KIND_INT || !write_time(f, v.as.i)) {
-        say(f->config, "%s: its date of creation is neither ISO 8601 nor a number of seconds",
+        say(f->config, "%s: the creation date is neither ISO 8601 nor a number of seconds",
             strict ? "error" : "warning");
         code = strict ? CODE_CANNOT : read_epoch(f);
     }
@@ -234,7 +234,7 @@ int folder_read_values(folder *f, const char *dir, bool strict)
     if (config && path_exists(config)) {
         code = read_config(f, config);
     } else if (config) {
-        say(dir, "%s: a folder without a config.json, so most metadata are missing",
+        say(dir, "%s: no config.json in the folder: most metadata will be missing",
             strict ? "error" : "warning");
         code = strict ? CODE_CANNOT : CODE_DONE;
     }

@@ -10,7 +10,7 @@
 static int read_cast(glob_rule *p, const char *text, const char *cmd)
 {
     p->dtype = heft_dtype_find(heft_str_from(text));
-    return p->dtype == HEFT_UNTYPED ? say_usage(cmd, "'%s' is no element type", text) : CODE_DONE;
+    return p->dtype == HEFT_UNTYPED ? say_usage(cmd, "unknown element type '%s'", text) : CODE_DONE;
 }
 
 static int read_sparsify(glob_rule *p, const char *text, const char *cmd)
@@ -18,7 +18,7 @@ static int read_sparsify(glob_rule *p, const char *text, const char *cmd)
     p->layout = !strcmp(text, "csr")   ? HEFT_SPARSE_CSR
                 : !strcmp(text, "coo") ? HEFT_SPARSE_COO
                                        : HEFT_DENSE;
-    return p->layout ? CODE_DONE : say_usage(cmd, "--sparsify is csr or coo, not '%s'", text);
+    return p->layout ? CODE_DONE : say_usage(cmd, "--sparsify must be csr or coo, not '%s'", text);
 }
 
 static int read_compress(glob_rule *p, const char *text, const char *cmd)
@@ -32,7 +32,7 @@ static int read_compress(glob_rule *p, const char *text, const char *cmd)
         return CODE_DONE;
     if (name != 4 || strncmp(text, "zstd", 4) != 0 ||
         (level && (!level[1] || *end || n < 1 || n > HIGHEST)))
-        return say_usage(cmd, "--compress is zstd or zstd:LEVEL, 1 to %d, or none, not '%s'",
+        return say_usage(cmd, "--compress must be zstd, zstd:LEVEL (1 to %d) or none, not '%s'",
                          HIGHEST, text);
     p->storage.encoding = HEFT_ZSTD;
     p->storage.level = (int)n;
@@ -47,7 +47,7 @@ static int read_digest(glob_rule *p, const char *text, const char *cmd)
             p->storage.digest = names[i];
     return p->storage.digest || !strcmp(text, "none")
                ? CODE_DONE
-               : say_usage(cmd, "--digest is crc32c, sha256, xxh3 or none, not '%s'", text);
+               : say_usage(cmd, "--digest must be crc32c, sha256, xxh3 or none, not '%s'", text);
 }
 
 static int read_grad(glob_rule *p, const char *text, const char *cmd)
@@ -178,7 +178,7 @@ bool storage_rules_choose(void *ctx, const heft_tensor *t, heft_str role, heft_s
 
 int say_no_memory_to_match(const char *path)
 {
-    return say_code(CODE_SYSTEM, path, "no memory to match the names of tensors");
+    return say_code(CODE_SYSTEM, path, "no memory to match tensor names");
 }
 
 void storage_rules_warn_unmatched(storage_rules *s, const heft_file *f, const char *path)

@@ -119,8 +119,8 @@ static int refuse_record(const char *path, heft_str name)
     out_open(&text, -1);
     out_escaped(&text, name);
     say(path,
-        "tensor '%s' is part of an optimizer's record: its id is that of a parameter of the model, "
-        "and is not changed alone",
+        "tensor '%s' is part of an optimizer record: its id names a parameter of the model and "
+        "cannot be changed alone",
         out_cstr(&text));
     out_free(&text);
     return CODE_CANNOT;
@@ -131,7 +131,7 @@ static int refuse_duplicate(const char *path, const id_assignment *g, heft_str o
     outbuf text;
     out_open(&text, -1);
     out_escaped(&text, other);
-    say(path, "--set-id '%s': tensor '%s' has that id already", g->text, out_cstr(&text));
+    say(path, "--set-id '%s': tensor '%s' already has that id", g->text, out_cstr(&text));
     out_free(&text);
     return CODE_USAGE;
 }
@@ -191,7 +191,7 @@ static int generate_id(uint64_t *id, const identities *r, uint64_t *state, const
         z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
         *id = z ^ z >> 31;
         if (!r->seed && heft_param_id_new(id, &err))
-            return say_code(CODE_SYSTEM, NULL, "no new ids: %s", err.message);
+            return say_code(CODE_SYSTEM, NULL, "cannot generate ids: %s", err.message);
         key.id = *id;
     } while (bsearch(&key, s->owned, s->owned_count, sizeof key, compare_ids));
     return CODE_DONE;
@@ -244,9 +244,9 @@ int identities_prepare(identities *r, const char *cmd, const heft_file *f, const
     id_survey s = { NULL, 0, 0 };
     uint64_t seed = 0;
     if (r->seed && !r->all_new && !r->fill)
-        return say_usage(cmd, "--id-seed is for --new-ids and --fill-ids");
+        return say_usage(cmd, "--id-seed requires --new-ids or --fill-ids");
     if (r->seed && !read_number(&seed, r->seed))
-        return say_usage(cmd, "--id-seed is a number below 2^64, not '%s'", r->seed);
+        return say_usage(cmd, "--id-seed must be a number below 2^64, not '%s'", r->seed);
     int code = parse_assignments(r, cmd, f, path);
     if (!code)
         code = prepare(r, &s, f, path, keep, ctx);

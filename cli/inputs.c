@@ -16,9 +16,9 @@ bool inputs_contain(char reason[128], int *code, const input *all, size_t count,
         if (!is && !no_memory)
             continue;
         if (is)
-            snprintf(reason, REASON, "is %s: an input is never written to", all[i].label);
+            snprintf(reason, REASON, "is %s: inputs are never overwritten", all[i].label);
         else
-            snprintf(reason, REASON, "no memory to tell whether it is an input");
+            snprintf(reason, REASON, "no memory to check whether the output is an input");
         *code = is ? CODE_USAGE : CODE_SYSTEM;
         return true;
     }

@@ -24,73 +24,75 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
         const char *value, *help;
     } all[] = {
         { S, "max-size", 's', OPT_SIZE, &j->max_bytes, "N",
-          "bytes of a file at most, header included: 500MB" },
-        { S, "count", 'n', OPT_NUMBER, &j->count, "N", "files at least" },
+          "maximum bytes per file, header included: 500MB" },
+        { S, "count", 'n', OPT_NUMBER, &j->count, "N", "minimum number of files" },
         { C | M, "to", 't', OPT_TEXT, &j->to, "FORMAT",
-          "target format; else the suffix of OUT tells" },
-        { S, "to", 't', OPT_TEXT, &j->to, "FORMAT", "target format; else that of IN" },
-        { S, "name", 0, OPT_TEXT, &j->stem, "STEM", "what the files' names begin with" },
+          "target format (default: by the suffix of OUT)" },
+        { S, "to", 't', OPT_TEXT, &j->to, "FORMAT", "target format (default: that of IN)" },
+        { S, "name", 0, OPT_TEXT, &j->stem, "STEM", "beginning of the files' names" },
         { C | M, "format-version", 0, OPT_TEXT, &j->version, "V",
-          "generation of the target format" },
-        { C | A, "keep", 0, OPT_LIST, &r->keep, "GLOB", "only tensors that match" },
-        { C | A, "drop", 0, OPT_LIST, &r->drop, "GLOB", "no tensors that match" },
-        { C | A, "rename", 0, OPT_LIST, &r->rename, "s/RE/TEXT/", "as sed -E; g for every match" },
+          "version of the target format, see `heft formats`" },
+        { C | A, "keep", 0, OPT_LIST, &r->keep, "GLOB", "keep only tensors that match" },
+        { C | A, "drop", 0, OPT_LIST, &r->drop, "GLOB", "leave out tensors that match" },
+        { C | A, "rename", 0, OPT_LIST, &r->rename, "s/RE/TEXT/",
+          "rename as sed -E does; g: every match" },
         { C | A, "cast", 0, OPT_LIST, &r->cast.args, "[GLOB=]DTYPE",
-          "element type; first match counts" },
-        { C, "transpose", 0, OPT_LIST, &r->transpose, "GLOB", "rows become columns" },
-        { C, "densify", 0, OPT_LIST, &r->densify, "GLOB", "sparse tensors become dense" },
+          "convert the element type; first match counts" },
+        { C, "transpose", 0, OPT_LIST, &r->transpose, "GLOB", "transpose matrices that match" },
+        { C, "densify", 0, OPT_LIST, &r->densify, "GLOB", "convert sparse tensors to dense" },
         { C, "sparsify", 0, OPT_LIST, &r->sparsify.args, "[GLOB=]csr|coo",
-          "dense tensors become sparse" },
+          "convert dense tensors to sparse" },
         { C | E, "set", 0, OPT_LIST, &r->set, "KEY=VALUE",
-          "metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
-        { E, "unset", 0, OPT_LIST, &j->unset, "KEY", "metadata that is taken away" },
-        { E, "rename", 0, OPT_LIST, &j->renames, "A=B", "tensor A is called B" },
+          "set metadata; KEY:TYPE=VALUE: u64, f32, str, ..." },
+        { E, "unset", 0, OPT_LIST, &j->unset, "KEY", "remove metadata" },
+        { E, "rename", 0, OPT_LIST, &j->renames, "A=B", "rename tensor A to B" },
         { M | A, "duplicates", 0, OPT_TEXT, &j->duplicates, "first|last",
-          "which tensor of a name counts; else it is an error" },
+          "which tensor of a name to keep (default: error)" },
         { C | M | E, "set-id", 0, OPT_LIST, &r->ids.set, "NAME=ID",
-          "Burn's id of a tensor: a number, its text, none" },
+          "set a Burn id: a number, Burn's text, or none" },
         { C | M | E, "new-ids", 0, OPT_FLAG, &r->ids.all_new, NULL,
-          "a new random id of Burn's for every tensor" },
+          "new random Burn ids for all tensors" },
         { C | M | E, "fill-ids", 0, OPT_FLAG, &r->ids.fill, NULL,
-          "the same for tensors without one" },
+          "new random Burn ids for tensors without one" },
         { C | M | E, "id-seed", 0, OPT_TEXT, &r->ids.seed, "N",
-          "new ids that follow from a number" },
+          "derive the new ids from a number" },
         { C, "generator", 0, OPT_TEXT, &j->generator, "TEXT",
-          "the program that OUT names (zTensor 1.0)" },
-        { E, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
+          "writing program to store in OUT (zTensor 1.0)" },
+        { E, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "vocabulary: vocab.txt or tokenizer.json" },
         { E, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
-          "pad, unk, cls, sep, mask tokens" },
+          "ids of the tokens pad, unk, cls, sep, mask" },
         { C | M | E, "requires-grad", 0, OPT_LIST, &r->gptrs.grads.args, "[GLOB=]BOOL",
-          "true, false or unset (gpt-rs); first match counts" },
+          "mark tensors as trained: true, false or unset (gpt-rs)" },
         { C | M | E, "base-ids", 0, OPT_TEXT, &r->gptrs.base_ids, "name|none",
-          "ids made from names, or none (gpt-rs)" },
-        { C | E, "config", 0, OPT_TEXT, &j->config, "FILE", "the model's configuration (gpt-rs)" },
-        { C, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "the vocabulary: vocab.txt, tokenizer.json" },
+          "derive base ids from names, or none (gpt-rs)" },
+        { C | E, "config", 0, OPT_TEXT, &j->config, "FILE", "configuration of the model (gpt-rs)" },
+        { C, "vocab", 0, OPT_TEXT, &j->vocab, "FILE", "vocabulary: vocab.txt or tokenizer.json" },
         { C, "special", 0, OPT_TEXT, &j->special, "NAME=ID,...",
-          "pad, unk, cls, sep, mask tokens" },
+          "ids of the tokens pad, unk, cls, sep, mask" },
         { C | M | S | A, "compress", 0, OPT_LIST, &r->storage.compress.args, "[GLOB=]zstd[:N]",
-          "encoding of parts; none: raw; first match counts" },
+          "compress parts; none: store raw" },
         { C | M | S | A, "digest", 0, OPT_LIST, &r->storage.digest.args, "[GLOB=]NAME",
-          "crc32c, sha256, xxh3 or none, of each part" },
-        { C | M | A, "align", 0, OPT_NUMBER, &j->align, "N", "payloads at multiples of N bytes" },
-        { C | S | A, "strict", 0, OPT_FLAG, &j->strict, NULL, "warnings are errors" },
-        { M, "strict", 0, OPT_FLAG, &j->strict, NULL, "metadata that is lost is an error" },
+          "digest of each part: crc32c, sha256, xxh3, none" },
+        { C | M | A, "align", 0, OPT_NUMBER, &j->align, "N", "align payloads to N bytes" },
+        { C | M | S | A, "strict", 0, OPT_FLAG, &j->strict, NULL,
+          "treat warnings about losses as errors" },
         { C | M | S | A, "allow-loss", 0, OPT_FLAG, &j->allow_loss, NULL,
-          "leave out what cannot be carried" },
-        { C, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL, "losses and size only; write nothing" },
+          "leave out or alter what the target cannot represent" },
+        { C, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL, "print losses and size; write nothing" },
         { A | E, "dry-run", 'n', OPT_FLAG, &j->dry_run, NULL,
-          "say what would be done; change nothing" },
-        { C | M, "force", 'f', OPT_FLAG, &j->force, NULL, "replace OUT" },
+          "print what would be done; change nothing" },
+        { C, "force", 'f', OPT_FLAG, &j->force, NULL, "replace OUT; write to a terminal, too" },
+        { M, "force", 'f', OPT_FLAG, &j->force, NULL, "replace OUT" },
         { S, "force", 'f', OPT_FLAG, &j->force, NULL, "replace files of the same names" },
         { C | M | S | A, "no-sync", 0, OPT_FLAG, &j->no_sync, NULL,
           "do not wait for the disk (scratch files)" },
         { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
-          "how many; 0: one per processor" },
+          "number of threads; 0: one per processor" },
         { C | A, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
-          "notes and a summary on stderr" },
-        { M | S, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL, "notes on stderr" },
+          "print notes and a summary on stderr" },
+        { M | S, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL, "print notes on stderr" },
         { E, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
-          "notes, and how it was done, on stderr" },
+          "print notes, and how FILE was changed, on stderr" },
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -126,11 +128,11 @@ int job_prepare(job *j)
     enum { MOST_THREADS = 1024 };
     const char *cmd = j->usage.command, *rule = j->duplicates;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
-        return say_usage(cmd, "--duplicates is first or last, not '%s'", rule);
+        return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
     if (j->align > UINT32_MAX || (j->align & (j->align - 1)))
-        return say_usage(cmd, "--align is a power of two below 2^32");
+        return say_usage(cmd, "--align must be a power of two below 2^32");
     if (j->threads > MOST_THREADS)
-        return say_usage(cmd, "--threads is at most %d", MOST_THREADS);
+        return say_usage(cmd, "--threads must be at most %d", MOST_THREADS);
     return rules_prepare(&j->rules, cmd, &j->write);
 }
 
@@ -146,13 +148,12 @@ int job_choose_target(job *j)
     const char *cmd = j->usage.command;
     j->target = j->to ? heft_format_find(j->to) : heft_format_for_path(j->out);
     if (!j->target && j->to)
-        return say_usage(cmd, "no format is called '%s': heft formats lists them", j->to);
+        return say_usage(cmd, "unknown format '%s': `heft formats` lists what is supported", j->to);
     if (!j->target)
-        return say_usage(cmd, "the suffix of '%s' tells no format: use --to", j->out);
+        return say_usage(cmd, "cannot tell the format from the suffix of '%s': use --to", j->out);
     if (heft_format_caps(j->target) & HEFT_CAN_WRITE)
         return CODE_DONE;
-    return say_code(CODE_CANNOT, j->out, "%s cannot be written by this build",
-                    heft_format_name(j->target));
+    return say_code(CODE_CANNOT, j->out, "this build cannot write %s", heft_format_name(j->target));
 }
 
 int job_read_texts(job *j, text_origin of_vocab)
@@ -240,9 +241,9 @@ void job_say_edited(const char *path, const heft_edit_result *result)
     unsigned n = result->hard_links;
     if (!n || !result->changed)
         return;
-    const char *verb = n == 1 ? "name of it shows" : "names of it show";
+    const char *links = n == 1 ? "link" : "links", *show = n == 1 ? "shows" : "show";
     if (result->in_place)
-        say(path, "note: %u other %s the change as well", n, verb);
+        say(path, "note: %u other hard %s to the file also %s the change", n, links, show);
     else
-        say(path, "warning: %u other %s what was there still", n, verb);
+        say(path, "warning: %u other hard %s to the file still %s the old content", n, links, show);
 }

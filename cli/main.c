@@ -9,20 +9,20 @@
 
 static const command commands[] = {
     { "ls", cmd_ls, "list the tensors of a file", false },
-    { "info", cmd_info, "format, version, counts, metadata, checksums", false },
-    { "cat", cmd_cat, "the decoded bytes of a tensor or of a part of the file", false },
-    { "show", cmd_show, "the values of a tensor, summarised", false },
-    { "convert", cmd_convert, "write a file in another format", true },
+    { "info", cmd_info, "show format, version, counts, metadata and checksums", false },
+    { "cat", cmd_cat, "write the decoded bytes of a tensor or of a part of the file", false },
+    { "show", cmd_show, "print the values of a tensor, summarised", false },
+    { "convert", cmd_convert, "write a model in another format", true },
     { "split", cmd_split, "write a model as several files", true },
     { "merge", cmd_merge, "write several files as one", true },
-    { "verify", cmd_verify, "check structure, checksums, padding, reserved bits", false },
+    { "verify", cmd_verify, "check structure, checksums, padding and reserved bits", false },
     { "diff", cmd_diff, "compare two files, across formats", false },
-    { "hash", cmd_hash, "content digests, equal for equal tensors whatever the format", false },
-    { "ids", cmd_ids, "parameter identities: base ids and Burn's ids", false },
-    { "stats", cmd_stats, "minimum, maximum, mean and more of every tensor", false },
-    { "append", cmd_append, "add tensors of other files to a file", true },
-    { "edit", cmd_edit, "change metadata and names of tensors in the file itself", true },
-    { "formats", cmd_formats, "the formats that this build reads and writes", false },
+    { "hash", cmd_hash, "print content digests, which are the same in every format", false },
+    { "ids", cmd_ids, "list parameter ids of gpt-rs and Burn", false },
+    { "stats", cmd_stats, "compute minimum, maximum, mean and more of every tensor", false },
+    { "append", cmd_append, "add tensors from other files to a file", true },
+    { "edit", cmd_edit, "change metadata, names and ids in the file itself", true },
+    { "formats", cmd_formats, "list the formats that this build reads and writes", false },
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -65,11 +65,11 @@ static void print_usage(outbuf *o)
 {
     out_text(o, "Usage: heft COMMAND [OPTION...] [ARGUMENT...]\n"
                 "       heft --version | --help | help COMMAND\n\n"
-                "Reads, writes, verifies, compares and converts files of model weights.\n\n"
+                "Reads, writes, verifies, compares and converts model weights.\n\n"
                 "Commands:\n");
     for (size_t i = 0; i < COMMANDS; i++)
         out_format(o, "  %-9s %s\n", commands[i].name, commands[i].help);
-    out_text(o, "\nEvery command explains itself with --help.\n"
+    out_text(o, "\n`heft COMMAND --help` describes a command and its options.\n"
                 "\nExample:\n  heft convert model.zt model.safetensors\n");
 }
 
@@ -116,7 +116,7 @@ static int run_global_option(int argc, char **argv)
  * command also touches mapped bytes directly. */
 static void on_bus_error(int signal_number)
 {
-    static const char text[] = "heft: a file was cut short while it was being read\n";
+    static const char text[] = "heft: a file was truncated while it was being read\n";
     (void)signal_number;
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;

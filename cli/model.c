@@ -39,7 +39,7 @@ int model_say_open_error(const char *path, const heft_error *err)
     int code = say_error(path, err);
     const char *rule = err->rule ? err->rule : "";
     if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
-        say(path, "--max-tensors N raises that limit, and those on the index; it is %u now",
+        say(path, "--max-tensors N raises this limit (now %u) and the limits on the index",
             model_settings.limits.tensors ? model_settings.limits.tensors : DEFAULT_TENSORS);
     return code;
 }
@@ -89,7 +89,7 @@ int model_open(heft_file **out, const char *path)
     if (model_try_open(out, path, &err))
         return model_say_open_error(path, &err);
     if (heft_file_is_complete(*out, &err) && !model_settings.quiet)
-        say(path, "warning: the model is not whole: %s", err.message);
+        say(path, "warning: the model is incomplete: %s", err.message);
     model_say_notices(*out, path);
     return CODE_DONE;
 }
@@ -215,7 +215,7 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name)
 {
     uint32_t id = heft_tensor_find(f, heft_str_from(name));
     if (id == HEFT_NONE)
-        say(path, "no tensor is called '%s'", name);
+        say(path, "no tensor named '%s' (`heft ls` lists the names)", name);
     return id;
 }
 
@@ -241,17 +241,16 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
     uint32_t count = 0, tensor = HEFT_NONE;
     if (!parse_base(&id, text + (is_hex ? 2 : 0)) && !identity_read(&id.burn, text)) {
         say(path,
-            "'%s' is no id: 32 hexadecimal digits (gpt-rs), a number below 2^64 or the 13 "
-            "characters "
-            "that Burn prints",
+            "'%s' is not an id: expected 32 hexadecimal digits (gpt-rs), a number below 2^64, or "
+            "the 13 characters that Burn prints",
             text);
         return HEFT_NONE;
     }
     tensor = heft_tensor_find_id(f, &id, &count);
     if (!count)
-        say(path, "no tensor has the id '%s' (heft ids lists them)", text);
+        say(path, "no tensor has the id '%s' (`heft ids` lists the ids)", text);
     else if (count > 1)
-        say(path, "%u tensors have the id '%s': choose one by its name (heft ids lists them)",
+        say(path, "%u tensors have the id '%s': choose one by name (`heft ids` lists the ids)",
             count, text);
     return count == 1 ? tensor : HEFT_NONE;
 }
@@ -283,7 +282,8 @@ static void say_parts(const heft_file *f, const char *path, uint32_t tensor, con
     if (role)
         say(path, "%s has no part '%s' (parts: %s)", owner, role, out_cstr(&list));
     else
-        say(path, "%s has no part 'data': choose with --part from %s", owner, out_cstr(&list));
+        say(path, "%s has no part 'data': choose another with --part (parts: %s)", owner,
+            out_cstr(&list));
     out_free(&list);
 }
 

@@ -69,7 +69,7 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name);
  * HEFT_NONE, after an error line, if the id is invalid, unknown or ambiguous. */
 uint32_t model_find_id(const heft_file *f, const char *path, const char *text);
 /* Help text of --id. */
-#define MODEL_ID_HELP "the tensor of that identity: 32 hex digits (gpt-rs), or Burn's id"
+#define MODEL_ID_HELP "select the tensor by id: 32 hex digits, or a Burn id"
 /* Find a part by role, of a tensor or, with HEFT_NONE, of the file. role NULL selects "data", or
  * the only part. HEFT_NONE if the part does not exist, after an error line that lists the parts. */
 uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const char *role);

@@ -45,5 +45,5 @@ void notices_say(const heft_file *f, const char *path, bool notes)
             say_one(f, path, &x);
     }
     if (said > MAX_SHOWN)
-        say(path, "warning: and %zu more (heft verify lists them)", said - MAX_SHOWN);
+        say(path, "warning: and %zu more (`heft verify` lists all)", said - MAX_SHOWN);
 }

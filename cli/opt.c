@@ -16,16 +16,16 @@ enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 /* Options of every command, listed after the command's own. */
 enum { COLOR, KEY, MAX_TENSORS, QUIET, NO_VERIFY, HELP, COMMON };
 static const opt common[COMMON] = {
-    [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "auto, always or never" },
+    [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "colour the output: auto, always or never" },
     [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
-              "of a file that nests (torch) this part: state_dict" },
+              "open only this part of a nested checkpoint, e.g. state_dict" },
     [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
-                      "how many a file has at most; else 16777216" },
+                      "maximum number of tensors in a file (16777216)" },
     [QUIET] = { "quiet", 'q', OPT_FLAG, &model_settings.quiet, NULL,
-                "no warnings about files that are opened" },
+                "print no warnings about files" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,
                     "read in spite of wrong checksums" },
-    [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "this text" },
+    [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "show this help" },
 };
 
 /* Functions that store the values of common options, and the error for a refused value. */
@@ -33,9 +33,10 @@ static const struct {
     bool (*set)(const char *value);
     const char *message; /* format for the option's name and value */
 } setters[COMMON] = {
-    [COLOR] = { term_set_colour, "--%s is auto, always or never, not '%s'" },
+    [COLOR] = { term_set_colour, "--%s must be auto, always or never, not '%s'" },
     [KEY] = { model_set_key, "--%s is empty" },
-    [MAX_TENSORS] = { model_set_max_tensors, "--%s is a number from 1 to 4294967295, not '%s'" },
+    [MAX_TENSORS] = { model_set_max_tensors,
+                      "--%s must be a number from 1 to 4294967295, not '%s'" },
 };
 
 static bool wants_value(const opt *o)
@@ -80,10 +81,13 @@ static int print_help(const opt_usage *u)
     const opt *p;
     for (size_t i = 0; (p = option_at(u, i)) != NULL; i++) {
         char line[3 * HELP_COLUMN]; /* longer than any option with its value */
-        snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s " : "  %c   --%s%s%s ",
+        snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
                  p->letter ? p->letter : ' ', p->name, p->value ? " " : "",
                  p->value ? p->value : "");
-        out_format(&o, "%-*s%s\n", HELP_COLUMN, line, p->help);
+        out_format(&o, "%-*s", HELP_COLUMN, line);
+        if (strlen(line) >= HELP_COLUMN)
+            out_format(&o, "\n%*s", HELP_COLUMN, "");
+        out_format(&o, "%s\n", p->help);
     }
     out_format(&o, "\nExample:\n  %s\n", u->example);
     return out_end(&o, CODE_DONE);
@@ -217,7 +221,7 @@ static bool apply_option(int *code, const opt_usage *u, int c, char **argv)
     else if (i < COMMON && setters[i].set && !setters[i].set(optarg))
         say_usage(u->command, setters[i].message, common[i].name, optarg);
     else if ((i == COMMON || !setters[i].set) && !set_value(p, optarg))
-        say_usage(u->command, "'%s' is no value for --%s", optarg, p->name);
+        say_usage(u->command, "invalid value '%s' for --%s", optarg, p->name);
     else
         return true;
     return false;
@@ -254,7 +258,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         return true;
     if (ok)
         *code = rest->count < u->min_args
-                    ? say_usage(u->command, "%s expected", u->args)
+                    ? say_usage(u->command, "expected %s", u->args)
                     : say_usage(u->command, "unexpected argument '%s'", rest->item[u->max_args]);
     opt_release(u);
     return false;

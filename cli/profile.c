@@ -64,7 +64,7 @@ static int say_unknown(const char *name)
     for (size_t i = 0; i < SEARCH_DIRS && !names.used; i++)
         if (search_dir(i, buf))
             list_folder(&names, search_dir(i, buf));
-    int code = say_usage("verify", "no profile is called '%s' (there are: %s)", name,
+    int code = say_usage("verify", "unknown profile '%s' (available: %s)", name,
                          names.used ? out_cstr(&names) : "none");
     out_free(&names);
     return code;

@@ -367,7 +367,7 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
             return CODE_DONE;
     }
     return say_code(CODE_USAGE, path,
-                    "--keep and --drop leave none of %u tensors: nothing is written", count);
+                    "--keep and --drop leave none of the %u tensors: nothing written", count);
 }
 
 int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)

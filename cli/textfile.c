@@ -14,7 +14,8 @@ enum { MAX_TEXT = 256 << 20, STEP = 1 << 16 };
 
 static int say_too_long(const char *path)
 {
-    return say_code(CODE_CANNOT, path, "has more than %d MiB: too long for a text", MAX_TEXT >> 20);
+    return say_code(CODE_CANNOT, path, "exceeds the limit of %d MiB for text files",
+                    MAX_TEXT >> 20);
 }
 
 static int say_system(const char *path, int os)

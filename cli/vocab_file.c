@@ -70,10 +70,11 @@ int vocab_read_special(specials *out, const char *cmd, const char *arg)
         int special = name < len ? special_of(at, name) : HEFT_SPECIALS;
         uint32_t id, i = 0;
         if (special == HEFT_SPECIALS)
-            return say_usage(cmd, "--special: '%.*s' is not pad, unk, cls, sep or mask=ID",
-                             (int)len, at);
+            return say_usage(
+                cmd, "--special: '%.*s' is not NAME=ID, where NAME is pad, unk, cls, sep or mask",
+                (int)len, at);
         if (!read_id(&id, at + name + 1, len - name - 1))
-            return say_usage(cmd, "--special: '%.*s' is no id of a token", (int)len, at);
+            return say_usage(cmd, "--special: '%.*s' is not a token id", (int)len, at);
         while (i < out->count && out->id[i].special != (heft_special)special)
             i++;
         out->id[i] = (heft_special_id){ (heft_special)special, id };
@@ -88,7 +89,8 @@ int vocab_set_special(heft_vocab *v, const specials *s)
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t id = s->id[i].id;
         if (id != HEFT_NONE && id >= heft_vocab_count(v))
-            return say_usage("convert", "--special: '%s=%u' is no id of the vocabulary's %u tokens",
+            return say_usage("convert",
+                             "--special: '%s=%u' is not an id of the vocabulary's %u tokens",
                              heft_vocab_special_name(s->id[i].special), id, heft_vocab_count(v));
         heft_vocab_set_special(v, s->id[i].special, id);
     }

@@ -611,7 +611,7 @@ static void what_cannot_be_done_is_refused(void **state)
                       "renamed twice");
     r[0] = from_to("c", "d");
     heft_assert_fails(try("safetensors", NULL, NULL, r, 1, &err), HEFT_E_NOTFOUND, &err,
-                      "no tensor is called 'c'");
+                      "no tensor named 'c'");
     r[0] = from_to("a", "\xff");
     heft_assert_fails(try("safetensors", NULL, NULL, r, 1, &err), HEFT_E_ARGUMENT, &err,
                       "not UTF-8");

@@ -133,7 +133,7 @@ def check_warnings(path):
     said = heft_says("ls", "--raw", str(path))
     if len(said) > SAID:
         yield from same("warnings counted", said.pop(), f"heft: {path}: warning: and {len(rules) - SAID} more "
-                                                        "(heft verify lists them)")
+                                                        "(`heft verify` lists all)")
     yield from same("rules of warnings", [line.split(": warning: ")[1].split(":")[0] for line in said], rules[:SAID])
     yield from same("what --quiet says", heft_says("ls", "--raw", "--quiet", str(path)), [])
 

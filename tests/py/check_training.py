@@ -115,9 +115,9 @@ def info_says_what_it_is(c):
     c.demand(c.json("info", adam).get("record") == {"of": "optimizer", "parameters": 3}, c.json("info", adam))
     c.demand(c.json("info", rate).get("record") == {"of": "scheduler"}, c.json("info", rate))
     text = c.run("info", adam).stdout
-    c.demand("an optimizer's, of 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text, text)
+    c.demand("optimizer, 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text, text)
     text = c.run("info", rate).stdout
-    c.demand("a learning rate scheduler's" in text and "burn.scalars.0.previous_lr = 0.1" in text, text)
+    c.demand("learning rate scheduler" in text and "burn.scalars.0.previous_lr = 0.1" in text, text)
 
 
 def records_are_sound(c):
@@ -161,7 +161,7 @@ def ids_of_fields_stay(c):
     name = f"{W}.momentum.moment_1"
     for args in (["--set-id", f"{name}=5"], ["--new-ids"], ["--set-id", f"{name}=none"]):
         done = c.run("convert", *args, path, c.folder / "out.bpk", code=CANNOT)
-        c.demand("optimizer's record" in done.stderr, done.stderr)
+        c.demand("optimizer record" in done.stderr, done.stderr)
         c.run("edit", *args, path, code=CANNOT)
     c.run("edit", "--fill-ids", path)
     c.demand(path.read_bytes() == optimizer().bytes(), "the record has changed")

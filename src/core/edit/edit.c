@@ -21,7 +21,7 @@ static heft_status collect_names(heft_edit_job *g)
         uint32_t t = heft_ix_find(&g->in->x, r->from);
         if (t == HEFT_NONE)
             return heft_error_rule(
-                err, heft_error_plain(err, HEFT_E_NOTFOUND, "no tensor is called %q", r->from),
+                err, heft_error_plain(err, HEFT_E_NOTFOUND, "no tensor named %q", r->from),
                 "heft/no-tensor");
         if (g->names[t].ptr)
             return heft_error_plain(err, HEFT_E_ARGUMENT, "tensor %q is renamed twice", r->from);
@@ -274,7 +274,7 @@ static heft_status shard_error(const char *why, heft_error *err)
 heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
 {
     if (!f->format->plan)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot write %s",
                                 f->format->name);
     if (f->x.shards.len)
         return shard_error("the tensors are in other files", err);

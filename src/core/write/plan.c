@@ -8,7 +8,7 @@ static heft_status check_options(heft_planner *p, heft_error *err)
     const heft_write_options *o = &p->opt;
     const heft_format *f = p->format;
     if (!f || !f->plan)
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "%s cannot be written by this build",
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot write %s",
                                 f ? f->name : "this format");
     if (o->version && !*f->versions)
         return heft_error_plain(err, HEFT_E_ARGUMENT,

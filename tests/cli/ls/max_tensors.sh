@@ -13,7 +13,7 @@ for command in "ls" "info" "verify" "hash" "stats" "ids" "show --max-tensors 2" 
     *) set -- m.mag ;;
     esac
     $HEFT $command --max-tensors 1 "$@" > told 2>&1
-    echo "$command: $? $(grep -c 'max-tensors N raises that limit' told)"
+    echo "$command: $? $(grep -c 'max-tensors N raises this limit' told)"
 done
 $HEFT convert --rename 's/^/x./' small.safetensors more.safetensors
 try merge --max-tensors 3 small.safetensors more.safetensors all.safetensors
