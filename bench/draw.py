@@ -4,7 +4,10 @@ import re
 from html import escape
 
 WIDTH, HEIGHT, LEFT, TOP, LEGEND, BELOW = 470, 300, 78, 52, 215, 66
-COLOURS = ["#3b82c4", "#e0526a", "#2e9b57", "#b8860b", "#8a63d2", "#d2691e", "#1f9e9e", "#c2569b", "#808080"]
+COLOURS = [
+    "#3b82c4", "#e0526a", "#2e9b57", "#b8860b", "#8a63d2", "#d2691e", "#1f9e9e", "#c2569b",
+    "#808080"
+]
 UNITS = {"MiB": 1 << 20, "GiB": 1 << 30}
 STYLE = """
 .page{fill:#fff}.t{font-size:16px;font-weight:600}.e{text-anchor:end}.m{text-anchor:middle}
@@ -105,10 +108,11 @@ def draw(results, about):
     """The picture; None when the sections scaling and growing were not measured."""
     wanted = [
         ("Opening a file: time per tensor", ("tensors in the file", "nanoseconds per tensor"),
-         series(results["figures"], "scaling", r"(?P<label>.+), (?P<size>\d+) tensors"), ("jansson", "libcbor")),
+         series(results["figures"], "scaling",
+                r"(?P<label>.+), (?P<size>\d+) tensors"), ("jansson", "libcbor")),
         ("Working on the payload: speed", ("payload", "GB/s"),
-         series(results["figures"], "growing", r"(?P<label>.+), (?P<size>\d+) (?P<unit>MiB|GiB)"),
-         ("cp", "sum")),
+         series(results["figures"], "growing",
+                r"(?P<label>.+), (?P<size>\d+) (?P<unit>MiB|GiB)"), ("cp", "sum")),
     ]
     charts, top = [], 0
     for title, axes, lines, peers in wanted:
@@ -119,10 +123,11 @@ def draw(results, about):
         return None
     wide, high = LEFT + WIDTH + LEGEND, top + 46
     body = "\n".join(line for chart in charts for line in chart.draw())
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
-            'font-family="system-ui,sans-serif" font-size="13" role="img">\n'
-            f"<title>Cost against size</title>\n<style>{STYLE}</style>\n"
-            f'<rect width="{wide}" height="{high}" class="page"/>\n{body}\n'
-            f'<text x="{LEFT}" y="{high - 34}" class="s" font-size="12">{escape(about)}.</text>\n'
-            f'<text x="{LEFT}" y="{high - 16}" class="s" font-size="12">Both axes logarithmic; median, lowest and '
-            "highest of the turns; dashed: peers.</text>\n</svg>\n")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+        'font-family="system-ui,sans-serif" font-size="13" role="img">\n'
+        f"<title>Cost against size</title>\n<style>{STYLE}</style>\n"
+        f'<rect width="{wide}" height="{high}" class="page"/>\n{body}\n'
+        f'<text x="{LEFT}" y="{high - 34}" class="s" font-size="12">{escape(about)}.</text>\n'
+        f'<text x="{LEFT}" y="{high - 16}" class="s" font-size="12">Both axes logarithmic; median, lowest and '
+        "highest of the turns; dashed: peers.</text>\n</svg>\n")

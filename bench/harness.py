@@ -83,8 +83,8 @@ def has_program(name):
 
 def lines_of(*argv):
     """What a program prints, as lists of numbers; None when it fails, which it tells itself."""
-    done = subprocess.run(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          check=False)
+    done = subprocess.run(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, check=False)
     if done.returncode:
         print(f"  {done.stderr.strip()}", file=sys.stderr)
         return None
@@ -195,14 +195,16 @@ class Report:
         values = values if isinstance(values, list) else [values]
         median = statistics.median(values)
         holds = None if limit is None else median >= limit if at_least else median <= limit
-        self.keep({"what": what, "unit": unit, "median": median, "min": min(values), "max": max(values),
-                   "runs": len(values), "limit": limit, "at_least": at_least, "peer": peer, "holds": holds,
-                   "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None})
+        self.keep({
+            "what": what, "unit": unit, "median": median, "min": min(values), "max": max(values),
+            "runs": len(values), "limit": limit, "at_least": at_least, "peer": peer, "holds": holds,
+            "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None
+        })
 
     def ratio(self, what, times, peers, peer, limit=None, own=None):
         """How many times the peer's time it took: at most."""
-        self.add(f"{what}: time / {peer}", [a / b for a, b in zip(times, peers)], "x", limit, peer=peer,
-                 own=own)
+        self.add(f"{what}: time / {peer}", [a / b for a, b in zip(times, peers)], "x", limit,
+                 peer=peer, own=own)
 
     def faster(self, what, times, peers, peer, limit=None, own=None):
         """How many times the peer's speed it has: at least."""
@@ -211,13 +213,16 @@ class Report:
 
     def missing(self, what, peer, limit=None, own=None):
         """A row whose peer is not there."""
-        self.keep({"what": f"{what}: speed / {peer}", "unit": "x", "median": None, "min": None, "max": None,
-                   "runs": 0, "limit": limit, "at_least": True, "peer": peer, "holds": None,
-                   "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None})
+        self.keep({
+            "what": f"{what}: speed / {peer}", "unit": "x", "median": None, "min": None,
+            "max": None, "runs": 0, "limit": limit, "at_least": True, "peer": peer, "holds": None,
+            "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None
+        })
 
     def write(self, path, about):
-        path.write_text(json.dumps({**about, "sections": self.sections, "figures": self.rows}, indent=1) + "\n",
-                        encoding="utf-8")
+        path.write_text(
+            json.dumps({**about, "sections": self.sections, "figures": self.rows}, indent=1) + "\n",
+            encoding="utf-8")
 
 
 # ---- the machine -----------------------------------------------------------------------------
@@ -226,7 +231,8 @@ class Report:
 def first_line(*argv):
     """What a program says first of itself; None: it is not here."""
     with contextlib.suppress(OSError):
-        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              check=False)
         return done.stdout.split("\n")[0].strip() if done.returncode == 0 else None
     return None
 

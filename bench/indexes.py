@@ -6,8 +6,10 @@ from harness import BUILD, GIB, HEFT, MIB, has_program, program, seconds, take_t
 from inputs import write_gguf
 
 BARE = {"mag", "gptrs-archive", "gptrs-checkpoint"}  # an index that hardly needs decoding
-TREES = {"safetensors": ("json", "jansson", 20), "burnpack": ("cbor", "libcbor", 10),
-         "ztensor": ("cbor", "libcbor", 10)}  # what decodes the same header, and by how much it is beaten
+TREES = {
+    "safetensors": ("json", "jansson", 20), "burnpack": ("cbor", "libcbor", 10),
+    "ztensor": ("cbor", "libcbor", 10)
+}  # what decodes the same header, and by how much it is beaten
 SMALL = {"npz"}  # the directory of an archive: a member's own header is read for each tensor
 MEMORY = 150  # bytes per tensor
 MANY = 1_000_000
@@ -54,7 +56,10 @@ def listed(path, out):
 
 def opening(r, inputs, formats, quick):
     """heft_file_open of a million tensors, beside a bare loop over the same index, jansson and libcbor."""
-    count = {fmt: MANY if fmt in BARE else many(quick) for fmt in chosen(formats, quick) if fmt not in SMALL}
+    count = {
+        fmt: MANY if fmt in BARE else many(quick) for fmt in chosen(formats, quick)
+        if fmt not in SMALL
+    }
     files = {fmt: inputs.index(fmt, n) for fmt, n in count.items()}
     runs = {}
     for fmt, path in files.items():
@@ -102,8 +107,11 @@ def scaling(r, inputs, formats, quick):
         if fmt in TREES and has_program(TREES[fmt][0]):
             for n in most:
                 few = max(1, passes[n] // 10)
-                figure = [per_tensor(fmt, n, tree(fmt, files[n], few)) for _ in range(1 if quick else 2)]
-                r.add(f"{TREES[fmt][1]} on {fmt}, {n} tensors", figure, "ns/tensor", peer=TREES[fmt][1])
+                figure = [
+                    per_tensor(fmt, n, tree(fmt, files[n], few)) for _ in range(1 if quick else 2)
+                ]
+                r.add(f"{TREES[fmt][1]} on {fmt}, {n} tensors", figure, "ns/tensor",
+                      peer=TREES[fmt][1])
 
 
 def listing(r, inputs, formats, quick):
@@ -127,7 +135,8 @@ def find_ggml():
     """The library to measure: one that was named, or what npm installed."""
     named = os.environ.get("HEFT_BENCH_GGML")
     found = [named] if named else sorted(
-        str(path) for path in (BUILD / "npm-bench" / "node_modules").glob("@node-llama-cpp/*/bins/*/libggml-base.so"))
+        str(path) for path in (BUILD / "npm-bench" /
+                               "node_modules").glob("@node-llama-cpp/*/bins/*/libggml-base.so"))
     return found[0] if found and has_program("ggml") else None
 
 

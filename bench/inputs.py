@@ -73,7 +73,10 @@ class Inputs:
 def formats_written(inputs):
     """Those that hold a model of many tensors, safetensors first."""
     out = subprocess.run([HEFT, "formats", "--json"], check=True, stdout=subprocess.PIPE).stdout
-    names = [f["name"] for f in json.loads(out)["formats"] if f["read"] and f["write"] and f["name"] != "npy"]
+    names = [
+        f["name"] for f in json.loads(out)["formats"]
+        if f["read"] and f["write"] and f["name"] != "npy"
+    ]
     trial = inputs.path("trial")
     names = [name for name in names if program("make", trial, name, 1, 1, 2) is not None]
     inputs.drop(trial)
@@ -89,9 +92,11 @@ def write_gguf(path, tensors, texts):
         return struct.pack("<Q", len(s)) + s.encode()
     with open(path, "wb") as f:
         f.write(b"GGUF" + struct.pack("<IQQ", 3, tensors, 1) + text("tokenizer.ggml.tokens"))
-        f.write(struct.pack("<IIQ", 9, 8, texts) + b"".join(text(f"token{i}") for i in range(texts)))
-        f.write(b"".join(text(f"blk.{i // 8}.ffn_down_exps.weight.{i % 8}") + struct.pack("<IQIQ", 1, 2, 0, 32 * i)
-                         for i in range(tensors)))
+        f.write(
+            struct.pack("<IIQ", 9, 8, texts) + b"".join(text(f"token{i}") for i in range(texts)))
+        f.write(b"".join(
+            text(f"blk.{i // 8}.ffn_down_exps.weight.{i % 8}") +
+            struct.pack("<IQIQ", 1, 2, 0, 32 * i) for i in range(tensors)))
         f.write(bytes(-f.tell() % 32))
         f.truncate(f.tell() + 32 * tensors)
 
@@ -107,9 +112,12 @@ def sentence_shapes():
     norms = ["embeddings.LayerNorm"]
     for i in range(6):
         at = f"encoder.layer.{i}."
-        for name, out, into in [("attention.self.query", hidden, hidden), ("attention.self.key", hidden, hidden),
-                                ("attention.self.value", hidden, hidden), ("attention.output.dense", hidden, hidden),
-                                ("intermediate.dense", inner, hidden), ("output.dense", hidden, inner)]:
+        for name, out, into in [("attention.self.query", hidden, hidden),
+                                ("attention.self.key", hidden, hidden),
+                                ("attention.self.value", hidden, hidden),
+                                ("attention.output.dense", hidden, hidden),
+                                ("intermediate.dense", inner, hidden),
+                                ("output.dense", hidden, inner)]:
             yield f"{at}{name}.weight", [out, into]
             yield f"{at}{name}.bias", [out]
         norms += [at + "attention.output.LayerNorm", at + "output.LayerNorm"]
@@ -138,6 +146,9 @@ def write_sentence_model(folder):
     with open(folder + "/vocab.txt", "w", encoding="utf-8") as out:
         out.writelines(w + "\n" for w in words)
     with open(folder + "/config.json", "w", encoding="utf-8") as out:
-        json.dump({"hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6,
-                   "num_attention_heads": 12, "max_position_embeddings": 512, "vocab_size": VOCABULARY}, out)
+        json.dump(
+            {
+                "hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6,
+                "num_attention_heads": 12, "max_position_embeddings": 512, "vocab_size": VOCABULARY
+            }, out)
     return weights

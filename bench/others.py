@@ -4,8 +4,8 @@ import shutil
 import statistics
 import sys
 
-from harness import (BUILD, GIB, HEFT, MIB, lines_of, peak_memory, processors, program, read_all, seconds, speed,
-                     take_turns, touch)
+from harness import (BUILD, GIB, HEFT, MIB, lines_of, peak_memory, processors, program, read_all,
+                     seconds, speed, take_turns, touch)
 from inputs import write_sentence_model
 from payloads import add_share, loading_speed
 
@@ -26,12 +26,17 @@ def python(r, inputs, formats, quick):
             took, got = lines_of(sys.executable, PYTHON_READER, "read", path)[0]
             return got / took / 1e9
 
-        took = take_turns(2 if quick else 5, {"heft": lambda: loading_speed(inputs, "heft:fresh", path, "one"),
-                                              "peer": lambda: inputs.steady.run(read)})
+        took = take_turns(
+            2 if quick else 5, {
+                "heft": lambda: loading_speed(inputs, "heft:fresh", path, "one"),
+                "peer": lambda: inputs.steady.run(read)
+            })
         add_share(r, f"all of a .{suffix}", took["heft"], took["peer"], peer, None)
-        peak = peak_memory(HEFT, "convert", "--allow-loss", path, inputs.path("converted.safetensors"))
+        peak = peak_memory(HEFT, "convert", "--allow-loss", path,
+                           inputs.path("converted.safetensors"))
         if peak is not None:
-            r.add(f"a .{suffix} to safetensors: memory beside the mapped file", peak / MIB, "MiB", 64)
+            r.add(f"a .{suffix} to safetensors: memory beside the mapped file", peak / MIB, "MiB",
+                  64)
         inputs.drop(path, inputs.path("converted.safetensors"))
 
 
@@ -39,9 +44,12 @@ def hashing(r, inputs, formats, quick):
     """heft hash, a content id by BLAKE3 on all processors, beside the tools for it; 512 MiB."""
     path = inputs.model(formats[0], 144 if quick else 504)
     tools = [("sha256sum", ["sha256sum"]), ("b3sum", ["b3sum"])]
-    took = take_turns(2 if quick else 4, {
-        "heft": lambda: seconds(HEFT, "hash", path),
-        **{name: lambda argv=argv: seconds(*argv, path) for name, argv in tools if shutil.which(argv[0])}})
+    took = take_turns(
+        2 if quick else 4, {
+            "heft": lambda: seconds(HEFT, "hash", path), **{
+                name: lambda argv=argv: seconds(*argv, path) for name, argv in tools if shutil.which(argv[0])
+            }
+        })
     own = (speed(os.path.getsize(path), took["heft"]), "GB/s")
     for name, _ in tools:
         if name in took:
@@ -59,8 +67,8 @@ def parameters(r, inputs, formats, quick):
     took = take_turns(rounds, {n: lambda n=n: program("params", "resident", path, n)[0][0]
                                for n in {1, threads}})
     for n in sorted(took):
-        r.add(f"acquire and release, {n} thread{'s' * (n > 1)}, each", [v / 1e6 for v in took[n]], "M/s", 5,
-              at_least=True)
+        r.add(f"acquire and release, {n} thread{'s' * (n > 1)}, each", [v / 1e6 for v in took[n]],
+              "M/s", 5, at_least=True)
     budget = mib // 8
     took = take_turns(rounds, {
         "cat": lambda: seconds("cat", path),
@@ -96,10 +104,12 @@ def embedding(r, inputs, formats, quick):
         "convert": lambda: fresh(HEFT, "convert", "--no-sync", source, out),
         "folder": lambda: fresh(HEFT, "convert", "--no-sync", folder, out),
     })
-    r.add("opened, one tensor found, its first bytes read", [t * 1e6 for t in took["find"]], "us", 1000)
+    r.add("opened, one tensor found, its first bytes read", [t * 1e6 for t in took["find"]], "us",
+          1000)
     r.ratio("heft verify, three checksums", took["verify"], took["cat"], "cat", 1.3,
             own=(speed(size, took["verify"]), "GB/s"))
-    for what, label in (("convert", "from safetensors"), ("folder", "from the folder, vocabulary included")):
+    for what, label in (("convert", "from safetensors"), ("folder",
+                                                          "from the folder, vocabulary included")):
         r.ratio(label, took[what], took["cp"], "cp", 1.2, own=(speed(size, took[what]), "GB/s"))
     inputs.drop(path, copy, out)
     shutil.rmtree(folder)

@@ -7,7 +7,8 @@ from harness import (BUILD, HEFT, MIB, peak_memory, physical_memory, program, re
                      seconds, speed, take_turns, touch)
 
 LIMIT = str(BUILD / "bench" / "limit")
-COPY = [HEFT, "convert", "--allow-loss", "--no-sync"]  # as cp, which does not wait for the disk either
+COPY = [HEFT, "convert", "--allow-loss",
+        "--no-sync"]  # as cp, which does not wait for the disk either
 
 
 # ---- verify ------------------------------------------------------------------------------------
@@ -83,7 +84,8 @@ def replacing(r, inputs, formats, quick):
         os.sync()  # what the run before has freed or left to be written is not this one's
         return inputs.steady.run(lambda: seconds(*argv))
 
-    took = take_turns(3 if quick else 7, {name: lambda argv=argv: settled(argv) for name, argv in runs.items()})
+    took = take_turns(3 if quick else 7,
+                      {name: lambda argv=argv: settled(argv) for name, argv in runs.items()})
     r.ratio("safetensors to safetensors", took["heft"], took["cp"], "cp and sync -d", 1.0,
             own=(speed(size, took["heft"]), "GB/s"))
     inputs.drop(path, copy, out)
@@ -102,8 +104,10 @@ def memory(r, inputs, formats, quick):
               worst[0] / MIB, "MiB", 64)
         if source == formats[0]:
             for label, options in (("cast to bf16", ["--to", source, "--cast", "bf16"]),
-                                   ("packed with zstd", ["--to", "ztensor", "--compress", "zstd"]),
-                                   ("SHA-256 of each part", ["--to", "ztensor", "--digest", "sha256"])):
+                                   ("packed with zstd", ["--to", "ztensor", "--compress",
+                                                         "zstd"]), ("SHA-256 of each part", [
+                                                             "--to", "ztensor", "--digest", "sha256"
+                                                         ])):
                 peak = peak_memory(*COPY, "--threads", "2", *options, path, out)
                 inputs.drop(out)
                 if peak is not None:
@@ -132,8 +136,10 @@ def loading(r, inputs, formats, quick):
     path = inputs.model("safetensors", 144 if quick else 2016)
     hows = ("heft:touched", "pread:touched", "heft:fresh", "pread:fresh")
     took = take_turns(5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
-    add_share(r, "into touched memory", took["heft:touched"], took["pread:touched"], "parallel pread", 0.95)
-    add_share(r, "into fresh huge pages", took["heft:fresh"], took["pread:fresh"], "parallel pread", 0.9)
+    add_share(r, "into touched memory", took["heft:touched"], took["pread:touched"],
+              "parallel pread", 0.95)
+    add_share(r, "into fresh huge pages", took["heft:fresh"], took["pread:fresh"], "parallel pread",
+              0.9)
     inputs.drop(path)
 
 
@@ -156,7 +162,9 @@ def writing(r, inputs, formats, quick):
         return wrote / took / 1e9
 
     formats = formats[::2] if quick else formats
-    took = take_turns(5, {how: lambda how=how: inputs.steady.run(lambda: run(how)) for how in ["plain", *formats]})
+    took = take_turns(
+        5,
+        {how: lambda how=how: inputs.steady.run(lambda: run(how)) for how in ["plain", *formats]})
     for how in formats:
         add_share(r, how, took[how], took["plain"], "write()", 0.95)
 
@@ -177,12 +185,16 @@ def compressing(r, inputs, formats, quick):
         return inputs.timed(*command, targets=[target])
 
     unpack = [HEFT, "convert", "--no-sync", "--to", "safetensors", packed, out, "--threads"]
-    took = take_turns(3 if quick else 5, {
-        "pack": lambda: fresh(packed, HEFT, "convert", "--no-sync", "--compress", "zstd:1", path, packed),
-        "zstd": lambda: fresh(peer, "zstd", "-q", "-1", "-T0", path, "-o", peer),
-        "unpack": lambda: fresh(out, *unpack, "0"), "one": lambda: fresh(out, *unpack, "1"),
-        "unzstd": lambda: fresh(out, "zstd", "-q", "-d", "-T0", peer, "-o", out)})
-    for what, ours, theirs, limit in (("packed", "pack", "zstd -T0", 0.9), ("unpacked", "unpack", "zstd -d -T0", 0.9),
+    took = take_turns(
+        3 if quick else 5, {
+            "pack": lambda: fresh(packed, HEFT, "convert", "--no-sync", "--compress", "zstd:1",
+                                  path, packed),
+            "zstd": lambda: fresh(peer, "zstd", "-q", "-1", "-T0", path, "-o", peer),
+            "unpack": lambda: fresh(out, *unpack, "0"), "one": lambda: fresh(out, *unpack, "1"),
+            "unzstd": lambda: fresh(out, "zstd", "-q", "-d", "-T0", peer, "-o", out)
+        })
+    for what, ours, theirs, limit in (("packed", "pack", "zstd -T0", 0.9), ("unpacked", "unpack",
+                                                                            "zstd -d -T0", 0.9),
                                       ("unpacked, 1 thread", "one", "zstd -d -T0", None)):
         times = took["zstd" if ours == "pack" else "unzstd"]
         r.faster(what, took[ours], times, theirs, limit, own=(speed(total, took[ours]), "GB/s"))

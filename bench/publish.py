@@ -37,14 +37,19 @@ def describe(about):
 
 def table(rows):
     """The rows of one section, without columns that are empty in all of them."""
-    columns = {"what": [row["what"] for row in rows],
-               "figure": ["" if row["median"] is None else f"{number(row['median'])} {row['unit']}" for row in rows],
-               "lowest and highest": [f"{number(row['min'])} – {number(row['max'])}" if row["runs"] > 1 else ""
-                                      for row in rows],
-               "limit": [bound_of(row).replace(">=", "≥").replace("<=", "≤") for row in rows],
-               "": [verdict_of(row).replace("OVER", "**over**") for row in rows],
-               "heft itself": [f"{number(row['own'])} {row['own_unit']}" if row["own"] is not None else ""
-                               for row in rows]}
+    columns = {
+        "what": [row["what"] for row in rows], "figure": [
+            "" if row["median"] is None else f"{number(row['median'])} {row['unit']}"
+            for row in rows
+        ], "lowest and highest": [
+            f"{number(row['min'])} – {number(row['max'])}" if row["runs"] > 1 else ""
+            for row in rows
+        ], "limit": [bound_of(row).replace(">=", "≥").replace("<=", "≤") for row in rows],
+        "": [verdict_of(row).replace("OVER", "**over**") for row in rows], "heft itself": [
+            f"{number(row['own'])} {row['own_unit']}" if row["own"] is not None else ""
+            for row in rows
+        ]
+    }
     columns = {name: cells for name, cells in columns.items() if any(cells)}
     yield f"| {' | '.join(columns)} |"
     yield "|---" * len(columns) + "|"
@@ -76,8 +81,9 @@ def tables(results):
     held = [row["holds"] for row in results["figures"]]
     yield f"{describe(results)}. Peers: {versions}."
     yield ""
-    yield (f"Within their limit: {held.count(True)} figures; over it: {held.count(False)}. The run took "
-           f"{results['took'] // 60} minutes {results['took'] % 60} seconds.")
+    yield (
+        f"Within their limit: {held.count(True)} figures; over it: {held.count(False)}. The run took "
+        f"{results['took'] // 60} minutes {results['took'] % 60} seconds.")
     yield "\n![Cost against size](cost.svg)"
     for section in results["sections"]:
         rows = [row for row in results["figures"] if row["section"] == section["name"]]

@@ -19,10 +19,12 @@ import publish
 from harness import BUILD, GIB, RESULTS, Report, machine, warm_memory
 from inputs import Inputs, formats_written
 
-SECTIONS = [indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
-            payloads.verifying, payloads.converting, payloads.replacing, payloads.memory, payloads.loading, payloads.cold,
-            payloads.writing, payloads.compressing, payloads.casting, payloads.growing,
-            others.python, others.hashing, others.parameters, others.embedding]
+SECTIONS = [
+    indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
+    payloads.verifying, payloads.converting, payloads.replacing, payloads.memory, payloads.loading,
+    payloads.cold, payloads.writing, payloads.compressing, payloads.casting, payloads.growing,
+    others.python, others.hashing, others.parameters, others.embedding
+]
 NAMES = [section.__name__ for section in SECTIONS]
 
 
@@ -32,7 +34,8 @@ def arguments():
     args.add_argument("--quick", action="store_true", help="fewer turns, smaller models")
     args.add_argument("--only", default="", metavar="SECTION,...", help=", ".join(NAMES))
     args.add_argument("--dir", default=str(BUILD / "bench"), help="where inputs are made")
-    args.add_argument("--publish", action="store_true", help="the tables and the picture of docs/performance.md")
+    args.add_argument("--publish", action="store_true",
+                      help="the tables and the picture of docs/performance.md")
     a = args.parse_args()
     a.wanted = a.only.split(",") if a.only else NAMES
     if set(a.wanted) - set(NAMES):
@@ -55,13 +58,16 @@ def main():
     r, about = Report(), {**machine(a.dir), "quick": a.quick}
     print(publish.describe(about))
     if a.quick:
-        print("quick: a tenth of the tensors and of the bytes that the sections name, fewer formats, fewer turns")
+        print(
+            "quick: a tenth of the tensors and of the bytes that the sections name, fewer formats, fewer turns"
+        )
     warm_memory(GIB if a.quick else 10 * GIB)
     try:
         with tempfile.TemporaryDirectory(prefix="tmp", dir=a.dir) as directory:
             run(r, Inputs(directory), a)
     finally:
-        r.write(RESULTS, {**about, "peers": publish.peers(), "took": round(time.perf_counter() - began)})
+        r.write(RESULTS,
+                {**about, "peers": publish.peers(), "took": round(time.perf_counter() - began)})
     over = [row for row in r.rows if row["holds"] is False]
     print(f"\n{len(r.rows)} figures in {time.perf_counter() - began:.0f} s, "
           f"{sum(row['holds'] is True for row in r.rows)} within their limit, {len(over)} over it"

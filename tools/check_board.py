@@ -15,8 +15,10 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tests/py"))
 from gen_burnpack import Pack, few  # noqa: E402
 
-FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror", f"-I{TOP}/include", f"-I{TOP}/src",
-         "-isystem", f"{TOP}/src/port_none/libc"]
+FLAGS = [
+    "-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror",
+    f"-I{TOP}/include", f"-I{TOP}/src", "-isystem", f"{TOP}/src/port_none/libc"
+]
 # No stack canaries and no relocation tables: these need an operating system.
 GCC = ["-fno-pic", "-no-pie", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
 TARGETS = {"x86_64": ("native", ["gcc", "-m64", *GCC]), "i386": ("m32", ["gcc", "-m32", *GCC])}
@@ -32,8 +34,10 @@ def run(*command):
 
 def model_source(data):
     rows = ",\n".join(", ".join(str(b) for b in data[i:i + 24]) for i in range(0, len(data), 24))
-    return ("#include <stddef.h>\n#include <stdint.h>\nextern const uint8_t board_model[];\nextern const size_t board_model_bytes;\n"
-            f"_Alignas(64) const uint8_t board_model[] = {{\n{rows}}};\nconst size_t board_model_bytes = sizeof board_model;\n")
+    return (
+        "#include <stddef.h>\n#include <stdint.h>\nextern const uint8_t board_model[];\nextern const size_t board_model_bytes;\n"
+        f"_Alignas(64) const uint8_t board_model[] = {{\n{rows}}};\nconst size_t board_model_bytes = sizeof board_model;\n"
+    )
 
 
 def expected(pack, data):
@@ -58,7 +62,10 @@ def build(compiler, sources, folder):
 
 
 def check_native(name, compiler, core, folder, want):
-    own = [TOP / "examples/board.c", TOP / "tests/board_mem.c", TOP / f"tests/board_{name}.c", folder / "model.c"]
+    own = [
+        TOP / "examples/board.c", TOP / "tests/board_mem.c", TOP / f"tests/board_{name}.c",
+        folder / "model.c"
+    ]
     into, program = folder / name, folder / f"board_{name}"
     into.mkdir()
     wrong, objects = build(compiler, own, into)
@@ -72,7 +79,9 @@ def check_native(name, compiler, core, folder, want):
     got = out.splitlines()
     memory = re.fullmatch(r"0 faults, (\d+) bytes of memory", got[-1]) if got else None
     got = got[:-1] + ["0 faults"] if memory else got
-    yield f"it lists the model on {name}", [] if status == 0 and got == want else [f"exit status {status}", *lines]
+    yield f"it lists the model on {name}", [] if status == 0 and got == want else [
+        f"exit status {status}", *lines
+    ]
     fits = memory and 0 < int(memory[1]) <= MEMORY
     yield f"in no more than 64 KiB on {name}", [] if fits else lines
 
@@ -85,7 +94,9 @@ def check_wasm(folder):
     _, out, _ = run("llvm-nm", "--undefined-only", objects[0])
     names = {line.split()[-1] for line in out.splitlines()}
     foreign = sorted(n for n in names - MEM if not n.startswith(("heft_", "board_", "__")))
-    yield "and needs the library, the board, and functions for memory", [f"it also needs {n}" for n in foreign]
+    yield "and needs the library, the board, and functions for memory", [
+        f"it also needs {n}" for n in foreign
+    ]
 
 
 def results(folder):
@@ -93,7 +104,8 @@ def results(folder):
     data = pack.bytes()
     (folder / "model.c").write_text(model_source(data))
     for name, (target, compiler) in TARGETS.items():
-        yield from check_native(name, compiler, pathlib.Path(sys.argv[1], target, "heft.o"), folder, list(expected(pack, data)))
+        yield from check_native(name, compiler, pathlib.Path(sys.argv[1], target, "heft.o"), folder,
+                                list(expected(pack, data)))
     yield from check_wasm(folder)
 
 

@@ -52,7 +52,8 @@ def main():
         if messages is None:
             print("1..0 # SKIP there is no history of commits here")
             return 0
-    return tap.report([("every commit says where, what and why", [f for m in messages for f in faults(m)])])
+    return tap.report(
+        [("every commit says where, what and why", [f for m in messages for f in faults(m)])])
 
 
 sys.exit(main())

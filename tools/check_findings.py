@@ -21,17 +21,22 @@ def rules_in(paths, pattern):
 
 
 def main():
-    code = rules_in([*TOP.glob("src/**/*.[ch]"), *TOP.glob("cli/*.c")], r'"([a-z0-9_]+/[a-z0-9-]+)"')
+    code = rules_in([*TOP.glob("src/**/*.[ch]"), *TOP.glob("cli/*.c")],
+                    r'"([a-z0-9_]+/[a-z0-9-]+)"')
     pages = [TOP / "docs/findings.md", TOP / "docs/profiles.md", *TOP.glob("docs/formats/*.md")]
-    code = {r: p for r, p in code.items() if not r.endswith("/structure")}  # NAME/structure stands for all of these
+    code = {r: p for r, p in code.items()
+            if not r.endswith("/structure")}  # NAME/structure stands for all of these
     families = {rule.split("/")[0] for rule in code}
-    docs = {r: p for r, p in rules_in(pages, r"`([a-z0-9_]+/[a-z0-9-]+)`").items() if r.split("/")[0] in families}
-    return tap.report(
-        [
-            ("every rule is explained", [f"{r}, in {code[r]}, is not" for r in sorted(code.keys() - docs)]),
-            ("every rule explained exists", [f"{r}, in {docs[r]}, does not" for r in sorted(docs.keys() - code)]),
-        ]
-    )
+    docs = {
+        r: p for r, p in rules_in(pages, r"`([a-z0-9_]+/[a-z0-9-]+)`").items()
+        if r.split("/")[0] in families
+    }
+    return tap.report([
+        ("every rule is explained",
+         [f"{r}, in {code[r]}, is not" for r in sorted(code.keys() - docs)]),
+        ("every rule explained exists",
+         [f"{r}, in {docs[r]}, does not" for r in sorted(docs.keys() - code)]),
+    ])
 
 
 sys.exit(main())

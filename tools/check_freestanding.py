@@ -16,7 +16,9 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ["base", "model", "grammar", "format", "core", "companion", "port_none"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 # Symbols that the tool chain itself leaves undefined; no library defines them.
-MACHINE = {"__linear_memory", "__stack_pointer", "__indirect_function_table", "_GLOBAL_OFFSET_TABLE_"}
+MACHINE = {
+    "__linear_memory", "__stack_pointer", "__indirect_function_table", "_GLOBAL_OFFSET_TABLE_"
+}
 FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
 # 6 KiB of stack: hashing a model needs two BLAKE3 states.
 FLAGS += ["-Wconversion", "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-Wstack-usage=6144"]

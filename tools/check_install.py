@@ -15,9 +15,8 @@ STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]
 
 
 def run(*command, env=None):
-    p = subprocess.run(
-        [str(c) for c in command], capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}
-    )
+    p = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False,
+                       env={**os.environ, **(env or {})})
     return p.returncode, p.stdout, (p.stdout + p.stderr).splitlines()
 
 
@@ -34,7 +33,8 @@ class Installed:
 
     def __init__(self, build, root):
         self.root = pathlib.Path(root)
-        self.problem = complaints("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
+        self.problem = complaints("meson", "install", "-C", build, "--no-rebuild", "--destdir",
+                                  root)
         found = sorted(self.root.rglob("heft.pc"))
         self.pc = found[0] if found else self.root
         self.lib = self.pc.parent.parent
@@ -54,12 +54,17 @@ class Installed:
         """Compiles source against what is installed and runs the result without arguments."""
         libs = self.flags("--libs")
         if static:
-            libs = [str(self.lib / "libheft.a") if f == "-lheft" else f for f in self.flags("--static", "--libs")]
-        return complaints(*compiler, *STRICT, *self.flags("--cflags"), source, "-o", to, *libs, *more)
+            libs = [
+                str(self.lib / "libheft.a") if f == "-lheft" else f
+                for f in self.flags("--static", "--libs")
+            ]
+        return complaints(*compiler, *STRICT, *self.flags("--cflags"), source, "-o", to, *libs,
+                          *more)
 
 
 def lists_the_model(program, model, env):
-    return complaints(program, model, env=env, expect="blocks.0.attention.q_proj.weight\tf16\t[64, 64]\t8192")
+    return complaints(program, model, env=env,
+                      expect="blocks.0.attention.q_proj.weight\tf16\t[64, 64]\t8192")
 
 
 def results(build, scratch):
@@ -67,20 +72,26 @@ def results(build, scratch):
     yield "meson install", here.problem
     if here.problem:
         return
-    for name in ["heft.h", "check.h", "companion.h", "write.h", "heft_ext.h", "dtypes.h", "libheft.so", "libheft.so.0", "libheft.a",
-                 "bin/heft"]:
+    for name in [
+            "heft.h", "check.h", "companion.h", "write.h", "heft_ext.h", "dtypes.h", "libheft.so",
+            "libheft.so.0", "libheft.a", "bin/heft"
+    ]:
         yield f"{name} is installed", here.find(name)
-    yield "pkg-config knows the version", complaints("pkg-config", "--exact-version=0.1.0", "heft", env=here.env)
+    yield "pkg-config knows the version", complaints("pkg-config", "--exact-version=0.1.0", "heft",
+                                                     env=here.env)
 
     model, program = scratch / "model.safetensors", scratch / "ls"
-    made = complaints(sys.executable, TOP / "tools/make_model.py", model, "--layers", "1", "--hidden", "64")
+    made = complaints(sys.executable, TOP / "tools/make_model.py", model, "--layers", "1",
+                      "--hidden", "64")
     yield "a model to list", made
     example, c11 = TOP / "examples/ls.c", ["cc", "-std=c11"]
     yield "examples/ls.c compiles against the shared library", here.build(c11, example, program)
     yield "and lists the model", lists_the_model(program, model, here.env)
-    yield "examples/ls.c compiles against the static library", here.build(c11, example, program, static=True)
+    yield "examples/ls.c compiles against the static library", here.build(
+        c11, example, program, static=True)
     yield "and lists the model without the shared one", lists_the_model(program, model, {})
-    for source, compiler in [("header.c", ["cc", "-std=c99"]), ("header.cc", ["c++", "-std=c++17"])]:
+    for source, compiler in [("header.c", ["cc", "-std=c99"]), ("header.cc", ["c++",
+                                                                              "-std=c++17"])]:
         built = here.build(compiler, TOP / "tests" / source, program)
         yield f"{source} compiles and runs", built or complaints(program, env=here.env)
     freestanding = ["cc", "-std=c11", "-ffreestanding", "-fsyntax-only", "-I", TOP / "include"]
@@ -96,9 +107,12 @@ def profiles(here, heft, model, scratch):
     env = {"HEFT_PROFILES": "", "HEFT": str(heft)}
     for name in names:
         yield f"the profile {name} is installed", here.find(f"share/heft/profiles/{name}.json")
-        status, out, lines = run("sh", "-c", 'cd "$1" && "$HEFT" verify --json --profile "$2" "$3"', "sh", scratch, name, model, env=env)
+        status, out, lines = run("sh", "-c", 'cd "$1" && "$HEFT" verify --json --profile "$2" "$3"',
+                                 "sh", scratch, name, model, env=env)
         found = status == 1 and '"rule": "profile/tensor"' in out
-        yield f"the installed command finds {name}", [] if found else [f"verify ended with {status}", *lines]
+        yield f"the installed command finds {name}", [] if found else [
+            f"verify ended with {status}", *lines
+        ]
     _, _, lines = run(heft, "verify", "--profile", "none-such", model, env=env)
     listed = any(f"(there are: {', '.join(names)})" in line for line in lines)
     yield "and lists them all when it is asked for another", [] if listed else lines

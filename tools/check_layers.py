@@ -35,7 +35,9 @@ MAY_INCLUDE = {
     "src/core/shards": [*ENGINE, "src/core/read"],
     "src/core/check": [*ENGINE, "src/core/read", "src/core/shards"],
     "src/core/write": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check"],
-    "src/core/edit": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"],
+    "src/core/edit": [
+        *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
+    ],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
@@ -46,8 +48,10 @@ MAY_INCLUDE = {
 # A family of formats sees what all formats share, and no other family.
 for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir()):
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
-FREESTANDING = ["src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-                "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/port_none"]
+FREESTANDING = [
+    "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
+    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/port_none"
+]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
@@ -56,8 +60,7 @@ SUPPLIED = {"heft_host_default"}  # by src/port or src/port_none
 # and src/base; nothing that opens, reads or writes.
 FORMAT_CALLS = re.compile(
     r"heft_(window|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|siphash13|crc32|crc32c|blake3"
-    r"|lit|str|utf8|is_ascii|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)"
-)
+    r"|lit|str|utf8|is_ascii|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)")
 
 
 def sources(directory, *suffixes):
@@ -133,7 +136,8 @@ def unpack(archive, into):
         subprocess.run(["ar", "x", str(pathlib.Path(archive).resolve())], cwd=into, check=True)
         paths = [pathlib.Path(into, n) for n in names]
     for p in paths:
-        layer = next((d for d in FREESTANDING if p.name.startswith(d.replace("/", "_") + "_")), None)
+        layer = next((d for d in FREESTANDING if p.name.startswith(d.replace("/", "_") + "_")),
+                     None)
         if layer:
             found.append((layer, p))
     return found
@@ -165,17 +169,22 @@ def upward_faults(objects, defined):
     """The engine's parts call each other downward, too, whichever header declares what they call."""
     for directory, path in objects:
         for letter, name in symbols(path):
-            target = defined.get(name, "") if letter == "U" and directory.startswith("src/core/") else ""
-            if target.startswith("src/core/") and target not in [directory, *MAY_INCLUDE[directory]]:
+            target = defined.get(name,
+                                 "") if letter == "U" and directory.startswith("src/core/") else ""
+            if target.startswith("src/core/") and target not in [
+                    directory, *MAY_INCLUDE[directory]
+            ]:
                 yield f"{path.name}: calls {name} of {target}"
 
 
 def data_faults(objects):
     allowed = re.compile(r"\.(data\.rel\.ro|rodata)")
     for _, path in objects:
-        sections = re.findall(r"^\s*\d+\s+(\.\S+)\s+([0-9a-f]{8,})", tool("objdump", "-h", str(path)), re.M)
+        sections = re.findall(r"^\s*\d+\s+(\.\S+)\s+([0-9a-f]{8,})",
+                              tool("objdump", "-h", str(path)), re.M)
         for name, size in sections:
-            if re.match(r"\.(data|bss|tdata|tbss)", name) and not allowed.match(name) and int(size, 16):
+            if re.match(r"\.(data|bss|tdata|tbss)", name) and not allowed.match(name) and int(
+                    size, 16):
                 yield f"{path.name}: {int(size, 16)} bytes in {name}, which can be written to"
         for letter, name in symbols(path):
             if letter == "C":
@@ -192,7 +201,10 @@ def name_faults(objects):
 def uses_of(objects):
     """Each object with those of which it uses a symbol."""
     defined = {n: p for _, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
-    return {p: {defined[n] for letter, n in symbols(p) if letter == "U" and n in defined} for _, p in objects}
+    return {
+        p: {defined[n] for letter, n in symbols(p) if letter == "U" and n in defined}
+        for _, p in objects
+    }
 
 
 def reached(uses, start):
@@ -218,7 +230,10 @@ def circle_faults(objects):
     for p in uses:
         files[directory_of(p)].append(p)
     for directory, inside in sorted(files.items()):
-        circles = {" ".join(sorted(q.name for q in needs[p] if p in needs[q])) for p in inside if p in needs[p]}
+        circles = {
+            " ".join(sorted(q.name for q in needs[p] if p in needs[q])) for p in inside
+            if p in needs[p]
+        }
         yield from (f"{directory}: these need each other: {names}" for names in sorted(circles))
 
 
@@ -237,7 +252,8 @@ def object_checks(archive):
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    args = argparse.ArgumentParser(description=__doc__,
+                                   formatter_class=argparse.RawTextHelpFormatter)
     args.add_argument("--objects", metavar="ARCHIVE")
     a = args.parse_args()
     checks = [

@@ -26,17 +26,19 @@ def main():
     nodes = re.findall(r"^(HEFT_[0-9.]+)\s*\{", text, re.M)
     mapped = re.findall(r"\b(heft_\w+);", text)
     api = set().union(*(declared(h) for h in headers))
-    nm = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True)
+    nm = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True,
+                        text=True)
     exported = {line.split()[-1].split("@")[0] for line in nm.stdout.splitlines()} - set(nodes)
-    dynamic = subprocess.run(["readelf", "-d", library], check=True, capture_output=True, text=True).stdout
-    return tap.report(
-        [
-            ("the map names each function once, in order", [] if mapped == sorted(set(mapped)) else [str(mapped)]),
-            ("map and headers agree", list(differences(set(mapped), api, "the map", "the headers"))),
-            ("map and library agree", list(differences(set(mapped), exported, "the map", "the library"))),
-            ("the library is libheft.so.0", [] if "soname: [libheft.so.0]" in dynamic else [dynamic]),
-        ]
-    )
+    dynamic = subprocess.run(["readelf", "-d", library], check=True, capture_output=True,
+                             text=True).stdout
+    return tap.report([
+        ("the map names each function once, in order",
+         [] if mapped == sorted(set(mapped)) else [str(mapped)]),
+        ("map and headers agree", list(differences(set(mapped), api, "the map", "the headers"))),
+        ("map and library agree", list(differences(set(mapped), exported, "the map",
+                                                   "the library"))),
+        ("the library is libheft.so.0", [] if "soname: [libheft.so.0]" in dynamic else [dynamic]),
+    ])
 
 
 sys.exit(main())

@@ -16,9 +16,12 @@ import tap
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BOUNDS = TOP / "tools/words.tsv"
-PRONOUNS = set("it its itself they them their those these what which who whom whose one ones another others such".split())
-FRAGMENT = re.compile(r"(of|what|which|behind|those|that|whether|who|how|where|the same|so|as|but|and|or|for|not|with|from"
-                      r"|to whom|in which)\b", re.I)
+PRONOUNS = set(
+    "it its itself they them their those these what which who whom whose one ones another others such"
+    .split())
+FRAGMENT = re.compile(
+    r"(of|what|which|behind|those|that|whether|who|how|where|the same|so|as|but|and|or|for|not|with|from"
+    r"|to whom|in which)\b", re.I)
 LONGEST = 100
 
 
@@ -54,19 +57,22 @@ def committed():
     """The bounds of the last commit; none without git or without a history."""
     if not shutil.which("git"):
         return {}
-    shown = subprocess.run(["git", "show", "HEAD:tools/words.tsv"], cwd=TOP, capture_output=True, text=True)
+    shown = subprocess.run(["git", "show", "HEAD:tools/words.tsv"], cwd=TOP, capture_output=True,
+                           text=True)
     return parse(shown.stdout) if shown.returncode == 0 else {}
 
 
 def write(bounds):
     rows = ["\t".join([d, *(f"{b:g}" for b in row)]) for d, row in bounds.items()]
-    BOUNDS.write_text("\n".join(["directory\tpronouns in 100 words\tfragments in 100 comments", *rows]) + "\n")
+    BOUNDS.write_text(
+        "\n".join(["directory\tpronouns in 100 words\tfragments in 100 comments", *rows]) + "\n")
 
 
 def over(bounds, measured):
     for directory, limits in bounds.items():
-        for what, limit, value in zip(("pronouns in 100 words of comment", "fragments in 100 comments"), limits,
-                                      measured[directory]):
+        for what, limit, value in zip(
+            ("pronouns in 100 words of comment", "fragments in 100 comments"), limits,
+                measured[directory]):
             if value > limit:
                 yield f"{directory}: {value} {what}, at most {limit:g}"
 

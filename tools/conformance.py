@@ -61,7 +61,8 @@ class Table:
                 raise SystemExit(f"{self.path}: not {len(HEADER)} fields: {row}")
         self.rows = [dict(zip(HEADER, row)) for row in rows]
         for row in self.rows:
-            row["open"] = row["tests"].removeprefix("open: ") if row["tests"].startswith("open: ") else None
+            row["open"] = row["tests"].removeprefix("open: ") if row["tests"].startswith(
+                "open: ") else None
             row["tests"] = [] if row["open"] else row["tests"].split("; ")
         self.open = [row for row in self.rows if row["open"]]
 
@@ -91,7 +92,8 @@ def read_results(book, logs):
         passed, failed, _ = step["counts"]
         found[step["label"]] = "failed" if failed else "passed" if passed else "skipped"
     for test in (json.loads(line) for log in logs for line in lines_of(log)):
-        found.update(results_of(test.get("stdout") or "", test["name"].split(" / ")[-1], test["result"]))
+        found.update(
+            results_of(test.get("stdout") or "", test["name"].split(" / ")[-1], test["result"]))
     return found
 
 
@@ -152,16 +154,19 @@ def make_page(tables):
     counts = [[f"[{title}](#{anchor(title)})", len(t.rows), len(t.rows) - len(t.open), len(t.open)]
               for title, t in zip(titles, tables)]
     total = ["all"] + [sum(row[i] for row in counts) for i in (1, 2, 3)]
-    summary = grid(["specification", "requirements", "held by tests", "[open](#open)"], *counts, total)
+    summary = grid(["specification", "requirements", "held by tests", "[open](#open)"], *counts,
+                   total)
     parts = [INTRO.format(summary=summary)]
     open_rows = [[row["number"], row["requirement"], row["open"]] for t in tables for row in t.open]
-    open_grid = grid(["number", "requirement", "what is missing"], *open_rows) if open_rows else "Nothing."
+    open_grid = grid(["number", "requirement", "what is missing"], *
+                     open_rows) if open_rows else "Nothing."
     parts.append("## Open\n\n" + open_grid)
     for title, t in zip(titles, tables):
         rows = [[row["number"], row["section"], row["requirement"], held_by(row)] for row in t.rows]
         page = f"formats/{t.path.stem}.md"
         about = f"{t.about['about']} The format's page: [{page}]({page})."
-        parts.append(f"## {title}\n\n{about}\n\n" + grid(["number", "section", "requirement", "held by"], *rows))
+        parts.append(f"## {title}\n\n{about}\n\n" +
+                     grid(["number", "section", "requirement", "held by"], *rows))
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -175,8 +180,8 @@ def main():
     results = []
     for t in tables:
         results.append((f"the table of {t.about['title']}", list(judge_table(t)), None))
-        results += [(f"{row['number']} {row['requirement']}", list(complaints_of(row, found)), row["open"])
-                    for row in t.rows]
+        results += [(f"{row['number']} {row['requirement']}", list(complaints_of(
+            row, found)), row["open"]) for row in t.rows]
     page = make_page(tables)
     if "--write" in options and not any(complaints for _, complaints, _ in results):
         PAGE.write_text(page)
@@ -190,7 +195,9 @@ def main():
         print(f"{'not ok' if complaints else 'ok'} {n} - {title.replace('#', '')}{skipped}")
         for line in complaints:
             print("#  ", line)
-    print(f"# {sum(len(t.rows) for t in tables)} requirements, {sum(len(t.open) for t in tables)} of them open")
+    print(
+        f"# {sum(len(t.rows) for t in tables)} requirements, {sum(len(t.open) for t in tables)} of them open"
+    )
     return int(any(complaints for _, complaints, _ in results))
 
 

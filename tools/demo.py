@@ -24,14 +24,16 @@ WAYS = [
 def heft(*args, codes=(0,)):
     p = subprocess.run([HEFT, *map(str, args)], capture_output=True, text=True, check=False)
     if p.returncode not in codes:
-        sys.exit(f"heft {' '.join(map(str, args))}: ended with {p.returncode}\n{p.stderr}{p.stdout}")
+        sys.exit(
+            f"heft {' '.join(map(str, args))}: ended with {p.returncode}\n{p.stderr}{p.stdout}")
     return p
 
 
 def convert(source, target, name):
     """Converts in the gentlest way that works; says what that way was, and what heft said."""
     for options, way in WAYS:
-        p = heft("convert", source, target, "--to", name, "--force", *options, codes=(0, CANNOT_CARRY))
+        p = heft("convert", source, target, "--to", name, "--force", *options,
+                 codes=(0, CANNOT_CARRY))
         if p.returncode == 0:
             return way, p.stderr.splitlines()
     return None, p.stderr.splitlines()

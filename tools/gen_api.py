@@ -15,8 +15,9 @@ PAGE = TOP / "docs/api.md"
 EXAMPLES = TOP / "tests/api_examples.c"
 HEADERS = ["heft.h", "check.h", "companion.h", "write.h", "params.h", "heft_ext.h"]
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
-BLOCK = re.compile(r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) (?:(?!\n\n).)*?(?:;|\n\}))(?=[ \n])",
-                   re.S | re.M)
+BLOCK = re.compile(
+    r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) (?:(?!\n\n).)*?(?:;|\n\}))(?=[ \n])",
+    re.S | re.M)
 HEAD = """# The library, function by function
 
 Written by `tools/gen_api.py` from the headers in [include/heft](../include/heft); the examples are compiled and run by
@@ -27,7 +28,10 @@ the tests. The rules for ownership, errors, threads and units are at the top of 
 
 def words(comment):
     """The text of a comment in Markdown: lines that are indented by two, each with what follows deeper, are a list."""
-    lines = [re.sub(r"^\s*(/\*+|\*)? ?", "", line).rstrip() for line in comment.strip().removesuffix("*/").splitlines()]
+    lines = [
+        re.sub(r"^\s*(/\*+|\*)? ?", "", line).rstrip()
+        for line in comment.strip().removesuffix("*/").splitlines()
+    ]
     out = []
     for line in lines:
         deep = len(line) - len(line.lstrip())
@@ -37,13 +41,15 @@ def words(comment):
             out.append(line.strip())
         else:
             out[-1] = f"{out[-1]} {line.strip()}".strip()
-    return "\n".join(textwrap.fill(line, 120, break_on_hyphens=False, subsequent_indent="  " * line.startswith("- "))
-                     for line in out).strip()
+    return "\n".join(
+        textwrap.fill(line, 120, break_on_hyphens=False, subsequent_indent="  " *
+                      line.startswith("- ")) for line in out).strip()
 
 
 def signature(code):
     """The declaration alone, without what only compilers want."""
-    code = re.sub(r"\b(HEFT_API|HEFT_MUST_CHECK|static inline)\s+", "", code).split("\n{")[0].rstrip(";")
+    code = re.sub(r"\b(HEFT_API|HEFT_MUST_CHECK|static inline)\s+", "",
+                  code).split("\n{")[0].rstrip(";")
     return re.sub(r"\n\s+", "\n    ", re.sub(r"\s*/\*.*?\*/", "", code, flags=re.S)) + ";"
 
 
@@ -66,12 +72,14 @@ def functions(text):
 def sections(header):
     """(title, text) of a header."""
     parts = SECTION.split((TOP / "include/heft" / header).read_text())
-    return ((re.split(r"[(:]", title)[0].strip(), text) for title, text in zip(parts[1::2], parts[2::2]))
+    return ((re.split(r"[(:]", title)[0].strip(), text)
+            for title, text in zip(parts[1::2], parts[2::2]))
 
 
 def examples():
     """{"header: section": code} of the functions that have such a comment."""
-    found = re.findall(r"^/\* (\w+\.h: [^*]*?) \*/\n(static .*?^\}$)", EXAMPLES.read_text(), re.M | re.S)
+    found = re.findall(r"^/\* (\w+\.h: [^*]*?) \*/\n(static .*?^\}$)", EXAMPLES.read_text(),
+                       re.M | re.S)
     return {title: re.sub(r"^static ", "", code) for title, code in found}
 
 
@@ -90,7 +98,8 @@ def page():
             for name, declared, comment in members:
                 out.append(f"#### {name}\n\n```c\n{declared}\n```\n")
                 out += [comment + "\n"] if comment else []
-    return "\n".join(out), [k for k in used if k not in samples], [k for k in samples if k not in used]
+    return "\n".join(out), [k for k in used
+                            if k not in samples], [k for k in samples if k not in used]
 
 
 def main():
@@ -100,8 +109,10 @@ def main():
         return 0
     undocumented = re.findall(r"^#### (\w+)\n\n```c\n[^`]*```\n\n(?=#|\Z)", text, re.M)
     return tap.report([
-        ("docs/api.md is that of the headers", [] if PAGE.exists() and PAGE.read_text() == text else ["run tools/gen_api.py"]),
-        ("every section has an example", [*lacking, *(f"there is no section {k}" for k in unknown)]),
+        ("docs/api.md is that of the headers",
+         [] if PAGE.exists() and PAGE.read_text() == text else ["run tools/gen_api.py"]),
+        ("every section has an example", [*lacking,
+                                          *(f"there is no section {k}" for k in unknown)]),
         ("every function has a comment", undocumented),
     ])
 

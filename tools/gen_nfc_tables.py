@@ -84,7 +84,9 @@ def main():
         marks.append(f"{{{mark:#x},{at}}}")
         at += len(firsts)
     print(HEAD % unicodedata.unidata_version, end="")
-    put("nfc_run", "never", [f"{{{a:#x},{n},0}}" for a, n, _ in runs(lambda c: not unicodedata.is_normalized("NFC", c))])
+    put("nfc_run", "never", [
+        f"{{{a:#x},{n},0}}" for a, n, _ in runs(lambda c: not unicodedata.is_normalized("NFC", c))
+    ])
     put("nfc_run", "classes", [f"{{{a:#x},{n},{k}}}" for a, n, k in runs(unicodedata.combining)])
     put("nfc_mark", "marks", [*marks, f"{{0x110000,{at}}}"])
     put("uint32_t", "bases", [f"{first:#x}" for firsts in by_mark.values() for first in firsts])

@@ -56,7 +56,8 @@ def write_tensor(out, data, size, start):
 
 
 def main():
-    args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    args = argparse.ArgumentParser(description=__doc__,
+                                   formatter_class=argparse.RawTextHelpFormatter)
     args.add_argument("out")
     args.add_argument("--layers", type=int, default=4)
     args.add_argument("--hidden", type=int, default=256)

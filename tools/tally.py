@@ -102,7 +102,9 @@ def meson(book, label, build, suites, args):
         text, status = t.get("stdout") or "", t["returncode"]
         if t["result"] not in ("OK", "SKIP"):
             status = status or 1
-            print(f"--- {t['name']}: {t['result']}\n{text[-4000:]}\n{(t.get('stderr') or '')[-4000:]}")
+            print(
+                f"--- {t['name']}: {t['result']}\n{text[-4000:]}\n{(t.get('stderr') or '')[-4000:]}"
+            )
         total = [a + b for a, b in zip(total, count(text, status))]
     if not tests or (p.returncode and not total[1]):
         print(p.stdout.decode(errors="replace")[-4000:])

@@ -38,13 +38,17 @@ def nested(path):
 
     def view(size, stride):
         numbers = [b"(" + b"".join(b"K" + bytes([n]) for n in t) + b"t" for t in (size, stride)]
-        storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + b"K\x06tQ"
-        return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0" + b"".join(numbers) + b"\x89NtR"
+        storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text(
+            "cpu") + b"K\x06tQ"
+        return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0" + b"".join(
+            numbers) + b"\x89NtR"
 
     model = b"}(" + text("weight") + view((2, 3), (3, 1)) + text("turned") + view((3, 2), (1, 3)) + \
         text("head") + b"}(" + text("bias") + view((4,), (1,)) + b"uu"
-    optimizer = b"}(" + text("state") + b"}K\0}" + text("step") + view((1,), (1,)) + b"ss" + text("param_groups") + b"]u"
-    pickled = b"\x80\x02}(" + text("model") + model + text("optimizer") + optimizer + text("epoch") + b"K\x07u."
+    optimizer = b"}(" + text("state") + b"}K\0}" + text("step") + view(
+        (1,), (1,)) + b"ss" + text("param_groups") + b"]u"
+    pickled = b"\x80\x02}(" + text("model") + model + text("optimizer") + optimizer + text(
+        "epoch") + b"K\x07u."
     with zipfile.ZipFile(path, "w") as z:
         z.writestr("nested/data.pkl", pickled)
         z.writestr("nested/data/0", f32(0, 1, 2, 3, 4, 5))

@@ -32,7 +32,8 @@ def run(args, columns=80, later=None):
             resize(fd, later)
         seen += piece
     status = os.waitpid(pid, 0)[1]
-    return seen.decode(errors="backslashreplace").replace("\r\n", "\n"), os.waitstatus_to_exitcode(status)
+    return seen.decode(errors="backslashreplace").replace("\r\n",
+                                                          "\n"), os.waitstatus_to_exitcode(status)
 
 
 def main(args):

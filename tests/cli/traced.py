@@ -19,15 +19,16 @@ def run(injected, *args, path=None, **options):
     for rule in injected:
         argv += ["-e", rule]
     env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
-    done = subprocess.run([*argv, HEFT, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env,
-                          check=False, **options)
+    done = subprocess.run([*argv, HEFT, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True, env=env, check=False, **options)
     return done.returncode, done.stderr.strip()
 
 
 def reason():
     if not shutil.which("strace"):
         return "there is no strace here"
-    traced = subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL, check=False)
+    traced = subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL,
+                            check=False)
     return "strace is not allowed here" if traced.returncode else None
 
 

@@ -31,9 +31,14 @@ def heft(*args):
 def judged(path, target, was=None):
     """But for where data lie, and which readers of Burn take the file: both may have changed."""
     is_2 = was and target[1] == "2" and target[0] == "ztensor"
-    got = settle(read_ztensor2.read(path, None, read_ztensor2.ANY, was) if is_2 else judge(*target[:3], path))
+    got = settle(
+        read_ztensor2.read(path, None, read_ztensor2.ANY, was
+                           ) if is_2 else judge(*target[:3], path))
     got.pop("generations", None)
-    return {**got, "tensors": [{k: v for k, v in t.items() if k not in ("begin", "end")} for t in got["tensors"]]}
+    return {
+        **got, "tensors": [{k: v for k, v in t.items() if k not in ("begin", "end")}
+                           for t in got["tensors"]]
+    }
 
 
 def differ(want, got):
@@ -45,12 +50,14 @@ def differ(want, got):
 
 def convert(from_path, to_path, target, version, *args):
     version = ["--format-version", version] if version else []
-    return heft("convert", "--allow-loss", "-f", "--to", target[0], *version, *target[2], *args, "--", from_path, to_path)
+    return heft("convert", "--allow-loss", "-f", "--to", target[0], *version, *target[2], *args,
+                "--", from_path, to_path)
 
 
 def version_of(path, target):
     """A Burnpack does not say of which generation it is: what is in it does."""
-    return json.loads(heft("info", "--json", path).stdout)["version"] if target[0] == "burnpack" else target[1]
+    return json.loads(heft("info", "--json",
+                           path).stdout)["version"] if target[0] == "burnpack" else target[1]
 
 
 def check(job):
@@ -71,7 +78,9 @@ def check(job):
         p = heft("append", *options, "--allow-loss", "--rename", rename, "--", out, more)
         if path.name in REFUSED:
             kept = p.returncode == CANNOT and out.read_bytes() == was
-            return title, [] if kept else [f"append ended with {p.returncode}, the file was{'' if kept else ' not'} left alone"]
+            return title, [] if kept else [
+                f"append ended with {p.returncode}, the file was{'' if kept else ' not'} left alone"
+            ]
         if p.returncode:
             return title, [f"append ended with {p.returncode}: {p.stderr.strip()[:300]}"]
         if heft("verify", out).returncode:

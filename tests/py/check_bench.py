@@ -12,8 +12,11 @@ import harness  # noqa: E402
 import publish  # noqa: E402
 import tap  # noqa: E402
 
-ABOUT = {"date": "2026-01-02", "heft": "heft 1.2.3", "cpu": "A & B", "processors": 2, "memory": "3 GiB",
-         "kernel": "Linux 6.1", "file_system": "ext4", "quick": False, "took": 61, "peers": {"zstd": "1.5"}}
+ABOUT = {
+    "date": "2026-01-02", "heft": "heft 1.2.3", "cpu": "A & B", "processors": 2, "memory": "3 GiB",
+    "kernel": "Linux 6.1", "file_system": "ext4", "quick": False, "took": 61,
+    "peers": {"zstd": "1.5"}
+}
 
 
 def made_up():
@@ -38,9 +41,12 @@ def checks():
     """(title, whether it holds)."""
     report, printed = made_up()
     one, two, three = report.rows[:3]
-    yield "a ratio is the median of the turns' ratios", one["median"] == 22 and one["holds"] and one["own"] == 8
-    yield "a limit that is passed is said", two["median"] == 2 and two["holds"] is False and "OVER" in printed
-    yield "a peer that is missing is said", three["holds"] is None and "ggml is not installed" in printed
+    yield "a ratio is the median of the turns' ratios", one["median"] == 22 and one[
+        "holds"] and one["own"] == 8
+    yield "a limit that is passed is said", two[
+        "median"] == 2 and two["holds"] is False and "OVER" in printed
+    yield "a peer that is missing is said", three[
+        "holds"] is None and "ggml is not installed" in printed
     results = {**ABOUT, "sections": report.sections, "figures": report.rows}
     text = "\n".join(publish.tables(results))
     yield "a row of the page", "| one: speed / jansson | 22 x | 20 – 30 | ≥ 20 | within | 8 ms |" in text
@@ -49,11 +55,15 @@ def checks():
     picture = xml.etree.ElementTree.fromstring(publish.draw(results, publish.describe(results)))
     tags = [element.tag.rsplit("}", 1)[-1] for element in picture.iter()]
     texts = [element.text or "" for element in picture.iter()]
-    yield "a line for each, a point for each figure", tags.count("polyline") == 3 and tags.count("circle") == 6
+    yield "a line for each, a point for each figure", tags.count("polyline") == 3 and tags.count(
+        "circle") == 6
     yield "axes have units", {"1,000,000", "8 GiB", "GB/s", "nanoseconds per tensor"} <= set(texts)
-    yield "the machine and the day are named", any("A & B" in line and "2026-01-02" in line for line in texts)
-    yield "nothing to draw is no picture", publish.draw({**results, "figures": report.rows[:3]}, "") is None
+    yield "the machine and the day are named", any("A & B" in line and "2026-01-02" in line
+                                                   for line in texts)
+    yield "nothing to draw is no picture", publish.draw({**results, "figures": report.rows[:3]},
+                                                        "") is None
 
 
 if __name__ == "__main__":
-    sys.exit(tap.report((title, [] if holds else ["it does not hold"]) for title, holds in checks()))
+    sys.exit(tap.report(
+        (title, [] if holds else ["it does not hold"]) for title, holds in checks()))

@@ -52,8 +52,10 @@ def unknown_layout(stored, version="1.0"):
 
 def sparse(stored):
     f = File()
-    parts = {"values": f.part("f32", b"", stored=stored), "indices": f.part("u64", b"", stored=stored),
-             "indptr": f.part("u64", numbers("Q", [0, 2**40]))}
+    parts = {
+        "values": f.part("f32", b"", stored=stored), "indices": f.part("u64", b"", stored=stored),
+        "indptr": f.part("u64", numbers("Q", [0, 2**40]))
+    }
     return f.end(f.root({"t": f.tensor("f32", [1, 2**41], "sparse_csr", parts)}))
 
 
@@ -62,11 +64,18 @@ def seekable(content, frames, claimed):
     f = File2(FLOOR)
     one = struct.pack("<IBI", 0xFD2FB528, 0xA4, content)
     blocks = -(-content // 131072)
-    one += b"".join(struct.pack("<I", min(131072, content - i * 131072) << 3 | 2 | (i + 1 == blocks))[:3] + b"\0" for i in range(blocks))
+    one += b"".join(
+        struct.pack("<I",
+                    min(131072, content - i * 131072) << 3 | 2 | (i + 1 == blocks))[:3] + b"\0"
+        for i in range(blocks))
     one += bytes(4)
     encoded = one * frames + seek_table([(len(one), content)] * frames)
-    part = {"dtype": "u8", "blob": f.blob(encoded), "encoding": "zt.zstd-seekable/1", "decoded_length": claimed}
-    return f.end({"objects": {"t": {"shape": [claimed], "layout": "dense", "parts": {"data": part}}}})
+    part = {
+        "dtype": "u8", "blob": f.blob(encoded), "encoding": "zt.zstd-seekable/1",
+        "decoded_length": claimed
+    }
+    return f.end(
+        {"objects": {"t": {"shape": [claimed], "layout": "dense", "parts": {"data": part}}}})
 
 
 # ---- manifests ----
@@ -76,7 +85,8 @@ def manifest(raw, version="1.0"):
 
 
 def burnpack(raw, size=None):
-    return b"NRUB\x01\x00" + struct.pack("<I", len(raw) if size is None else size) + raw + bytes(512)
+    return b"NRUB\x01\x00" + struct.pack("<I",
+                                         len(raw) if size is None else size) + raw + bytes(512)
 
 
 def nested(byte, levels, end=b"\0"):
@@ -96,47 +106,66 @@ def files():
     """(name, bytes, what verify may end with)"""
     bad = {FAULT}
     yield "decodes to 4 GiB, has 8 bytes", dense(repeated(b"\0", 4 * GIB), [8]), bad
-    yield "decodes to 4 GiB, has 8 bytes, 1.2", dense(repeated(b"\0", 4 * GIB), [8], "1.2", uncompressed_length=8), bad
+    yield "decodes to 4 GiB, has 8 bytes, 1.2", dense(repeated(b"\0", 4 * GIB), [8], "1.2",
+                                                      uncompressed_length=8), bad
     yield "says 4 GiB, has 8 bytes", dense(one_block_too_long(4 * GIB), [8]), bad
     yield "says 2^62 bytes", dense(repeated(b"\0", MIB, 2**62), [2**20]), bad
     yield "has 2^60 bytes, decodes to 1 MiB", dense(repeated(b"\0", MIB), [2**60]), bad
     yield "has 2^40 bytes, decodes to nothing", dense(frame(b""), [2**40]), bad
-    yield "announces 2^60 bytes, 1.2", dense(repeated(b"\0", MIB), [2**20], "1.2", uncompressed_length=2**60), bad
+    yield "announces 2^60 bytes, 1.2", dense(repeated(b"\0", MIB), [2**20], "1.2",
+                                             uncompressed_length=2**60), bad
     yield "a window of 2^41 bytes", dense(frame(T[3], window=0xF8), [8]), bad
     yield "a window of 1 GiB", dense(frame(T[3], window=0xA0), [8]), bad | {DONE}
-    yield "10,000 frames of nothing and one too many", dense(frame(b"") * 10000 + frame(bytes(9)), [8]), bad
-    yield "skippable frames without end", dense((struct.pack("<II", 0x184D2A50, 0)) * 200000, [8]), bad
-    yield "a component of an unknown layout, 64 GiB", unknown_layout(repeated(b"\0", 64 * GIB)[:MIB]), bad | {CANNOT}
-    yield "a component of an unknown layout, 300 MiB", unknown_layout(repeated(b"\0", 300 * MIB)), bad | {DONE, CANNOT}
+    yield "10,000 frames of nothing and one too many", dense(
+        frame(b"") * 10000 + frame(bytes(9)), [8]), bad
+    yield "skippable frames without end", dense((struct.pack("<II", 0x184D2A50, 0)) * 200000,
+                                                [8]), bad
+    yield "a component of an unknown layout, 64 GiB", unknown_layout(
+        repeated(b"\0", 64 * GIB)[:MIB]), bad | {CANNOT}
+    yield "a component of an unknown layout, 300 MiB", unknown_layout(repeated(
+        b"\0", 300 * MIB)), bad | {DONE, CANNOT}
     yield "sparse parts of 2^40 entries", sparse(repeated(b"\0", 2 * GIB)), bad | {CANNOT}
     yield "zTensor 2: frames of 16 MiB, 4 GiB in all", seekable(16 * MIB, 256, 4 * GIB), bad
     yield "zTensor 2: frames of 1 GiB", seekable(GIB, 2, 2 * GIB), bad
     yield "zTensor 2: 2^50 bytes", seekable(MIB, 1, 2**50), bad
     yield "zTensor 2: a million frames", seekable(1, 100000, 2**20), bad
-    for name, wrap, keys in (("zTensor", manifest, ["tensors"]), ("zTensor 1.2", lambda r: manifest(r, "1.2"), ["objects"]),
+    for name, wrap, keys in (("zTensor", manifest, ["tensors"]),
+                             ("zTensor 1.2", lambda r: manifest(r, "1.2"), ["objects"]),
                              ("Burnpack", burnpack, ["tensors", "metadata", "scalars"])):
-        for byte, what in ((b"\x81", "lists"), (b"\x9f", "open lists"), (b"\xa1\x61x", "maps"), (b"\xc1", "tags"), (b"\xbf\x61x", "open maps"),
-                           (b"\x81\xc1\xa1\x00", "all of them")):
+        for byte, what in ((b"\x81", "lists"), (b"\x9f", "open lists"), (b"\xa1\x61x", "maps"),
+                           (b"\xc1", "tags"), (b"\xbf\x61x", "open maps"), (b"\x81\xc1\xa1\x00",
+                                                                            "all of them")):
             yield f"{name}: 1,000,000 {what}", wrap(nested(byte, 1000000)), bad | {CANNOT}
         for key in keys:
             for count in (2**64 - 1, 2**32, 2**28):
-                yield f"{name}: a map of {count} {key}", wrap(announced(key, 0xBB, count, bytes(4096))), bad | {CANNOT}
-                yield f"{name}: a list of {count} {key}", wrap(announced(key, 0x9B, count, bytes(4096))), bad | {CANNOT}
-            yield f"{name}: as many {key} as there are bytes", wrap(announced(key, 0xBB, 4 * MIB, bytes(8 * MIB))), bad | {CANNOT}
+                yield f"{name}: a map of {count} {key}", wrap(
+                    announced(key, 0xBB, count, bytes(4096))), bad | {CANNOT}
+                yield f"{name}: a list of {count} {key}", wrap(
+                    announced(key, 0x9B, count, bytes(4096))), bad | {CANNOT}
+            yield f"{name}: as many {key} as there are bytes", wrap(
+                announced(key, 0xBB, 4 * MIB, bytes(8 * MIB))), bad | {CANNOT}
         yield f"{name}: a text of 2^60 bytes", wrap(b"\xa1\x7b" + (2**60).to_bytes(8, "big")), bad
-        yield f"{name}: 500,000 chunks of a text", wrap(b"\xa1\x7f" + b"\x61a" * 500000 + b"\xff\0"), bad
-        yield f"{name}: 20,000 long names", wrap(b"\xa1" + encode(keys[0]) + head(5, 20000) + names(20000)), bad
+        yield f"{name}: 500,000 chunks of a text", wrap(b"\xa1\x7f" + b"\x61a" * 500000 +
+                                                        b"\xff\0"), bad
+        yield f"{name}: 20,000 long names", wrap(b"\xa1" + encode(keys[0]) + head(5, 20000) +
+                                                 names(20000)), bad
     yield "zTensor: a shape of a million dimensions", one_shape(1000000), bad | {CANNOT}
     yield "zTensor: 60,000 dimensions", one_shape(60000), bad | {DONE, CANNOT}
     yield "zTensor: 100,000 components", components(100000), bad | {CANNOT}
-    for name, item in (("1,000,000 lists", b"\x91" * 1000000 + b"\xc0"), ("1,000,000 maps", b"\x81\xa0" * 1000000 + b"\xc0"),
-                       ("a list of 8,000,000 nils", b"\xdd" + struct.pack(">I", 8000000) + b"\xc0" * 8000000),
-                       ("a list of 8,000,000 numbers", b"\xdd" + struct.pack(">I", 8000000) + b"\x05" * 8000000),
-                       ("a list of 4,000,000 texts", b"\xdd" + struct.pack(">I", 4000000) + b"\xa0" * 4000000),
-                       ("2^32 - 1 items", b"\xdd\xff\xff\xff\xff"), ("2^32 - 1 pairs", b"\xdf\xff\xff\xff\xff")):
+    for name, item in (("1,000,000 lists", b"\x91" * 1000000 + b"\xc0"),
+                       ("1,000,000 maps", b"\x81\xa0" * 1000000 + b"\xc0"),
+                       ("a list of 8,000,000 nils",
+                        b"\xdd" + struct.pack(">I", 8000000) + b"\xc0" * 8000000),
+                       ("a list of 8,000,000 numbers",
+                        b"\xdd" + struct.pack(">I", 8000000) + b"\x05" * 8000000),
+                       ("a list of 4,000,000 texts",
+                        b"\xdd" + struct.pack(">I", 4000000) + b"\xa0" * 4000000),
+                       ("2^32 - 1 items", b"\xdd\xff\xff\xff\xff"), ("2^32 - 1 pairs",
+                                                                     b"\xdf\xff\xff\xff\xff")):
         yield f"Burn record: {name}", burn_record(item), bad | {DONE, CANNOT}
     size = GIB // 4
-    zeros = b"\x81\xa1w" + gen_pack({"bytes": b"", "shape": [size], "dtype": "U8"}).replace(b"\xc4\0", b"\xc6" + struct.pack(">I", size) + bytes(size), 1)
+    zeros = b"\x81\xa1w" + gen_pack({"bytes": b"", "shape": [size], "dtype": "U8"}).replace(
+        b"\xc4\0", b"\xc6" + struct.pack(">I", size) + bytes(size), 1)
     yield "Burn record: 256 MiB of zeros, packed", gzip.compress(burn_record(zeros), 9), {CANNOT}
     yield "Burnpack: a manifest of 4 GiB", burnpack(b"\xa0", 2**32 - 1), bad
     yield "zTensor: a manifest of 2^64 - 1 bytes", File().end(b"\xa0", 2**64 - 1), bad
@@ -150,7 +179,8 @@ def gen_pack(fields):
         if isinstance(value, bytes):
             out += b"\xc4" + bytes([len(value)]) + value
         elif isinstance(value, list):
-            out += bytes([0x90 | len(value)]) + b"".join(b"\xcf" + struct.pack(">Q", v) for v in value)
+            out += bytes([0x90 | len(value)]) + b"".join(b"\xcf" + struct.pack(">Q", v)
+                                                         for v in value)
         else:
             out += bytes([0xA0 | len(value)]) + value.encode()
     return out
@@ -184,7 +214,8 @@ def limit():
 
 def run(*args):
     """(exit status, seconds of processor time, bytes of memory at most)"""
-    child = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=limit)
+    child = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, preexec_fn=limit)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     return child.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
@@ -194,7 +225,8 @@ def check(job):
     name, path, allowed = job
     wrong = []
     for command in COMMANDS:
-        out = [str(path) + ".out", "--to", "safetensors", "--force"] if command[0] == "convert" else []
+        out = [str(path) +
+               ".out", "--to", "safetensors", "--force"] if command[0] == "convert" else []
         code, seconds, memory = run(HEFT, *command, path, *out)
         if code < 0 or code == 4:
             wrong.append(f"{command[0]} ended with {code}")

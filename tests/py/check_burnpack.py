@@ -30,7 +30,9 @@ def old(generations, value, param, store, level):
 
 
 def new(value, store, tensor, block=None, mode="Symmetric"):
-    return {"0.22": {"value": value, "store": store, "mode": mode, "tensor": tensor, "block": block}}
+    return {
+        "0.22": {"value": value, "store": store, "mode": mode, "tensor": tensor, "block": block}
+    }
 
 
 def blocks(dtype):
@@ -39,8 +41,11 @@ def blocks(dtype):
 
 def packed(value, param, level, tensor, block=None):
     """A packed scheme of every generation."""
-    return {**old(["0.19"], value, param, "U32", level), **old(LATER, value, param, {"PackedU32": 0}, level),
-            **new(value, {"PackedU32": 0}, tensor, block)}
+    return {
+        **old(["0.19"], value, param, "U32", level),
+        **old(LATER, value, param, {"PackedU32": 0}, level),
+        **new(value, {"PackedU32": 0}, tensor, block)
+    }
 
 
 # name, shape, bytes, the scheme by generation
@@ -48,22 +53,32 @@ MEANINGS = [
     ("a scale", (2, 4), 12, packed("Q8S", "F32", "Tensor", "F32")),
     ("a scale of halves", (2, 16), 18, packed("Q4F", "F16", "Tensor", "F16")),
     ("a scale per block", (2, 8), 12, packed("Q4S", "BF16", {"Block": SIZE}, None, blocks("BF16"))),
-    ("two levels", (2, 8), 14,
-     {**old(["0.22-pre.2"], "Q4S", "UE4M3", {"PackedU32": 0}, {"BlockTensor": {"block": SIZE, "global": "F32"}}),
-      **new("Q4S", {"PackedU32": 0}, "F32", blocks("UE4M3"))}),
-    ("native", (4,), 8, {**old(["0.19", *LATER], "Q8F", "F32", "Native", "Tensor"), **new("Q8F", "Native", "F32")}),
+    ("two levels", (2, 8), 14, {
+        **old(["0.22-pre.2"], "Q4S", "UE4M3", {"PackedU32": 0}, {
+                  "BlockTensor": {"block": SIZE, "global": "F32"}
+              }), **new("Q4S", {"PackedU32": 0}, "F32", blocks("UE4M3"))
+    }),
+    ("native", (4,), 8,
+     {**old(["0.19", *LATER], "Q8F", "F32", "Native", "Tensor"), **new("Q8F", "Native", "F32")}),
     ("native, words across lines", (2, 2), 8,
      {**old(["0.19", *LATER], "E4M3", "F32", "Native", "Tensor"), **new("E4M3", "Native", "F32")}),
-    ("native, before 0.22 padded", (3,), 8, old(["0.19", *LATER], "E5M2", "F32", "Native", "Tensor")),
+    ("native, before 0.22 padded", (3,), 8, old(["0.19", *LATER], "E5M2", "F32", "Native",
+                                                "Tensor")),
     ("native, in 0.22 not padded", (3,), 7, new("E5M2", "Native", "F32")),
-    ("native pairs", (2, 8), 12, {**old(["0.19"], "E2M1", "F32", "Native", "Tensor"),
-                                  **old(LATER, "E2M1", "F32", {"PackedNative": 0}, "Tensor"),
-                                  **new("E2M1", {"PackedNative": 0}, "F32")}),
+    ("native pairs", (2, 8), 12, {
+        **old(["0.19"], "E2M1", "F32", "Native", "Tensor"),
+        **old(LATER, "E2M1", "F32", {"PackedNative": 0}, "Tensor"),
+        **new("E2M1", {"PackedNative": 0}, "F32")
+    }),
     ("native pairs, unpacked by name", (2, 8), 12, new("E2M1", "Native", "F32")),
-    ("packed along another dimension", (16, 3), 16,
-     {**old(LATER, "Q2S", "F32", {"PackedU32": 1}, "Tensor"), **new("Q2S", {"PackedU32": 1}, "F32")}),
-    ("lines before 0.22 not padded", (3, 3), 12,
-     {**old(["0.19"], "Q4S", "F32", "U32", "Tensor"), **old(LATER, "Q4S", "F32", {"PackedU32": 0}, "Tensor")}),
+    ("packed along another dimension", (16, 3), 16, {
+        **old(LATER, "Q2S", "F32", {"PackedU32": 1}, "Tensor"),
+        **new("Q2S", {"PackedU32": 1}, "F32")
+    }),
+    ("lines before 0.22 not padded", (3, 3), 12, {
+        **old(["0.19"], "Q4S", "F32", "U32", "Tensor"),
+        **old(LATER, "Q4S", "F32", {"PackedU32": 0}, "Tensor")
+    }),
     ("lines in 0.22 padded", (3, 3), 16, new("Q4S", {"PackedU32": 0}, "F32")),
     ("a table", (2, 16), 12, new("Q2F", {"PackedU32": 0}, "F32", mode="Lookup")),
 ]
@@ -71,33 +86,46 @@ MEANINGS = [
 OTHERS = [
     ("no scale is one of F32", "0.22", new("Q8F", {"PackedU32": 0}, None)["0.22"], "0.21",
      old(["0.21"], "Q8F", "F32", {"PackedU32": 0}, "Tensor")["0.21"]),
-    ("no scale stays none", "0.22", new("Q8F", {"PackedU32": 0}, None)["0.22"], "0.22",
-     new("Q8F", {"PackedU32": 0}, None)["0.22"]),
-    ("fields of 0.22 left out", "0.22", {"value": "Q8F", "store": "Native", "mode": "Symmetric"}, "0.20",
+    ("no scale stays none", "0.22", new("Q8F", {"PackedU32": 0},
+                                        None)["0.22"], "0.22", new("Q8F", {"PackedU32": 0},
+                                                                   None)["0.22"]),
+    ("fields of 0.22 left out", "0.22", {"value": "Q8F", "store": "Native",
+                                         "mode": "Symmetric"}, "0.20",
      old(["0.20"], "Q8F", "F32", "Native", "Tensor")["0.20"]),
 ]
 SYMMETRIC = old(["0.21"], "Q8S", "F32", {"PackedU32": 0}, "Tensor")["0.21"]
 # Schemes that no generation reads: an unknown variant, a missing field, a field too many.
 NO_SCHEMES = {
-    "value": {**SYMMETRIC, "value": "Q6F"}, "param": {**SYMMETRIC, "param": "F64"},
-    "store": {**SYMMETRIC, "store": "U8"}, "store without dimension": {**SYMMETRIC, "store": "PackedU32"},
+    "value": {**SYMMETRIC, "value": "Q6F"},
+    "param": {**SYMMETRIC, "param": "F64"},
+    "store": {**SYMMETRIC, "store": "U8"},
+    "store without dimension": {**SYMMETRIC, "store": "PackedU32"},
     "store of 0.19 with one": {**SYMMETRIC, "store": {"U32": 0}},
     "store of two": {**SYMMETRIC, "store": {"PackedU32": 0, "PackedNative": 0}},
-    "dimension": {**SYMMETRIC, "store": {"PackedU32": -1}}, "level": {**SYMMETRIC, "level": "Block"},
-    "level of another name": {**SYMMETRIC, "level": {"Column": SIZE}}, "level as a number": {**SYMMETRIC, "level": 1},
+    "dimension": {**SYMMETRIC, "store": {"PackedU32": -1}},
+    "level": {**SYMMETRIC, "level": "Block"},
+    "level of another name": {**SYMMETRIC, "level": {"Column": SIZE}},
+    "level as a number": {**SYMMETRIC, "level": 1},
     "block of four": {**SYMMETRIC, "level": {"Block": {"storage": [8, 1, 1, 1], "len": 1}}},
     "block of 256": {**SYMMETRIC, "level": {"Block": {"storage": [256, 1, 1, 1, 1], "len": 1}}},
     "block without length": {**SYMMETRIC, "level": {"Block": {"storage": [8, 1, 1, 1, 1]}}},
     "no global": {**SYMMETRIC, "level": {"BlockTensor": {"block": SIZE}}},
-    "two levels in 0.19": {**SYMMETRIC, "store": "U32", "level": {"BlockTensor": {"block": SIZE, "global": "F32"}}},
-    "mode": {**SYMMETRIC, "mode": "Affine"}, "mode of 0.22": {**SYMMETRIC, "mode": "Lookup"},
-    "mode as a number": {**SYMMETRIC, "mode": 0}, "value as a number": {**SYMMETRIC, "value": 8},
+    "two levels in 0.19": {
+        **SYMMETRIC, "store": "U32", "level": {"BlockTensor": {"block": SIZE, "global": "F32"}}
+    },
+    "mode": {**SYMMETRIC, "mode": "Affine"},
+    "mode of 0.22": {**SYMMETRIC, "mode": "Lookup"},
+    "mode as a number": {**SYMMETRIC, "mode": 0},
+    "value as a number": {**SYMMETRIC, "value": 8},
     "no param": {k: v for k, v in SYMMETRIC.items() if k != "param"},
     "no level": {k: v for k, v in SYMMETRIC.items() if k != "level"},
     "no value": {k: v for k, v in SYMMETRIC.items() if k != "value"},
-    "both generations": {**SYMMETRIC, "tensor": "F32", "block": None}, "one more": {**SYMMETRIC, "zero": 1},
+    "both generations": {**SYMMETRIC, "tensor": "F32", "block": None},
+    "one more": {**SYMMETRIC, "zero": 1},
     "block of 0.22 without type": new("Q8F", "Native", None, {"size": SIZE})["0.22"],
-    "scale of 0.22": new("Q8F", "Native", "F64")["0.22"], "a number": 5, "nothing": {},
+    "scale of 0.22": new("Q8F", "Native", "F64")["0.22"],
+    "a number": 5,
+    "nothing": {},
 }
 
 
@@ -112,8 +140,10 @@ def convert(raw, target, folder):
     source, out = folder / "in.bpk", folder / "out.bpk"
     source.write_bytes(raw)
     out.unlink(missing_ok=True)
-    p = subprocess.run([HEFT, "convert", "--format-version", target, "--to", "burnpack", str(source), str(out)],
-                       capture_output=True, text=True, check=False)
+    p = subprocess.run(
+        [HEFT, "convert", "--format-version", target, "--to", "burnpack",
+         str(source),
+         str(out)], capture_output=True, text=True, check=False)
     return p, (out.read_bytes() if out.exists() else None)
 
 
@@ -133,10 +163,14 @@ def carried(raw, sha, target, want, folder):
 
 def refused(raw, target, status, words, folder):
     p, out = convert(raw, target, folder)
-    wrong = [] if p.returncode == status else [f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"]
+    wrong = [] if p.returncode == status else [
+        f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"
+    ]
     if out is not None:
         wrong.append("there is a file")
-    return wrong + [f"{word!r} is not said: {p.stderr.strip()[:200]}" for word in words if word not in p.stderr]
+    return wrong + [
+        f"{word!r} is not said: {p.stderr.strip()[:200]}" for word in words if word not in p.stderr
+    ]
 
 
 def row(shape, nbytes, forms, source, target, folder):
@@ -156,14 +190,16 @@ def rows(folder):
     for name, shape, nbytes, forms in MEANINGS:
         for source in forms:
             for target in GENERATIONS:
-                yield f"{name}: {source} as {target}", row(shape, nbytes, forms, source, target, folder)
+                yield f"{name}: {source} as {target}", row(shape, nbytes, forms, source, target,
+                                                           folder)
     for name, source, scheme, target, want in OTHERS:
         raw, sha = pack(source, (4,), 8, scheme)
         yield f"{name}: {source} as {target}", carried(raw, sha, target, want, folder)
     for name, scheme in NO_SCHEMES.items():
         raw, _ = pack("0.21", (4,), 8, scheme)
         for target in ("0.21", "0.22"):
-            yield f"no scheme: {name} as {target}", refused(raw, target, CANNOT_CARRY, ["quantization scheme"], folder)
+            yield f"no scheme: {name} as {target}", refused(raw, target, CANNOT_CARRY,
+                                                            ["quantization scheme"], folder)
 
 
 def main():

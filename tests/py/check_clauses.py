@@ -45,7 +45,9 @@ def same(what, got, want):
 def heft(*args, code=0):
     p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
     if p.returncode != code:
-        raise Wrong(f"{args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace').strip()[:300]}")
+        raise Wrong(
+            f"{args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace').strip()[:300]}"
+        )
     return p
 
 
@@ -56,7 +58,8 @@ def written(path, data):
 
 def converted(source, to, version=None, *more, out=None):
     path = out or source.with_name(source.name + "." + to + (version or ""))
-    heft("convert", "--to", to, *(["--format-version", version] if version else []), *more, "--", source, path)
+    heft("convert", "--to", to, *(["--format-version", version] if version else []), *more, "--",
+         source, path)
     return path
 
 
@@ -97,7 +100,8 @@ def ids_are_not_invented(room):
 
 
 def ids_are_listed(room):
-    source = written(room / "m.bpk", gen_burnpack.Pack(gen_burnpack.few(), ids={"a": 2**64 - 1}).bytes())
+    source = written(room / "m.bpk",
+                     gen_burnpack.Pack(gen_burnpack.few(), ids={"a": 2**64 - 1}).bytes())
     listed = json.loads(heft("ids", "--json", source).stdout)["tensors"]
     same("ids", {t["name"]: t["burn_id"] for t in listed}, {"b": None, "a": 2**64 - 1, "c.d": None})
 
@@ -142,7 +146,8 @@ def mag_crc_range(room):
 
 def mag_metadata(room):
     source = written(room / "m.mag", gen_mag.Archive(gen_mag.few()).bytes())
-    out = converted(source, "mag", "1", "--set", "n=-3", "--set", "x=0.5", "--set", "yes=true", out=room / "o.mag")
+    out = converted(source, "mag", "1", "--set", "n=-3", "--set", "x=0.5", "--set", "yes=true",
+                    out=room / "o.mag")
     got = [(m["key"], m["type"], m["value"]) for m in read_mag.read(out.read_bytes())["metadata"]]
     same("metadata", got, [("n", "i64", -3), ("x", "f64", 0.5), ("yes", "i64", 1)])
     p = heft("convert", "--set", "t=text", source, room / "t.mag")
@@ -169,7 +174,8 @@ def config_of(path):
 def legacy_config(room):
     source = written(room / "m.bin", gen_gptrs.File(gen_gptrs.few(), config=gen_gptrs.BARE).bytes())
     out = converted(source, "gptrs-checkpoint")
-    same("config", read_gptrs.read(out.read_bytes())["config"], {"kind": "gpt", "config": gen_gptrs.GPT})
+    same("config",
+         read_gptrs.read(out.read_bytes())["config"], {"kind": "gpt", "config": gen_gptrs.GPT})
 
 
 def config_is_kept(room):
@@ -185,19 +191,24 @@ def grads_are_kept(room):
     source = written(room / "m.bin", gen_gptrs.File(gen_gptrs.few(), grads=[1, 0, 7]).bytes())
     archive = converted(source, "gptrs-archive")
     for path in (archive, converted(archive, "gptrs-checkpoint")):
-        same("flags", [t["flag"] for t in read_gptrs.read(path.read_bytes())["tensors"]], [True, False, True])
+        same("flags", [t["flag"] for t in read_gptrs.read(path.read_bytes())["tensors"]],
+             [True, False, True])
 
 
 def base_ids_are_left_out(room):
     tensors = {name: ("F32", [2], bytes(8)) for name in ("a.bias", "a.weight", "b")}
     source = safetensors(room / "m.safetensors", tensors)
     for to in ("gptrs-checkpoint", "gptrs-archive"):
-        out = converted(source, to, None, "--base-ids", "none", "--requires-grad", "*.bias=false", "--requires-grad", "a.*=true")
+        out = converted(source, to, None, "--base-ids", "none", "--requires-grad", "*.bias=false",
+                        "--requires-grad", "a.*=true")
         got = read_gptrs.read(out.read_bytes(), has_ids=False)["tensors"]
-        same("flags", {t["name"]: t["flag"] for t in got}, {"a.bias": False, "a.weight": True, "b": False})
+        same("flags", {t["name"]: t["flag"] for t in got},
+             {"a.bias": False, "a.weight": True, "b": False})
     merged = room / "merged.gptrs"
     heft("merge", "--base-ids", "none", "--requires-grad", "true", out, merged)
-    same("flags", [t["flag"] for t in read_gptrs.read(merged.read_bytes(), has_ids=False)["tensors"]], [True] * 3)
+    same("flags",
+         [t["flag"] for t in read_gptrs.read(merged.read_bytes(), has_ids=False)["tensors"]],
+         [True] * 3)
 
 
 def gptrs_types(room):
@@ -225,38 +236,54 @@ def gptrs_has_no_metadata(room):
 # ---- EMBD -----------------------------------------------------------------------------------
 
 HIDDEN, INNER, WORDS, PLACES = 384, 1536, 30522, 512
-REQUIRED = {"model_name", "model_version", "embedding_dim", "vocab_size", "num_layers", "num_attention_heads",
-            "hidden_size", "intermediate_size", "max_position_emb", "created_at"}
+REQUIRED = {
+    "model_name", "model_version", "embedding_dim", "vocab_size", "num_layers",
+    "num_attention_heads", "hidden_size", "intermediate_size", "max_position_emb", "created_at"
+}
 
 
 def minilm():
     """The table of required tensors, name by name."""
-    names = {"embeddings.word_embeddings.weight": [WORDS, HIDDEN],
-             "embeddings.position_embeddings.weight": [PLACES, HIDDEN],
-             "embeddings.token_type_embeddings.weight": [2, HIDDEN], "embeddings.LayerNorm.weight": [HIDDEN],
-             "embeddings.LayerNorm.bias": [HIDDEN]}
+    names = {
+        "embeddings.word_embeddings.weight": [WORDS, HIDDEN],
+        "embeddings.position_embeddings.weight": [PLACES, HIDDEN],
+        "embeddings.token_type_embeddings.weight": [2, HIDDEN],
+        "embeddings.LayerNorm.weight": [HIDDEN], "embeddings.LayerNorm.bias": [HIDDEN]
+    }
     for n in range(6):
         for suffix, shape in {
-                "attention.self.query.weight": [HIDDEN, HIDDEN], "attention.self.query.bias": [HIDDEN],
-                "attention.self.key.weight": [HIDDEN, HIDDEN], "attention.self.key.bias": [HIDDEN],
-                "attention.self.value.weight": [HIDDEN, HIDDEN], "attention.self.value.bias": [HIDDEN],
-                "attention.output.dense.weight": [HIDDEN, HIDDEN], "attention.output.dense.bias": [HIDDEN],
-                "attention.output.LayerNorm.weight": [HIDDEN], "attention.output.LayerNorm.bias": [HIDDEN],
-                "intermediate.dense.weight": [INNER, HIDDEN], "intermediate.dense.bias": [INNER],
+                "attention.self.query.weight": [HIDDEN, HIDDEN], "attention.self.query.bias": [
+                    HIDDEN
+                ], "attention.self.key.weight": [HIDDEN, HIDDEN], "attention.self.key.bias": [
+                    HIDDEN
+                ], "attention.self.value.weight": [HIDDEN,
+                                                   HIDDEN], "attention.self.value.bias": [HIDDEN],
+                "attention.output.dense.weight": [HIDDEN,
+                                                  HIDDEN], "attention.output.dense.bias": [HIDDEN],
+                "attention.output.LayerNorm.weight": [HIDDEN], "attention.output.LayerNorm.bias": [
+                    HIDDEN
+                ], "intermediate.dense.weight": [INNER, HIDDEN], "intermediate.dense.bias": [INNER],
                 "output.dense.weight": [HIDDEN, INNER], "output.dense.bias": [HIDDEN],
-                "output.LayerNorm.weight": [HIDDEN], "output.LayerNorm.bias": [HIDDEN]}.items():
+                "output.LayerNorm.weight": [HIDDEN], "output.LayerNorm.bias": [HIDDEN]
+        }.items():
             names[f"encoder.layer.{n}.{suffix}"] = shape
     return names
 
 
 def profile_findings(path, rule, severity="fault", code=1):
-    found = json.loads(heft("verify", "--json", "--profile", "all-MiniLM-L6-v2", path, code=code).stdout)["findings"]
+    found = json.loads(
+        heft("verify", "--json", "--profile", "all-MiniLM-L6-v2", path,
+             code=code).stdout)["findings"]
     return [f for f in found if f["rule"] == "profile/" + rule and f["severity"] == severity]
 
 
 def minilm_file(room, shapes, dtype="F32", size=4):
-    count = {name: size * shape[0] * (shape[1] if len(shape) > 1 else 1) for name, shape in shapes.items()}
-    return safetensors(room / "m.safetensors", {name: (dtype, shape, count[name]) for name, shape in shapes.items()})
+    count = {
+        name: size * shape[0] * (shape[1] if len(shape) > 1 else 1)
+        for name, shape in shapes.items()
+    }
+    return safetensors(room / "m.safetensors",
+                       {name: (dtype, shape, count[name]) for name, shape in shapes.items()})
 
 
 def minilm_is_complete(room):
@@ -274,19 +301,28 @@ def minilm_misses_each(room):
 
 
 def minilm_shapes_and_types(room):
-    turned = {name: shape[::-1] if len(shape) > 1 else [shape[0] + 1] for name, shape in minilm().items()}
+    turned = {
+        name: shape[::-1] if len(shape) > 1 else [shape[0] + 1] for name, shape in minilm().items()
+    }
     square = sum(shape == shape[::-1] and len(shape) > 1 for shape in minilm().values())
-    same("wrong shapes", len(profile_findings(minilm_file(room, turned), "shape")), len(turned) - square)
-    same("wrong types", len(profile_findings(minilm_file(room, minilm(), "F16", 2), "dtype")), len(turned))
+    same("wrong shapes", len(profile_findings(minilm_file(room, turned), "shape")),
+         len(turned) - square)
+    same("wrong types", len(profile_findings(minilm_file(room, minilm(), "F16", 2), "dtype")),
+         len(turned))
 
 
 def minilm_metadata(room):
     source = written(room / "m.weights", Embd(few_floats(), meta=[]).bytes())
-    asked = {key for f in profile_findings(source, "metadata") for key in REQUIRED if f"'{key}'" in f["text"]}
+    asked = {
+        key for f in profile_findings(source, "metadata") for key in REQUIRED
+        if f"'{key}'" in f["text"]
+    }
     same("metadata asked for", asked, REQUIRED)
-    values = {"model_name": "m", "model_version": "1.0.0", "created_at": "2025-01-16T12:00:00Z", "embedding_dim": 384,
-              "vocab_size": WORDS, "num_layers": 6, "num_attention_heads": 12, "hidden_size": HIDDEN,
-              "intermediate_size": INNER, "max_position_emb": PLACES}
+    values = {
+        "model_name": "m", "model_version": "1.0.0", "created_at": "2025-01-16T12:00:00Z",
+        "embedding_dim": 384, "vocab_size": WORDS, "num_layers": 6, "num_attention_heads": 12,
+        "hidden_size": HIDDEN, "intermediate_size": INNER, "max_position_emb": PLACES
+    }
     for f in profile_findings(source, "metadata"):
         if "heft edit --set" not in f["text"]:
             raise Wrong(f"how to add it is not said: {f['text']}")
@@ -300,9 +336,11 @@ def few_floats():
 
 def embd_writes_sections(room):
     """Flags, sections, offsets and checksums of a file that is made from another format."""
-    source = safetensors(room / "m.safetensors", {"w": ("F32", [2, 3], bytes(24)), "b": ("I8", [3], b"abc")}, {"k": "v"})
+    source = safetensors(room / "m.safetensors",
+                         {"w": ("F32", [2, 3], bytes(24)), "b": ("I8", [3], b"abc")}, {"k": "v"})
     written(room / "vocab.txt", "".join(t + "\n" for t in TOKENS[:-1]).encode())
-    got = read_embd.read(converted(source, "embd", None, "--vocab", room / "vocab.txt").read_bytes())
+    got = read_embd.read(
+        converted(source, "embd", None, "--vocab", room / "vocab.txt").read_bytes())
     same("metadata", got["metadata"], [{"key": "k", "value": "v"}])
     same("tokens", got["vocab"], TOKENS[:-1])
     same("special ids", got["special"], [0, 7, 8, 9, 10])
@@ -312,11 +350,15 @@ def embd_writes_sections(room):
 def embd_values_have_a_length(room):
     most, source = "v" * 65535, safetensors(room / "m.safetensors", {"w": ("F32", [1], bytes(4))})
     for key, value in (("k", most + "v"), ("k" * 65536, "v")):
-        no = heft("convert", "--to", "embd", "--set", f"{key}={value}", source, room / "no.weights", code=CANNOT_CARRY)
-        if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr or (room / "no.weights").exists():
+        no = heft("convert", "--to", "embd", "--set", f"{key}={value}", source, room / "no.weights",
+                  code=CANNOT_CARRY)
+        if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr or (
+                room / "no.weights").exists():
             raise Wrong(f"it is not refused as it should be: {no.stderr[:300]}")
-        out = converted(source, "embd", None, "--force", "--allow-loss", "--set", f"{key}={value}", "--set", "other=1")
-        same("metadata", read_embd.read(out.read_bytes())["metadata"], [{"key": "other", "value": "1"}])
+        out = converted(source, "embd", None, "--force", "--allow-loss", "--set", f"{key}={value}",
+                        "--set", "other=1")
+        same("metadata",
+             read_embd.read(out.read_bytes())["metadata"], [{"key": "other", "value": "1"}])
         before = out.read_bytes()
         no = heft("edit", "--set", f"{key}={value}", out, code=CANNOT_CARRY)
         if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr:
@@ -350,16 +392,22 @@ ROWS, COLUMNS = 3, 4
 LARGE, LITTLE = 512 << 20, 128 << 20
 CSR = {"values": [1.5, 2.0, -3.0, 4.0, 5.0], "indices": [0, 3, 1, 2, 3], "indptr": [0, 2, 2, 5]}
 COO = {"values": [1.5, 2.0, -3.0], "coords": [0, 2, 2, 1, 0, 3]}
-DENSE = {"csr": [1.5, 0, 0, 2.0, 0, 0, 0, 0, 0, -3.0, 4.0, 5.0], "coo": [0, 1.5, 0, 0, 0, 0, 0, 0, 2.0, 0, 0, -3.0]}
+DENSE = {
+    "csr": [1.5, 0, 0, 2.0, 0, 0, 0, 0, 0, -3.0, 4.0, 5.0],
+    "coo": [0, 1.5, 0, 0, 0, 0, 0, 0, 2.0, 0, 0, -3.0]
+}
 
 
 def sparse_file(path, version="1.0", stored=None):
     f, made = gen_ztensor1.File(version), {}
     for name, parts in (("coo", COO), ("csr", CSR)):
-        packed = {r: ("f32", struct.pack(f"<{len(v)}f", *v)) if r == "values" else ("u64", struct.pack(f"<{len(v)}Q", *v))
-                  for r, v in parts.items()}
-        made[name] = f.tensor("f32", [ROWS, COLUMNS], "sparse_" + name,
-                              {r: f.part(t, d, stored=stored and stored(d)) for r, (t, d) in packed.items()})
+        packed = {
+            r: ("f32", struct.pack(f"<{len(v)}f", *v)) if r == "values" else
+            ("u64", struct.pack(f"<{len(v)}Q", *v)) for r, v in parts.items()
+        }
+        made[name] = f.tensor(
+            "f32", [ROWS, COLUMNS], "sparse_" + name,
+            {r: f.part(t, d, stored=stored and stored(d)) for r, (t, d) in packed.items()})
     return written(path, f.end(f.root(made)))
 
 
@@ -374,9 +422,12 @@ def densified(stored=None):
 
 
 # heft's name, PyTorch's, the values at places 1, 0 and 1, the dense tensor: as struct packs them
-TWICE = [("f32", "float32", "f", [1.5, 8, 2], [8, 3.5]), ("f16", "float16", "e", [1.5, 8, 2], [8, 3.5]),
-         ("i16", "int16", "h", [-3, 7, 300], [7, 297]), ("u8", "uint8", "B", [200, 1, 100], [1, 44]),
-         ("bool", "bool", "B", [1, 0, 1], [0, 1]), ("f8_e8m0", "float8_e8m0fnu", "B", [130, 127, 130], [127, 131])]
+TWICE = [("f32", "float32", "f", [1.5, 8, 2], [8, 3.5]),
+         ("f16", "float16", "e", [1.5, 8, 2], [8, 3.5]),
+         ("i16", "int16", "h", [-3, 7, 300], [7, 297]), ("u8", "uint8", "B", [200, 1, 100], [1,
+                                                                                             44]),
+         ("bool", "bool", "B", [1, 0, 1], [0, 1]),
+         ("f8_e8m0", "float8_e8m0fnu", "B", [130, 127, 130], [127, 131])]
 
 
 def entries_of_one_place_add_up(room):
@@ -386,8 +437,8 @@ def entries_of_one_place_add_up(room):
     for name, kind, letter, values, _ in TWICE:
         data = struct.pack(f"<3{letter}", *values)
         storage = gen_torch.Memory("UntypedStorage", data, len(data))
-        part = gen_torch.Call(gen_torch.UTILS._rebuild_tensor_v3, storage, 0, (3,), (1,), False, collections.OrderedDict(),
-                              getattr(gen_torch.TORCH, kind))
+        part = gen_torch.Call(gen_torch.UTILS._rebuild_tensor_v3, storage, 0, (3,), (1,), False,
+                              collections.OrderedDict(), getattr(gen_torch.TORCH, kind))
         tensors[name] = gen_torch.sparse("torch.sparse_coo", coords, part, (2,))
     source = written(room / "twice.pt", gen_torch.zipped(tensors))
     out = converted(source, "safetensors", None, "--densify", "*")
@@ -400,7 +451,8 @@ def sparsified(kind):
     def check(room):
         raw = struct.pack("<12f", *DENSE[kind])
         source = safetensors(room / "m.safetensors", {kind: ("F32", [ROWS, COLUMNS], raw)})
-        out = converted(source, "ztensor", "1.0", "--sparsify", kind, "--digest", "sha256", "--compress", "zstd")
+        out = converted(source, "ztensor", "1.0", "--sparsify", kind, "--digest", "sha256",
+                        "--compress", "zstd")
         got = read_ztensor1.read(out, "1.0", None, "sha256")["tensors"][0]
         same("layout", got["layout"], "sparse_" + kind)
         for role, values in (CSR if kind == "csr" else COO).items():
@@ -414,7 +466,8 @@ def sparsified(kind):
 def stored_as(*options, algorithm=None, encoding=None):
     """1.0 with these options; the reader checks every digest over the bytes that are stored."""
     def check(room):
-        source = safetensors(room / "m.safetensors", {"w": ("F32", [900], bytes(3600)), "b": ("BOOL", [2], b"\0\1")})
+        source = safetensors(room / "m.safetensors",
+                             {"w": ("F32", [900], bytes(3600)), "b": ("BOOL", [2], b"\0\1")})
         out = converted(source, "ztensor", "1.0", *options)
         same("tensors", len(read_ztensor1.read(out, "1.0", None, algorithm)["tensors"]), 2)
         data = out.read_bytes()
@@ -431,18 +484,25 @@ def stored_in(path, version):
     m = cbor.decode(data, at if version == "2" else len(data) - end - at, 64)[0]
     objects = m["tensors" if version == "1.0" else "objects"]
     return {(n, r): (p.get("encoding", "raw"), p["digest"].split(":")[0] if "digest" in p else None)
-            for n, o in objects.items() for r, p in o["parts" if version == "2" else "components"].items()}
+            for n, o in objects.items()
+            for r, p in o["parts" if version == "2" else "components"].items()}
 
 
 def chosen_by_pattern(room):
     """--compress and --digest with patterns, the first that matches counts."""
     zeros = bytes(1 << 16)
-    source = safetensors(room / "m.safetensors", {n: ("U8", [1 << 16], bytes([i]) + zeros[1:]) for i, n in enumerate("abc")})
-    for version, packed, other in (("1.0", "zstd", "crc32c"), ("1.2", "zstd", "crc32c"), ("2", "zt.zstd-seekable/1", "xxh3")):
-        out = converted(source, "ztensor", version, "--compress", "a=zstd:19", "--compress", "b=none", "--compress", "zstd",
-                        "--digest", "c=none", "--digest", "[ab]=sha256", "--digest", other)
-        same(version, stored_in(out, version), {("a", "data"): (packed, "sha256"), ("b", "data"): ("raw", "sha256"),
-                                                ("c", "data"): (packed, None)})
+    source = safetensors(
+        room / "m.safetensors",
+        {n: ("U8", [1 << 16], bytes([i]) + zeros[1:]) for i, n in enumerate("abc")})
+    for version, packed, other in (("1.0", "zstd", "crc32c"), ("1.2", "zstd", "crc32c"),
+                                   ("2", "zt.zstd-seekable/1", "xxh3")):
+        out = converted(source, "ztensor", version, "--compress", "a=zstd:19", "--compress",
+                        "b=none", "--compress", "zstd", "--digest", "c=none", "--digest",
+                        "[ab]=sha256", "--digest", other)
+        same(
+            version, stored_in(out, version),
+            {("a", "data"): (packed, "sha256"), ("b", "data"): ("raw", "sha256"),
+             ("c", "data"): (packed, None)})
         same("verify", heft("verify", out).returncode, 0)
         for name in "abc":
             same(name, heft("cat", out, name).stdout, heft("cat", source, name).stdout)
@@ -459,7 +519,8 @@ def mixed_file(path):
     return written(path, f.end(f.root({"q": f.tensor("u8", [64, 64], "own.layout", parts)})))
 
 
-KEPT = {("q", "packed"): ("zstd", "sha256"), ("q", "scale"): ("raw", "crc32c"), ("q", "zero"): ("raw", None)}
+KEPT = {("q", "packed"): ("zstd", "sha256"), ("q", "scale"): ("raw", "crc32c"),
+        ("q", "zero"): ("raw", None)}
 
 
 def components_stay_as_they_are(room):
@@ -469,7 +530,8 @@ def components_stay_as_they_are(room):
     heft("merge", "--strict", source, room / "merged.zt")
     same("merged", stored_in(room / "merged.zt", "1.2"), KEPT)
     two = converted(source, "ztensor", "2")
-    now = {("q", "packed"): ("zt.zstd-seekable/1", "sha256"), ("q", "scale"): ("raw", "xxh3"), ("q", "zero"): ("raw", "xxh3")}
+    now = {("q", "packed"): ("zt.zstd-seekable/1", "sha256"), ("q", "scale"): ("raw", "xxh3"),
+           ("q", "zero"): ("raw", "xxh3")}
     same("2", stored_in(two, "2"), now)
     same("2 again", stored_in(converted(two, "ztensor", None, "--strict"), "2"), now)
     p = heft("convert", "-v", "--to", "ztensor", "--format-version", "1.1", two, room / "back.zt")
@@ -507,11 +569,12 @@ def odd_burnpack(room):
 
 def generations_stay(room):
     source = safetensors(room / "m.safetensors", {"w": ("F32", [2], bytes(8))})
-    for to, version in (("ztensor", "1.1"), ("ztensor", "1.2"), ("ztensor", "2"), ("mag", "100"), ("mag", "snapshot"),
-                        ("gguf", "2"), ("embd", "simple")):
+    for to, version in (("ztensor", "1.1"), ("ztensor", "1.2"), ("ztensor", "2"), ("mag", "100"),
+                        ("mag", "snapshot"), ("gguf", "2"), ("embd", "simple")):
         out = converted(source, to, version, *(["--allow-loss"] if to == "embd" else []))
         again = converted(out, to, None, out=room / "again")
-        same(f"{to} {version}", json.loads(heft("info", "--json", again).stdout)["version"], version)
+        same(f"{to} {version}",
+             json.loads(heft("info", "--json", again).stdout)["version"], version)
         (room / "again").unlink()
 
 
@@ -520,16 +583,20 @@ def streamed(room):
     source = safetensors(room / "m.safetensors", {"w": ("F32", [2000], bytes(8000))})
     args = ("--format-version", "1.0", "--digest", "sha256", "--compress", "zstd")
     out = converted(source, "ztensor", "1.0", *args[2:])
-    same("the stream", heft("convert", "--to", "ztensor", *args, source, "-").stdout == out.read_bytes(), True)
+    same("the stream",
+         heft("convert", "--to", "ztensor", *args, source, "-").stdout == out.read_bytes(), True)
     read_ztensor1.read(out, "1.0", None, "sha256")
 
 
 def streamed_in_little_memory(room):
     """Zeros that take no room on the disk, compressed into a pipe, under a limit of all memory that is not a file's."""
     source = safetensors(room / "m.safetensors", {"w": ("U8", [LARGE], LARGE)})
-    p = subprocess.run([HEFT, "convert", "-j", "2", "--to", "ztensor", "--digest", "sha256", "--compress", "zstd", source, "-"],
-                       capture_output=True, check=False,
-                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (LITTLE, LITTLE)))
+    p = subprocess.run([
+        HEFT, "convert", "-j", "2", "--to", "ztensor", "--digest", "sha256", "--compress", "zstd",
+        source, "-"
+    ], capture_output=True, check=False,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA,
+                                                             (LITTLE, LITTLE)))
     if p.returncode:
         raise Wrong(f"convert ended with {p.returncode}: {p.stderr.decode().strip()[:300]}")
     heft("verify", written(room / "m.zt", p.stdout))
@@ -537,8 +604,10 @@ def streamed_in_little_memory(room):
 
 def ztensor_attributes(room):
     source = safetensors(room / "m.safetensors", {"w": ("F32", [1], bytes(4))})
-    recommended = {"license": "Apache-2.0", "description": "d", "framework": "PyTorch", "model_name": "n",
-                   "created_at": "2024-01-15T10:30:00Z"}
+    recommended = {
+        "license": "Apache-2.0", "description": "d", "framework": "PyTorch", "model_name": "n",
+        "created_at": "2024-01-15T10:30:00Z"
+    }
     options = [word for k, v in recommended.items() for word in ("--set", f'{k}="{v}"')]
     out = converted(source, "ztensor", "1.0", *options)
     same("attributes", read_ztensor1.read(out)["metadata"], recommended)
@@ -571,10 +640,13 @@ def unknown_layouts(room):
     parts = {"data": bytes(range(8)), "scale": b"ssss", "zero_point": b"z"}
     f = gen_ztensor1.File()
     made = {r: f.part("u8", d) for r, d in parts.items()}
-    source = written(room / "m.zt", f.end(f.root({"q": f.tensor("u8", [4, 4], "quantized_4bit", made)})))
+    source = written(room / "m.zt",
+                     f.end(f.root({"q": f.tensor("u8", [4, 4], "quantized_4bit", made)})))
     listing = json.loads(heft("ls", "--json", source).stdout)["tensors"][0]
-    same("layout and roles", (listing["layout"], [p["role"] for p in listing["parts"]]), ("quantized_4bit", sorted(parts)))
-    for options, algorithm in (((), None), (("--digest", "crc32c", "--compress", "zstd"), "crc32c")):
+    same("layout and roles", (listing["layout"], [p["role"] for p in listing["parts"]]),
+         ("quantized_4bit", sorted(parts)))
+    for options, algorithm in (((), None), (("--digest", "crc32c", "--compress", "zstd"),
+                                            "crc32c")):
         out = converted(source, "ztensor", "1.0", *options, out=room / f"{algorithm}.zt")
         read_ztensor1.read(out, "1.0", None, algorithm)
         for role, data in parts.items():
@@ -587,10 +659,14 @@ def unknown_layouts(room):
 def scalars_get_a_dimension(reader, to, *version):
     """In targets without scalars: stored as [1] with a warning, an error under --strict."""
     def check(room):
-        source = safetensors(room / "m.safetensors", {"s": ("F32", [], struct.pack("<f", 2.5)), "w": ("F32", [2], bytes(8))})
+        source = safetensors(
+            room / "m.safetensors",
+            {"s": ("F32", [], struct.pack("<f", 2.5)), "w": ("F32", [2], bytes(8))})
         how = ["convert", "--to", to, *(["--format-version", *version] if version else [])]
         said = heft(*how, source, room / "out").stderr.decode()
-        same("warnings", [line.endswith('(tensor "s")') for line in said.splitlines() if "warning: rank 0" in line], [True])
+        same("warnings", [
+            line.endswith('(tensor "s")') for line in said.splitlines() if "warning: rank 0" in line
+        ], [True])
         stored = {t["name"]: t for t in reader.read((room / "out").read_bytes())["tensors"]}
         same("shapes", {name: list(t["shape"]) for name, t in stored.items()}, {"s": [1], "w": [2]})
         same("bytes", heft("cat", room / "out", "s").stdout, struct.pack("<f", 2.5))
@@ -634,11 +710,15 @@ CLAUSES = [
     ("EMBD: wrong checksums stop a conversion", embd_checksums_stop_a_copy),
     ("EMBD: payloads at multiples of 256", payloads_at_256("embd")),
     ("mag: a scalar is stored as [1]", scalars_get_a_dimension(read_mag, "mag")),
-    ("mag: a scalar is stored as [1] in version 100", scalars_get_a_dimension(read_mag, "mag", "100")),
-    ("gpt-rs: a scalar is stored as [1] in a checkpoint", scalars_get_a_dimension(read_gptrs, "gptrs-checkpoint")),
-    ("gpt-rs: a scalar is stored as [1] in an archive", scalars_get_a_dimension(read_gptrs, "gptrs-archive")),
+    ("mag: a scalar is stored as [1] in version 100", scalars_get_a_dimension(
+        read_mag, "mag", "100")),
+    ("gpt-rs: a scalar is stored as [1] in a checkpoint",
+     scalars_get_a_dimension(read_gptrs, "gptrs-checkpoint")),
+    ("gpt-rs: a scalar is stored as [1] in an archive",
+     scalars_get_a_dimension(read_gptrs, "gptrs-archive")),
     ("EMBD: a scalar is stored as [1]", scalars_get_a_dimension(read_embd, "embd")),
-    ("EMBD: a scalar is stored as [1] in a simple stream", scalars_get_a_dimension(read_embd, "embd", "simple")),
+    ("EMBD: a scalar is stored as [1] in a simple stream",
+     scalars_get_a_dimension(read_embd, "embd", "simple")),
     ("GGUF: a scalar is stored as [1]", scalars_get_a_dimension(read_gguf, "gguf")),
     ("zTensor: payloads at multiples of 256", payloads_at_256("ztensor")),
     ("torch: entries of one place add up", entries_of_one_place_add_up),
@@ -654,10 +734,13 @@ CLAUSES = [
     ("zTensor: encoding and digest are chosen by pattern", chosen_by_pattern),
     ("zTensor: components stay as they are stored", components_stay_as_they_are),
     ("zTensor: unknown keys are named as lost in 1.0",
-     unknown_keys(odd_ztensor("1.0"), ["of_the_component", "of_the_tensor", "of_the_manifest"], "ztensor")),
+     unknown_keys(odd_ztensor("1.0"), ["of_the_component", "of_the_tensor", "of_the_manifest"],
+                  "ztensor")),
     ("zTensor: unknown keys are named as lost in 1.2",
-     unknown_keys(odd_ztensor("1.2"), ["of_the_component", "of_the_tensor", "of_the_manifest"], "ztensor")),
-    ("Burnpack: unknown keys are named as lost", unknown_keys(odd_burnpack, ["of_the_tensor", "of_the_manifest"], "burnpack")),
+     unknown_keys(odd_ztensor("1.2"), ["of_the_component", "of_the_tensor", "of_the_manifest"],
+                  "ztensor")),
+    ("Burnpack: unknown keys are named as lost",
+     unknown_keys(odd_burnpack, ["of_the_tensor", "of_the_manifest"], "burnpack")),
     ("all formats: a conversion keeps the generation", generations_stay),
     ("zTensor: a stream has the bytes of a file", streamed),
     ("zTensor: 512 MiB into a pipe, in 128 MiB of memory", streamed_in_little_memory),

@@ -11,8 +11,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 NEEDS_SHARD = {"shards-table.zt"}  # opens, but its shard is nowhere
-WHEN_VERIFIED = {"csr-index-out-of-cols.zt", "bool-invalid-byte.zt", "f4-nonzero-odd-nibble.zt", "verify-digest-mismatch.zt"}
-CANONICAL = ["data/ztensor-conformance/valid/canonical-basic.zt", "fixtures/ztensor/good/ztensor2_canonical.zt"]
+WHEN_VERIFIED = {
+    "csr-index-out-of-cols.zt", "bool-invalid-byte.zt", "f4-nonzero-odd-nibble.zt",
+    "verify-digest-mismatch.zt"
+}
+CANONICAL = [
+    "data/ztensor-conformance/valid/canonical-basic.zt",
+    "fixtures/ztensor/good/ztensor2_canonical.zt"
+]
 
 
 def heft(*args):
@@ -56,7 +62,8 @@ def main():
         for name in CANONICAL:
             path = shared / name
             if path.exists():
-                results.append((f"rewritten {path.name}", list(rewritten(path, pathlib.Path(scratch, path.name)))))
+                results.append((f"rewritten {path.name}",
+                                list(rewritten(path, pathlib.Path(scratch, path.name)))))
     return tap.report(results)
 
 

@@ -49,17 +49,25 @@ def burnpack(folder):
     got = read_burnpack.read((folder / "types.bpk").read_bytes(), "0.21")
     raw = (folder / "types.bpk").read_bytes()
     root = read_burnpack.decode(raw[10:10 + struct.unpack_from("<I", raw, 6)[0]])[0]["tensors"]
-    want = {"flex": "Flex32", "bool8": {"Bool": "U8"}, "bool32": {"Bool": "U32"}, "native": {"Bool": "Native"}, "plain": "F32"}
-    yield "Burnpack: Flex32 and every kind of Bool", all(root[n]["dtype"] == t for n, t in want.items())
-    yield "Burnpack: a quantized tensor with its scheme", root["q"]["dtype"]["QFloat"]["value"] == "Q8S" and len(got["tensors"]) == 6
+    want = {
+        "flex": "Flex32", "bool8": {"Bool": "U8"}, "bool32": {"Bool": "U32"},
+        "native": {"Bool": "Native"}, "plain": "F32"
+    }
+    yield "Burnpack: Flex32 and every kind of Bool", all(root[n]["dtype"] == t
+                                                         for n, t in want.items())
+    yield "Burnpack: a quantized tensor with its scheme", root["q"]["dtype"]["QFloat"][
+        "value"] == "Q8S" and len(got["tensors"]) == 6
     ids = [root[n].get("param_id") for n in (*want, "q")]
-    yield "Burnpack: parameter ids, and none where none was given", ids == [2**64 - 1 - i for i in range(5)] + [None]
+    yield "Burnpack: parameter ids, and none where none was given", ids == [
+        2**64 - 1 - i for i in range(5)
+    ] + [None]
 
 
 def gptrs(folder):
     got = read_gptrs.read((folder / "grads.gptrs").read_bytes())
     flags = {t["name"]: t["flag"] for t in got["tensors"]}
-    yield "gpt-rs: requires_grad", flags == {"yes": True, "no": False, "unsaid": False} and got["config"]["kind"] == "x"
+    yield "gpt-rs: requires_grad", flags == {"yes": True, "no": False, "unsaid": False
+                                             } and got["config"]["kind"] == "x"
 
 
 def own_layout(folder):
@@ -69,15 +77,20 @@ def own_layout(folder):
     a, b = manifest_of(folder / "own-1.0.zt"), manifest_of(folder / "own-1.2.zt", 16)
     layer, typed = a["tensors"]["layer"], b["objects"]["layer"]["components"]
     yield "zTensor 1.0: a layout of one's own with named components", (
-        layer["format"] == "quantized_4bit" and layer["shape"] == [64, 64] and layer["dtype"] == "uint8" and
-        sorted(layer["components"]) == ["data", "scale", "zero_point"] and len(old["tensors"]) == 1)
+        layer["format"] == "quantized_4bit" and layer["shape"] == [64, 64]
+        and layer["dtype"] == "uint8"
+        and sorted(layer["components"]) == ["data", "scale", "zero_point"]
+        and len(old["tensors"]) == 1)
     yield "zTensor 1.2: each component with its element type", (
-        {r: c["dtype"] for r, c in typed.items()} == {"data": "u8", "scale": "f16", "zero_point": "i8"} and len(new["tensors"]) == 1)
+        {r: c["dtype"]
+         for r, c in typed.items()} == {"data": "u8", "scale": "f16", "zero_point": "i8"}
+        and len(new["tensors"]) == 1)
     for what, parts in (("1.0", layer["components"]), ("1.2", typed)):
         yield f"zTensor {what}: each component with its encoding and digest", (
-            parts["data"].get("encoding") == "zstd" and parts["data"]["digest"].startswith("crc32c:") and
-            "encoding" not in parts["scale"] and parts["scale"]["digest"].startswith("sha256:") and
-            not {"encoding", "digest"} & set(parts["zero_point"]))
+            parts["data"].get("encoding") == "zstd"
+            and parts["data"]["digest"].startswith("crc32c:") and "encoding" not in parts["scale"]
+            and parts["scale"]["digest"].startswith("sha256:")
+            and not {"encoding", "digest"} & set(parts["zero_point"]))
     yield "zTensor 1.0: the generator is that of the program", a["generator"] == "declare 1.4"
 
 
@@ -87,7 +100,8 @@ def declared(heft, declare, folder):
     for check in burnpack, gptrs, own_layout:
         yield from check(folder)
     for path in sorted(folder.iterdir()):
-        yield f"{path.name}: heft verify", subprocess.run([heft, "verify", "--strict", path], capture_output=True).returncode == 0
+        yield f"{path.name}: heft verify", subprocess.run([heft, "verify", "--strict", path],
+                                                          capture_output=True).returncode == 0
 
 
 # ---- sparse tensors ----
@@ -106,14 +120,18 @@ def sparse(heft, write_sparse, folder):
 
         def part(name, role, kind):
             c = tensors[name]["components"][role]
-            return list(struct.unpack_from(f"<{c['length'] // struct.calcsize(kind)}{kind}", data, c["offset"]))
+            return list(
+                struct.unpack_from(f"<{c['length'] // struct.calcsize(kind)}{kind}", data,
+                                   c["offset"]))
 
         indptr, columns = ring(n)
         yield f"sparse_csr of {n} rows, made as it is written", (
-            code == 0 and len(got["tensors"]) == 2 and part("ring", "indptr", "Q") == indptr and
-            part("ring", "indices", "Q") == columns and part("ring", "values", "f") == [0.5] * 2 * n)
+            code == 0 and len(got["tensors"]) == 2 and part("ring", "indptr", "Q") == indptr
+            and part("ring", "indices", "Q") == columns
+            and part("ring", "values", "f") == [0.5] * 2 * n)
         coords = [(n - 1) * (c >> axis & 1) for axis in (2, 1, 0) for c in range(8)]
-        yield f"sparse_coo of {n} x {n} x {n}", part("corners", "coords", "Q") == coords and part("corners", "values", "d") == list(range(8))
+        yield f"sparse_coo of {n} x {n} x {n}", part("corners", "coords", "Q") == coords and part(
+            "corners", "values", "d") == list(range(8))
     full = subprocess.run([write_sparse, "/dev/full", "100000"], capture_output=True, text=True)
     yield "sparse tensors on a full disk", full.returncode == 1 and "/dev/full" in full.stderr
 
@@ -145,29 +163,37 @@ def loop(heft, train_loop, folder):
     want = steps()
     for version in ("1.1", "1.2", "2"):
         path, pipe = folder / f"loop-{version}.zt", folder / f"pipe-{version}.zt"
-        code = subprocess.run([train_loop, path, str(STEPS), version], capture_output=True).returncode
+        code = subprocess.run([train_loop, path, str(STEPS), version],
+                              capture_output=True).returncode
         with open(pipe, "wb") as out:
-            p = subprocess.Popen([train_loop, "/dev/stdout", str(STEPS), version], stdout=subprocess.PIPE)
+            p = subprocess.Popen(
+                [train_loop, "/dev/stdout", str(STEPS), version], stdout=subprocess.PIPE)
             out.write(p.stdout.read())
             p.stdout.close()
         piped = p.wait()
         got = read_steps(path, version)
         hashes = {t["name"]: t["sha256"] for t in got["tensors"]}
         import hashlib
-        same = all(hashes[f"step.{i}.weight"] == hashlib.sha256(w).hexdigest() for i, (w, _) in enumerate(want))
-        yield f"zTensor {version}: a tensor after every step", code == 0 and same and len(hashes) == STEPS
-        yield f"zTensor {version}: a pipe gets the bytes of the file", piped == 0 and pipe.read_bytes() == path.read_bytes()
+        same = all(hashes[f"step.{i}.weight"] == hashlib.sha256(w).hexdigest()
+                   for i, (w, _) in enumerate(want))
+        yield f"zTensor {version}: a tensor after every step", code == 0 and same and len(
+            hashes) == STEPS
+        yield f"zTensor {version}: a pipe gets the bytes of the file", piped == 0 and pipe.read_bytes(
+        ) == path.read_bytes()
         final = got["metadata"].get("final_loss")
-        yield f"zTensor {version}: metadata that are known at the end", final is not None and math.isclose(float(final), want[-1][1], rel_tol=1e-6)
-        yield f"zTensor {version}: heft verify", subprocess.run([heft, "verify", "--strict", path], capture_output=True).returncode == 0
+        yield f"zTensor {version}: metadata that are known at the end", final is not None and math.isclose(
+            float(final), want[-1][1], rel_tol=1e-6)
+        yield f"zTensor {version}: heft verify", subprocess.run([heft, "verify", "--strict", path],
+                                                                capture_output=True).returncode == 0
     m = manifest_of(folder / "loop-1.2.zt", 16)["objects"]
     yield "zTensor 1.2: each tensor has its attributes", all(
-        m[f"step.{i}.weight"]["attributes"]["step"] == i and
-        math.isclose(m[f"step.{i}.weight"]["attributes"]["loss"], want[i][1], rel_tol=1e-6) for i in range(STEPS))
+        m[f"step.{i}.weight"]["attributes"]["step"] == i
+        and math.isclose(m[f"step.{i}.weight"]["attributes"]["loss"], want[i][1], rel_tol=1e-6)
+        for i in range(STEPS))
     stored = {i: m[f"step.{i}.weight"]["components"]["data"] for i in range(STEPS)}
     yield "zTensor 1.2: each tensor has its encoding and digest", all(
-        (c.get("encoding") == "zstd" and c["digest"].startswith("sha256:")) == (i % 4 == 0) and ("digest" in c) == (i % 4 == 0)
-        for i, c in stored.items())
+        (c.get("encoding") == "zstd" and c["digest"].startswith("sha256:")) == (i % 4 == 0) and (
+            "digest" in c) == (i % 4 == 0) for i, c in stored.items())
 
 
 def wait_for(condition):
@@ -184,13 +210,18 @@ def killed(train_loop, folder):
     path = there / "killed.zt"
     path.write_bytes(b"before")
     p = subprocess.Popen([train_loop, path, "100000000", "1.2"])
-    began = wait_for(lambda: any(f.stat().st_size > 1 << 20 for f in pathlib.Path(f"/proc/{p.pid}/fd").iterdir() if f.exists() and f.resolve().parent != pathlib.Path("/dev")))
+    began = wait_for(lambda: any(f.stat().st_size > 1 << 20
+                                 for f in pathlib.Path(f"/proc/{p.pid}/fd").iterdir()
+                                 if f.exists() and f.resolve().parent != pathlib.Path("/dev")))
     p.send_signal(signal.SIGKILL)
     p.wait()
-    yield "a loop that is killed leaves the file from before", began and path.read_bytes() == b"before"
+    yield "a loop that is killed leaves the file from before", began and path.read_bytes(
+    ) == b"before"
     code = subprocess.run([train_loop, path, "3"], capture_output=True).returncode
-    yield "the next loop replaces it, and nothing else is left", code == 0 and os.listdir(there) == ["killed.zt"] and path.read_bytes()[:4] == b"ZTEN"
-    p = subprocess.Popen([train_loop, "/dev/stdout", "100000000", "1.2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    yield "the next loop replaces it, and nothing else is left", code == 0 and os.listdir(
+        there) == ["killed.zt"] and path.read_bytes()[:4] == b"ZTEN"
+    p = subprocess.Popen([train_loop, "/dev/stdout", "100000000", "1.2"], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
     p.stdout.read(1 << 20)
     p.stdout.close()
     p.stderr.read()
@@ -204,8 +235,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="heft-declared-") as top:
         folder = pathlib.Path(top)
         (folder / "declared").mkdir()
-        for check in (declared(heft, declare, folder / "declared"), sparse(heft, write_sparse, folder),
-                      loop(heft, train_loop, folder), killed(train_loop, folder)):
+        for check in (declared(heft, declare, folder / "declared"),
+                      sparse(heft, write_sparse, folder), loop(heft, train_loop,
+                                                               folder), killed(train_loop, folder)):
             try:
                 results += check
             except Exception as e:  # a reader that refuses

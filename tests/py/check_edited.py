@@ -30,15 +30,17 @@ ZSTD = ["--compress", "zstd"]
 TARGETS = {
     "burnpack": [("burnpack", "0.21", [], TEXT), ("burnpack", "0.20", [], TEXT)],
     "embd": [("embd", "1.0", [], TEXT), ("embd", "simple", [], None)],
-    "gguf": [("gguf", "3", [], NUMBER[:1] + (["u32", 7],)), ("gguf", "2", [], TEXT[:1] + (["str", "some text"],))],
+    "gguf": [("gguf", "3", [], NUMBER[:1] + (["u32", 7],)),
+             ("gguf", "2", [], TEXT[:1] + (["str", "some text"],))],
     "gptrs": [("gptrs-checkpoint", "2", [], None), ("gptrs-archive", "2", [], None)],
     "mag": [("mag", "1", [], NUMBER), ("mag", "100", [], NUMBER), ("mag", "snapshot", [], None)],
     "npy": [("npz", None, [], None)],
     "npz": [("npz", None, [], None)],
     "safetensors": [("safetensors", None, [], TEXT)],
     "ztensor": [("ztensor", "1.0", [], TEXT), ("ztensor", "1.1", ["--digest", "crc32c"], TEXT),
-                ("ztensor", "1.2", ["--digest", "sha256", *ZSTD], TEXT), ("ztensor", "1.2", [], NUMBER[:1] + (7,)),
-                ("ztensor", "2", [], TEXT), ("ztensor", "2", ZSTD, TEXT)],
+                ("ztensor", "1.2", ["--digest", "sha256", *ZSTD], TEXT),
+                ("ztensor", "1.2", [], NUMBER[:1] + (7,)), ("ztensor", "2", [], TEXT),
+                ("ztensor", "2", ZSTD, TEXT)],
 }
 LONGEST = 1000
 
@@ -54,10 +56,12 @@ def judge(name, version, options, path):
         return got
     if name == "gguf":
         got = read_gguf.read(path.read_bytes())
-        got["metadata"] = {k: [t, v] for k, t, v in read_gguf.parse(path.read_bytes())[2]}  # their types, too
+        got["metadata"] = {k: [t, v]
+                           for k, t, v in read_gguf.parse(path.read_bytes())[2]}  # their types, too
         return got
     if name == "ztensor" and version != "2":
-        return read_ztensor1.read(path, version, None, options[1] if "--digest" in options else read_ztensor1.ANY)
+        return read_ztensor1.read(path, version, None,
+                                  options[1] if "--digest" in options else read_ztensor1.ANY)
     if name == "ztensor":
         return read_ztensor2.read(path, read_ztensor2.FLOOR if options else None, read_ztensor2.ANY)
     reader = {"mag": read_mag, "embd": read_embd, "burnpack": read_burnpack, "npz": read_npz}
@@ -80,9 +84,14 @@ def renamed(want, old, new):
     tensors = [{**t, "name": new} if t["name"] == old else t for t in want["tensors"]]
     tensors = [{k: v for k, v in t.items() if k != "base_id"} for t in tensors]
     meta = want["metadata"] if "metadata" in want else {}
-    meta = {k.replace("/" + old, "/" + new) if k.startswith("heft.") and k.endswith("/" + old) else k: v
-            for k, v in meta.items()}  # attributes that the format itself has no place for
-    return {**want, "tensors": sorted(tensors, key=lambda t: t["name"]), **({"metadata": meta} if meta else {})}
+    meta = {
+        k.replace("/" + old, "/" + new) if k.startswith("heft.") and k.endswith("/" + old) else k: v
+        for k, v in meta.items()
+    }  # attributes that the format itself has no place for
+    return {
+        **want, "tensors": sorted(tensors, key=lambda t: t["name"]),
+        **({"metadata": meta} if meta else {})
+    }
 
 
 def differences(want, got):
@@ -98,14 +107,23 @@ def edit(path, want, target, args, reader=None):
         return [f"edit {args} ended with {p.returncode}: {p.stderr.strip()[:300]}"]
     if heft("verify", str(path)).returncode:
         return [f"after edit {args} verify finds a fault"]
-    return list(differences(want, settle(reader(path.read_bytes()) if reader else judge(to, version, options, path))))
+    return list(
+        differences(
+            want,
+            settle(reader(path.read_bytes()) if reader else judge(to, version, options, path))))
 
 
 # ---- texts and identities -------------------------------------------------------------------
 
-TOKENS = {"few.txt": ["[UNK]", "the", "[PAD]", "##s"], "many.txt": ["[CLS]", *(f"token{i}" for i in range(500))]}
+TOKENS = {
+    "few.txt": ["[UNK]", "the", "[PAD]", "##s"],
+    "many.txt": ["[CLS]", *(f"token{i}" for i in range(500))]
+}
 BARE = gen_gptrs.GPT
-CONFIGS = {"short.json": {"kind": "k"}, "long.json": {"kind": "k", "config": {"text": "x" * 3000}}, "bare.json": BARE}
+CONFIGS = {
+    "short.json": {"kind": "k"}, "long.json": {"kind": "k", "config": {"text": "x" * 3000}},
+    "bare.json": BARE
+}
 
 
 def write_texts(room):
@@ -121,9 +139,14 @@ def edit_vocabulary(path, first, target):
         want = {**first, "vocab": tokens, "special": special}
         yield edit(path, want, target, ["--vocab", str(path.parent / name)])
     if target[1] == "1.0":
-        yield edit(path, {**want, "special": [3, *special[1:3], 500, read_embd.NONE]}, target, ["--special", "sep=500,pad=3"])
-        want = {**first, "vocab": TOKENS["few.txt"], "special": [1, 0, read_embd.NONE, read_embd.NONE, 3]}
-        yield edit(path, want, target, ["--vocab", str(path.parent / "few.txt"), "--special", "mask=3,pad=1"])
+        yield edit(path, {**want, "special": [3, *special[1:3], 500, read_embd.NONE]}, target,
+                   ["--special", "sep=500,pad=3"])
+        want = {
+            **first, "vocab": TOKENS["few.txt"],
+            "special": [1, 0, read_embd.NONE, read_embd.NONE, 3]
+        }
+        yield edit(path, want, target,
+                   ["--vocab", str(path.parent / "few.txt"), "--special", "mask=3,pad=1"])
 
 
 def edit_gptrs(path, first, target):
@@ -138,9 +161,11 @@ def edit_gptrs(path, first, target):
     one = next((n for n in names if can_rename(n) and not set(n) & set("*?[\\")), None)
     if one is not None:
         want = {**want, "tensors": [{**t, "flag": t["name"] == one} for t in want["tensors"]]}
-        yield edit(path, want, target, ["--requires-grad", one + "=true", "--requires-grad", "unset"])
+        yield edit(path, want, target,
+                   ["--requires-grad", one + "=true", "--requires-grad", "unset"])
     if checkpoint:
-        yield edit(path, want, target, ["--base-ids", "none"], lambda data: read_gptrs.read(data, has_ids=False))
+        yield edit(path, want, target, ["--base-ids", "none"],
+                   lambda data: read_gptrs.read(data, has_ids=False))
         yield edit(path, want, target, ["--base-ids", "name"])
 
 
@@ -148,7 +173,8 @@ FURTHER = {"embd": edit_vocabulary, "gptrs-checkpoint": edit_gptrs, "gptrs-archi
 
 
 def edit_further(path, first, target):
-    return next((c for c in FURTHER[target[0]](path, first, target) if c), []) if target[0] in FURTHER else []
+    return next((c for c in FURTHER[target[0]](path, first, target)
+                 if c), []) if target[0] in FURTHER else []
 
 
 def check(job):
@@ -181,8 +207,8 @@ def check(job):
 def checked(job):
     try:
         return check(job)
-    except (read_mag.Bad, read_npz.Refused, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad,
-            read_ztensor2.Bad, ValueError, KeyError) as e:
+    except (read_mag.Bad, read_npz.Refused, read_burnpack.Refused, read_safetensors.Refused,
+            read_ztensor1.Bad, read_ztensor2.Bad, ValueError, KeyError) as e:
         return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
 
 

@@ -19,10 +19,15 @@ except ImportError:
     np = None
 
 HIDDEN, INNER, LAYERS, HEADS, POSITIONS = 24, 40, 2, 4, 16
-TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "quick", "brown", "fox", "jump", "##s", "##ed", "over",
-          "a", "la", "##zy", "dog", ".", ",", "!", "##e", "caf", "##é", "un", "##known", "word", "-"]
-TEXTS = ["The quick brown fox jumps over the lazy dog.", "a dog", "jumped, jumps, JUMPED!", "café unknown zebra-word",
-         "", "the " * 40, "x" * 120 + " fox"]
+TOKENS = [
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "quick", "brown", "fox", "jump", "##s",
+    "##ed", "over", "a", "la", "##zy", "dog", ".", ",", "!", "##e", "caf", "##é", "un", "##known",
+    "word", "-"
+]
+TEXTS = [
+    "The quick brown fox jumps over the lazy dog.", "a dog", "jumped, jumps, JUMPED!",
+    "café unknown zebra-word", "", "the " * 40, "x" * 120 + " fox"
+]
 CLOSE = 2e-6
 
 
@@ -44,9 +49,12 @@ def weights():
     norm("embeddings.LayerNorm")
     for i in range(LAYERS):
         at = f"encoder.layer.{i}."
-        for name, out, into in [("attention.self.query", HIDDEN, HIDDEN), ("attention.self.key", HIDDEN, HIDDEN),
-                                ("attention.self.value", HIDDEN, HIDDEN), ("attention.output.dense", HIDDEN, HIDDEN),
-                                ("intermediate.dense", INNER, HIDDEN), ("output.dense", HIDDEN, INNER)]:
+        for name, out, into in [("attention.self.query", HIDDEN, HIDDEN),
+                                ("attention.self.key", HIDDEN, HIDDEN),
+                                ("attention.self.value", HIDDEN, HIDDEN),
+                                ("attention.output.dense", HIDDEN, HIDDEN),
+                                ("intermediate.dense", INNER, HIDDEN),
+                                ("output.dense", HIDDEN, INNER)]:
             w[at + name + ".weight"], w[at + name + ".bias"] = random(out, into), random(out)
         norm(at + "attention.output.LayerNorm")
         norm(at + "output.LayerNorm")
@@ -67,9 +75,12 @@ def write_folder(folder, w):
     folder.mkdir()
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + blob)
     (folder / "vocab.txt").write_text("".join(t + "\n" for t in TOKENS), encoding="utf-8")
-    (folder / "config.json").write_text(json.dumps({
-        "hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": INNER,
-        "max_position_embeddings": POSITIONS, "vocab_size": len(TOKENS)}))
+    (folder / "config.json").write_text(
+        json.dumps({
+            "hidden_size": HIDDEN, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+            "intermediate_size": INNER, "max_position_embeddings": POSITIONS,
+            "vocab_size": len(TOKENS)
+        }))
 
 
 # ---- the same computation, by NumPy in f64 ----
@@ -109,7 +120,8 @@ def layer_norm(w, name, x):
 def encode(w, text):
     ids = token_ids(text)
     w = {n: a.astype(np.float64) for n, a in w.items()}
-    x = (w["embeddings.word_embeddings.weight"][ids] + w["embeddings.position_embeddings.weight"][:len(ids)] +
+    x = (w["embeddings.word_embeddings.weight"][ids] +
+         w["embeddings.position_embeddings.weight"][:len(ids)] +
          w["embeddings.token_type_embeddings.weight"][0])
     x = layer_norm(w, "embeddings.LayerNorm", x)
     erf = np.vectorize(math.erf)
@@ -123,8 +135,10 @@ def encode(w, text):
                    for n in ("query", "key", "value"))
         scores = np.exp(q @ k.transpose(0, 2, 1) / math.sqrt(HIDDEN // HEADS))
         mixed = (scores / scores.sum(-1, keepdims=True)) @ v
-        x = layer_norm(w, at + "attention.output.LayerNorm",
-                       x + linear("attention.output.dense", mixed.transpose(1, 0, 2).reshape(len(ids), HIDDEN)))
+        x = layer_norm(
+            w, at + "attention.output.LayerNorm",
+            x + linear("attention.output.dense",
+                       mixed.transpose(1, 0, 2).reshape(len(ids), HIDDEN)))
         inner = linear("intermediate.dense", x)
         inner = inner * (1 + erf(inner / math.sqrt(2))) / 2
         x = layer_norm(w, at + "output.LayerNorm", x + linear("output.dense", inner))
@@ -136,7 +150,8 @@ def encode(w, text):
 
 def run(*command):
     p = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
-    return p.stdout, [f"{command[0]} ended with {p.returncode}: {p.stderr.strip()}"] if p.returncode else []
+    return p.stdout, [f"{command[0]} ended with {p.returncode}: {p.stderr.strip()}"
+                      ] if p.returncode else []
 
 
 def compare(w, out):
@@ -152,7 +167,10 @@ def compare(w, out):
 def formats():
     out, _ = run(HEFT, "formats", "--json")
     # all of a model, of which an .npy has one tensor
-    return [f["name"] for f in json.loads(out)["formats"] if f["read"] and f["write"] and f["name"] != "npy"]
+    return [
+        f["name"] for f in json.loads(out)["formats"]
+        if f["read"] and f["write"] and f["name"] != "npy"
+    ]
 
 
 def checks(scratch):
@@ -161,10 +179,12 @@ def checks(scratch):
     yield "the folder is converted", run(HEFT, "convert", folder, first)[1]
     yield "and verified", run(HEFT, "verify", first)[1]
     same, wrong = run(EMBED, first, *TEXTS)
-    yield "vectors from .weights, which holds everything, are NumPy's", wrong or list(compare(w, same))
+    yield "vectors from .weights, which holds everything, are NumPy's", wrong or list(
+        compare(w, same))
     options = ["--vocab", folder / "vocab.txt", "--heads", HEADS]
     out, wrong = run(EMBED, *options, folder / "model.safetensors", *TEXTS)
-    yield "those from the safetensors it was made from are the same", wrong or ([] if out == same else ["they differ"])
+    yield "those from the safetensors it was made from are the same", wrong or (
+        [] if out == same else ["they differ"])
     for name in formats():
         other = scratch / f"as {name}"
         _, wrong = run(HEFT, "convert", "--to", name, first, other)
@@ -175,7 +195,8 @@ def checks(scratch):
     _, wrong = run(HEFT, "convert", "--format-version", "simple", first, simple)
     if not wrong:
         out, wrong = run(EMBED, "--heads", HEADS, simple, *TEXTS)
-    yield "and those from the simple stream, with its own vocabulary", wrong or ([] if out == same else ["they differ"])
+    yield "and those from the simple stream, with its own vocabulary", wrong or (
+        [] if out == same else ["they differ"])
 
 
 def main():

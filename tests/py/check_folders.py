@@ -16,7 +16,10 @@ import gen_shards
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-TENSORS = {"wte.weight": ([4, 3], 1), "none": ([0, 4], 1), "layer.0.w": ([2, 2], 2), "scalar": ([], 2), "last": ([5], 3)}
+TENSORS = {
+    "wte.weight": ([4, 3], 1), "none": ([0, 4], 1), "layer.0.w": ([2, 2], 2), "scalar": ([], 2),
+    "last": ([5], 3)
+}
 COUNT, INDEX = 3, "pytorch_model.bin.index.json"
 
 
@@ -31,7 +34,8 @@ def demand(truth, complaint):
 
 def heft(*args, code=0):
     p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
-    demand(code is None or p.returncode == code, f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
+    demand(code is None or p.returncode == code,
+           f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
     return p
 
 
@@ -49,7 +53,8 @@ def elements(shape):
 
 
 def data_of(name):
-    return struct.pack(f"<{elements(TENSORS[name][0])}f", *(sum(name.encode()) + i for i in range(elements(TENSORS[name][0]))))
+    return struct.pack(f"<{elements(TENSORS[name][0])}f",
+                       *(sum(name.encode()) + i for i in range(elements(TENSORS[name][0]))))
 
 
 def text(value):
@@ -66,13 +71,16 @@ def strides(shape):
 
 
 def tensor(key, shape):
-    storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text(key) + text("cpu") + b"J" + struct.pack("<i", elements(shape)) + b"tQ"
-    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00" + numbers(shape) + numbers(strides(shape)) + b"\x89NtR"
+    storage = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text(key) + text(
+        "cpu") + b"J" + struct.pack("<i", elements(shape)) + b"tQ"
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00" + numbers(shape) + numbers(
+        strides(shape)) + b"\x89NtR"
 
 
 def weights(names):
     """{name: tensor} as torch.save() archives it."""
-    data = b"\x80\x02}(" + b"".join(text(n) + tensor(str(i), TENSORS[n][0]) for i, n in enumerate(names)) + b"u."
+    data = b"\x80\x02}(" + b"".join(
+        text(n) + tensor(str(i), TENSORS[n][0]) for i, n in enumerate(names)) + b"u."
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as z:
         z.writestr("archive/data.pkl", data)
@@ -91,7 +99,10 @@ def of_file(i):
 
 
 def index_of():
-    return {"metadata": {"total_size": sum(len(data_of(n)) for n in TENSORS)}, "weight_map": {n: name_of(f) for n, (_, f) in TENSORS.items()}}
+    return {
+        "metadata": {"total_size": sum(len(data_of(n)) for n in TENSORS)},
+        "weight_map": {n: name_of(f) for n, (_, f) in TENSORS.items()}
+    }
 
 
 def write_shards(folder, index=None):
@@ -113,9 +124,13 @@ def shards_are_one_model(top):
     for path in (top / "set", top / "set" / INDEX):
         listed = heft_json("ls", path)
         demand(listed["format"] == "torch", listed["format"])
-        demand([(t["name"], t["dtype"], t["shape"]) for t in listed["tensors"]] == [(n, "f32", s) for n, (s, _) in TENSORS.items()], listed["tensors"])
+        demand([(t["name"], t["dtype"], t["shape"])
+                for t in listed["tensors"]] == [(n, "f32", s) for n, (s, _) in TENSORS.items()],
+               listed["tensors"])
         demand(rules(path) == [], rules(path))
-        demand(heft_json("hash", path)["model"] == heft_json("hash", top / "whole.pt")["model"], "the hash")
+        demand(
+            heft_json("hash", path)["model"] == heft_json("hash", top / "whole.pt")["model"],
+            "the hash")
         for name in TENSORS:
             demand(heft("cat", path, name).stdout == data_of(name), f"the bytes of {name}")
     heft("convert", top / "set", top / "out.safetensors")
@@ -145,8 +160,10 @@ def a_whole_file_comes_first(top):
 
 def safetensors_come_before(top):
     safe = gen_shards.pack({"a": ("U8", [1], b"x")})
-    for number, (name, torch) in enumerate([("model.safetensors", "pytorch_model.bin"), ("adapter_model.safetensors", "pytorch_model.bin"),
-                                            ("adapter_model.safetensors", INDEX), ("model.safetensors.index.json", INDEX)]):
+    for number, (name, torch) in enumerate([("model.safetensors", "pytorch_model.bin"),
+                                            ("adapter_model.safetensors", "pytorch_model.bin"),
+                                            ("adapter_model.safetensors", INDEX),
+                                            ("model.safetensors.index.json", INDEX)]):
         folder = top / str(number)
         if torch == INDEX:
             write_shards(folder)
@@ -156,9 +173,11 @@ def safetensors_come_before(top):
         (folder / (name if name.endswith(".safetensors") else "x.safetensors")).write_bytes(safe)
         if name.endswith(".json"):
             (folder / name).write_text(json.dumps({"weight_map": {"a": "x.safetensors"}}))
-        demand([t["name"] for t in heft_json("ls", folder)["tensors"]] == ["a"], f"{name}: the tensors")
+        demand([t["name"] for t in heft_json("ls", folder)["tensors"]] == ["a"],
+               f"{name}: the tensors")
         demand(rules(folder) == [("heft/passed-over", "note")], rules(folder))
-        demand(torch in heft_json("verify", folder)["findings"][0]["text"], "the note does not name the file")
+        demand(torch in heft_json("verify", folder)["findings"][0]["text"],
+               "the note does not name the file")
         demand(rules(folder / name) == [], "a file that is named has no note")
 
 
@@ -183,19 +202,25 @@ def faults(top):
     write_shards(top / "link")
     (top / "link" / name_of(2)).rename(top / "outside.bin")
     os.symlink("../outside.bin", top / "link" / name_of(2))
-    demand(("heft/file-missing", "fault") in rules(top / "link", 1), "a link that leaves the folder")
-    for name, index, rule in (("ghost", {"weight_map": {**index_of()["weight_map"], "ghost": name_of(1)}}, "heft/shard-tensor"),
-                              ("elsewhere", {"weight_map": {**index_of()["weight_map"], "last": name_of(1)}}, "heft/shard-tensor")):
+    demand(("heft/file-missing", "fault") in rules(top / "link", 1),
+           "a link that leaves the folder")
+    for name, index, rule in (("ghost", {
+            "weight_map": {**index_of()["weight_map"], "ghost": name_of(1)}
+    }, "heft/shard-tensor"), ("elsewhere", {
+            "weight_map": {**index_of()["weight_map"], "last": name_of(1)}
+    }, "heft/shard-tensor")):
         write_shards(top / name, index)
         demand((rule, "fault") in rules(top / name, 1), name)
     write_shards(top / "total", {**index_of(), "metadata": {"total_size": 1}})
     demand(("heft/shard-total", "warning") in rules(top / "total"), "total_size")
     write_shards(top / "word", {**index_of(), "metadata": {"total_size": 1.5}})
-    demand(("torch/total-size", "note") in rules(top / "word"), "a total_size that is no whole number")
+    demand(("torch/total-size", "note") in rules(top / "word"),
+           "a total_size that is no whole number")
 
 
 def refused(top):
-    for name, shard, code in (("up", "../x.bin", 3), ("deep", "a/x.bin", 3), ("mixed", "x.safetensors", 5)):
+    for name, shard, code in (("up", "../x.bin", 3), ("deep", "a/x.bin", 3), ("mixed",
+                                                                              "x.safetensors", 5)):
         path = top / f"{name}.bin.index.json"
         path.write_text(json.dumps({"weight_map": {"a": "x.bin", "b": shard}}))
         heft("ls", path, code=code)
@@ -206,7 +231,10 @@ def refused(top):
     heft("ls", "--key", "layer", top / "set", code=5)
 
 
-CHECKS = [shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before, two_kinds_of_other_weights, faults, refused]
+CHECKS = [
+    shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before,
+    two_kinds_of_other_weights, faults, refused
+]
 
 
 def run(check):

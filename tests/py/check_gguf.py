@@ -42,7 +42,10 @@ def spelled(kind, value):
 def lists_metadata(path):
     _, _, meta, _, _ = read_gguf.parse(path.read_bytes())
     want = {k: spelled(kind, v) for k, kind, v in meta if not k.startswith("heft.")}
-    got = {k: v for k, v in json.loads(heft("info", "--json", path))["metadata"].items() if not k.startswith("heft.")}
+    got = {
+        k: v for k, v in json.loads(heft("info", "--json", path))["metadata"].items()
+        if not k.startswith("heft.")
+    }
     if got != want:
         yield f"metadata are {str(got)[:300]}"
     if list(got) != list(want):
@@ -54,7 +57,9 @@ def kinds(meta):
     def of(kind, value):
         if kind != "arr":
             return kind
-        return kind, value[0] if value[1] and value[0] != "arr" or value[0] in LETTERS else [of("arr", v) for v in value[1]]
+        return kind, value[0] if value[1] and value[0] != "arr" or value[0] in LETTERS else [
+            of("arr", v) for v in value[1]
+        ]
     return [(k, of(kind, v)) for k, kind, v in meta if not k.startswith("heft.")]
 
 
@@ -84,12 +89,14 @@ def decodes(name):
     values = ggml_blocks.decode(name, raw)
     with tempfile.TemporaryDirectory() as scratch:
         for big in (False, True):
-            path, out = pathlib.Path(scratch, "in.gguf"), pathlib.Path(scratch, f"{big}.safetensors")
+            path, out = pathlib.Path(scratch,
+                                     "in.gguf"), pathlib.Path(scratch, f"{big}.safetensors")
             path.write_bytes(gen_gguf.File([("t", name, shape, raw)], big=big).bytes())
             heft("convert", "--cast", "f32", "--allow-loss", path, out)
             if heft("cat", out, "t") != struct.pack(f"<{len(values)}f", *values):
                 yield "values as f32 are others"
-            yield from compare_stats(json.loads(heft("stats", "--json", path))["tensors"][0], values)
+            yield from compare_stats(
+                json.loads(heft("stats", "--json", path))["tensors"][0], values)
             if heft("cat", path, "t") != raw:
                 yield "bytes are others"
         if json.loads(heft("diff", "--json", path, out, codes=(0, 1)))["equal"] is True:
@@ -102,7 +109,9 @@ def decodes(name):
 def compare_stats(got, values):
     if got["min"] != min(values) or got["max"] != max(values):
         yield f"values from {got['min']} to {got['max']}, not {min(values)} to {max(values)}"
-    if not math.isclose(got["mean"], math.fsum(values) / len(values), rel_tol=1e-9, abs_tol=1e-9 * max(map(abs, values))):
+    if not math.isclose(got["mean"],
+                        math.fsum(values) / len(values), rel_tol=1e-9,
+                        abs_tol=1e-9 * max(map(abs, values))):
         yield f"the mean is {got['mean']}"
 
 
@@ -111,7 +120,10 @@ def differs_in_one():
     raw = ggml_blocks.draw("q4_k", 512, random.Random(1))
     changed = bytearray(raw)
     changed[20] ^= 1
-    gap = [abs(a - b) for a, b in zip(ggml_blocks.decode("q4_k", raw), ggml_blocks.decode("q4_k", bytes(changed)))]
+    gap = [
+        abs(a - b)
+        for a, b in zip(ggml_blocks.decode("q4_k", raw), ggml_blocks.decode("q4_k", bytes(changed)))
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         paths = [pathlib.Path(scratch, n) for n in ("a.gguf", "b.gguf")]
         for path, data in zip(paths, (raw, bytes(changed))):
@@ -134,12 +146,14 @@ def opaque_is_not_cast():
 def many_texts():
     """Hundreds of thousands of texts: one node each, and no copy."""
     texts = [f"token {i}" for i in range(300_000)]
-    meta = [("general.architecture", "str", "x"), ("tokenizer.ggml.tokens", "arr", ("str", texts)), ("end", "u8", 1)]
+    meta = [("general.architecture", "str", "x"), ("tokenizer.ggml.tokens", "arr", ("str", texts)),
+            ("end", "u8", 1)]
     with tempfile.TemporaryDirectory() as scratch:
         path, out = pathlib.Path(scratch, "in.gguf"), pathlib.Path(scratch, "out.gguf")
         path.write_bytes(gen_gguf.File([gen_gguf.tensor("t", "f32", (3,))], meta).bytes())
         found = json.loads(heft("info", "--json", "--verbose", path))
-        if found["metadata"]["tokenizer.ggml.tokens"] != texts or found["vocabulary"]["tokens"] != len(texts):
+        if found["metadata"]["tokenizer.ggml.tokens"] != texts or found["vocabulary"][
+                "tokens"] != len(texts):
             yield "texts are others"
         if found["memory"] > 48 * len(texts):
             yield f"the index takes {found['memory']} bytes"
@@ -150,7 +164,8 @@ def many_texts():
 
 def shared_files():
     """Files of the world beside the checkout: damaged ones are refused at the first wrong byte."""
-    for path, at in (("damaged/ggml-vocab-bert-bge.gguf", 208), ("damaged/ggml-vocab-gpt-2.gguf", 335)):
+    for path, at in (("damaged/ggml-vocab-bert-bge.gguf", 208), ("damaged/ggml-vocab-gpt-2.gguf",
+                                                                 335)):
         if not (SHARED / path).exists():
             continue
         p = subprocess.run([HEFT, "ls", SHARED / path], capture_output=True, text=True, check=False)
@@ -172,8 +187,8 @@ def main():
     results = []
     with tempfile.TemporaryDirectory() as root:
         samples = Samples(root, "gguf")
-        for write in (gen_gguf.good_meta, gen_gguf.good_types, gen_gguf.good_shapes, gen_gguf.good_places,
-                      gen_gguf.good_vocabularies, gen_gguf.good_attributes):
+        for write in (gen_gguf.good_meta, gen_gguf.good_types, gen_gguf.good_shapes,
+                      gen_gguf.good_places, gen_gguf.good_vocabularies, gen_gguf.good_attributes):
             write(samples)
         for path in sorted(samples.dir.glob("good/*.gguf")):
             results.append(run(f"metadata of {path.name}", lists_metadata, path))

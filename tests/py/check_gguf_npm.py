@@ -20,7 +20,11 @@ sys.path.insert(0, str(HERE.parents[1] / "tools"))
 import tap  # noqa: E402
 
 # What the readers do not take, though the format has it.
-UNREAD = {"huggingface": {"arrays_v1", "arrays_v2", "arrays_v3", "arrays_big_endian", "attributes", "empty_only"}}
+UNREAD = {
+    "huggingface": {
+        "arrays_v1", "arrays_v2", "arrays_v3", "arrays_big_endian", "attributes", "empty_only"
+    }
+}
 OWN = {"version", "tensor_count", "kv_count", "tensorCount"}
 
 
@@ -61,32 +65,36 @@ def compare(found, data):
     for key in set(got) & set(want):
         if not same(got[key], want[key]):
             yield f"{found['reader']}: {key} is {str(got[key])[:100]}, not {str(want[key])[:100]}"
-    tensors = [[n, [str(d) for d in reversed(s)], str(ggml_blocks.TYPES[t][0]), str(o)] for n, t, s, o in infos]
+    tensors = [[n, [str(d) for d in reversed(s)],
+                str(ggml_blocks.TYPES[t][0]),
+                str(o)] for n, t, s, o in infos]
     if found["tensors"] != tensors:
         yield f"{found['reader']}: tensors are {str(found['tensors'])[:200]}"
 
 
 def convert(sample, out):
-    subprocess.run([HEFT, "convert", "--to", "gguf", "--allow-loss", sample, out], capture_output=True, check=True)
+    subprocess.run([HEFT, "convert", "--to", "gguf", "--allow-loss", sample, out],
+                   capture_output=True, check=True)
     return out
 
 
 def main():
     with tempfile.TemporaryDirectory() as root:
         samples = Samples(root, "gguf")
-        for write in (gen_gguf.good_meta, gen_gguf.good_types, gen_gguf.good_shapes, gen_gguf.good_places,
-                      gen_gguf.good_vocabularies, gen_gguf.good_attributes):
+        for write in (gen_gguf.good_meta, gen_gguf.good_types, gen_gguf.good_shapes,
+                      gen_gguf.good_places, gen_gguf.good_vocabularies, gen_gguf.good_attributes):
             write(samples)
         sources = [p for p in sorted(samples.dir.glob("good/*.gguf")) if "not_text" not in p.name]
         written = [convert(p, p.with_suffix(".out")) for p in sources]
-        p = subprocess.run(["node", HERE.parent / "js" / "read_gguf.mjs", *written], cwd=PACKAGES, text=True,
-                           capture_output=True, check=True)
+        p = subprocess.run(["node", HERE.parent / "js" / "read_gguf.mjs", *written], cwd=PACKAGES,
+                           text=True, capture_output=True, check=True)
         results = []
         for line in p.stdout.splitlines():
             found = json.loads(line)
             path = pathlib.Path(found["path"])
             unread = path.stem in UNREAD.get(found["reader"], ())
-            complaints = [] if unread and "error" in found else list(compare(found, path.read_bytes()))
+            complaints = [] if unread and "error" in found else list(
+                compare(found, path.read_bytes()))
             results.append((f"{found['reader']} reads {path.stem}", complaints))
     return tap.report(results or [("readers", ["they said nothing"])])
 

@@ -21,7 +21,8 @@ WHOLE = {"heft_scratch_ops"}  # nothing in it may be missing
 def sized(text):
     for m in STRUCT.finditer(text):
         body = re.sub(r"/\*.*?\*/", "", m[1], flags=re.S)
-        if re.search(r"\{\s*size_t size;", body) and "sizeof(%s)" % m[2] in m[1] and m[2] not in FROZEN:
+        if re.search(r"\{\s*size_t size;",
+                     body) and "sizeof(%s)" % m[2] in m[1] and m[2] not in FROZEN:
             yield m
 
 
@@ -105,25 +106,24 @@ def run(cc, library, source, include, change, more):
             return ["only these structs begin with their size: " + ", ".join(sorted(names))]
         program = d + "/program"
         folder = str(pathlib.Path(library).parent)
-        build = subprocess.run(
-            [*cc, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I" + d, *(["-DGROWN"] if more else []), source, "-o",
-             program, library, "-Wl,-rpath," + folder],
-            capture_output=True, text=True)
+        build = subprocess.run([
+            *cc, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I" + d,
+            *(["-DGROWN"] if more else []), source, "-o", program, library, "-Wl,-rpath," + folder
+        ], capture_output=True, text=True)
         if build.returncode:
             return build.stderr.splitlines()[:20]
-        ran = subprocess.run([program], capture_output=True, text=True, env={**os.environ, "LD_LIBRARY_PATH": folder})
+        ran = subprocess.run([program], capture_output=True, text=True,
+                             env={**os.environ, "LD_LIBRARY_PATH": folder})
         return [] if not ran.returncode else [f"status {ran.returncode}", *ran.stdout.splitlines()]
 
 
 def main():
     library, source, include, *cc = sys.argv[1:]
-    return tap.report(
-        [
-            ("a program of this version runs", run(cc, library, source, include, None, False)),
-            ("a program of a later version runs", run(cc, library, source, include, grow, True)),
-            ("a program of an earlier version runs", run(cc, library, source, include, shrink, False)),
-        ]
-    )
+    return tap.report([
+        ("a program of this version runs", run(cc, library, source, include, None, False)),
+        ("a program of a later version runs", run(cc, library, source, include, grow, True)),
+        ("a program of an earlier version runs", run(cc, library, source, include, shrink, False)),
+    ])
 
 
 sys.exit(main())

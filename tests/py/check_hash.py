@@ -52,7 +52,10 @@ def model_digest(digests):
 def write_model(path):
     header, data = {}, b""
     for name, (dtype, _, shape, raw) in TENSORS.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        header[name] = {
+            "dtype": dtype, "shape": shape, "data_offsets": [len(data),
+                                                             len(data) + len(raw)]
+        }
         data += raw
     encoded = json.dumps(header).encode()
     path.write_bytes(u64(len(encoded)) + encoded + data)
@@ -62,14 +65,18 @@ def compare(path, want):
     p = subprocess.run([HEFT, "hash", "--json", path], capture_output=True, check=True)
     got = json.loads(p.stdout)
     have = {t["name"]: t["digest"] for t in got["tensors"]}
-    wrong = [f"{n}: {have.get(n)}, not {d.hex()}" for n, d in want.items() if have.get(n) != d.hex()]
+    wrong = [
+        f"{n}: {have.get(n)}, not {d.hex()}" for n, d in want.items() if have.get(n) != d.hex()
+    ]
     if got["model"] != model_digest(want).hex():
         wrong.append(f"the model: {got['model']}")
     return wrong
 
 
 def main():
-    want = {name: tensor_digest(dtype, shape, raw) for name, (_, dtype, shape, raw) in TENSORS.items()}
+    want = {
+        name: tensor_digest(dtype, shape, raw) for name, (_, dtype, shape, raw) in TENSORS.items()
+    }
     with tempfile.TemporaryDirectory() as scratch:
         model, again = pathlib.Path(scratch, "model"), pathlib.Path(scratch, "again.safetensors")
         write_model(model)

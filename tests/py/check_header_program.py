@@ -26,11 +26,13 @@ def program_in(header):
 
 def check(library, include, cc):
     with tempfile.TemporaryDirectory(prefix="heft-header-") as folder:
-        source, program, model = (pathlib.Path(folder) / name for name in ("main.c", "main", "m.safetensors"))
+        source, program, model = (pathlib.Path(folder) / name
+                                  for name in ("main.c", "main", "m.safetensors"))
         source.write_text(program_in((pathlib.Path(include) / "heft/heft.h").read_text()))
-        build = subprocess.run(
-            [*cc, "-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-I" + include, source, "-o", program, library],
-            capture_output=True, text=True)
+        build = subprocess.run([
+            *cc, "-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-I" + include, source,
+            "-o", program, library
+        ], capture_output=True, text=True)
         if build.returncode:
             return build.stderr.splitlines()[:20]
         model.write_bytes(gen_shards.pack({"w": ("F16", [3], struct.pack("<3e", 1.5, -2.25, 3))}))

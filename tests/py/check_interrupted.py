@@ -28,12 +28,14 @@ def demand(truth, complaint):
 
 
 def run(*args, env=None):
-    return subprocess.run(list(map(str, args)), capture_output=True, timeout=120, check=False, env=env)
+    return subprocess.run(list(map(str, args)), capture_output=True, timeout=120, check=False,
+                          env=env)
 
 
 def heft(*args, code=0):
     p = run(HEFT, *args)
-    demand(p.returncode == code, f"{args}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
+    demand(p.returncode == code,
+           f"{args}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
     return p
 
 
@@ -45,7 +47,9 @@ def inject(what, *args):
 
 def model(path, seed):
     """The same names and sizes whatever the seed: a mixture would be a model, too."""
-    tensors = {f"t{i}": ("U8", [400], bytes((seed + i + k) % 251 for k in range(400))) for i in range(6)}
+    tensors = {
+        f"t{i}": ("U8", [400], bytes((seed + i + k) % 251 for k in range(400))) for i in range(6)
+    }
     path.write_bytes(gen.pack(tensors))
     return path
 
@@ -62,7 +66,8 @@ class Set:
     """A folder with a set, what it is, and what it will be."""
 
     def __init__(self, top, count):
-        self.folder, self.a, self.b = top / "S", model(top / "a.safetensors", 1), model(top / "b.safetensors", 99)
+        self.folder, self.a, self.b = top / "S", model(top / "a.safetensors",
+                                                       1), model(top / "b.safetensors", 99)
         self.count = count
         for name, path in (("old", self.a), ("new", self.b)):
             if count:
@@ -91,7 +96,9 @@ class Set:
         now = files_in(self.folder)
         demand(now in (self.old, self.new), f"{title}: a mixture, or more: {sorted(now)}")
         if now:
-            demand(digest(self.folder) == digest(self.a if now == self.old else self.b), f"{title}: another model")
+            demand(
+                digest(self.folder) == digest(self.a if now == self.old else self.b),
+                f"{title}: another model")
             heft("verify", self.folder)
         return pending
 
@@ -130,14 +137,16 @@ def lookups_fail(top):
     for what in ("readlink", "newfstatat", "getcwd", "lstat"):
         for when in ("1+", *range(1, 12)):
             p = inject(f"{what}:error=EIO:when={when}", "verify", path)
-            demand(p.returncode in (4, NOT_LOADED), f"{what} {when}: exit {p.returncode}: {p.stdout}")
+            demand(p.returncode in (4, NOT_LOADED),
+                   f"{what} {when}: exit {p.returncode}: {p.stdout}")
     heft("edit", path)
     heft("verify", path)
 
 
 def replaced_with_a_journal(top):
     """convert --force over a half edited file: killed at each call, it is the old one with its journal or the new one."""
-    path, journal, b = top / "m.safetensors", top / "m.safetensors.heft-journal", model(top / "b.safetensors", 99)
+    path, journal, b = top / "m.safetensors", top / "m.safetensors.heft-journal", model(
+        top / "b.safetensors", 99)
     model(path, 1)
     p = inject("pwrite64:signal=KILL:when=2", "edit", "--rename", "t1=x1", path)
     demand(p.returncode in ENDED_BY_KILL and journal.exists(), f"no journal: {p.stderr}")
@@ -152,15 +161,19 @@ def replaced_with_a_journal(top):
             (top / name).write_bytes(data)
         inject(f"{call}:signal=KILL:when={n}", "convert", "-f", b, path)
         if path.read_bytes() == old[path.name]:
-            demand(journal.read_bytes() == old[journal.name], f"{call} {n}: the journal is another one")
+            demand(journal.read_bytes() == old[journal.name],
+                   f"{call} {n}: the journal is another one")
             heft("verify", path, code=4)
             heft("edit", path)
-            demand(digest(path) == digest(model(top / "a.safetensors", 1)), f"{call} {n}: not undone")
+            demand(
+                digest(path) == digest(model(top / "a.safetensors", 1)), f"{call} {n}: not undone")
         else:
             heft("verify", path)
             demand(digest(path) == digest(b), f"{call} {n}: another model")
             run(HEFT, "edit", path)
-            demand(digest(path) == digest(b) and not journal.exists(), f"{call} {n}: the journal stays")
+            demand(
+                digest(path) == digest(b) and not journal.exists(),
+                f"{call} {n}: the journal stays")
 
 
 CHECKS = {

@@ -39,9 +39,12 @@ def main():
             results.append((t, check(program, path, "w", ggml_blocks.decode(t, tensor[3]))))
         plain, packed = [1.5, -2.25, 3], bytes(range(16))
         path = pathlib.Path(folder) / "m.safetensors"
-        path.write_bytes(gen_shards.pack({"f32": ("F32", [3], struct.pack("<3f", *plain)), "f4": ("F4", [4, 8], packed)}))
+        path.write_bytes(
+            gen_shards.pack(
+                {"f32": ("F32", [3], struct.pack("<3f", *plain)), "f4": ("F4", [4, 8], packed)}))
         results.append(("f32", check(program, path, "f32", plain)))
-        results.append(("f4", check(program, path, "f4", [F4[n] for b in packed for n in (b & 15, b >> 4)])))
+        results.append(
+            ("f4", check(program, path, "f4", [F4[n] for b in packed for n in (b & 15, b >> 4)])))
     return tap.report(results)
 
 

@@ -45,12 +45,14 @@ def save(path, **arrays):
 def peak(*args, **env):
     """(exit status, error output, the most anonymous memory it was seen with)"""
     most = 0
-    with tempfile.TemporaryFile() as said, subprocess.Popen([HEFT, *map(str, args)], stdout=subprocess.DEVNULL, stderr=said,
+    with tempfile.TemporaryFile() as said, subprocess.Popen([HEFT, *map(str, args)],
+                                                            stdout=subprocess.DEVNULL, stderr=said,
                                                             env=os.environ | env) as p:
         while p.poll() is None:
             with contextlib.suppress(OSError, ValueError):
                 for line in pathlib.Path(f"/proc/{p.pid}/status").read_text().splitlines():
-                    most = max(most, int(line.split()[1]) * 1024 if line.startswith("RssAnon") else 0)
+                    most = max(most,
+                               int(line.split()[1]) * 1024 if line.startswith("RssAnon") else 0)
             time.sleep(0.001)
         said.seek(0)
         return p.returncode, said.read().decode(), most
@@ -83,11 +85,13 @@ def check_turning(root, temporary):
     a = large("F")
     save(root / "f.npz", a=a, b=a[:, :4100])
     yield from within(["convert", root / "f.npz", root / "f.safetensors"], TMPDIR="/nowhere")
-    if not np.array_equal(tensor(root / "f.safetensors", "a"), a) or not np.array_equal(tensor(root / "f.safetensors", "b"), a[:, :4100]):
+    if not np.array_equal(tensor(root / "f.safetensors", "a"), a) or not np.array_equal(
+            tensor(root / "f.safetensors", "b"), a[:, :4100]):
         yield "the result is another"
     (root / "f.safetensors").unlink()
     yield from within(["stats", root / "f.npz", "a"], TMPDIR=str(temporary))
-    yield from within(["convert", root / "f.npz", root / "f.zt", "--keep", "a", "--compress", "zstd"])
+    yield from within(
+        ["convert", root / "f.npz", root / "f.zt", "--keep", "a", "--compress", "zstd"])
     yield from nothing_left(root, "f.npz", "f.zt", "tmp")
 
 
@@ -97,12 +101,15 @@ def check_transposing(root, temporary):
     np.save(root / "c.npy", a)
     yield from within(["convert", root / "c.npy", root / "c.zt", "--compress", "zstd"])
     (root / "c.npy").unlink()
-    name = json.loads(subprocess.check_output([HEFT, "ls", "--json", root / "c.zt"]))["tensors"][0]["name"]
-    yield from within(["convert", "--transpose", "*", root / "c.zt", root / "t.safetensors"], TMPDIR="/nowhere")
+    name = json.loads(subprocess.check_output([HEFT, "ls", "--json",
+                                               root / "c.zt"]))["tensors"][0]["name"]
+    yield from within(["convert", "--transpose", "*", root / "c.zt", root / "t.safetensors"],
+                      TMPDIR="/nowhere")
     if not np.array_equal(tensor(root / "t.safetensors", name), a.T):
         yield "the result is another"
     (root / "t.safetensors").unlink()
-    yield from within(["convert", "--transpose", "*", root / "f.npz", root / "t.safetensors", "--keep", "a"])
+    yield from within(
+        ["convert", "--transpose", "*", root / "f.npz", root / "t.safetensors", "--keep", "a"])
     if not np.array_equal(tensor(root / "t.safetensors", "a"), a.T):
         yield "the result of both is another"
     (root / "t.safetensors").unlink()
@@ -112,7 +119,8 @@ def check_transposing(root, temporary):
 def check_showing(root, _):
     """Of what is compressed, in order and in another one; no more than a few MiB when nothing has to be reordered."""
     shown = str(large("C"))
-    name = json.loads(subprocess.check_output([HEFT, "ls", "--json", root / "c.zt"]))["tensors"][0]["name"]
+    name = json.loads(subprocess.check_output([HEFT, "ls", "--json",
+                                               root / "c.zt"]))["tensors"][0]["name"]
     for path, tensor_name, most in ((root / "c.zt", name, 8 * MIB), (root / "f.npz", "a", MOST)):
         if subprocess.check_output([HEFT, "show", path, tensor_name], text=True) != shown + "\n":
             yield f"{path.name}: NumPy shows other values"
@@ -137,8 +145,10 @@ def check_parts(root, _):
 def check_stream(root, temporary):
     """Into a pipe, whose directory is no place for files."""
     a = large("F")
-    with subprocess.Popen([HEFT, "convert", "--to", "npz", root / "f.npz", "/dev/stdout", "--keep", "a"], stdout=subprocess.PIPE,
-                          env=os.environ | {"TMPDIR": str(temporary)}) as p, open(root / "p.npz", "wb") as f:
+    with subprocess.Popen(
+        [HEFT, "convert", "--to", "npz", root / "f.npz", "/dev/stdout", "--keep", "a"],
+            stdout=subprocess.PIPE, env=os.environ | {"TMPDIR": str(temporary)}) as p, open(
+                root / "p.npz", "wb") as f:
         shutil.copyfileobj(p.stdout, f)
     if not np.array_equal(np.load(root / "p.npz")["a"], a):
         yield "the result is another"
@@ -155,7 +165,8 @@ def one_error(p, *words):
 
 
 def check_no_directory(root, _):
-    p = subprocess.run([HEFT, "hash", root / "f.npz"], capture_output=True, env=os.environ | {"TMPDIR": "/no/such"}, check=False)
+    p = subprocess.run([HEFT, "hash", root / "f.npz"], capture_output=True,
+                       env=os.environ | {"TMPDIR": "/no/such"}, check=False)
     yield from one_error(p, "/no/such", "No such file or directory")
 
 
@@ -165,8 +176,9 @@ def no_large_files():
 
 
 def check_limit(root, temporary):
-    p = subprocess.run([HEFT, "hash", root / "f.npz"], capture_output=True, env=os.environ | {"TMPDIR": str(temporary)},
-                       preexec_fn=no_large_files, check=False)
+    p = subprocess.run([HEFT, "hash", root / "f.npz"], capture_output=True,
+                       env=os.environ | {"TMPDIR": str(temporary)}, preexec_fn=no_large_files,
+                       check=False)
     yield from one_error(p, str(temporary), "File too large")
     yield from nothing_left(temporary)
 
@@ -175,11 +187,13 @@ def check_full(root, temporary):
     """On a disk of 48 MiB: room for what is written, and not for what is in the way."""
     a = np.asfortranarray(np.arange(32 * MIB // 4, dtype="<f4").reshape(2048, -1) % 64)
     save(root / "s.npz", a=a)
-    for command, words in ((["convert", root / "s.npz", temporary / "s.safetensors"], ["s.safetensors", "No space left"]),
+    for command, words in ((["convert", root / "s.npz",
+                             temporary / "s.safetensors"], ["s.safetensors", "No space left"]),
                            (["hash", root / "s.npz"], ["No space left"])):
         size = "48m" if command[0] == "convert" else "16m"
         script = f'mount -t tmpfs -o size={size} none "$0" || exit 77; export TMPDIR="$0"; "$@"; code=$?; ls -A "$0" >&2; exit $code'
-        p = subprocess.run(["unshare", "-rm", "sh", "-c", script, temporary, HEFT, *command], capture_output=True, check=False)
+        p = subprocess.run(["unshare", "-rm", "sh", "-c", script, temporary, HEFT, *command],
+                           capture_output=True, check=False)
         if p.returncode == 77 or b"unshare" in p.stderr:
             print("# no disk can be made here:", p.stderr.decode().strip())
             return
@@ -193,11 +207,14 @@ def check_killed(root, _):
         seen = 0
         while p.poll() is None and not seen:
             with contextlib.suppress(OSError):
-                links = [os.readlink(f"/proc/{p.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{p.pid}/fd")]
+                links = [
+                    os.readlink(f"/proc/{p.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{p.pid}/fd")
+                ]
                 seen = sum("(deleted)" in link for link in links) >= 2
         p.kill()
         p.wait()
-        yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "s.npz", "tmp", *([] if seen else ["k.safetensors"]))
+        yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "s.npz", "tmp",
+                                *([] if seen else ["k.safetensors"]))
         if seen:
             return
         (root / "k.safetensors").unlink(missing_ok=True)

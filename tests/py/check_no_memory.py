@@ -19,8 +19,10 @@ HEFT, SHIM = map(os.path.abspath, sys.argv[1:3])
 SYSTEM = 4
 MOST = 2000  # calls of a command: more would take too long here
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz"]
-ALL_RULES = ["--rename", "s/layer/l/g", "--cast", "*=f16", "--keep", "layer.*", "--drop", "*.2.*", "--sparsify", "*.0.*=csr",
-             "--set", "a=1", "--transpose", "*.1.*"]
+ALL_RULES = [
+    "--rename", "s/layer/l/g", "--cast", "*=f16", "--keep", "layer.*", "--drop", "*.2.*",
+    "--sparsify", "*.0.*=csr", "--set", "a=1", "--transpose", "*.1.*"
+]
 
 
 def safetensors(tensors, **metadata):
@@ -34,23 +36,36 @@ def safetensors(tensors, **metadata):
 
 def commands():
     """(name, arguments); the folder has m.safetensors, other.safetensors, c.zt and set/."""
-    yield from ((f"convert to {t}", ["convert", "-j1", "--allow-loss", "m.safetensors", f"o.{t}"]) for t in TARGETS)
-    yield "convert to npy", ["convert", "-j1", "--allow-loss", "--keep", "layer.0.*", "m.safetensors", "o.npy"]
-    yield "convert by rules", ["convert", "-j1", "--allow-loss", *ALL_RULES, "m.safetensors", "o.zt"]
-    yield "compress", ["convert", "-j1", "--compress", "zstd", "--digest", "sha256", "m.safetensors", "o.zt"]
-    yield "compress, version 2", ["convert", "-j1", "--compress", "zstd", "--format-version", "2", "m.safetensors", "o.zt"]
+    yield from ((f"convert to {t}", ["convert", "-j1", "--allow-loss", "m.safetensors", f"o.{t}"])
+                for t in TARGETS)
+    yield "convert to npy", [
+        "convert", "-j1", "--allow-loss", "--keep", "layer.0.*", "m.safetensors", "o.npy"
+    ]
+    yield "convert by rules", [
+        "convert", "-j1", "--allow-loss", *ALL_RULES, "m.safetensors", "o.zt"
+    ]
+    yield "compress", [
+        "convert", "-j1", "--compress", "zstd", "--digest", "sha256", "m.safetensors", "o.zt"
+    ]
+    yield "compress, version 2", [
+        "convert", "-j1", "--compress", "zstd", "--format-version", "2", "m.safetensors", "o.zt"
+    ]
     yield "decompress", ["convert", "-j1", "c.zt", "o.gguf"]
     yield "convert to a pipe", ["convert", "-j1", "--to", "mag", "--allow-loss", "c.zt", "-"]
     yield "split", ["split", "-j1", "-n", "2", "m.safetensors", "o"]
     yield "split, linked", ["split", "-j1", "-n", "2", "--to", "ztensor", "m.safetensors", "o"]
     yield "merge a set", ["merge", "-j1", "set", "o.gguf"]
-    yield "merge files", ["merge", "-j1", "--allow-loss", "m.safetensors", "other.safetensors", "o.zt"]
+    yield "merge files", [
+        "merge", "-j1", "--allow-loss", "m.safetensors", "other.safetensors", "o.zt"
+    ]
     yield from ((f"edit {f}", ["edit", "--set", "zz=1", "--rename", "layer.0.weight=w", f])
                 for f in ("m.safetensors", "c.zt"))
-    yield from ((f"append to {f}", ["append", "-j1", "--duplicates", "first", *more, f, "other.safetensors", "m.safetensors"])
-                for f, *more in (["m.safetensors"], ["c.zt", "--rename", "s/layer/x/", "--keep", "layer.*"]))
-    yield from ((f"{c} {f}", [c, *more, f]) for c, *more in
-                (["ls", "-l"], ["ls", "--json"], ["info"], ["verify"], ["hash"], ["stats"], ["stats", "--json"], ["ids"])
+    yield from ((f"append to {f}", [
+        "append", "-j1", "--duplicates", "first", *more, f, "other.safetensors", "m.safetensors"
+    ]) for f, *more in (["m.safetensors"], ["c.zt", "--rename", "s/layer/x/", "--keep", "layer.*"]))
+    yield from ((f"{c} {f}", [c, *more, f])
+                for c, *more in (["ls", "-l"], ["ls", "--json"], ["info"], ["verify"], ["hash"],
+                                 ["stats"], ["stats", "--json"], ["ids"])
                 for f in ("m.safetensors", "c.zt"))
     yield "verify a set", ["verify", "--json", "set"]
     yield "ls of some", ["ls", "--raw", "c.zt", "layer.?.*"]
@@ -62,7 +77,10 @@ def commands():
 
 
 def contents(folder):
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
 
 
 class Box:
@@ -80,9 +98,12 @@ class Box:
     def run(self, args, n, fail_on=False):
         """(whether it came to the call, exit status, stdout, stderr, the folder)"""
         read, write = os.pipe()
-        env = os.environ | {"LD_PRELOAD": SHIM, "HEFT_FAIL_AT": str(n), "HEFT_FAIL_TELL": str(write)}
-        p = subprocess.run([HEFT, *args], cwd=self.folder, env=env | ({"HEFT_FAIL_ON": "1"} if fail_on else {}),
-                           pass_fds=[write], capture_output=True)
+        env = os.environ | {
+            "LD_PRELOAD": SHIM, "HEFT_FAIL_AT": str(n), "HEFT_FAIL_TELL": str(write)
+        }
+        p = subprocess.run([HEFT, *args], cwd=self.folder,
+                           env=env | ({"HEFT_FAIL_ON": "1"} if fail_on else {}), pass_fds=[write],
+                           capture_output=True)
         os.close(write)
         met = os.read(read, 1) == b"x"
         os.close(read)
@@ -99,7 +120,8 @@ def complaint(box, got, good):
     text = said.decode(errors="replace")
     if code != SYSTEM:
         return f"ended with {code}: {text[:200]}"
-    if not text.startswith("heft: ") or text.rstrip("\n").endswith(": ") or "no more is known" in text:
+    if not text.startswith("heft: ") or text.rstrip("\n").endswith(
+            ": ") or "no more is known" in text:
         return f"says {text[:200]!r}"
     return None if after == box.start else f"left {sorted(set(after) ^ set(box.start)) or 'another file'}"
 
@@ -128,12 +150,15 @@ def main():
         root = pathlib.Path(folder)
         model = root / "model"
         model.mkdir()
-        (model / "m.safetensors").write_bytes(safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
+        (model / "m.safetensors").write_bytes(
+            safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
         (model / "other.safetensors").write_bytes(safetensors(["more"], license="GPL"))
-        for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"], ["split", "-n", "2", "m.safetensors", "set"]):
+        for made in (["convert", "--compress", "zstd", "m.safetensors",
+                      "c.zt"], ["split", "-n", "2", "m.safetensors", "set"]):
             subprocess.run([HEFT, *made], cwd=model, check=True)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            found = pool.map(lambda i: starve(Box(model, root / f"box{i}"), cases[i][1]), range(len(cases)))
+            found = pool.map(lambda i: starve(Box(model, root / f"box{i}"), cases[i][1]),
+                             range(len(cases)))
             return tap.report((name, bad) for (name, _), bad in zip(cases, found))
 
 

@@ -45,7 +45,8 @@ def write(root, name, shape):
     """One tensor as safetensors, and the same as heft makes an .npy of it."""
     _, letter, values = TYPES[name]
     data = struct.pack(f"<{len(values)}{letter}", *values)
-    head = json.dumps({"w": {"dtype": name, "shape": shape, "data_offsets": [0, len(data)]}}).encode()
+    head = json.dumps({"w": {"dtype": name, "shape": shape, "data_offsets": [0,
+                                                                             len(data)]}}).encode()
     source = root / f"{name}-{len(shape)}.safetensors"
     source.write_bytes(struct.pack("<Q", len(head)) + head + data)
     out = source.with_suffix(".npy")
@@ -69,8 +70,8 @@ def main():
     with tempfile.TemporaryDirectory() as root:
         jobs = [(name, shape) for name in TYPES for shape in SHAPES]
         paths = [write(pathlib.Path(root), *job) for job in jobs]
-        p = subprocess.run(["node", HERE.parent / "js" / "read_npy.mjs", *paths], cwd=PACKAGES, text=True,
-                           capture_output=True, check=True)
+        p = subprocess.run(["node", HERE.parent / "js" / "read_npy.mjs", *paths], cwd=PACKAGES,
+                           text=True, capture_output=True, check=True)
         found = [json.loads(line) for line in p.stdout.splitlines()]
     return tap.report([(f"npyjs reads {name} of {shape}", list(compare(got, name, shape)))
                        for got, (name, shape) in zip(found, jobs)])

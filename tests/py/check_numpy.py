@@ -22,19 +22,25 @@ except ImportError:
     print("1..0 # SKIP NumPy is not here")
     sys.exit(0)
 
-TYPES = {"?": "bool", "u1": "u8", "i1": "i8", "u2": "u16", "i2": "i16", "f2": "f16", "u4": "u32", "i4": "i32", "f4": "f32",
-         "u8": "u64", "i8": "i64", "f8": "f64", "c8": "c64", "c16": "c128"}
+TYPES = {
+    "?": "bool", "u1": "u8", "i1": "i8", "u2": "u16", "i2": "i16", "f2": "f16", "u4": "u32",
+    "i4": "i32", "f4": "f32", "u8": "u64", "i8": "i64", "f8": "f64", "c8": "c64", "c16": "c128"
+}
 SHAPES = [(), (1,), (0,), (5,), (3, 4), (2, 0, 3), (4, 1, 3, 2), (64, 65), (1,) * 32]
-UNSUPPORTED = {"objects": np.array([{}, None], dtype=object), "text": np.array(["a", "bc"]), "bytes": np.array([b"a"]),
-               "dates": np.array(["2020-01-01"], dtype="M8[D]"), "spans": np.array([3], dtype="m8[s]"),
-               "records": np.zeros(2, dtype=[("a", "<f4"), ("b", "<i8")]), "void": np.zeros(3, dtype="V2"),
-               "extended": np.zeros(3, dtype="g"), "extended_complex": np.zeros(3, dtype="G")}
+UNSUPPORTED = {
+    "objects": np.array([{}, None],
+                        dtype=object), "text": np.array(["a", "bc"]), "bytes": np.array([b"a"]),
+    "dates": np.array(["2020-01-01"], dtype="M8[D]"), "spans": np.array([3], dtype="m8[s]"),
+    "records": np.zeros(2, dtype=[("a", "<f4"), ("b", "<i8")]), "void": np.zeros(3, dtype="V2"),
+    "extended": np.zeros(3, dtype="g"), "extended_complex": np.zeros(3, dtype="G")
+}
 
 
 def heft(*args, code=0):
     p = COMMANDS.run(*map(str, args), text=False)
     if p.returncode != code:
-        raise AssertionError(f"{' '.join(map(str, args))} ended with {p.returncode}: {p.stderr.decode()[:200]}")
+        raise AssertionError(
+            f"{' '.join(map(str, args))} ended with {p.returncode}: {p.stderr.decode()[:200]}")
     return p
 
 
@@ -61,13 +67,15 @@ def compare(path, arrays, code=0):
         t = listed[name]
         if t["shape"] != list(a.shape) or t["dtype"] != TYPES[a.dtype.str[1:].replace("b1", "?")]:
             yield f"{name}: {t['dtype']} {t['shape']}, not {a.dtype} {a.shape}"
-        if hashlib.sha256(heft("cat", path, "--", name).stdout).digest() != hashlib.sha256(plain_bytes(a)).digest():
+        if hashlib.sha256(heft("cat", path, "--", name).stdout).digest() != hashlib.sha256(
+                plain_bytes(a)).digest():
             yield f"{name}: bytes are others"
     heft("verify", path, code=code)
 
 
 def same(a, b):
-    return a.shape == b.shape and a.dtype == b.dtype.newbyteorder("<") and plain_bytes(a) == plain_bytes(b)
+    return a.shape == b.shape and a.dtype == b.dtype.newbyteorder("<") and plain_bytes(
+        a) == plain_bytes(b)
 
 
 def arrays_of(order, layout):
@@ -88,7 +96,8 @@ def check_archive(root, save, order, layout):
     with zipfile.ZipFile(out) as z:
         if z.testzip():
             yield f"written: {z.testzip()} has another CRC-32"
-    with subprocess.Popen([HEFT, "convert", "--force", "--to", "npz", path, "/dev/stdout"], stdout=subprocess.PIPE) as p:
+    with subprocess.Popen([HEFT, "convert", "--force", "--to", "npz", path, "/dev/stdout"],
+                          stdout=subprocess.PIPE) as p:
         if p.stdout.read() != out.read_bytes():
             yield "a pipe gets other bytes than a file"
 
@@ -126,10 +135,13 @@ def check_edits(root, layout):
     np.savez_compressed(path, **arrays)
     with zipfile.ZipFile(path, "a") as z:  # one of them is not compressed
         with z.open(zipfile.ZipInfo("plain.npy"), "w") as f:
-            np.lib.format.write_array(f, np.asfortranarray(random_array("f4", (64, 65), "<", layout)))
+            np.lib.format.write_array(f,
+                                      np.asfortranarray(random_array("f4", (64, 65), "<", layout)))
     arrays["plain"] = random_array("f4", (64, 65), "<", layout)
     before = members_of(path)
-    new = {names[0]: "caf\u00e9/" + "long" * 50, names[1]: names[2], names[2]: names[1], "plain": "p"}
+    new = {
+        names[0]: "caf\u00e9/" + "long" * 50, names[1]: names[2], names[2]: names[1], "plain": "p"
+    }
     heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{old}={to}")), path)
     after = members_of(path)
     want = {new.get(n[:-4], n[:-4]) + ".npy": m for n, m in before.items()}
@@ -224,15 +236,19 @@ def loads(z, name):
         a = z[name]
     except Exception:  # whatever NumPy and zipfile raise
         return None
-    return a if isinstance(a, np.ndarray) and a.dtype.kind in "biufc" and a.dtype.itemsize < 16 else None
+    return a if isinstance(
+        a, np.ndarray) and a.dtype.kind in "biufc" and a.dtype.itemsize < 16 else None
 
 
 def check_mixed(root):
     """What NumPy loads of an archive that is half broken, without pickles, is what heft lists."""
     whole = npy_of(np.arange(100, dtype="i4"))
-    members = {"a": whole, "cut": whole[:-1], "header": whole[:30], "magic": b"no array", "empty": b"",
-               "objects": None, "text": npy_of(UNSUPPORTED["text"]), "records": npy_of(UNSUPPORTED["records"]),
-               "descr": whole.replace(b"'<i4'", b"'<x4'"), "shape": whole.replace(b"(100,)", b"(-10,)"), "b": whole}
+    members = {
+        "a": whole, "cut": whole[:-1], "header": whole[:30], "magic": b"no array", "empty": b"",
+        "objects": None, "text": npy_of(UNSUPPORTED["text"]),
+        "records": npy_of(UNSUPPORTED["records"]), "descr": whole.replace(b"'<i4'", b"'<x4'"),
+        "shape": whole.replace(b"(100,)", b"(-10,)"), "b": whole
+    }
     f = io.BytesIO()
     np.lib.format.write_array(f, UNSUPPORTED["objects"], allow_pickle=True)
     members["objects"] = f.getvalue()
@@ -265,7 +281,8 @@ def check_names(root):
         yield said
     heft("convert", "--strict", path, root / "strict_names.npz", code=5)
     with np.load(out) as z:
-        if z.files != names or not all(same(z[n], np.arange(i, dtype="f4")) for i, n in enumerate(names)):
+        if z.files != names or not all(
+                same(z[n], np.arange(i, dtype="f4")) for i, n in enumerate(names)):
             yield f"NumPy finds {z.files}"
     np.savez(path, a=np.arange(2.0), b=np.arange(3.0))
     heft("edit", "--rename", "a=../a", path, code=5)
@@ -307,7 +324,8 @@ def tests(root):
     for order in "<>":
         for layout in "CF":
             for save in (np.savez, np.savez_compressed):
-                yield f"{save.__name__} {order} {layout}", list(check_archive(root, save, order, layout))
+                yield f"{save.__name__} {order} {layout}", list(
+                    check_archive(root, save, order, layout))
             yield f"save {order} {layout}", list(check_files(root, order, layout))
     yield "versions", list(check_versions(root))
     yield "what has no numbers", list(check_unsupported(root))

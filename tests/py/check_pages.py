@@ -30,20 +30,26 @@ def checkout(root):
     (root / "build").symlink_to(BUILD)
     demo = root / ".dev/demo"
     demo.mkdir(parents=True)
-    subprocess.run([sys.executable, TOP / "tools/make_model.py", demo / "source.safetensors"], check=True)
+    subprocess.run([sys.executable, TOP / "tools/make_model.py", demo / "source.safetensors"],
+                   check=True)
     return root
 
 
 def runs(script):
     """But for ./dev, which has run already."""
-    return "\n".join(line for line in script.splitlines() if not line.startswith(("./dev", "git clone", "cd heft")))
+    return "\n".join(line for line in script.splitlines()
+                     if not line.startswith(("./dev", "git clone", "cd heft")))
 
 
 def outputs(scripts, root):
     """What each of the scripts prints; a list that ends early: the shell ended there."""
     lines = "\n".join(f"{runs(s)}\nstatus=$?; echo; echo '{END}' $status" for s in scripts)
-    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD), "NO_COLOR": "1", "COLUMNS": "100", "LC_ALL": "C.UTF-8"}
-    shell = subprocess.run(["bash"], input=lines, cwd=root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    env = {
+        **os.environ, "LD_LIBRARY_PATH": str(BUILD), "NO_COLOR": "1", "COLUMNS": "100",
+        "LC_ALL": "C.UTF-8"
+    }
+    shell = subprocess.run(["bash"], input=lines, cwd=root, env=env, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
     return [part.rstrip("\n") for part in re.split(rf"\n?{END} \d+\n", shell.stdout)[:-1]]
 
 
@@ -51,7 +57,9 @@ def pattern(expected):
     lines = []
     for line in expected.rstrip("\n").split("\n"):
         whole = line.strip() == "..."
-        lines.append(r"(?:.*\n)*?" if whole else ".*?".join(map(re.escape, line.rstrip().split("..."))) + r" *\n")
+        lines.append(
+            r"(?:.*\n)*?" if whole else ".*?".join(map(re.escape,
+                                                       line.rstrip().split("..."))) + r" *\n")
     return re.compile("".join(lines))
 
 
@@ -117,7 +125,8 @@ def check_links(pages):
                 yield f"{page.relative_to(TOP)}: {target} does not exist"
             elif anchor and anchor not in anchors(path):
                 yield f"{page.relative_to(TOP)}: {target} has no such heading"
-    yield from (f"no page links to {p.relative_to(TOP)}" for p in pages if p not in linked and p.name != "README.md")
+    yield from (f"no page links to {p.relative_to(TOP)}" for p in pages
+                if p not in linked and p.name != "README.md")
 
 
 def main():
@@ -125,7 +134,8 @@ def main():
         print("1..0 # SKIP bash is not here")
         return 0
     write = "--write" in sys.argv[3:]
-    results = [(f"{page}: commands print what it says", list(check_page(page, write))) for page in PAGES]
+    results = [(f"{page}: commands print what it says", list(check_page(page, write)))
+               for page in PAGES]
     pages = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
     return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
                        ("links lead to pages, and every page is linked", list(check_links(pages)))])

@@ -44,7 +44,8 @@ def has_digest(model, part, archive):
     if not part["length"] and model["version"] == "2":
         return False  # a digest of no bytes, whatever is stored
     if archive:
-        return any(begin <= part["offset"] and end <= stop and crc for _, begin, stop, crc in archive)
+        return any(begin <= part["offset"] and end <= stop and crc
+                   for _, begin, stop, crc in archive)
     return (part["digest"] or "").startswith(KNOWN)
 
 
@@ -57,9 +58,12 @@ def commands(tensor, part, path, other):
     """The ones that read that part of the file as a whole."""
     name = tensor["name"]
     small = part["length"] <= 1000  # fewer elements than show leaves out
-    return [["cat", "--part", part["role"], path, "--", name], ["hash", path], ["diff", path, other],
-            *([["show", path, "--", name]] if small else []),
-            *([["stats", path]] if part["role"] in ("data", "values") and is_numeric(tensor) else [])]
+    return [
+        ["cat", "--part", part["role"], path, "--",
+         name], ["hash", path], ["diff", path,
+                                 other], *([["show", path, "--", name]] if small else []),
+        *([["stats", path]] if part["role"] in ("data", "values") and is_numeric(tensor) else [])
+    ]
 
 
 def with_option(command, option):
@@ -83,13 +87,17 @@ def check_part(heft, path, tensor, part, folder):
         said = got.stderr.decode()
         if got.returncode != 3:
             faults.append(f"{' '.join(map(str, command))}: status {got.returncode}, {said}")
-        elif part["encoding"] == "raw" and not ("tensor " in said and "digest does not match" in said):
+        elif part["encoding"] == "raw" and not ("tensor " in said
+                                                and "digest does not match" in said):
             faults.append(f"{' '.join(map(str, command))}: says {said}")
-        if command[0] != "diff" and got.stdout and (part["encoding"] == "raw" or command[0] != "cat"):
+        if command[0] != "diff" and got.stdout and (part["encoding"] == "raw"
+                                                    or command[0] != "cat"):
             faults.append(f"{' '.join(map(str, command))}: writes {len(got.stdout)} bytes")
         over = run(heft, *with_option(command, "--no-verify"))
-        if part["encoding"] == "raw" and over.returncode not in ((0, 1) if command[0] == "diff" else (0,)):
-            faults.append(f"{command[0]} --no-verify: status {over.returncode}, {over.stderr.decode()}")
+        if part["encoding"] == "raw" and over.returncode not in ((0, 1) if command[0] == "diff" else
+                                                                 (0,)):
+            faults.append(
+                f"{command[0]} --no-verify: status {over.returncode}, {over.stderr.decode()}")
     return faults
 
 
@@ -97,7 +105,8 @@ def check_sample(heft, path, folder):
     model = listed(heft, path)
     if not model or run(heft, "verify", path).returncode:
         return None  # it is wrong as it is
-    archive = list(members(path)) if model["format"] in ("npz", "torch") and zipfile.is_zipfile(path) else None
+    archive = list(
+        members(path)) if model["format"] in ("npz", "torch") and zipfile.is_zipfile(path) else None
     count, faults = 0, []
     for tensor in model["tensors"]:
         for part in tensor["parts"]:
@@ -117,7 +126,8 @@ def check_sample(heft, path, folder):
 def npy(values):
     head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
     head += " " * (-(len(head) + 11) % 64) + "\n"
-    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}f", *values)
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head.encode() + struct.pack(
+        f"<{len(values)}f", *values)
 
 
 def write_npz(path, method, count):
@@ -144,13 +154,16 @@ def check_archive(check, heft, folder, method, name):
     for p in (path, good):
         write_npz(p, method, 600)
     break_crc(path)
-    for command in (["cat", path, "second"], ["hash", path], ["stats", path], ["show", path, "first"], ["diff", good, path]):
+    for command in (["cat", path,
+                     "second"], ["hash", path], ["stats", path], ["show", path,
+                                                                  "first"], ["diff", good, path]):
         got = run(heft, *command)
         said = got.stderr.decode()
         check(got.returncode == 3 and "npz/crc32" in said and "tensor '" in said,
               f"{command[0]} checks the CRC of a member that is {name}", said)
         over = run(heft, *with_option(command, "--no-verify"))
-        check(over.returncode == 0 and not over.stderr, f"{command[0]} --no-verify does not ({name})", over.stderr.decode())
+        check(over.returncode == 0 and not over.stderr,
+              f"{command[0]} --no-verify does not ({name})", over.stderr.decode())
 
 
 def check_large(check, heft, folder):
@@ -163,13 +176,19 @@ def check_large(check, heft, folder):
     path.write_bytes(bad)
     got = run(heft, "cat", path, "first")
     said = got.stderr.decode()
-    check(got.returncode == 3 and "were already written" in said and len(got.stdout) == 2_800_000,
-          "of a tensor larger than the buffer all is written before its digest is known, which is said", said)
+    check(
+        got.returncode == 3 and "were already written" in said and len(got.stdout) == 2_800_000,
+        "of a tensor larger than the buffer all is written before its digest is known, which is said",
+        said)
     check(got.stdout == bytes(bad[end - 2_800_000:end]), "... as it is in the file")
     path.write_bytes(bytes(damaged(want, end - 1_000_000)))
-    check(run(heft, "show", path, "first").returncode == 0, "show of a large tensor reads its edges only")
+    check(
+        run(heft, "show", path, "first").returncode == 0,
+        "show of a large tensor reads its edges only")
     check(run(heft, "cat", path, "second").returncode == 0, "a tensor beside it is read")
-    check(run(heft, "stats", path, "second").returncode == 0, "statistics of the other tensor are made")
+    check(
+        run(heft, "stats", path, "second").returncode == 0,
+        "statistics of the other tensor are made")
     check(run(heft, "stats", path).returncode == 3, "statistics of both are not")
 
 
@@ -185,7 +204,9 @@ def check_ranges(check, heft, folder):
     good = path.read_bytes()
     (folder / "good.weights").write_bytes(good)
     path.write_bytes(damaged(good, part["offset"] + 10))
-    for command in (["hash", path], ["stats", path], ["diff", path, source], ["diff", folder / "good.weights", path]):
+    for command in (["hash", path], ["stats",
+                                     path], ["diff", path,
+                                             source], ["diff", folder / "good.weights", path]):
         got = run(heft, *command)
         check(got.returncode == 3 and "embd/data-crc" in got.stderr.decode(),
               f"{command[0]} reads all data of an EMBD file, and checks them", got.stderr.decode())

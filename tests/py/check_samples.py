@@ -132,9 +132,11 @@ def check_warnings(path):
     rules = [f["rule"] for f in findings if f["severity"] == "warning"]
     said = heft_says("ls", "--raw", str(path))
     if len(said) > SAID:
-        yield from same("warnings counted", said.pop(), f"heft: {path}: warning: and {len(rules) - SAID} more "
-                                                        "(`heft verify` lists all)")
-    yield from same("rules of warnings", [line.split(": warning: ")[1].split(":")[0] for line in said], rules[:SAID])
+        yield from same(
+            "warnings counted", said.pop(), f"heft: {path}: warning: and {len(rules) - SAID} more "
+            "(`heft verify` lists all)")
+    yield from same("rules of warnings",
+                    [line.split(": warning: ")[1].split(":")[0] for line in said], rules[:SAID])
     yield from same("what --quiet says", heft_says("ls", "--raw", "--quiet", str(path)), [])
 
 
@@ -165,7 +167,8 @@ def main():
             root = source
             if source.endswith(".py"):
                 root = pathlib.Path(scratch, pathlib.Path(source).stem)
-                subprocess.run([sys.executable, source, root], check=True, stdout=subprocess.DEVNULL)
+                subprocess.run([sys.executable, source, root], check=True,
+                               stdout=subprocess.DEVNULL)
             jobs += samples_below(root) or [(pathlib.Path(root), "missing")]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return tap.report(pool.map(check, jobs)) or HEFT.end()

@@ -38,7 +38,8 @@ def demand(truth, complaint):
 
 def heft(*args, code=0, cwd=None):
     p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False, cwd=cwd)
-    demand(code is None or p.returncode == code, f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
+    demand(code is None or p.returncode == code,
+           f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
     return p
 
 
@@ -61,9 +62,11 @@ def good_set_is_one_model(top):
     (top / "one.safetensors").write_bytes(gen.pack(gen.whole(), {"format": "pt"}))
     for path in (top / "set", top / "set" / gen.INDEX):
         listed = heft_json("ls", path)
-        demand([t["name"] for t in listed["tensors"]] == list(gen.TENSORS), "the order of the tensors")
+        demand([t["name"] for t in listed["tensors"]] == list(gen.TENSORS),
+               "the order of the tensors")
         for t in listed["tensors"]:
-            demand(t["parts"][0]["sibling"] == gen.name_of(gen.TENSORS[t["name"]][2]), f"the file of {t['name']}")
+            demand(t["parts"][0]["sibling"] == gen.name_of(gen.TENSORS[t["name"]][2]),
+                   f"the file of {t['name']}")
         demand(listed["metadata"] == {"format": "pt"}, listed["metadata"])
         demand(model_hash(path) == model_hash(top / "one.safetensors"), "the hash")
         demand(heft_json("verify", path)["findings"] == [], "findings")
@@ -119,13 +122,19 @@ def fault(entry):
         demand((rule, severity) in [(f["rule"], f["severity"]) for f in found], found)
         heft("ls", top / "set")
         heft("info", top / "set")
-        for args in (("hash", top / "set"), ("stats", top / "set"), ("convert", top / "set", top / "o.safetensors"),
-                     ("merge", top / "set", top / "o2.safetensors"), ("split", "-n", 2, top / "set", top / "o")):
+        for args in (("hash", top / "set"), ("stats", top / "set"), ("convert", top / "set",
+                                                                     top / "o.safetensors"),
+                     ("merge", top / "set", top / "o2.safetensors"), ("split", "-n", 2, top / "set",
+                                                                      top / "o")):
             heft(*args, code=code)
         heft("diff", top / "set", top / "set", code=code)
-        demand(code == 0 or sorted(p.name for p in top.iterdir() if p.name.startswith("o") and p.name != "outside.safetensors") == [],
-               "something was written")
-        demand(code == 0 or b"incomplete" in heft("ls", top / "set").stderr, "ls does not say that the model is incomplete")
+        demand(
+            code == 0
+            or sorted(p.name for p in top.iterdir()
+                      if p.name.startswith("o") and p.name != "outside.safetensors") == [],
+            "something was written")
+        demand(code == 0 or b"incomplete" in heft("ls", top / "set").stderr,
+               "ls does not say that the model is incomplete")
     return check
 
 
@@ -141,9 +150,12 @@ def refused(text):
 
 def folders(top):
     one = gen.pack(gen.of_file(1))
-    for name, files, code in (("plain", ["model.safetensors"], 0), ("only", ["weights.safetensors", "readme.md"], 0),
-                              ("two", ["a.safetensors", "b.safetensors"], 4), ("empty", [], 4), ("text", ["config.json"], 4),
-                              ("usual", ["model.safetensors", "other.safetensors"], 0), ("hidden", [".a.safetensors"], 4)):
+    for name, files, code in (("plain", ["model.safetensors"], 0), ("only", [
+            "weights.safetensors", "readme.md"
+    ], 0), ("two", ["a.safetensors", "b.safetensors"], 4), ("empty", [], 4), ("text", [
+            "config.json"
+    ], 4), ("usual", ["model.safetensors",
+                      "other.safetensors"], 0), ("hidden", [".a.safetensors"], 4)):
         (top / name).mkdir()
         for f in files:
             (top / name / f).write_bytes(one if f.endswith("safetensors") else b"{}")
@@ -153,10 +165,14 @@ def folders(top):
 # ---- splitting ----
 
 def big_model(top, name="big.safetensors", metadata=None):
-    tensors = {f"layer.{i}.w": ("F32", [64, 8 + i], bytes((i * 13 + k) % 251 for k in range(256 * (8 + i)))) for i in range(24)}
+    tensors = {
+        f"layer.{i}.w": ("F32", [64, 8 + i], bytes(
+            (i * 13 + k) % 251 for k in range(256 * (8 + i)))) for i in range(24)
+    }
     tensors["bias"] = ("BF16", [7], bytes(14))
     tensors["last"] = ("U8", [5], b"abcde")
-    (top / "raw.safetensors").write_bytes(gen.pack(tensors, metadata or {"format": "pt", "who": "\u00e9"}))
+    (top / "raw.safetensors").write_bytes(
+        gen.pack(tensors, metadata or {"format": "pt", "who": "\u00e9"}))
     heft("convert", top / "raw.safetensors", top / name)
     return tensors, top / name
 
@@ -164,17 +180,22 @@ def big_model(top, name="big.safetensors", metadata=None):
 def judge_safetensors(folder, tensors, most=None, stem="model"):
     text = (folder / f"{stem}.safetensors.index.json").read_text()
     index = json.loads(text)
-    demand(text == json.dumps(index, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "how the index is written")
-    demand(index["metadata"] == {"total_size": sum(len(t[2]) for t in tensors.values())}, index["metadata"])
+    demand(text == json.dumps(index, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
+           "how the index is written")
+    demand(index["metadata"] == {"total_size": sum(len(t[2]) for t in tensors.values())},
+           index["metadata"])
     names = sorted(set(index["weight_map"].values()))
     demand(names == [gen.name_of(i + 1, len(names), stem) for i in range(len(names))], names)
-    demand(sorted(p.name for p in folder.iterdir()) == sorted([*names, f"{stem}.safetensors.index.json"]), "other files")
+    demand(
+        sorted(p.name for p in folder.iterdir()) == sorted(
+            [*names, f"{stem}.safetensors.index.json"]), "other files")
     seen = []
     for name in names:
         got = read_safetensors.read(folder / name, of_heft=True)
         for t in got["tensors"]:
             demand(index["weight_map"][t["name"]] == name, f"{t['name']} is not in {name}")
-            demand(t["sha256"] == hashlib.sha256(tensors[t["name"]][2]).hexdigest(), f"the data of {t['name']}")
+            demand(t["sha256"] == hashlib.sha256(tensors[t["name"]][2]).hexdigest(),
+                   f"the data of {t['name']}")
         seen += [t["name"] for t in got["tensors"]]
         size = (folder / name).stat().st_size
         demand(most is None or size <= most or len(got["tensors"]) == 1, f"{name} has {size} bytes")
@@ -192,8 +213,10 @@ def split_by_size(top):
         demand(heft_json("verify", out)["findings"] == [], "findings")
         demand(model_hash(out) == model_hash(path), "the hash")
         heft("merge", out, top / "again.safetensors", "--force")
-        demand((top / "again.safetensors").read_bytes() == path.read_bytes(), "merged, it is another file")
-    demand(counts == sorted(counts, reverse=True) and counts[0] == len(tensors) and counts[-1] == 1, counts)
+        demand((top / "again.safetensors").read_bytes() == path.read_bytes(),
+               "merged, it is another file")
+    demand(counts == sorted(counts, reverse=True) and counts[0] == len(tensors) and counts[-1] == 1,
+           counts)
     heft("split", "--max-size", "20KB", path, top / "again")
     demand(files_in(top / "again") == files_in(top / "out20000"), "the same split made other files")
 
@@ -216,13 +239,17 @@ def split_leaves_what_is_there(top):
     before = files_in(top / "out")
     heft("split", "-n", 3, path, top / "out", code=2)
     demand(files_in(top / "out") == before, "something was replaced")
-    other = {"x": ("U8", [300], bytes(300)), "y": ("U8", [300], bytes(300)), "z": ("U8", [300], bytes(300))}
+    other = {
+        "x": ("U8", [300], bytes(300)), "y": ("U8", [300], bytes(300)),
+        "z": ("U8", [300], bytes(300))
+    }
     (top / "other.safetensors").write_bytes(gen.pack(other))
     (top / "out" / gen.INDEX).unlink()
     (top / "out" / gen.INDEX).mkdir()
     heft("split", "-n", 3, "--force", top / "other.safetensors", top / "out", code=None)
     kept = {p.name: p.read_bytes() for p in (top / "out").iterdir() if p.is_file()}
-    demand(kept == {n: b for n, b in before.items() if n != gen.INDEX}, "a split that failed changed files")
+    demand(kept == {n: b for n, b in before.items() if n != gen.INDEX},
+           "a split that failed changed files")
     (top / "out" / gen.INDEX).rmdir()
     heft("split", "-n", 3, "--force", top / "other.safetensors", top / "out")
     demand(judge_safetensors(top / "out", other) == 3, "what was forced")
@@ -244,7 +271,9 @@ def split_killed_leaves_nothing(top):
     (top / "m.safetensors").write_bytes(gen.pack(tensors))
     for i, sign in enumerate((signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)):
         out = top / f"out{i}"
-        p = subprocess.Popen([HEFT, "split", "-n", "4", str(top / "m.safetensors"), str(out)], stderr=subprocess.DEVNULL)
+        p = subprocess.Popen([HEFT, "split", "-n", "4",
+                              str(top / "m.safetensors"),
+                              str(out)], stderr=subprocess.DEVNULL)
         time.sleep(0.004 * (i + 1))
         p.send_signal(sign)
         p.wait()
@@ -277,16 +306,23 @@ def split_with_a_broken_checksum(top):
 def judge_ztensor(folder, stem, tensors):
     raw = (folder / f"{stem}.zt").read_bytes()
     at, length = int.from_bytes(raw[-40:-32], "little"), int.from_bytes(raw[-32:-24], "little")
-    demand(int.from_bytes(raw[-24:-16], "little") == xxh3(raw[at:at + length]), "the hash of the manifest")
+    demand(
+        int.from_bytes(raw[-24:-16], "little") == xxh3(raw[at:at + length]),
+        "the hash of the manifest")
     root = read_ztensor2.read_manifest(raw[at:at + length])
     files = {}
     for label, shard in root["shards"].items():
         data = (folder / f"{stem}-{label}.zt").read_bytes()
-        demand(shard == {"size": len(data), "digest": f"xxh3:{xxh3(data):016x}"}, f"what is said of file {label}")
+        demand(shard == {"size": len(data), "digest": f"xxh3:{xxh3(data):016x}"},
+               f"what is said of file {label}")
         read_ztensor2.read(folder / f"{stem}-{label}.zt")
         files[label] = data
-    demand(sorted(p.name for p in folder.iterdir()) == sorted([f"{stem}.zt", *(f"{stem}-{s}.zt" for s in files)]), "other files")
-    demand(list(root["objects"]) == sorted(tensors, key=lambda n: (len(n.encode()), n.encode())), "objects")
+    demand(
+        sorted(p.name for p in folder.iterdir()) == sorted(
+            [f"{stem}.zt", *(f"{stem}-{s}.zt" for s in files)]), "other files")
+    demand(
+        list(root["objects"]) == sorted(tensors, key=lambda n: (len(n.encode()), n.encode())),
+        "objects")
     for name, o in root["objects"].items():
         part = o["parts"]["data"]
         begin, size = part["blob"]
@@ -308,9 +344,11 @@ def split_ztensor(top):
             demand(heft_json("verify", args)["findings"] == [], "findings")
             demand(model_hash(args) == model_hash(path), "the hash")
         heft("merge", out, top / "again.zt", "--force")
-        demand((top / "again.zt").read_bytes() == (top / "m.zt").read_bytes(), "merged, it is another file")
+        demand((top / "again.zt").read_bytes() == (top / "m.zt").read_bytes(),
+               "merged, it is another file")
         heft("merge", *sorted(out.iterdir()), top / "again.zt", "--force")
-        demand((top / "again.zt").read_bytes() == (top / "m.zt").read_bytes(), "merged file by file, it is another")
+        demand((top / "again.zt").read_bytes() == (top / "m.zt").read_bytes(),
+               "merged file by file, it is another")
     changed = top / "out2" / "m-1.zt"
     raw = bytearray(changed.read_bytes())
     raw[70_000] ^= 1
@@ -324,7 +362,8 @@ def split_ztensor(top):
 # ---- GGUF ----
 
 GGUF_TYPES = ("f32", "q4_0", "f16", "q8_0", "f32", "q6_k", "f32", "f32")
-GGUF_META = [("general.architecture", "str", "sample"), ("general.alignment", "u32", 64), ("a.list", "arr", ("i32", [3, -4])),
+GGUF_META = [("general.architecture", "str", "sample"), ("general.alignment", "u32", 64),
+             ("a.list", "arr", ("i32", [3, -4])),
              ("tokenizer.ggml.tokens", "arr", ("str", ["[PAD]", "b", "c"])), ("n", "u8", 7)]
 
 
@@ -342,11 +381,14 @@ def write_gguf_set(folder, files=3, **change):
     folder.mkdir()
     for i in range(files):
         own = change if i == 1 else {}
-        run = tensors[len(tensors) * i // files:len(tensors) * (i + 1) // files] + own.get("extra", [])
-        split = [("split.no", "u16", own.get("no", i)), ("split.count", "u16", own.get("count", files)),
+        run = tensors[len(tensors) * i // files:len(tensors) *
+                      (i + 1) // files] + own.get("extra", [])
+        split = [("split.no", "u16", own.get("no", i)),
+                 ("split.count", "u16", own.get("count", files)),
                  ("split.tensors.count", "i32", change.get("tensors", len(tensors)))]
         meta = (GGUF_META if not i else []) + ([] if own.get("plain") else split)
-        (folder / gguf_name(i + 1, files)).write_bytes(gen_gguf.File(run, meta, align=32 if i else 64).bytes())
+        (folder / gguf_name(i + 1, files)).write_bytes(
+            gen_gguf.File(run, meta, align=32 if i else 64).bytes())
     return tensors
 
 
@@ -355,15 +397,18 @@ def gguf_set_is_one_model(top):
     (top / "one.gguf").write_bytes(gen_gguf.File(tensors, GGUF_META, align=64).bytes())
     for path in (top / "set", top / "set" / gguf_name(1, 3)):
         listed = heft_json("ls", path)
-        demand([t["name"] for t in listed["tensors"]] == [t[0] for t in tensors], "the order of the tensors")
+        demand([t["name"] for t in listed["tensors"]] == [t[0] for t in tensors],
+               "the order of the tensors")
         demand(not [k for k in listed["metadata"] if k.startswith("split.")], listed["metadata"])
         demand(model_hash(path) == model_hash(top / "one.gguf"), "the hash")
         found = heft_json("verify", path)["findings"]
         demand(found == [], found)
     heft("merge", top / "set", top / "m.gguf")
-    demand((top / "m.gguf").read_bytes() == (top / "one.gguf").read_bytes(), "merged, it is another file")
+    demand((top / "m.gguf").read_bytes() == (top / "one.gguf").read_bytes(),
+           "merged, it is another file")
     heft("merge", *sorted((top / "set").iterdir()), top / "n.gguf")
-    demand((top / "n.gguf").read_bytes() == (top / "one.gguf").read_bytes(), "merged file by file, it is another")
+    demand((top / "n.gguf").read_bytes() == (top / "one.gguf").read_bytes(),
+           "merged file by file, it is another")
     found = heft_json("verify", top / "set" / gguf_name(2, 3))["findings"]
     demand([f["rule"] for f in found] == ["heft/shard-alone"], found)
 
@@ -390,10 +435,14 @@ def renamed_set(folder):
 GGUF_FAULTS = {
     "missing": gguf_fault("heft/file-missing", 4, lambda f: (f / gguf_name(2, 3)).unlink()),
     "names": gguf_fault("heft/file-missing", 4, renamed_set),
-    "number": gguf_fault("heft/shard", 3, no=0), "count": gguf_fault("heft/shard", 3, count=4),
-    "plain": gguf_fault("heft/shard", 3, plain=True), "total": gguf_fault("heft/shard-tensor", 3, tensors=99),
+    "number": gguf_fault("heft/shard", 3, no=0),
+    "count": gguf_fault("heft/shard", 3, count=4),
+    "plain": gguf_fault("heft/shard", 3, plain=True),
+    "total": gguf_fault("heft/shard-tensor", 3, tensors=99),
     "twice": gguf_fault("heft/shard-twice", 3, extra=gguf_tensors()[:1]),
-    "cut": gguf_fault("heft/shard", 3, lambda f: (f / gguf_name(3, 3)).write_bytes((f / gguf_name(3, 3)).read_bytes()[:-40])),
+    "cut": gguf_fault(
+        "heft/shard", 3, lambda f: (f / gguf_name(3, 3)).write_bytes(
+            (f / gguf_name(3, 3)).read_bytes()[:-40])),
 }
 
 
@@ -403,19 +452,27 @@ def split_gguf(top):
     for count in (1, 2, 8):
         out, seen = top / f"out{count}", []
         heft("split", "-n", count, top / "m.gguf", out)
-        demand(sorted(p.name for p in out.iterdir()) == [gguf_name(i + 1, count) for i in range(count)], "names")
+        demand(
+            sorted(p.name
+                   for p in out.iterdir()) == [gguf_name(i + 1, count) for i in range(count)],
+            "names")
         for i in range(count):
             raw = (out / gguf_name(i + 1, count)).read_bytes()
             _, _, meta, got, rest = read_gguf.parse(raw)
             read_gguf.judge(raw, *rest, meta, None)
-            split = [("split.no", "u16", i), ("split.count", "u16", count), ("split.tensors.count", "i32", len(tensors))]
+            split = [("split.no", "u16", i), ("split.count", "u16", count),
+                     ("split.tensors.count", "i32", len(tensors))]
             demand([m for m in meta if m[0].startswith("split.")] == split, meta)
-            demand([m[0] for m in meta if m not in split] == ([] if i else [m[0] for m in GGUF_META]), meta)
+            demand([m[0] for m in meta
+                    if m not in split] == ([] if i else [m[0] for m in GGUF_META]), meta)
             seen += got
-        demand([(n, t, tuple(d), raw) for n, t, d, raw in seen] == [(n, t, tuple(d), raw) for n, t, d, raw in tensors], "tensors")
+        demand([(n, t, tuple(d), raw) for n, t, d, raw in seen] == [(n, t, tuple(d), raw)
+                                                                    for n, t, d, raw in tensors],
+               "tensors")
         demand(heft_json("verify", out)["findings"] == [], "findings")
         heft("merge", out, top / "again.gguf", "--force")
-        demand((top / "again.gguf").read_bytes() == (top / "m.gguf").read_bytes(), "merged, it is another file")
+        demand((top / "again.gguf").read_bytes() == (top / "m.gguf").read_bytes(),
+               "merged, it is another file")
 
 
 # ---- merging ----
@@ -428,11 +485,15 @@ def merge_plain_files(top):
     demand([t["name"] for t in got["tensors"]] == list(gen.TENSORS), "the order")
     demand(got["metadata"] == {"format": "pt"}, got["metadata"])
     heft("convert", top / "2.safetensors", top / "2.zt")
-    heft("merge", top / "1.safetensors", top / "2.zt", top / "3.safetensors", top / "mixed.safetensors")
-    demand(model_hash(top / "mixed.safetensors") == model_hash(top / "all.safetensors"), "of several formats, another model")
+    heft("merge", top / "1.safetensors", top / "2.zt", top / "3.safetensors",
+         top / "mixed.safetensors")
+    demand(
+        model_hash(top / "mixed.safetensors") == model_hash(top / "all.safetensors"),
+        "of several formats, another model")
     gen.write(top / "set")
     heft("merge", *sorted((top / "set").iterdir()), top / "again.safetensors")
-    demand((top / "again.safetensors").read_bytes() == (top / "all.safetensors").read_bytes(), "files beside their index")
+    demand((top / "again.safetensors").read_bytes() == (top / "all.safetensors").read_bytes(),
+           "files beside their index")
 
 
 def merge_views(top):
@@ -440,33 +501,43 @@ def merge_views(top):
     header = "{'descr': '>f4', 'fortran_order': True, 'shape': (3, 4), }"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     columns = b"".join(struct.pack(">f", 4 * r + c) for c in range(4) for r in range(3))
-    (top / "m.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + columns)
+    (top / "m.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) +
+                                header.encode() + columns)
     (top / "x.safetensors").write_bytes(gen.pack({"x": ("U8", [1], b"x")}))
     heft("merge", top / "x.safetensors", top / "m.npy", top / "out.safetensors")
     names = [t["name"] for t in heft_json("ls", top / "out.safetensors")["tensors"]]
-    demand(heft("cat", top / "out.safetensors", names[1]).stdout == struct.pack("<12f", *range(12)), "the numbers")
+    demand(
+        heft("cat", top / "out.safetensors", names[1]).stdout == struct.pack("<12f", *range(12)),
+        "the numbers")
 
 
 def merge_duplicates(top):
     for name, byte in (("a", b"a"), ("b", b"b")):
-        (top / f"{name}.safetensors").write_bytes(gen.pack({"x": ("U8", [3], byte * 3), name: ("U8", [1], byte)}))
+        (top / f"{name}.safetensors").write_bytes(
+            gen.pack({"x": ("U8", [3], byte * 3), name: ("U8", [1], byte)}))
     both = [top / "a.safetensors", top / "b.safetensors"]
     p = heft("merge", *both, top / "out.safetensors", code=5)
     demand(b"'x'" in p.stderr and not (top / "out.safetensors").exists(), p.stderr)
     for rule, byte, order in (("first", b"a", ["x", "a", "b"]), ("last", b"b", ["a", "x", "b"])):
         heft("merge", "--force", "--duplicates", rule, *both, top / "out.safetensors")
         demand(heft("cat", top / "out.safetensors", "x").stdout == byte * 3, rule)
-        demand([t["name"] for t in heft_json("ls", top / "out.safetensors")["tensors"]] == order, "order")
+        demand([t["name"] for t in heft_json("ls", top / "out.safetensors")["tensors"]] == order,
+               "order")
     heft("merge", "--duplicates", "both", *both, top / "no.safetensors", code=2)
 
 
 def merge_metadata(top):
     for i, (key, value) in enumerate((("k", "1"), ("k", "2"), ("l", "3"))):
-        (top / f"{i}.safetensors").write_bytes(gen.pack({f"t{i}": ("U8", [1], b"x")}, {"same": "s", key: value}))
+        (top / f"{i}.safetensors").write_bytes(
+            gen.pack({f"t{i}": ("U8", [1], b"x")}, {"same": "s", key: value}))
     files = [top / f"{i}.safetensors" for i in range(3)]
     p = heft("merge", *files, top / "out.safetensors")
-    demand(p.stderr.count(b"\n") == 1 and b'1.safetensors: warning: metadata "k"' in p.stderr, p.stderr)
-    demand(read_safetensors.read(top / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3"}, "metadata")
+    demand(
+        p.stderr.count(b"\n") == 1 and b'1.safetensors: warning: metadata "k"' in p.stderr,
+        p.stderr)
+    demand(
+        read_safetensors.read(
+            top / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3"}, "metadata")
     heft("merge", "--strict", *files, top / "no.safetensors", code=5)
     heft("merge", *files, top / "out.safetensors", code=2)
     heft("merge", "--force", *files, files[0], code=2)
@@ -477,16 +548,20 @@ def merge_metadata(top):
 
 def tied(top):
     data = bytes(range(200)) * 8
-    (top / "m.safetensors").write_bytes(gen.pack({n: ("F32", [20, 20], data) for n in ("wte", "head")}
-                                                 | {"other": ("F32", [2], bytes(8))}))
+    (top / "m.safetensors").write_bytes(
+        gen.pack({n: ("F32", [20, 20], data) for n in ("wte", "head")}
+                 | {"other": ("F32", [2], bytes(8))}))
     heft("convert", "--format-version", "2", top / "m.safetensors", top / "m2.zt")
     listed = heft_json("ls", top / "m2.zt")["tensors"]
-    demand([t.get("tied_to") for t in listed] == ["head" if t["name"] == "wte" else None for t in listed]
+    demand([t.get("tied_to")
+            for t in listed] == ["head" if t["name"] == "wte" else None for t in listed]
            or [t.get("tied_to") for t in listed].count(None) == 2, listed)
-    for suffix, version, how in (("zt", "1.0", []), ("zt", "1.2", []), ("zt", "1.2", ["--compress", "zstd"]),
-                                 ("zt", "1.0", ["--digest", "crc32c"]), ("gten", None, []), ("bpk", None, [])):
+    for suffix, version, how in (("zt", "1.0", []), ("zt", "1.2", []), ("zt", "1.2", [
+            "--compress", "zstd"
+    ]), ("zt", "1.0", ["--digest", "crc32c"]), ("gten", None, []), ("bpk", None, [])):
         out = top / f"out.{suffix}"
-        p = heft("convert", "--force", *(["--format-version", version] if version else []), *how, top / "m2.zt", out)
+        p = heft("convert", "--force", *(["--format-version", version] if version else []), *how,
+                 top / "m2.zt", out)
         ties = [t.get("tied_to") for t in heft_json("ls", out)["tensors"]]
         demand(len(ties) - ties.count(None) == 1, f"{suffix} {version} {how}: {ties}")
         demand(out.stat().st_size < 2 * len(data), f"{suffix}: {out.stat().st_size} bytes")
@@ -497,7 +572,8 @@ def tied(top):
         heft("convert", "--force", "--cast", "f16", out, top / f"cast.{suffix}")
     for suffix in ("safetensors", "mag"):
         p = heft("convert", "--force", top / "m2.zt", top / f"out.{suffix}")
-        demand(b"grows by 1600 bytes" in p.stderr and b"note: 1 tensor shares" in p.stderr, p.stderr)
+        demand(b"grows by 1600 bytes" in p.stderr and b"note: 1 tensor shares" in p.stderr,
+               p.stderr)
         ties = [t.get("tied_to") for t in heft_json("ls", top / f"out.{suffix}")["tensors"]]
         demand(ties == [None] * 3, ties)
         demand(model_hash(top / f"out.{suffix}") == model_hash(top / "m.safetensors"), suffix)
@@ -507,7 +583,9 @@ def tied_model(top):
     """Two pairs, far apart in the order of tensors, and equal bytes that lie in two places."""
     wte, gate = bytes(range(250)) * 320, bytes(range(7, 207)) * 300  # 80,000 and 60,000 bytes
     tensors = {"wte": ("F32", [len(wte) // 4], wte), "gate.a": ("F32", [len(gate) // 4], gate)}
-    tensors |= {f"layer.{i}": ("F32", [7500], bytes((i + k) % 249 for k in range(30_000))) for i in range(6)}
+    tensors |= {
+        f"layer.{i}": ("F32", [7500], bytes((i + k) % 249 for k in range(30_000))) for i in range(6)
+    }
     tensors |= {"gate.b": ("F32", [len(gate) // 4], gate), "head": ("F32", [len(wte) // 4], wte)}
     (top / "m.safetensors").write_bytes(gen.pack(tensors))
     heft("convert", "--format-version", "1.0", top / "m.safetensors", top / "apart.zt")
@@ -524,7 +602,10 @@ def shards_of(folder, stem):
     raw = (folder / f"{stem}.zt").read_bytes()
     at, length = int.from_bytes(raw[-40:-32], "little"), int.from_bytes(raw[-32:-24], "little")
     root = read_ztensor2.read_manifest(raw[at:at + length])
-    return {n: (o["parts"]["data"]["shard"], tuple(o["parts"]["data"]["blob"])) for n, o in root["objects"].items()}
+    return {
+        n: (o["parts"]["data"]["shard"], tuple(o["parts"]["data"]["blob"]))
+        for n, o in root["objects"].items()
+    }
 
 
 def split_keeps_ties(top):
@@ -544,8 +625,11 @@ def split_keeps_ties(top):
             for f in files:
                 size = (out / f"m-{f}.zt").stat().st_size
                 alone = {p for g, p in places.values() if g == f}
-                demand(how[0] == "-n" or size <= how[1] or len(alone) == 1, f"file {f} has {size} bytes")
-            demand(sum(size for _, size in {(f, p): p[1] for f, p in places.values()}.items()) == once, "bytes are there twice")
+                demand(how[0] == "-n" or size <= how[1] or len(alone) == 1,
+                       f"file {f} has {size} bytes")
+            demand(
+                sum(size for _, size in {(f, p): p[1] for f, p in places.values()}.items()) == once,
+                "bytes are there twice")
             demand(model_hash(out) == model_hash(top / "m.safetensors"), "the hash")
             demand(heft_json("verify", out)["findings"] == [], "findings")
     heft("split", "-n", 9, "--to", "ztensor", top / "m2.zt", top / "nine", code=2)
@@ -558,27 +642,38 @@ def merge_keeps_ties(top):
     tensors = tied_model(top)
     heft("split", "-n", 4, "--to", "ztensor", "--name", "m", top / "m2.zt", top / "set")
     heft("merge", top / "set", top / "again.zt")
-    demand((top / "again.zt").read_bytes() == (top / "m2.zt").read_bytes(), "merged, it is another file")
+    demand((top / "again.zt").read_bytes() == (top / "m2.zt").read_bytes(),
+           "merged, it is another file")
     more = gen.pack({"more": ("F32", [1], b"abcd")})
     (top / "more.safetensors").write_bytes(more)
-    for suffix, version, read in (("zt", "2", lambda p: read_ztensor2.read(p, None, read_ztensor2.ANY)), ("bpk", None, lambda p: read_burnpack.read(p.read_bytes())),
-                                  ("gten", None, lambda p: read_gptrs.read(p.read_bytes())),
-                                  ("zt", "1.0", lambda p: read_ztensor1.read(p, "1.0", None, read_ztensor1.ANY)),
-                                  ("zt", "1.2", lambda p: read_ztensor1.read(p, "1.2", None, read_ztensor1.ANY))):
+    for suffix, version, read in (
+        ("zt", "2", lambda p: read_ztensor2.read(p, None, read_ztensor2.ANY)),
+        ("bpk", None, lambda p: read_burnpack.read(p.read_bytes())),
+        ("gten", None, lambda p: read_gptrs.read(p.read_bytes())),
+        ("zt", "1.0", lambda p: read_ztensor1.read(p, "1.0", None, read_ztensor1.ANY)),
+        ("zt", "1.2", lambda p: read_ztensor1.read(p, "1.2", None, read_ztensor1.ANY))):
         out = top / f"out.{suffix}"
-        heft("merge", "--force", *(["--format-version", version] if version else []), top / "set", top / "more.safetensors", out)
+        heft("merge", "--force", *(["--format-version", version] if version else []), top / "set",
+             top / "more.safetensors", out)
         got = read(out)
-        want = sorted((n, hashlib.sha256(t[2]).hexdigest()) for n, t in (tensors | {"more": ("F32", [1], b"abcd")}).items())
-        demand(sorted((t["name"], t["sha256"]) for t in got["tensors"]) == want, f"{suffix} {version}: other tensors")
+        want = sorted((n, hashlib.sha256(t[2]).hexdigest())
+                      for n, t in (tensors | {"more": ("F32", [1], b"abcd")}).items())
+        demand(
+            sorted((t["name"], t["sha256"]) for t in got["tensors"]) == want,
+            f"{suffix} {version}: other tensors")
         listed = {t["name"]: t for t in heft_json("ls", out)["tensors"]}
         for a, b in TIED.items():
-            demand(listed[a]["parts"][0]["offset"] == listed[b]["parts"][0]["offset"], f"{suffix} {version}: {a} and {b} lie apart")
+            demand(listed[a]["parts"][0]["offset"] == listed[b]["parts"][0]["offset"],
+                   f"{suffix} {version}: {a} and {b} lie apart")
 
 
-CHECKS = [good_set_is_one_model, good_set_converts, links_in_the_folder_are_followed, folders, split_by_size,
-          split_by_count, split_leaves_what_is_there, split_never_writes_its_input, split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
-          split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied,
-          split_keeps_ties, merge_keeps_ties]
+CHECKS = [
+    good_set_is_one_model, good_set_converts, links_in_the_folder_are_followed, folders,
+    split_by_size, split_by_count, split_leaves_what_is_there, split_never_writes_its_input,
+    split_killed_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
+    split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views,
+    merge_duplicates, merge_metadata, tied, split_keeps_ties, merge_keeps_ties
+]
 
 
 def run(title, check):
@@ -587,7 +682,8 @@ def run(title, check):
             check(pathlib.Path(folder))
         except Wrong as e:
             return title, [str(e)]
-        except (OSError, ValueError, KeyError, subprocess.SubprocessError, read_safetensors.Refused, read_ztensor2.Bad, read_gguf.Bad) as e:
+        except (OSError, ValueError, KeyError, subprocess.SubprocessError, read_safetensors.Refused,
+                read_ztensor2.Bad, read_gguf.Bad) as e:
             return title, [f"{type(e).__name__}: {e}"]
     return title, []
 

@@ -42,8 +42,14 @@ def heft(*args):
 def model(seed, least=0, long=200):
     """Sizes of any magnitude; some names are long, and some tensors have the same bytes."""
     r = random.Random(seed)
-    sizes = [least + r.choice((0, 1, 64, r.randrange(1 << r.randrange(1, 17)))) // 4 * 4 for _ in range(r.randrange(40, 160))]
-    return {f"{'x' * r.choice((0, 0, long))}layer.{i}": bytes([r.choice((0, i % 256))]) * n for i, n in enumerate(sizes)}
+    sizes = [
+        least + r.choice((0, 1, 64, r.randrange(1 << r.randrange(1, 17)))) // 4 * 4
+        for _ in range(r.randrange(40, 160))
+    ]
+    return {
+        f"{'x' * r.choice((0, 0, long))}layer.{i}": bytes([r.choice((0, i % 256))]) * n
+        for i, n in enumerate(sizes)
+    }
 
 
 def even(count, size):
@@ -61,7 +67,8 @@ def safetensors_bytes(tensors, of):
 
 def gguf_bytes(tensors, of, first, files):
     meta = [("who", "str", "me")] if first else []
-    meta += [("split.no", "u16", 0), ("split.count", "u16", files), ("split.tensors.count", "i32", len(of))]
+    meta += [("split.no", "u16", 0), ("split.count", "u16", files),
+             ("split.tensors.count", "i32", len(of))]
     infos = [(n, "f32", (len(of[n]) // 4,), of[n]) for n in tensors]
     return len(gen_gguf.File(infos, meta, align=32).bytes())
 
@@ -76,12 +83,14 @@ def ztensor_bytes(top, source, tensors):
 # ---- what was written: [(size, tensors)] ----
 
 def of_safetensors(folder):
-    return [(p.stat().st_size, [t["name"] for t in read_safetensors.read(p, of_heft=True)["tensors"]])
+    return [(p.stat().st_size,
+             [t["name"] for t in read_safetensors.read(p, of_heft=True)["tensors"]])
             for p in sorted(folder.glob("*.safetensors"))]
 
 
 def of_gguf(folder):
-    return [(p.stat().st_size, [t[0] for t in read_gguf.parse(p.read_bytes())[3]]) for p in sorted(folder.glob("*.gguf"))]
+    return [(p.stat().st_size, [t[0] for t in read_gguf.parse(p.read_bytes())[3]])
+            for p in sorted(folder.glob("*.gguf"))]
 
 
 def of_ztensor(folder, of):
@@ -90,36 +99,49 @@ def of_ztensor(folder, of):
         files.setdefault(int(label), []).append(name)
     for label in files:
         read_ztensor2.read(folder / f"m-{label}.zt")
-    return [((folder / f"m-{label}.zt").stat().st_size, [n for n in of if n in files[label]]) for label in sorted(files)]
+    return [((folder / f"m-{label}.zt").stat().st_size, [n for n in of if n in files[label]])
+            for label in sorted(files)]
 
 
 def judge(shards, of, most, size_of, said):
-    demand(list(itertools.chain(*(names for _, names in shards))) == list(of), "the order of the tensors")
+    demand(
+        list(itertools.chain(*(names for _, names in shards))) == list(of),
+        "the order of the tensors")
     for i, (size, names) in enumerate(shards):
-        demand(size_of(names, i) == size, f"file {i} has {size} bytes, the judge's {size_of(names, i)}")
+        demand(
+            size_of(names, i) == size,
+            f"file {i} has {size} bytes, the judge's {size_of(names, i)}")
         if size > most:
-            demand(len(names) == 1, f"file {i} has {size} bytes, more than {most}, and {len(names)} tensors")
+            demand(
+                len(names) == 1,
+                f"file {i} has {size} bytes, more than {most}, and {len(names)} tensors")
             line = f'its file has {size} bytes, more than the limit of {most} (tensor "{names[0]}")'
             demand(line in said, f"nothing is said of {names[0]}: {said[:300]}")
         if i + 1 < len(shards):
-            demand(size_of(names + shards[i + 1][1][:1], i) > most, f"file {i} of {size} bytes could have another tensor")
+            demand(
+                size_of(names + shards[i + 1][1][:1], i) > most,
+                f"file {i} of {size} bytes could have another tensor")
 
 
 def check(kind, of, limits):
     def run(top):
         source = top / "m.safetensors"
-        shape = (lambda b: ("F32", [len(b) // 4], b)) if kind == "gguf" else (lambda b: ("U8", [len(b)], b))
+        shape = (lambda b: ("F32", [len(b) // 4], b)) if kind == "gguf" else (lambda b:
+                                                                              ("U8", [len(b)], b))
         source.write_bytes(gen_shards.pack({n: shape(b) for n, b in of.items()}, {"who": "me"}))
         for most in limits:
             out = top / f"out{most}"
             said = heft("split", "--name", "m", "--to", kind, "-s", most, source, out)
             if kind == "safetensors":
-                judge(of_safetensors(out), of, most, lambda names, i: safetensors_bytes(names, of), said)
+                judge(of_safetensors(out), of, most, lambda names, i: safetensors_bytes(names, of),
+                      said)
             elif kind == "gguf":
                 shards = of_gguf(out)
-                judge(shards, of, most, lambda names, i: gguf_bytes(names, of, i == 0, len(shards)), said)
+                judge(shards, of, most, lambda names, i: gguf_bytes(names, of, i == 0, len(shards)),
+                      said)
             else:
-                judge(of_ztensor(out, of), of, most, lambda names, i: ztensor_bytes(top, source, names), said)
+                judge(of_ztensor(out, of), of, most,
+                      lambda names, i: ztensor_bytes(top, source, names), said)
     return run
 
 
@@ -127,17 +149,21 @@ def run(title, job):
     with tempfile.TemporaryDirectory(prefix="heft-split-") as folder:
         try:
             job(pathlib.Path(folder))
-        except (Wrong, OSError, ValueError, KeyError, read_safetensors.Refused, read_ztensor2.Bad, read_gguf.Bad) as e:
+        except (Wrong, OSError, ValueError, KeyError, read_safetensors.Refused, read_ztensor2.Bad,
+                read_gguf.Bad) as e:
             return title, [f"{type(e).__name__}: {e}"]
     return title, []
 
 
 def main():
-    jobs = [(f"safetensors, model {seed}", check("safetensors", model(seed), (3000, 20_000, 300_000))) for seed in range(6)]
-    jobs += [(f"gguf, model {seed}", check("gguf", model(seed, 4, 40), (3000, 20_000, 300_000))) for seed in range(6)]
+    jobs = [(f"safetensors, model {seed}", check("safetensors", model(seed),
+                                                 (3000, 20_000, 300_000))) for seed in range(6)]
+    jobs += [(f"gguf, model {seed}", check("gguf", model(seed, 4, 40), (3000, 20_000, 300_000)))
+             for seed in range(6)]
     jobs += [("safetensors, 3000 small tensors", check("safetensors", even(3000, 64), (200_000,))),
              ("gguf, 3000 small tensors", check("gguf", even(3000, 64), (200_000,)))]
-    jobs += [(f"ztensor, model {seed}", check("ztensor", model(seed), (300_000, 2_000_000))) for seed in range(2)]
+    jobs += [(f"ztensor, model {seed}", check("ztensor", model(seed), (300_000, 2_000_000)))
+             for seed in range(2)]
     return tap.report(run(*j) for j in jobs)
 
 

@@ -18,8 +18,11 @@ def write_model(path):
     rng = random.Random(7)
     noise = array.array("f", (rng.uniform(-3, 3) for _ in range(SIDE * SIDE + LAYERS * 64)))
     size = SIDE * SIDE * 4
-    header = {f"layers.{i}.weight": {"dtype": "F32", "shape": [SIDE, SIDE],
-                                     "data_offsets": [i * size, (i + 1) * size]} for i in range(LAYERS)}
+    header = {
+        f"layers.{i}.weight":
+        {"dtype": "F32", "shape": [SIDE, SIDE], "data_offsets": [i * size, (i + 1) * size]}
+        for i in range(LAYERS)
+    }
     text = json.dumps(header).encode()
     text += b" " * (-(len(text) + 8) % 64)
     with open(path, "wb") as f:
@@ -35,7 +38,8 @@ def run(stream, path, *budget):
 
 
 def formats(heft):
-    listed = json.loads(subprocess.run([heft, "formats", "--json"], capture_output=True, check=True).stdout)
+    listed = json.loads(
+        subprocess.run([heft, "formats", "--json"], capture_output=True, check=True).stdout)
     return [f for f in listed["formats"] if f["write"] and f["suffixes"]]
 
 
@@ -53,7 +57,8 @@ def main():
             if p.returncode == 5:
                 continue
             code, got, peak = run(stream, path, str(BUDGET))
-            results.append((p.returncode == 0 and code == 0 and got == want, f"{f['name']}: same result"))
+            results.append((p.returncode == 0 and code == 0
+                            and got == want, f"{f['name']}: same result"))
             results.append((0 < peak < (BUDGET + 32) << 10, f"{f['name']}: in little memory"))
             print(f"# {f['name']}: at most {peak >> 10} MiB")
             pathlib.Path(path).unlink(missing_ok=True)

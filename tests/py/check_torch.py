@@ -40,14 +40,17 @@ CAREFUL = types.SimpleNamespace(Unpickler=Careful, load=lambda f, **more: Carefu
 def heft(*args):
     p = HEFT.run(*args, text=False)
     if p.returncode:
-        raise RuntimeError(f"heft {args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace')[:200]}")
+        raise RuntimeError(
+            f"heft {args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace')[:200]}")
     return p.stdout
 
 
 def names(torch):
-    short = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
-             "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "bool", "complex64": "c64", "complex128": "c128",
-             "qint8": "i8", "quint8": "u8", "qint32": "i32"}
+    short = {
+        "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int64": "i64",
+        "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "bool",
+        "complex64": "c64", "complex128": "c128", "qint8": "i8", "quint8": "u8", "qint32": "i32"
+    }
     return {getattr(torch, name): own for name, own in short.items()}
 
 
@@ -55,7 +58,8 @@ def flatten(torch, value, path, found):
     if isinstance(value, torch.Tensor):
         found[path or "tensor"] = value
     elif isinstance(value, dict):
-        if path and ("state" in value and "param_groups" in value or "." not in path and path.startswith("optim")):
+        if path and ("state" in value and "param_groups" in value
+                     or "." not in path and path.startswith("optim")):
             return  # what heft keeps apart
         for key, item in value.items():
             flatten(torch, item, f"{path}.{key}" if path else str(key), found)
@@ -104,21 +108,32 @@ def compare(torch, path, known=None):
 def views(torch):
     """What torch.save() may be given, by name."""
     x = torch.arange(120, dtype=torch.float32).reshape(2, 3, 4, 5)
-    every = {str(t): torch.arange(12).to(t).reshape(3, 4) for t in names(torch) if "q" not in str(t)}
+    every = {
+        str(t): torch.arange(12).to(t).reshape(3, 4) for t in names(torch) if "q" not in str(t)
+    }
     tied = torch.arange(6.0)
     yield "types", every
-    yield "views", {"whole": x, "transposed": x.transpose(1, 3), "permuted": x.permute(3, 0, 2, 1), "every second": x[:, ::2],
-                    "inside": x[1, 1:, 2:, 3], "one row": x[0, 0, 0].expand(7, 5), "last": x[:, :, :, -1],
-                    "channels last": x.contiguous(memory_format=torch.channels_last), "none": x[:, :0], "scalar": x[1, 2, 3, 4]}
+    yield "views", {
+        "whole": x, "transposed": x.transpose(1, 3), "permuted": x.permute(3, 0, 2, 1),
+        "every second": x[:, ::2], "inside": x[1, 1:, 2:, 3], "one row": x[0, 0, 0].expand(7, 5),
+        "last": x[:, :, :, -1], "channels last": x.contiguous(memory_format=torch.channels_last),
+        "none": x[:, :0], "scalar": x[1, 2, 3, 4]
+    }
     yield "tied", {"a": tied, "b": tied, "c": tied[2:], "d": {"a": tied}}
-    yield "parameters", {"p": torch.nn.Parameter(x), "q": torch.nn.Parameter(x[0], requires_grad=False)}
+    yield "parameters", {
+        "p": torch.nn.Parameter(x), "q": torch.nn.Parameter(x[0], requires_grad=False)
+    }
     yield "quantized", {"q": torch.quantize_per_tensor(x, 0.5, 3, torch.quint8)}
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.Linear(5, 6))
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4),
+                                torch.nn.Linear(5, 6))
     yield "state", model.state_dict()
     optimizer = torch.optim.Adam(model.parameters())
     sum(p.sum() for p in model.parameters()).backward()
     optimizer.step()
-    yield "checkpoint", {"epoch": 3, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "list": [x, (x[0], 1)]}
+    yield "checkpoint", {
+        "epoch": 3, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+        "list": [x, (x[0], 1)]
+    }
 
 
 def written(torch, folder):
@@ -126,17 +141,21 @@ def written(torch, folder):
         for protocol in (2, 3, 4, 5):
             for is_zip in (True, False):
                 path = folder / f"{name} {'zip' if is_zip else 'legacy'} {protocol}.pt"
-                torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=is_zip)
+                torch.save(value, path, pickle_protocol=protocol,
+                           _use_new_zipfile_serialization=is_zip)
                 yield path
     path = folder / "script.jit"
-    torch.jit.script(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))).save(str(path))
+    torch.jit.script(
+        torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(),
+                            torch.nn.Linear(4, 2))).save(str(path))
     yield path
 
 
 def modules(torch, folder):
     """Modules that are saved whole, and what their state_dict() is."""
-    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.TransformerEncoderLayer(8, 2),
-                                torch.nn.LSTM(4, 5, 2), torch.nn.Embedding(5, 3))
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4),
+                                torch.nn.TransformerEncoderLayer(8, 2), torch.nn.LSTM(4, 5, 2),
+                                torch.nn.Embedding(5, 3))
     for is_zip in (True, False):
         path = folder / f"module {'zip' if is_zip else 'legacy'}.pt"
         torch.save(model, path, _use_new_zipfile_serialization=is_zip)

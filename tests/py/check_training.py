@@ -38,14 +38,20 @@ def optimizer(has_paths=True):
     tensors = [tensor(f"{i}.{field}", "f32", SHAPES[i]) for i in SHAPES for field in FIELDS]
     scalars = {f"{i}.__rank": {"UInt": len(shape)} for i, shape in SHAPES.items()}
     scalars |= {f"{i}.momentum.time": {"UInt": 12} for i in SHAPES}
-    scalars |= {f"{S}.__rank": {"UInt": 1}, f"{S}.decayed": {"Bool": True}, f"{S}.lr": {"Float": 1e-3}}
-    return gen_burnpack.Pack(tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors}, scalars=scalars,
-                             metadata={str(i): path for i, path in PATHS.items()} if has_paths else None)
+    scalars |= {
+        f"{S}.__rank": {"UInt": 1}, f"{S}.decayed": {"Bool": True}, f"{S}.lr": {"Float": 1e-3}
+    }
+    return gen_burnpack.Pack(
+        tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors}, scalars=scalars,
+        metadata={str(i): path for i, path in PATHS.items()} if has_paths else None)
 
 
 def scheduler():
-    return gen_burnpack.Pack([], "0.22", scalars={"0.remaining_iters": {"UInt": 90}, "0.previous_lr": {"Float": 0.1},
-                                                  "1.step": {"Int": -1}, "1.warm": {"Bool": False}})
+    return gen_burnpack.Pack(
+        [], "0.22", scalars={
+            "0.remaining_iters": {"UInt": 90}, "0.previous_lr": {"Float": 0.1},
+            "1.step": {"Int": -1}, "1.warm": {"Bool": False}
+        })
 
 
 def facts(path):
@@ -97,7 +103,8 @@ def fields_are_told(c, has_paths, by_model):
 def a_model_is_none(c):
     path = c.save("model.bpk", model().bytes())
     for t in c.json("ids", path)["tensors"]:
-        c.demand("field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]], t)
+        c.demand("field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]],
+                 t)
     c.demand("record" not in c.json("info", path), "a model is called a record")
 
 
@@ -112,10 +119,13 @@ def another_model_has_other_parameters(c):
 
 def info_says_what_it_is(c):
     adam, rate = c.save("adam.bpk", optimizer().bytes()), c.save("rate.bpk", scheduler().bytes())
-    c.demand(c.json("info", adam).get("record") == {"of": "optimizer", "parameters": 3}, c.json("info", adam))
+    c.demand(
+        c.json("info", adam).get("record") == {"of": "optimizer", "parameters": 3},
+        c.json("info", adam))
     c.demand(c.json("info", rate).get("record") == {"of": "scheduler"}, c.json("info", rate))
     text = c.run("info", adam).stdout
-    c.demand("optimizer, 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text, text)
+    c.demand("optimizer, 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text,
+             text)
     text = c.run("info", rate).stdout
     c.demand("learning rate scheduler" in text and "burn.scalars.0.previous_lr = 0.1" in text, text)
 
@@ -124,7 +134,8 @@ def records_are_sound(c):
     for name, pack in (("adam", optimizer()), ("bare", optimizer(False)), ("rate", scheduler())):
         path = c.save(name + ".bpk", pack.bytes())
         found = c.json("verify", path)
-        c.demand(found["ok"] and not [f for f in found["findings"] if f["severity"] != "note"], found)
+        c.demand(found["ok"] and not [f for f in found["findings"] if f["severity"] != "note"],
+                 found)
 
 
 def records_are_kept(c, between):
@@ -136,7 +147,8 @@ def records_are_kept(c, between):
             source = c.folder / (name + ".zt")
             c.run("convert", "--format-version", between, "--strict", path, source)
         c.run("convert", "--format-version", "0.22", source, out)
-        c.demand(out.exists() and facts(out) == facts(path), name, "is another after the conversion")
+        c.demand(out.exists() and facts(out) == facts(path), name,
+                 "is another after the conversion")
         if not between:
             c.demand(out.read_bytes() == path.read_bytes(), name, "is spelled otherwise")
 
@@ -150,7 +162,8 @@ def scalars_are_not_lost_in_silence(c):
 
 def scalars_are_edited_in_place(c):
     path = c.save("adam.bpk", optimizer().bytes())
-    c.run("edit", "--set", f"burn.scalars.{W}.momentum.time=13", "--set", f"burn.scalars.{S}.lr:f64=0.5", path)
+    c.run("edit", "--set", f"burn.scalars.{W}.momentum.time=13", "--set",
+          f"burn.scalars.{S}.lr:f64=0.5", path)
     want = optimizer()
     want.scalars[f"{W}.momentum.time"], want.scalars[f"{S}.lr"] = {"UInt": 13}, {"Float": 0.5}
     c.demand(path.read_bytes() == want.bytes(), read_burnpack.read(path.read_bytes())["scalars"])
@@ -173,7 +186,8 @@ def odd_fields_are_found(c):
     name, other = f"{W}.momentum.moment_1", f"{B}.momentum.moment_2"
     del bare.descriptors[name]["param_id"]
     wrong.descriptors[other]["param_id"] = W
-    for pack, tensor_name, words in ((bare, name, "has no param_id"), (wrong, other, "does not begin with its param_id")):
+    for pack, tensor_name, words in ((bare, name, "has no param_id"),
+                                     (wrong, other, "does not begin with its param_id")):
         found = c.json("verify", c.save("odd.bpk", pack.bytes()))["findings"]
         odd = [f for f in found if f["rule"] == "burnpack/record-id"]
         c.demand([f["tensor"] for f in odd] == [tensor_name] and words in odd[0]["text"], found)
@@ -209,8 +223,8 @@ def example_prepares_a_training(c):
         shape = SHAPES.get(i, (1,))
         tensors += [(f"{i}.{field}", "f32", shape, bytes(4 * math.prod(shape))) for field in FIELDS]
         scalars |= {f"{i}.__rank": {"UInt": len(shape)}, f"{i}.momentum.time": {"UInt": 0}}
-    want = gen_burnpack.Pack(tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors}, scalars=scalars,
-                             metadata={str(i): path for path, i in ids.items()})
+    want = gen_burnpack.Pack(tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors},
+                             scalars=scalars, metadata={str(i): path for path, i in ids.items()})
     c.demand(record.read_bytes() == want.bytes(), "the record is not what Burn would write")
 
 

@@ -28,8 +28,9 @@ def transposed(t):
 
 
 def convert(source, out, *options):
-    p = subprocess.run([HEFT, "convert", "--to", "embd", "--force", *options, str(source), str(out)], capture_output=True,
-                       text=True, check=False)
+    p = subprocess.run(
+        [HEFT, "convert", "--to", "embd", "--force", *options,
+         str(source), str(out)], capture_output=True, text=True, check=False)
     return [f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"] if p.returncode else []
 
 
@@ -43,23 +44,28 @@ def check(source, out, wanted, *options):
         return [str(e)]
     if got["tensors"] != [describe(*t) for t in wanted]:
         return ["tensors are others"]
-    return [] if got["vocab"] == TOKENS and got["special"][:2] == list(SPECIAL)[:2] else ["the vocabulary is another"]
+    return [] if got["vocab"] == TOKENS and got["special"][:2] == list(SPECIAL)[:2] else [
+        "the vocabulary is another"
+    ]
 
 
 def results(folder):
     source, out = folder / "in.weights", folder / "out.weights"
     others = [tensor("vector", "f32", (9,)), tensor("cube", "f32", (2, 3, 4))]
-    for name, types, options in (("specified", TYPES, []), ("simple", ["f32"], ["--format-version", "simple"])):
+    for name, types, options in (("specified", TYPES, []), ("simple", ["f32"],
+                                                            ["--format-version", "simple"])):
         tensors = [tensor(f"m.{t}.{r}x{c}", t, (r, c)) for t in types for r, c in SHAPES]
         source.write_bytes(File(tensors + others, meta=META if name == "specified" else []).bytes())
         yield f"{name}: as they are", check(source, out, tensors + others, *options)
         turned = [transposed(t) for t in tensors] + others
         yield f"{name}: transposed", check(source, out, turned, "--transpose", "m.*", *options)
         one = [transposed(t) if t[0] == tensors[0][0] else t for t in tensors + others]
-        yield f"{name}: one of them", check(source, out, one, "--transpose", tensors[0][0], *options)
+        yield f"{name}: one of them", check(source, out, one, "--transpose", tensors[0][0],
+                                            *options)
         again = folder / "again.weights"
         wrong = convert(source, out, "--transpose", "m.*", *options)
-        yield f"{name}: there and back", wrong or check(out, again, tensors + others, "--transpose", "m.*", *options)
+        yield f"{name}: there and back", wrong or check(out, again, tensors + others, "--transpose",
+                                                        "m.*", *options)
 
 
 def main():

@@ -47,7 +47,8 @@ def part_facts(p):
 
 
 def described(path):
-    ls, info = heft("ls", "-l", "--json", "--no-verify", str(path)), heft("info", "--json", str(path))
+    ls, info = heft("ls", "-l", "--json", "--no-verify",
+                    str(path)), heft("info", "--json", str(path))
     if ls.returncode:  # an option that ls may not have
         ls = heft("ls", "-l", "--json", str(path))
     if ls.returncode or info.returncode:
@@ -64,7 +65,9 @@ def described(path):
     facts["tensors"] = {}
     for t in ls["tensors"]:
         own = {k: v for k, v in t.items() if k not in ("name", "parts")}
-        facts["tensors"][t["name"]] = own | {"parts": {p["role"]: part_facts(p) for p in t["parts"]}}
+        facts["tensors"][t["name"]] = own | {
+            "parts": {p["role"]: part_facts(p) for p in t["parts"]}
+        }
     return facts
 
 
@@ -95,7 +98,8 @@ def manifest_of(raw):
     return cbor.decode(raw, at, DEPTH)[0]
 
 
-MOVED = {"offset", "length", "blob", "data_offsets", "generator"}  # where bytes lie, and who wrote them
+MOVED = {"offset", "length", "blob", "data_offsets",
+         "generator"}  # where bytes lie, and who wrote them
 
 
 def key_paths(v, at=()):
@@ -168,9 +172,15 @@ def main():
         for generator in sorted(HERE.glob("gen_*.py")):
             if generator.stem[4:] not in ("samples", "cast_vectors", "nfc_vectors"):
                 subprocess.run([sys.executable, generator, root], check=True)
-        paths = [p for p in sorted(root.glob("*/*/*")) if p.suffix not in (".json", ".cbor") and p.is_file()]
-        paths += [p for p in sorted(SHARED.glob("fixtures/*/*/*")) if p.suffix != ".json" and p.is_file()]
-        jobs = [(p, root / f"out{i}") for i, p in enumerate(paths) if p.parts[-2] in ("good", "bad")]
+        paths = [
+            p for p in sorted(root.glob("*/*/*"))
+            if p.suffix not in (".json", ".cbor") and p.is_file()
+        ]
+        paths += [
+            p for p in sorted(SHARED.glob("fixtures/*/*/*")) if p.suffix != ".json" and p.is_file()
+        ]
+        jobs = [(p, root / f"out{i}") for i, p in enumerate(paths)
+                if p.parts[-2] in ("good", "bad")]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return tap.report(pool.map(check, jobs)) or HEFT.end()
 

@@ -28,14 +28,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"), ("gptrs-checkpoint", None),
-           ("gptrs-archive", None), ("safetensors", None), ("embd", None), ("embd", "simple"),
-           ("burnpack", None), ("burnpack", "0.20"), ("gguf", None), ("gguf", "2"), ("ztensor", "2"),
-           ("npz", None), ("npy", None),
-            ("ztensor", "1.0"), ("ztensor", "1.1", "--digest", "crc32c"),
-            ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
+TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"),
+           ("gptrs-checkpoint", None), ("gptrs-archive", None), ("safetensors", None),
+           ("embd", None), ("embd", "simple"), ("burnpack", None), ("burnpack", "0.20"),
+           ("gguf", None), ("gguf", "2"), ("ztensor", "2"), ("npz", None), ("npy", None),
+           ("ztensor", "1.0"), ("ztensor", "1.1", "--digest", "crc32c"),
+           ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
 CANNOT_CARRY = 5
-SPELLED = {"f8_e4m3": "f8_e4m3fn", "f4": "f4_e2m1"}  # else heft's names are safetensors' in small letters
+SPELLED = {"f8_e4m3": "f8_e4m3fn",
+           "f4": "f4_e2m1"}  # else heft's names are safetensors' in small letters
 ALIGNMENTS = [None, 256]
 SHOWN = 40  # bytes of a name that messages show at least
 
@@ -72,13 +73,15 @@ def judge(to, version, options, align, path, source):
         return read_burnpack.read(path.read_bytes(), version or (own[1] if own else "0.21"))
     if to == "gguf":
         got = read_gguf.read(path.read_bytes())
-        opaque = any(t["layout"] != "dense" for t in got["tensors"])  # their sizes may forbid an alignment
+        opaque = any(t["layout"] != "dense"
+                     for t in got["tensors"])  # their sizes may forbid an alignment
         return got if opaque else read_gguf.read(path.read_bytes(), align)
     if to == "ztensor" and version != "2":
         algorithm = options[1] if "--digest" in options else read_ztensor1.ANY if within else None
         return read_ztensor1.read(path, version, align, algorithm)
     if to == "ztensor":
-        return read_ztensor2.read(path, align and max(align, read_ztensor2.FLOOR), read_ztensor2.ANY if within else None)
+        return read_ztensor2.read(path, align and max(align, read_ztensor2.FLOOR),
+                                  read_ztensor2.ANY if within else None)
     if to in ("npz", "npy"):
         return read_npz.read(path.read_bytes(), align)
     return read_gptrs.read(path.read_bytes(), align or read_gptrs.ALIGN)
@@ -90,7 +93,8 @@ def is_named(name, said):
 
 
 def bits_of(value):
-    return struct.pack(">d", value).hex() if isinstance(value, float) else f"{int(value) % 2**64:016x}"
+    return struct.pack(">d", value).hex() if isinstance(value,
+                                                        float) else f"{int(value) % 2**64:016x}"
 
 
 def is_kept(m, to, got):
@@ -120,7 +124,10 @@ def compare_vocabulary(want, got, said):
 
 def compare(want, got, to, version, said):
     left = [essence(t) for t in got["tensors"]]
-    had = [essence(t, "sha256_u64" if (version or "").startswith("1.") else "sha256") for t in want["tensors"]]
+    had = [
+        essence(t, "sha256_u64" if (version or "").startswith("1.") else "sha256")
+        for t in want["tensors"]
+    ]
     if to == "npy" and left:  # its only tensor has no name
         left = [next((t for t in had if t[1:] == left[0][1:]), left[0])]
     if to in ("safetensors", "ztensor"):  # in an order of its own
@@ -145,7 +152,9 @@ def compare(want, got, to, version, said):
 def check(job):
     path, (to, version, *options), align, out = job
     want = json.loads(path.with_name(path.name + ".json").read_text())
-    title = " ".join([f"{path.parts[-3]}/{path.name} as {to}", *map(str, filter(None, (version, *options, align)))])
+    title = " ".join([
+        f"{path.parts[-3]}/{path.name} as {to}", *map(str, filter(None, (version, *options, align)))
+    ])
     strictly = convert(path, to, version, align, out, *options)
     if strictly.returncode not in (0, CANNOT_CARRY) or out.exists() != (strictly.returncode == 0):
         return title, [f"convert ended with {strictly.returncode}: {strictly.stderr.strip()[:200]}"]
@@ -156,8 +165,8 @@ def check(job):
         return title, [f"with --allow-loss it ended with {p.returncode}: {p.stderr.strip()[:200]}"]
     try:
         got = judge(to, version, options, align, out, path)
-    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad, read_ztensor2.Bad,
-            read_gguf.Bad, read_npz.Refused, ValueError, KeyError) as e:
+    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad,
+            read_ztensor2.Bad, read_gguf.Bad, read_npz.Refused, ValueError, KeyError) as e:
         return title, [str(e)[:200]]
     finally:
         out.unlink()
@@ -169,12 +178,14 @@ def check(job):
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
-        for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py", "gen_npz.py",
-                          "gen_safetensors.py", "gen_gguf.py", "gen_ztensor1.py", "gen_ztensor2.py"):
+        for generator in ("gen_burnpack.py", "gen_embd.py", "gen_mag.py", "gen_gptrs.py",
+                          "gen_npz.py", "gen_safetensors.py", "gen_gguf.py", "gen_ztensor1.py",
+                          "gen_ztensor2.py"):
             subprocess.run([sys.executable, HERE / generator, root], check=True)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
         # every third with an alignment of its own
-        jobs = [(p, t, a) for i, p in enumerate(paths) for t in TARGETS for a in ALIGNMENTS[:1 + (i % 3 == 0)]]
+        jobs = [(p, t, a) for i, p in enumerate(paths) for t in TARGETS
+                for a in ALIGNMENTS[:1 + (i % 3 == 0)]]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return tap.report(pool.map(check, jobs)) or HEFT.end()

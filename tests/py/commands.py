@@ -11,8 +11,8 @@ class Server:
     def __init__(self, program):
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         files = [self.out.fileno(), self.err.fileno()]
-        self.process = subprocess.Popen([program, *map(str, files)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        pass_fds=files)
+        self.process = subprocess.Popen([program, *map(str, files)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, pass_fds=files)
 
     def run(self, args):
         """The exit status; None: the process ended instead."""

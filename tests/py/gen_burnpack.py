@@ -12,8 +12,10 @@ import sys
 
 from samples import Samples, describe, tensor
 
-NAMES = {"f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32", "i16": "I16",
-         "i8": "I8", "u64": "U64", "u32": "U32", "u16": "U16", "u8": "U8"}
+NAMES = {
+    "f64": "F64", "f32": "F32", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32",
+    "i16": "I16", "i8": "I8", "u64": "U64", "u32": "U32", "u16": "U16", "u8": "U8"
+}
 
 
 # ---- CBOR ----
@@ -102,7 +104,8 @@ def up(n, to=256):
 class Pack:
     """A well-formed pack whose parts can be replaced.  tensors are in the order of their data."""
 
-    def __init__(self, tensors, dialect="0.21", ids=None, stored=None, metadata=None, scalars=None, align=None):
+    def __init__(self, tensors, dialect="0.21", ids=None, stored=None, metadata=None, scalars=None,
+                 align=None):
         self.tensors, self.dialect = tensors, dialect
         self.padded = dialect != "0.19"
         self.align = align or (256 if self.padded else 1)
@@ -143,7 +146,8 @@ class Pack:
 
     def bytes(self, manifest=None):
         cbor = (enc(self.document()) if manifest is None else enc(manifest)) + self.inside
-        out = self.magic + struct.pack("<HI", self.version, len(cbor) if self.length is None else self.length) + cbor
+        out = self.magic + struct.pack("<HI", self.version,
+                                       len(cbor) if self.length is None else self.length) + cbor
         fill = bytes([self.pad])
         out += fill * ((up(len(out)) if self.padded else len(out)) - len(out))
         start = len(out)
@@ -172,7 +176,8 @@ def facts_of(tensors, stored=None, ids=None, metadata=None, quantized=(), rewrit
 
 
 def spelled(dtype):
-    return dtype if isinstance(dtype, str) else json.dumps(dtype, separators=(",", ":"), ensure_ascii=False)
+    return dtype if isinstance(dtype, str) else json.dumps(dtype, separators=(",", ":"),
+                                                           ensure_ascii=False)
 
 
 def few():
@@ -200,41 +205,72 @@ def every_type(dialect):
 
 
 def good_dialects(s):
-    meta = {"format": "burnpack", "producer": "burn", "version": "0.21.0", "\u00e9": "\U0001f600 \"\\\n"}
+    meta = {
+        "format": "burnpack", "producer": "burn", "version": "0.21.0", "\u00e9": "\U0001f600 \"\\\n"
+    }
     for dialect in ("0.19", "0.20", "0.21", "0.22"):
         tensors, stored = every_type(dialect)
         ids = {t[0]: 2**64 - 1 - i for i, t in enumerate(tensors) if i % 3}
         scalars = {"step": {"Int": -3}, "rate": {"Float": 0.1}} if dialect == "0.22" else None
         p = Pack(tensors, dialect, ids, stored, meta, scalars)
-        facts = facts_of(tensors, {n: spelled(d) for n, d in stored.items()}, ids, meta if not scalars else None,
-                         (), None if dialect == "0.19" else "0.20" if dialect == "0.20" else "0.21")
+        facts = facts_of(tensors, {n: spelled(d) for n, d in stored.items()}, ids,
+                         meta if not scalars else None, (),
+                         None if dialect == "0.19" else "0.20" if dialect == "0.20" else "0.21")
         s.write("good", f"all_{dialect}.bpk", p.bytes(), facts)
 
 
 SIZE = {"storage": [8, 1, 1, 1, 1], "len": 1}
-SCHEME = {"value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": "Tensor", "mode": "Symmetric"}
+SCHEME = {
+    "value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": "Tensor",
+    "mode": "Symmetric"
+}
 # By the generation that writes it so, the schemes of its file.
 SCHEMES = {
-    "0.19": {"packed": {**SCHEME, "store": "U32"}, "native": {**SCHEME, "value": "E2M1", "store": "Native"}},
-    "0.21": {"tensor": SCHEME, "block": {**SCHEME, "value": "Q4S", "param": "F16", "store": "Native",
-                                         "level": {"Block": SIZE}}},
-    "0.22-pre.2": {"tensor": SCHEME, "block_tensor": {
-        **SCHEME, "value": "Q4S", "param": "UE4M3", "level": {"BlockTensor": {"block": SIZE, "global": "F32"}}}},
-    "0.22": {"tensor": {"value": "Q8F", "store": "Native", "mode": "Symmetric", "tensor": "F32", "block": None},
-             "block": {"value": "Q8F", "store": {"PackedNative": 1}, "mode": "Lookup", "tensor": None,
-                       "block": {"size": SIZE, "dtype": "UE8M0"}}},
+    "0.19": {
+        "packed": {**SCHEME, "store": "U32"},
+        "native": {**SCHEME, "value": "E2M1", "store": "Native"}
+    },
+    "0.21": {
+        "tensor": SCHEME, "block": {
+            **SCHEME, "value": "Q4S", "param": "F16", "store": "Native", "level": {"Block": SIZE}
+        }
+    },
+    "0.22-pre.2": {
+        "tensor": SCHEME, "block_tensor": {
+            **SCHEME, "value": "Q4S", "param": "UE4M3",
+            "level": {"BlockTensor": {"block": SIZE, "global": "F32"}}
+        }
+    },
+    "0.22": {
+        "tensor": {
+            "value": "Q8F", "store": "Native", "mode": "Symmetric", "tensor": "F32", "block": None
+        }, "block": {
+            "value": "Q8F", "store": {"PackedNative": 1}, "mode": "Lookup", "tensor": None,
+            "block": {"size": SIZE, "dtype": "UE8M0"}
+        }
+    },
 }
 # Of no generation, or of several that do not read each other's.
 ODD_SCHEMES = {
-    "unknown": {"odd_texts": {"value": "\u00e9", "n": [-1, -2**63, 2**64 - 1, True, False, None, [], {}], "": {}}},
+    "unknown": {
+        "odd_texts": {
+            "value": "\u00e9", "n": [-1, -2**63, 2**64 - 1, True, False, None, [], {}], "": {}
+        }
+    },
     "no_param": {"tensor": {k: v for k, v in SCHEME.items() if k != "param"}},
     "padded_0.19": {"packed": {**SCHEME, "store": "U32"}},
     "two_generations": {"tensor": SCHEME, "block": SCHEMES["0.22"]["block"]},
 }
 HEX_SCHEMES = {
-    "float": {"value": 0.5}, "bytes": {"value": b"\x00\xff"}, "quote": {"value": "a\"b"}, "number_key": {5: 1},
-    "very_negative": {"value": Raw(head(1, 2**64 - 1))}, "tagged": {"value": tag(3, 1)},
-    "long": {"value": long_head(1, 8)}, "open": {"value": open_ended([1])}, "undefined": {"value": Raw(b"\xf7")},
+    "float": {"value": 0.5},
+    "bytes": {"value": b"\x00\xff"},
+    "quote": {"value": "a\"b"},
+    "number_key": {5: 1},
+    "very_negative": {"value": Raw(head(1, 2**64 - 1))},
+    "tagged": {"value": tag(3, 1)},
+    "long": {"value": long_head(1, 8)},
+    "open": {"value": open_ended([1])},
+    "undefined": {"value": Raw(b"\xf7")},
 }
 
 
@@ -244,14 +280,16 @@ def quantized(name, nbytes):
 
 def quantized_pack(schemes, dialect="0.21"):
     every = [quantized(name, 5 * i) for i, name in enumerate(schemes)]
-    return Pack(every, dialect, stored={name: {"QFloat": scheme} for name, scheme in schemes.items()})
+    return Pack(every, dialect,
+                stored={name: {"QFloat": scheme} for name, scheme in schemes.items()})
 
 
 def good_quantized(s):
     for generation, schemes in SCHEMES.items():
         p = quantized_pack(schemes, generation)
         texts = {n: spelled(d) for n, d in p.stored.items()}
-        put(s, f"quantized_{generation}", p, None if generation == "0.19" else generation, texts=texts, quantized=texts)
+        put(s, f"quantized_{generation}", p, None if generation == "0.19" else generation,
+            texts=texts, quantized=texts)
     one = [quantized(f"layer.{i}", 12) for i in range(40)]
     same = {t[0]: {"QFloat": SCHEME} for t in one}
     texts = {n: spelled(d) for n, d in same.items()}
@@ -261,20 +299,25 @@ def good_quantized(s):
 def odd_quantized(s):
     """Schemes that no generation reads, and some that JSON cannot say so that the same bytes could be made of it."""
     for name, schemes in {**ODD_SCHEMES, "hex": HEX_SCHEMES}.items():
-        s.bad(f"quantized_{name}.bpk", quantized_pack(schemes).bytes(), "warn", "schemes that no Burn reads")
+        s.bad(f"quantized_{name}.bpk",
+              quantized_pack(schemes).bytes(), "warn", "schemes that no Burn reads")
     long = quantized_pack({"long": {**SCHEME, "store": {"PackedU32": long_head(0, 8)}}})
     facts = {"expect": "accept", "why": "a scheme that JSON cannot spell so", "rewritten": "0.21"}
     s.write("bad", "quantized_long.bpk", long.bytes(), facts)
     legacy = quantized_pack(SCHEMES["0.21"], "0.19")
-    s.bad("quantized_unpadded_0.21.bpk", legacy.bytes(), "warn", "a scheme of Burn 0.20 in a file of 0.19")
+    s.bad("quantized_unpadded_0.21.bpk", legacy.bytes(), "warn",
+          "a scheme of Burn 0.20 in a file of 0.19")
     new = {"q": {"QFloat": SCHEMES["0.22"]["tensor"]}}
     boolean = Pack([tensor("b", "bool", (3,)), quantized("q", 12)], "0.20", stored=new)
-    s.bad("quantized_0.22_with_text_bool.bpk", boolean.bytes(), "warn", "a scheme of Burn 0.22 beside a Bool of 0.20")
+    s.bad("quantized_0.22_with_text_bool.bpk", boolean.bytes(), "warn",
+          "a scheme of Burn 0.22 beside a Bool of 0.20")
 
 
 def good_shapes(s):
-    shapes = [(), (1,), (0,), (2, 0, 3), (1,) * 30, (2,) * 10, (5, 1, 7), (0, 2**63, 2**63), (2**64 - 1, 0)]
-    tensors = [(f"s{i}", "f32", d, b"" if 0 in d else tensor(str(i), "f32", d)[3]) for i, d in enumerate(shapes)]
+    shapes = [(), (1,), (0,), (2, 0, 3), (1,) * 30, (2,) * 10, (5, 1, 7), (0, 2**63, 2**63),
+              (2**64 - 1, 0)]
+    tensors = [(f"s{i}", "f32", d, b"" if 0 in d else tensor(str(i), "f32", d)[3])
+               for i, d in enumerate(shapes)]
     put(s, "shapes", Pack(tensors))
     put(s, "only_empty", Pack([tensor("none", "i64", (0,))]))
     tail = [tensor("w", "u8", (5,)), tensor("x", "f32", (0, 9)), tensor("y", "u8", (0,))]
@@ -284,8 +327,10 @@ def good_shapes(s):
 
 
 def good_names(s):
-    names = ["", " ", "\u00e9", "e\u0301", "\u5c42.\u6743\u91cd", "emoji\U0001f680", "a/b\\c\"d", "-dash", "tab\t",
-             "x" * 5000, "\x7f\x01"]
+    names = [
+        "", " ", "\u00e9", "e\u0301", "\u5c42.\u6743\u91cd", "emoji\U0001f680", "a/b\\c\"d",
+        "-dash", "tab\t", "x" * 5000, "\x7f\x01"
+    ]
     put(s, "names", Pack([tensor(n, "u8", (i + 1,)) for i, n in enumerate(names)]))
     many = [tensor("block." * 30 + f"{i}.weight", "f16", (i % 5 + 1,)) for i in range(400)]
     random.Random(5).shuffle(many)
@@ -296,18 +341,26 @@ def good_metadata(s):
     put(s, "empty", Pack([]))
     put(s, "empty_metadata", Pack([], metadata={"a": "b"}))
     for length in (195, 196, 197):  # the manifest ends before, at and behind a multiple of 256
-        put(s, f"boundary_{length}", Pack([tensor("w", "f32", (2,))], metadata={"p": "x" * (length - 24)}))
-    metadata = {"": "empty key", "empty": "", "burn": "\u0000\u0001", **{f"key{i}": str(i) for i in range(300)}}
-    put(s, "metadata", Pack(few(), metadata=metadata), None if list(metadata) == sorted(metadata) else "0.21")
-    scalars = {"i": {"Int": -1}, "max": {"Int": 2**63 - 1}, "min": {"Int": -2**63}, "u": {"UInt": 2**64 - 1},
-               "t": {"Bool": True}, "f": {"Bool": False}, "half": {"Float": 0.5}, "single": {"Float": 2.0**-130},
-               "tenth": {"Float": 0.1}, "zero": {"Float": -0.0}, "inf": {"Float": float("-inf")},
-               "nan": {"Float": float("nan")}}
+        put(s, f"boundary_{length}",
+            Pack([tensor("w", "f32", (2,))], metadata={"p": "x" * (length - 24)}))
+    metadata = {
+        "": "empty key", "empty": "", "burn": "\u0000\u0001",
+        **{f"key{i}": str(i) for i in range(300)}
+    }
+    put(s, "metadata", Pack(few(), metadata=metadata),
+        None if list(metadata) == sorted(metadata) else "0.21")
+    scalars = {
+        "i": {"Int": -1}, "max": {"Int": 2**63 - 1}, "min": {"Int": -2**63},
+        "u": {"UInt": 2**64 - 1}, "t": {"Bool": True}, "f": {"Bool": False}, "half": {"Float": 0.5},
+        "single": {"Float": 2.0**-130}, "tenth": {"Float": 0.1}, "zero": {"Float": -0.0},
+        "inf": {"Float": float("-inf")}, "nan": {"Float": float("nan")}
+    }
     put(s, "scalars", Pack(few(), scalars=scalars))
     p = Pack(few(), metadata={"z": "1", "a": "2"})
     unsorted = {"metadata": {"z": "1", "a": "2"}, "tensors": p.document()["tensors"]}
     put(s, "metadata_first", p, None, data=p.bytes(unsorted))
-    put(s, "scalars_empty", Pack(few()), None, data=Pack(few()).bytes({**Pack(few()).document(), "scalars": {}}))
+    put(s, "scalars_empty", Pack(few()), None,
+        data=Pack(few()).bytes({**Pack(few()).document(), "scalars": {}}))
 
 
 def good_orders(s):
@@ -327,9 +380,16 @@ def good_orders(s):
 def good_spellings(s):
     p = Pack(few(), ids={"a": 5}, metadata={"key": "value"}, scalars={"n": {"Int": 1}})
     document = p.document()
-    tensors = {n: {**d, "dtype": open_ended(d["dtype"]), "shape": open_ended(d["shape"]),
-                   "data_offsets": open_ended(d["data_offsets"])} for n, d in document["tensors"].items()}
-    loose = {"tensors": open_ended(tensors), "metadata": open_ended(document["metadata"]), "scalars": document["scalars"]}
+    tensors = {
+        n: {
+            **d, "dtype": open_ended(d["dtype"]), "shape": open_ended(d["shape"]),
+            "data_offsets": open_ended(d["data_offsets"])
+        } for n, d in document["tensors"].items()
+    }
+    loose = {
+        "tensors": open_ended(tensors), "metadata": open_ended(document["metadata"]),
+        "scalars": document["scalars"]
+    }
     put(s, "indefinite", p, None, data=p.bytes(open_ended(loose)))
     tensors = {tag(40, n): tag(41, {tag(7, k): tag(8, tag(9, v)) for k, v in d.items()})
                for n, d in document["tensors"].items()}
@@ -338,7 +398,8 @@ def good_spellings(s):
                for n, d in document["tensors"].items()}
     put(s, "long_heads", p, None, data=p.bytes({**document, "tensors": tensors}))
     tensors = {n: {k.encode(): v for k, v in d.items()} for n, d in document["tensors"].items()}
-    put(s, "keys_as_bytes", p, None, data=p.bytes({k.encode(): v for k, v in {**document, "tensors": tensors}.items()}))
+    put(s, "keys_as_bytes", p, None,
+        data=p.bytes({k.encode(): v for k, v in {**document, "tensors": tensors}.items()}))
     nulls = Pack(few())
     for d in nulls.descriptors.values():
         d["param_id"] = None
@@ -355,16 +416,20 @@ def good_spellings(s):
 def good_legacy(s):
     put(s, "legacy_one", Pack([tensor("w", "f32", (2,))], "0.19"), None)
     put(s, "legacy_large", Pack([tensor("w", "u8", (999,)), tensor("x", "u8", (5,))], "0.19"), None)
-    put(s, "legacy_starts_aligned", Pack([tensor("w", "u8", (512,)), tensor("x", "u8", (3,))], "0.19"), None)
+    put(s, "legacy_starts_aligned",
+        Pack([tensor("w", "u8", (512,)), tensor("x", "u8", (3,))], "0.19"), None)
     put(s, "legacy_empty", Pack([], "0.19"), None)
     padded = Pack([tensor("w", "u8", (9,)), tensor("x", "u8", (5,))], "0.19")
     padded.tail = bytes(20)
-    s.bad("legacy_tail.bpk", padded.bytes(), "warn", "an unaligned file with 20 bytes behind the data")
+    s.bad("legacy_tail.bpk", padded.bytes(), "warn",
+          "an unaligned file with 20 bytes behind the data")
     long = Pack([tensor("w", "u8", (9,)), tensor("x", "u8", (5,))], "0.19")
     long.tail = bytes(700)
-    s.bad("legacy_long_tail.bpk", long.bytes(), "warn", "an unaligned file with 700 bytes behind the data")
+    s.bad("legacy_long_tail.bpk", long.bytes(), "warn",
+          "an unaligned file with 700 bytes behind the data")
     zeros = Pack([("w", "u8", (512,), bytes(512))], "0.19")
-    s.bad("legacy_zeros.bpk", zeros.bytes(), "warn", "an unaligned file that looks like an aligned one cut short")
+    s.bad("legacy_zeros.bpk", zeros.bytes(), "warn",
+          "an unaligned file that looks like an aligned one cut short")
 
 
 # ---- bad ----
@@ -397,7 +462,8 @@ def bad_headers(s):
     s.bad("empty_cut.bpk", Pack([]).bytes()[:-1], "reject", "a pack of nothing, cut in its padding")
     one = Pack([tensor("w", "u8", (600,))])
     whole, n = one.bytes(), len(enc(one.document()))
-    s.bad("cut_to_legacy.bpk", whole[:10 + n + 600], "warn", "cut to what it would be without padding")
+    s.bad("cut_to_legacy.bpk", whole[:10 + n + 600], "warn",
+          "cut to what it would be without padding")
     s.bad("cut_between.bpk", whole[:10 + n + 601], "reject", "cut to a size that no writer makes")
 
 
@@ -412,24 +478,28 @@ def bad_roots(s):
     root("tensors_list", "tensors are a list", {"tensors": []})
     root("tensors_null", "tensors are null", {"tensors": None})
     root("tensors_twice", "tensors twice", Map([("tensors", {}), ("tensors", {})]))
-    root("metadata_twice", "metadata twice", Map([("tensors", {}), ("metadata", {}), ("metadata", {})]))
+    root("metadata_twice", "metadata twice",
+         Map([("tensors", {}), ("metadata", {}), ("metadata", {})]))
     root("scalars_twice", "scalars twice", Map([("tensors", {}), ("scalars", {}), ("scalars", {})]))
     root("metadata_list", "metadata are a list", {"tensors": {}, "metadata": ["a"]})
     root("metadata_number", "a number as metadata", {"tensors": {}, "metadata": {"a": 5}})
     root("metadata_map", "a map as metadata", {"tensors": {}, "metadata": {"a": {}}})
     root("metadata_number_key", "metadata under a number", {"tensors": {}, "metadata": {1: "a"}})
-    root("metadata_key_twice", "a metadata key twice", {**good, "metadata": Map([("k", "1"), ("l", ""), ("k", "2")])},
-         "warn", few())
+    root("metadata_key_twice", "a metadata key twice",
+         {**good, "metadata": Map([("k", "1"), ("l", ""), ("k", "2")])}, "warn", few())
     root("name_number", "a tensor under a number", {"tensors": {1: {}}})
     root("name_bytes", "a tensor under bytes", {"tensors": {b"a": {}}})
     root("name_not_utf8", "a name that is not UTF-8", {"tensors": Raw(b"\xa1\x61\xff\xa0")})
     root("name_surrogate", "a surrogate in a name", {"tensors": Raw(b"\xa1\x63\xed\xa0\x80\xa0")})
-    root("name_split", "a character over two chunks", {"tensors": Raw(b"\xa1\x7f\x61\xc3\x61\xa9\xff\xa0")})
-    root("name_twice", "a name twice", {"tensors": Map([*good["tensors"].items(), ("a", good["tensors"]["a"])])},
-         tensors=few())
+    root("name_split", "a character over two chunks",
+         {"tensors": Raw(b"\xa1\x7f\x61\xc3\x61\xa9\xff\xa0")})
+    root("name_twice", "a name twice",
+         {"tensors": Map([*good["tensors"].items(), ("a", good["tensors"]["a"])])}, tensors=few())
     root("count_huge", "2^64 - 1 tensors", {"tensors": Raw(b"\xbb" + b"\xff" * 8)})
-    root("count_large", "2^20 tensors, without their bytes", {"tensors": Raw(b"\xba\x00\x10\x00\x00" + bytes(9))})
-    root("depth_129", "one level more than Burn reads", {**good, "deep": Raw(b"\x81" * 127 + b"\x80")}, tensors=few())
+    root("count_large", "2^20 tensors, without their bytes",
+         {"tensors": Raw(b"\xba\x00\x10\x00\x00" + bytes(9))})
+    root("depth_129", "one level more than Burn reads",
+         {**good, "deep": Raw(b"\x81" * 127 + b"\x80")}, tensors=few())
     root("depth_tags", "100000 tags", {"a": Raw(b"\xc1" * 100000 + b"\0")})
     root("depth_arrays", "100000 lists", {"a": Raw(b"\x81" * 100000)})
     root("break", "a stray break", {"a": Raw(b"\xff")})
@@ -441,11 +511,13 @@ def bad_roots(s):
 
 def bad_scalars(s):
     def scalar(name, why, value, expect="warn"):
-        s.bad(f"scalar_{name}.bpk", Pack(few()).bytes({**Pack(few()).document(), "scalars": value}), expect, why)
+        s.bad(f"scalar_{name}.bpk",
+              Pack(few()).bytes({**Pack(few()).document(), "scalars": value}), expect, why)
 
     scalar("null", "null for the scalars", None)
     scalar("list", "a list for the scalars", [1])
-    scalar("unknown", "a scalar of an unknown kind", {"a": {"Int": 1}, "b": {"Text": "x"}, "c": {"Bool": True}})
+    scalar("unknown", "a scalar of an unknown kind",
+           {"a": {"Int": 1}, "b": {"Text": "x"}, "c": {"Bool": True}})
     scalar("bare", "a number that is no scalar", {"a": 1})
     scalar("two", "a scalar of two kinds", {"a": {"Int": 1, "UInt": 1}})
     scalar("of_list", "a list as a number", {"a": {"Int": [1, [2]]}})
@@ -454,7 +526,8 @@ def bad_scalars(s):
     scalar("too_small", "an Int of -2^63 - 1", {"a": {"Int": -2**63 - 1}})
     scalar("negative", "a UInt of -1", {"a": {"UInt": -1}})
     scalar("float_int", "a Float of 1", {"a": {"Float": 1}})
-    scalar("twice", "a scalar twice", Map([("a", {"Int": 1}), ("b", {"Int": 3}), ("a", {"Int": 2})]))
+    scalar("twice", "a scalar twice", Map([("a", {"Int": 1}), ("b", {"Int": 3}),
+                                           ("a", {"Int": 2})]))
     scalar("number_key", "a scalar under a number", {1: {"Int": 1}}, "reject")
     scalar("broken", "a scalar that is not well formed", {"a": {"Int": Raw(b"\x1c")}}, "reject")
 
@@ -471,17 +544,24 @@ def bad_descriptors(s):
     for key in ("dtype", "shape", "data_offsets"):
         field(f"no_{key}", f"no {key}", drop=key)
         p = Pack(few())
-        p.descriptors["a"] = {open_ended(k) if k == key else k: v for k, v in p.descriptors["a"].items()}
-        s.bad(f"field_{key}_in_chunks.bpk", p.bytes(), "warn", f"the name {key} of indefinite length",
-              rule="burnpack/indefinite-name")
+        p.descriptors["a"] = {
+            open_ended(k) if k == key else k: v for k, v in p.descriptors["a"].items()
+        }
+        s.bad(f"field_{key}_in_chunks.bpk", p.bytes(), "warn",
+              f"the name {key} of indefinite length", rule="burnpack/indefinite-name")
     p = Pack(few())
     p.descriptors["a"]["dtype"] = open_ended(p.descriptors["a"]["dtype"])
     s.bad("field_type_in_chunks.bpk", p.bytes(), "warn", "a type's name of indefinite length",
           rule="burnpack/indefinite-name")
-    s.bad("root_key_in_chunks.bpk", Pack(few()).bytes({open_ended(k): v for k, v in Pack(few()).document().items()}),
-          "warn", "names of the root of indefinite length", rule="burnpack/indefinite-name")
-    s.bad("rank_65.bpk", Pack([("a", "u8", (1,) * 65, b"x")]).bytes(), "warn", "65 dimensions", rule="burnpack/rank")
-    s.bad("rank_64.bpk", Pack([("a", "u8", (1,) * 64, b"x")]).bytes(), "accept", "64 dimensions", without="burnpack/rank")
+    s.bad("root_key_in_chunks.bpk",
+          Pack(few()).bytes({open_ended(k): v for k, v in Pack(few()).document().items()}), "warn",
+          "names of the root of indefinite length", rule="burnpack/indefinite-name")
+    s.bad("rank_65.bpk",
+          Pack([("a", "u8", (1,) * 65, b"x")]).bytes(), "warn", "65 dimensions",
+          rule="burnpack/rank")
+    s.bad("rank_64.bpk",
+          Pack([("a", "u8", (1,) * 64, b"x")]).bytes(), "accept", "64 dimensions",
+          without="burnpack/rank")
     field("dtype_unknown", "an element type that nobody knows", dtype="F128")
     field("dtype_small", "an element type in small letters", dtype="i64")
     field("dtype_number", "a number as an element type", dtype=1)
@@ -489,7 +569,8 @@ def bad_descriptors(s):
     field("dtype_map", "a plain element type as a map", dtype={"I64": None})
     field("dtype_empty", "an empty map as an element type", dtype={})
     field("dtype_two", "a map of two as an element type", dtype={"Bool": "Native", "QFloat": {}})
-    field("dtype_open", "a map of indefinite length as an element type", dtype=Raw(b"\xbf\x64Bool\x66Native\xff"))
+    field("dtype_open", "a map of indefinite length as an element type",
+          dtype=Raw(b"\xbf\x64Bool\x66Native\xff"))
     field("dtype_number_key", "an element type under a number", dtype={1: "Native"})
     field("bool_unknown", "a Bool of U64", dtype={"Bool": "U64"})
     field("bool_null", "a Bool of null", dtype={"Bool": None})
@@ -522,7 +603,8 @@ def bad_descriptors(s):
     field("param_id_bignum", "an id as a bignum", "warn", param_id=tag(2, b"\1\0"))
     field("param_id_large", "an id of 2^64", param_id=tag(2, b"\1" + bytes(8)))
     field("param_id_list", "a list as an id", param_id=[5])
-    for key, value in (("dtype", "I64"), ("shape", [4]), ("data_offsets", [256, 288]), ("param_id", 1)):
+    for key, value in (("dtype", "I64"), ("shape", [4]), ("data_offsets", [256,
+                                                                           288]), ("param_id", 1)):
         p = Pack(few(), ids={"a": 1})
         p.descriptors["a"] = Map([*p.descriptors["a"].items(), (key, value)])
         s.bad(f"field_{key}_twice.bpk", p.bytes(), "reject", f"{key} twice")
@@ -561,8 +643,9 @@ def bad_places(s):
 
 def main():
     s = Samples(sys.argv[1], "burnpack")
-    for write in (good_dialects, good_quantized, good_shapes, good_names, good_metadata, good_orders, good_spellings,
-                  good_legacy, odd_quantized, bad_headers, bad_roots, bad_scalars, bad_descriptors, bad_places):
+    for write in (good_dialects, good_quantized, good_shapes, good_names, good_metadata,
+                  good_orders, good_spellings, good_legacy, odd_quantized, bad_headers, bad_roots,
+                  bad_scalars, bad_descriptors, bad_places):
         write(s)
 
 

@@ -11,9 +11,14 @@ import zlib
 from samples import Samples, describe, tensor
 
 VERSION = "0.16.1"
-NAMES = {"f32": "F32", "f64": "F64", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32", "i16": "I16", "i8": "I8",
-         "u64": "U64", "u32": "U32", "u16": "U16", "u8": "U8", "bool": "Bool"}
-SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8, "u32": 4, "u16": 2, "u8": 1, "bool": 1}
+NAMES = {
+    "f32": "F32", "f64": "F64", "f16": "F16", "bf16": "BF16", "i64": "I64", "i32": "I32",
+    "i16": "I16", "i8": "I8", "u64": "U64", "u32": "U32", "u16": "U16", "u8": "U8", "bool": "Bool"
+}
+SIZES = {
+    "f32": 4, "f64": 8, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u64": 8,
+    "u32": 4, "u16": 2, "u8": 1, "bool": 1
+}
 
 
 # ---- MessagePack ----
@@ -45,7 +50,10 @@ def integer(v):
     """The shortest form, as rmp has it."""
     if -32 <= v < 128:
         return struct.pack("b", v) if v < 0 else bytes([v])
-    forms = [(0xCC, "B"), (0xCD, ">H"), (0xCE, ">I"), (0xCF, ">Q")] if v >= 0 else [(0xD0, "b"), (0xD1, ">h"), (0xD2, ">i"), (0xD3, ">q")]
+    forms = [(0xCC, "B"), (0xCD, ">H"), (0xCE, ">I"), (0xCF, ">Q")] if v >= 0 else [(0xD0, "b"),
+                                                                                    (0xD1, ">h"),
+                                                                                    (0xD2, ">i"),
+                                                                                    (0xD3, ">q")]
     for code, layout in forms:
         try:
             return bytes([code]) + struct.pack(layout, v)
@@ -75,7 +83,8 @@ def pack(v):
     if isinstance(v, (list, tuple)):
         return head(len(v), 0x90, 15, (None, 0xDC, 0xDD)) + b"".join(map(pack, v))
     if isinstance(v, dict):
-        return head(len(v), 0x80, 15, (None, 0xDE, 0xDF)) + b"".join(pack(k) + pack(x) for k, x in v.items())
+        return head(len(v), 0x80, 15,
+                    (None, 0xDE, 0xDF)) + b"".join(pack(k) + pack(x) for k, x in v.items())
     if isinstance(v, Ext):
         return head(len(v.data), 0, -1, (0xC7, 0xC8, 0xC9)) + bytes([v.kind]) + v.data
     raise ValueError(v)
@@ -84,8 +93,11 @@ def pack(v):
 # ---- Burn's structures ----
 
 def metadata(floats="f32", ints="i32", version=VERSION, settings="FullPrecisionSettings"):
-    return {"float": floats, "int": ints, "format": f"burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::{settings}>",
-            "version": version, "settings": settings}
+    return {
+        "float": floats, "int": ints,
+        "format": f"burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::{settings}>",
+        "version": version, "settings": settings
+    }
 
 
 def record(item, about=None, **more):
@@ -99,7 +111,8 @@ def listed_meta(about):
 def base32(value):
     """BASE32_DNSSEC of the eight bytes, the lowest first: 13 digits."""
     bits = int.from_bytes(value.to_bytes(8, "little"), "big") << 1
-    return "".join("0123456789abcdefghijklmnopqrstuv"[bits >> 5 * i & 31] for i in range(12, -1, -1))
+    return "".join("0123456789abcdefghijklmnopqrstuv"[bits >> 5 * i & 31]
+                   for i in range(12, -1, -1))
 
 
 def data(t, dtype=None):
@@ -128,7 +141,9 @@ def values_of(t):
     if dtype == "bool":
         return [bool(b) for b in raw]
     code = {1: "b", 2: "h", 4: "i", 8: "q"}[SIZES[dtype]]
-    return list(struct.unpack(f"<{len(raw) // SIZES[dtype]}{code.upper() if dtype[0] == 'u' else code}", raw))
+    return list(
+        struct.unpack(f"<{len(raw) // SIZES[dtype]}{code.upper() if dtype[0] == 'u' else code}",
+                      raw))
 
 
 def fact(t, name=None):
@@ -138,13 +153,18 @@ def fact(t, name=None):
 def with_ids(s, name, file, listed, ids, about=None, **more):
     """A good sample whose tensors have parameter ids."""
     tensors = [{**describe(*t), "param_id": key} for t, key in zip(listed, ids)]
-    s.write("good", name, file, {"format": "burn-record", "tensors": tensors, "metadata": listed_meta(about or metadata()), **more})
+    s.write(
+        "good", name, file, {
+            "format": "burn-record", "tensors": tensors, "metadata": listed_meta(
+                about or metadata()), **more
+        })
 
 
 # ---- good -------------------------------------------------------------------------------------
 
 def linear(prefix, seed=1, dtype="f32", key=100, make=data):
-    w, b = tensor(f"{prefix}.weight", dtype, (3, 4), seed), tensor(f"{prefix}.bias", dtype, (4,), seed)
+    w, b = tensor(f"{prefix}.weight", dtype, (3, 4), seed), tensor(f"{prefix}.bias", dtype, (4,),
+                                                                   seed)
     return {"weight": param(make(w), key), "bias": param(make(b), key + 1)}, [w, b], [key, key + 1]
 
 
@@ -153,7 +173,10 @@ def model(dtype="f32", make=data):
     first, a, i = linear("conv1", 1, dtype, 2**63 + 5, make)
     lists, b, j = zip(*(linear(f"blocks.{n}", n, dtype, 1000 * n, make) for n in range(3)))
     last, c, k = linear("norm.Batch.inner", 9, dtype, 2**64 - 2, make)
-    item = {"conv1": first, "blocks": list(lists), "none": None, "activation": None, "norm": {"Batch": {"inner": last}}, "empty": {}}
+    item = {
+        "conv1": first, "blocks": list(lists), "none": None, "activation": None,
+        "norm": {"Batch": {"inner": last}}, "empty": {}
+    }
     return item, a + [t for ts in b for t in ts] + c, i + [n for ns in j for n in ns] + k
 
 
@@ -168,8 +191,11 @@ def good_modules(s):
     double = metadata("f64", "i64", settings="DoublePrecisionSettings")
     with_ids(s, "double.mpk", record(item, double), listed, ids, double)
     about = {**metadata(), "version": "0.19.0"}
-    s.good("unit.mpk", pack({"metadata": about, "item": None, "_b": []}), [], metadata=listed_meta(about))
-    s.good("two_fields.mpk", pack({"metadata": about, "item": {"w": param(data(tensor("w", "f32", (2,))))}}), [tensor("w", "f32", (2,))])
+    s.good("unit.mpk", pack({"metadata": about, "item": None, "_b": []}), [],
+           metadata=listed_meta(about))
+    s.good("two_fields.mpk",
+           pack({"metadata": about, "item": {"w": param(data(tensor("w", "f32", (2,))))}}),
+           [tensor("w", "f32", (2,))])
 
 
 def good_types(s):
@@ -180,40 +206,64 @@ def good_types(s):
             item[t[0]] = data(t)
             listed.append(t)
     s.good("types.mpk", record(item), listed)
-    flex, native, eight, wide = tensor("flex", "f32", (2,)), tensor("native", "bool", (3,)), tensor("eight", "bool", (3,)), tensor("wide", "u32", (3,))
+    flex, native, eight, wide = tensor("flex", "f32", (2,)), tensor("native", "bool", (3,)), tensor(
+        "eight", "bool", (3,)), tensor("wide", "u32", (3,))
     q = ("q", "u8", (2, 3), bytes(range(10)))
-    scheme = {"QFloat": {"value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": {"Block": [32]}, "mode": "Symmetric", "x": None, "n": -3}}
-    item = {"flex": data(flex, "Flex32"), "native": data(native, {"Bool": "Native"}), "eight": data(eight, {"Bool": "U8"}),
-            "wide": data(wide, {"Bool": "U32"}), "q": data(q, scheme)}
-    tensors = [{**describe(*flex), "attributes": {"stored_dtype": "Flex32"}}, describe(*native), {**describe(*eight), "attributes": {"stored_dtype": '{"Bool":"U8"}'}},
-               {**describe(*wide), "attributes": {"stored_dtype": '{"Bool":"U32"}'}},
-               {**describe(*q), "layout": "burn.qfloat",
-                "attributes": {"stored_dtype": '{"QFloat":{"value":"Q8S","param":"F32","store":{"PackedU32":0},"level":{"Block":[32]},"mode":"Symmetric","x":null,"n":-3}}'}}]
+    scheme = {
+        "QFloat": {
+            "value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": {"Block": [32]},
+            "mode": "Symmetric", "x": None, "n": -3
+        }
+    }
+    item = {
+        "flex": data(flex, "Flex32"), "native": data(native, {"Bool": "Native"}),
+        "eight": data(eight, {"Bool": "U8"}), "wide": data(wide,
+                                                           {"Bool": "U32"}), "q": data(q, scheme)
+    }
+    tensors = [
+        {**describe(*flex), "attributes": {"stored_dtype": "Flex32"}},
+        describe(*native), {**describe(*eight), "attributes": {"stored_dtype": '{"Bool":"U8"}'}},
+        {**describe(*wide), "attributes": {"stored_dtype": '{"Bool":"U32"}'}},
+        {
+            **describe(*q), "layout": "burn.qfloat", "attributes": {
+                "stored_dtype": '{"QFloat":{"value":"Q8S","param":"F32","store":{"PackedU32":0},"level":{"Block":[32]},"mode":"Symmetric","x":null,"n":-3}}'
+            }
+        }
+    ]
     s.write("good", "other_types.mpk", record(item), {"format": "burn-record", "tensors": tensors})
 
 
 def good_old(s):
     """Numbers one by one: DataSerialize before 0.14, and TensorData whose bytes were a list."""
     make = lambda t: old(values_of(t), t[2])
-    for dtype, about in (("f32", metadata(version="0.13.2")), ("f64", metadata("f64", "i64", "0.13.2")),
-                         ("f16", metadata("half::binary16::f16", "i16", "0.12.0")), ("bf16", metadata("half::bfloat::bf16", "i32", "0.13.0"))):
+    for dtype, about in (("f32", metadata(version="0.13.2")), ("f64",
+                                                               metadata("f64", "i64", "0.13.2")),
+                         ("f16", metadata("half::binary16::f16", "i16", "0.12.0")),
+                         ("bf16", metadata("half::bfloat::bf16", "i32", "0.13.0"))):
         item, listed, ids = model(dtype, make)
         with_ids(s, f"old_{dtype}.mpk", record(item, about), listed, ids, about)
-        with_ids(s, f"old_{dtype}.mpk.gz", gzip.compress(record(item, about), mtime=0), listed, ids, about)
+        with_ids(s, f"old_{dtype}.mpk.gz", gzip.compress(record(item, about), mtime=0), listed, ids,
+                 about)
     for dtype in ("i16", "i32", "i64"):
-        edges = [-2**(8 * SIZES[dtype] - 1), 2**(8 * SIZES[dtype] - 1) - 1, 0, -1, 127, 128, -32, -33, 255, 256]
+        edges = [
+            -2**(8 * SIZES[dtype] - 1), 2**(8 * SIZES[dtype] - 1) - 1, 0, -1, 127, 128, -32, -33,
+            255, 256
+        ]
         code = {2: "h", 4: "i", 8: "q"}[SIZES[dtype]]
         t = ("ids", dtype, (2, 5), struct.pack(f"<10{code}", *edges))
         flags = tensor("flags", "bool", (5,))
-        s.good(f"old_{dtype}.mpk", record({"ids": make(t), "flags": make(flags)}, metadata(ints=dtype)), [t, flags])
+        s.good(f"old_{dtype}.mpk",
+               record({"ids": make(t), "flags": make(flags)}, metadata(ints=dtype)), [t, flags])
     long = tensor("long", "f32", (300, 70))
     some = tensor("some", "f32", (17,))
     none, scalar = tensor("none", "f32", (0, 3)), tensor("scalar", "f32", ())
-    s.good("old_shapes.mpk", record({t[0]: make(t) for t in (long, some, none, scalar)}), [long, some, none, scalar])
+    s.good("old_shapes.mpk", record({t[0]: make(t) for t in (long, some, none, scalar)}),
+           [long, some, none, scalar])
     as_list = lambda t: {"bytes": list(t[3]), "shape": list(t[2]), "dtype": NAMES[t[1]]}
     item, listed, ids = model("f32", as_list)
     with_ids(s, "bytes_listed.mpk", record(item), listed, ids)
-    listed = [tensor(f"x{n}", d, (7, 3)) for n, d in enumerate(NAMES)] + [tensor("none", "f32", (0,))]
+    listed = [tensor(f"x{n}", d, (7, 3))
+              for n, d in enumerate(NAMES)] + [tensor("none", "f32", (0,))]
     s.good("bytes_listed_types.mpk", record({t[0]: as_list(t) for t in listed}), listed)
     # The item of a parameter was called value once.
     w = tensor("w", "f32", (2, 2))
@@ -223,32 +273,58 @@ def good_old(s):
 def good_ids(s):
     """Base 32 of eight bytes; a UUID, of which Burn keeps the first half; other texts."""
     w = tensor("w", "f32", (2,))
-    cases = {"zero": (base32(0), 0), "most": (base32(2**64 - 1), 2**64 - 1), "uuid": ("550e8400-e29b-41d4-a716-446655440000", 0x550E8400E29B41D4),
-             "hex": ("550e8400e29b41d4a716446655440000", 0x550E8400E29B41D4)}
+    cases = {
+        "zero": (base32(0), 0), "most": (base32(2**64 - 1), 2**64 - 1),
+        "uuid": ("550e8400-e29b-41d4-a716-446655440000", 0x550E8400E29B41D4),
+        "hex": ("550e8400e29b41d4a716446655440000", 0x550E8400E29B41D4)
+    }
     for name, (text, value) in cases.items():
         with_ids(s, f"id_{name}.mpk", record({"w": param(data(w), text)}), [w], [value])
-    for name, text in (("word", "encoder"), ("empty", ""), ("short", base32(5)[:-1]), ("bits", base32(5)[:-1] + "1"), ("upper", base32(10**18).upper() + "")):
-        s.write("good", f"id_{name}.mpk", record({"w": param(data(w), text)}), {"format": "burn-record", "tensors": [
-            {**describe(*w), "attributes": {"burn.id": text}}]})
+    for name, text in (("word", "encoder"), ("empty", ""), ("short", base32(5)[:-1]),
+                       ("bits", base32(5)[:-1] + "1"), ("upper", base32(10**18).upper() + "")):
+        s.write("good", f"id_{name}.mpk", record({"w": param(data(w), text)}), {
+            "format": "burn-record", "tensors": [{**describe(*w), "attributes": {"burn.id": text}}]
+        })
 
 
 def good_values(s):
     """Optimizers and schedulers: tensors by parameter id, and scalars."""
-    m, v = tensor(f"{base32(9)}.Adam.momentum.moment_1", "f32", (3,)), tensor(f"{base32(9)}.Adam.momentum.moment_2", "f32", (3,), 2)
-    item = {base32(9): {"Adam": {"rank": 1, "momentum": {"time": 12, "moment_1": data(m), "moment_2": data(v)}, "lr": F32(0.5), "beta": 0.999,
-                                 "done": True, "name": "adam", "none": None, "steps": [1, 2, -3], "mixed": [1, {"x": 2}], "raw": b"\0\xff",
-                                 "big": 2**64 - 1, "least": -2**63, "no": []}}}
+    m, v = tensor(f"{base32(9)}.Adam.momentum.moment_1", "f32",
+                  (3,)), tensor(f"{base32(9)}.Adam.momentum.moment_2", "f32", (3,), 2)
+    item = {
+        base32(9): {
+            "Adam": {
+                "rank": 1, "momentum": {"time": 12, "moment_1": data(m),
+                                        "moment_2": data(v)}, "lr": F32(0.5), "beta": 0.999,
+                "done": True, "name": "adam", "none": None, "steps": [1, 2,
+                                                                      -3], "mixed": [1, {"x": 2}],
+                "raw": b"\0\xff", "big": 2**64 - 1, "least": -2**63, "no": []
+            }
+        }
+    }
     s.good("optimizer.mpk", record(item), [m, v])
-    bits = lambda x: format(struct.unpack("<Q", struct.pack("<d" if isinstance(x, float) else "<q", x))[0], "016x")
-    scalars = {"rank": 1, "time": -12, "lr": F32(0.5), "beta": 0.999, "done": True, "least": -2**63, "deep": {"er": [{"x": 3}, {"y": 2**63}]}}
-    flat = {**{k: x for k, x in scalars.items() if k != "deep"}, "deep.er.0.x": 3, "deep.er.1.y": 2**63 - 2**64}
-    facts = [{"key": k, "bits": bits(float(x) if isinstance(x, float) else x)} for k, x in flat.items()]
-    s.good("settings.mpk", record({**scalars, "name": "adam"}), [], metadata=[*listed_meta(metadata()), *facts, {"key": "name", "value": "adam"}])
-    s.good("scheduler.mpk", record(0.25), [], metadata=[*listed_meta(metadata()), {"key": "value", "bits": bits(0.25)}])
+    bits = lambda x: format(
+        struct.unpack("<Q", struct.pack("<d" if isinstance(x, float) else "<q", x))[0], "016x")
+    scalars = {
+        "rank": 1, "time": -12, "lr": F32(0.5), "beta": 0.999, "done": True, "least": -2**63,
+        "deep": {"er": [{"x": 3}, {"y": 2**63}]}
+    }
+    flat = {
+        **{k: x for k, x in scalars.items() if k != "deep"}, "deep.er.0.x": 3,
+        "deep.er.1.y": 2**63 - 2**64
+    }
+    facts = [{"key": k, "bits": bits(float(x) if isinstance(x, float) else x)}
+             for k, x in flat.items()]
+    s.good("settings.mpk", record({**scalars, "name": "adam"}), [],
+           metadata=[*listed_meta(metadata()), *facts, {"key": "name", "value": "adam"}])
+    s.good("scheduler.mpk", record(0.25), [],
+           metadata=[*listed_meta(metadata()), {"key": "value", "bits": bits(0.25)}])
     root = tensor("tensor", "f32", (2, 2))
     s.good("root.mpk", record(param(data(root))), [root])
-    s.good("lists.mpk", record([data(fact(root, "0")), [data(fact(root, "1.0"))], {"a": data(fact(root, "2.a"))}]),
-           [fact(root, "0"), fact(root, "1.0"), fact(root, "2.a")])
+    s.good(
+        "lists.mpk",
+        record([data(fact(root, "0")), [data(fact(root, "1.0"))], {"a": data(fact(root, "2.a"))}]),
+        [fact(root, "0"), fact(root, "1.0"), fact(root, "2.a")])
     # Modules whose fields are called as those of tensors are.
     inner, listed, _ = linear("value", 3)
     query, more, _ = linear("shape", 4)
@@ -258,7 +334,8 @@ def good_values(s):
     ident, listed, _ = linear("id", 6)
     s.good("names_id.mpk", record({"id": ident, "param": None}), listed)
     many = [tensor(f"layers.{i}.w", "f32", (i % 4,)) for i in range(700)]
-    s.good("many.mpk", record({"layers": [{"w": param(data(t), i)} for i, t in enumerate(many)]}), many)
+    s.good("many.mpk", record({"layers": [{"w": param(data(t), i)} for i, t in enumerate(many)]}),
+           many)
     deep, t = None, tensor("d." * 100 + "w", "f32", (1,))
     deep = data(t)
     for name in ["w"] + ["d"] * 100:
@@ -268,7 +345,8 @@ def good_values(s):
     s.good("map16.mpk", record(wide), [tensor(f"field{i}", "u8", (1,)) for i in range(70)])
     large = tensor("large", "f32", (100, 200))
     s.good("bin32.mpk", record({"large": data(large)}), [large])
-    s.good("keys.mpk", record({5: data(fact(root, "5")), "a": {-2: data(fact(root, "a.-2"))}}), [fact(root, "5"), fact(root, "a.-2")])
+    s.good("keys.mpk", record({5: data(fact(root, "5")), "a": {-2: data(fact(root, "a.-2"))}}),
+           [fact(root, "5"), fact(root, "a.-2")])
 
 
 def member(content, flags=0, more=b"", crc=None, size=None, level=6, tail=b""):
@@ -277,7 +355,8 @@ def member(content, flags=0, more=b"", crc=None, size=None, level=6, tail=b""):
     body = z.compress(content) + z.flush()
     crc = zlib.crc32(content) if crc is None else crc
     size = len(content) & 0xFFFFFFFF if size is None else size
-    return b"\x1f\x8b\x08" + bytes([flags]) + bytes(5) + b"\xff" + more + body + tail + struct.pack("<II", crc, size)
+    return b"\x1f\x8b\x08" + bytes([flags]) + bytes(5) + b"\xff" + more + body + tail + struct.pack(
+        "<II", crc, size)
 
 
 def good_gzip(s):
@@ -289,7 +368,9 @@ def good_gzip(s):
     named = b"\x03\x00abc" + b"model.mpk\0" + b"a comment\0" + b"\x12\x34"
     s.good("named.mpk.gz", member(file, 0x1F, named), [large, small])
     zeros = ("zeros", "f32", (1 << 15,), bytes(128 << 10))
-    s.good("zeros.mpk.gz", member(record({"zeros": data(zeros), "noise": data(tensor("noise", "f32", (2000,)))})), [zeros, tensor("noise", "f32", (2000,))])
+    s.good("zeros.mpk.gz",
+           member(record({"zeros": data(zeros), "noise": data(tensor("noise", "f32", (2000,)))})),
+           [zeros, tensor("noise", "f32", (2000,))])
 
 
 # ---- bad --------------------------------------------------------------------------------------
@@ -297,8 +378,10 @@ def good_gzip(s):
 def bad_gzip(s):
     file = record({"w": param(data(tensor("w", "f32", (100,))))})
     s.bad("crc.mpk.gz", member(file, crc=1), "reject", "another checksum of the content")
-    s.bad("size_less.mpk.gz", member(file, size=len(file) - 1), "reject", "a length that is less than the content")
-    s.bad("size_more.mpk.gz", member(file, size=len(file) + 1), "reject", "a length that is more than the content")
+    s.bad("size_less.mpk.gz", member(file, size=len(file) - 1), "reject",
+          "a length that is less than the content")
+    s.bad("size_more.mpk.gz", member(file, size=len(file) + 1), "reject",
+          "a length that is more than the content")
     s.bad("size_vast.mpk.gz", member(file, size=2**32 - 1), "reject", "a length of 4 GiB")
     s.bad("cut.mpk.gz", member(file)[:-20], "reject", "a file that is cut short")
     s.bad("more.mpk.gz", member(file, tail=b"more"), "reject", "bytes behind the content")
@@ -306,8 +389,10 @@ def bad_gzip(s):
     s.bad("method.mpk.gz", b"\x1f\x8b\x07" + member(file)[3:], "reject", "another method")
     s.bad("name_open.mpk.gz", member(b"", 8, b"x" * (70 << 10)), "reject", "a name without an end")
     zeros = {"bytes": bytes(80 << 20), "shape": [20 << 20], "dtype": "F32"}
-    s.bad("bomb.mpk.gz", member(record({"w": zeros}), level=9), "refuse", "80 MiB of zeros that pack to 80 KiB")
-    s.bad("bomb_size.mpk.gz", member(record({"w": zeros}), level=9, size=1000), "refuse", "80 MiB of zeros that are said to be 1000 bytes")
+    s.bad("bomb.mpk.gz", member(record({"w": zeros}), level=9), "refuse",
+          "80 MiB of zeros that pack to 80 KiB")
+    s.bad("bomb_size.mpk.gz", member(record({"w": zeros}), level=9, size=1000), "refuse",
+          "80 MiB of zeros that are said to be 1000 bytes")
     s.bad("text.gz", gzip.compress(b"just words", mtime=0), "reject", "gzip of what is no record")
     s.bad("empty.gz", b"\x1f\x8b\x08", "reject", "the beginning of gzip")
 
@@ -323,17 +408,24 @@ def bad_records(s):
         bad(name, expect, why, {"w": param({**good, **changes})})
 
     s.bad("no_item.mpk", pack({"metadata": metadata(), "_b": None}), "reject", "no item")
-    s.bad("two_items.mpk", pack({"metadata": metadata()})[:1].replace(b"\x81", b"\x83") + pack("metadata") + pack(metadata()) + 2 * (pack("item") + pack(None)),
-          "reject", "two items")
-    s.bad("metadata_list.mpk", pack({"metadata": [1], "item": {}}), "reject", "metadata that are a list")
-    s.bad("metadata_number.mpk", pack({"metadata": {**metadata(), "version": 3}, "item": {}}), "reject", "a version that is a number")
-    s.bad("key_number.mpk", pack({"metadata": metadata(), 3: {}, "item": {}}), "reject", "a key that is a number")
+    s.bad(
+        "two_items.mpk",
+        pack({"metadata": metadata()})[:1].replace(b"\x81", b"\x83") + pack("metadata") +
+        pack(metadata()) + 2 * (pack("item") + pack(None)), "reject", "two items")
+    s.bad("metadata_list.mpk", pack({"metadata": [1], "item": {}}), "reject",
+          "metadata that are a list")
+    s.bad("metadata_number.mpk", pack({"metadata": {**metadata(), "version": 3}, "item": {}}),
+          "reject", "a version that is a number")
+    s.bad("key_number.mpk", pack({"metadata": metadata(), 3: {}, "item": {}}), "reject",
+          "a key that is a number")
     s.bad("trailing.mpk", record({}) + b"more", "warn", "bytes behind the record")
     s.bad("cut.mpk", record({"w": param(good)})[:-9], "reject", "a record that is cut short")
-    bad("more_keys", "accept", "a key that is not known", {"w": param(good)}, more={"a": [1, {"b": b"x"}]})
+    bad("more_keys", "accept", "a key that is not known", {"w": param(good)},
+        more={"a": [1, {"b": b"x"}]})
     bent("bytes_short", "reject", "fewer bytes than the shape takes", bytes=w[3][:-1])
     bent("bytes_long", "reject", "more bytes than the shape takes", bytes=w[3] + b"x")
-    bent("bytes_list_short", "reject", "fewer bytes than the shape takes, one by one", bytes=list(w[3][:-1]))
+    bent("bytes_list_short", "reject", "fewer bytes than the shape takes, one by one",
+         bytes=list(w[3][:-1]))
     bent("bytes_list_large", "reject", "bytes of more than 255", bytes=[256] * 24)
     bent("bytes_list_negative", "reject", "bytes below zero", bytes=[-1] * 24)
     bent("bytes_list_floats", "reject", "bytes that are floats", bytes=[F32(1.0)] * 24)
@@ -353,31 +445,41 @@ def bad_records(s):
     bad("old_mixed", "reject", "numbers of two kinds", {"w": old([F32(1.0), 2.0], [2])})
     bad("old_few", "reject", "fewer numbers than the shape has", {"w": old([F32(1.0)] * 5, [2, 3])})
     bad("old_range", "reject", "an integer that passes the type", {"w": old([2**40], [1])})
-    bad("old_half_negative", "reject", "half precision below zero", {"w": old([-1], [1])}, metadata("half::binary16::f16", "i16"))
-    bad("old_type", "refuse", "an integer type that is not known", {"w": old([1], [1])}, metadata(ints="i128"))
-    bad("old_type_float", "refuse", "a float type that is not known", {"w": old([], [0])}, metadata("f128"))
-    bad("old_floats_type", "accept", "floats that are not those of the metadata", {"w": old([1.0], [1])})
-    bad("tensor_twice", "reject", "two tensors of one name", Raw(b"\x82" + 2 * (pack("w") + pack(param(good)))))
-    bad("setting_twice", "reject", "a setting that is there twice", Raw(b"\x82" + 2 * (pack("w") + pack(3))))
+    bad("old_half_negative", "reject", "half precision below zero", {"w": old([-1], [1])},
+        metadata("half::binary16::f16", "i16"))
+    bad("old_type", "refuse", "an integer type that is not known", {"w": old([1], [1])},
+        metadata(ints="i128"))
+    bad("old_type_float", "refuse", "a float type that is not known", {"w": old([], [0])},
+        metadata("f128"))
+    bad("old_floats_type", "accept", "floats that are not those of the metadata",
+        {"w": old([1.0], [1])})
+    bad("tensor_twice", "reject", "two tensors of one name",
+        Raw(b"\x82" + 2 * (pack("w") + pack(param(good)))))
+    bad("setting_twice", "reject", "a setting that is there twice",
+        Raw(b"\x82" + 2 * (pack("w") + pack(3))))
     bad("key_list", "reject", "a key that is a list", Raw(b"\x81\x90\xc0"))
-    bad("extension", "accept", "an extension, of which nothing is known", {"when": Ext(5, b"1234"), "w": param(good)})
+    bad("extension", "accept", "an extension, of which nothing is known",
+        {"when": Ext(5, b"1234"), "w": param(good)})
     bad("byte_c1", "reject", "a byte that begins nothing", Raw(b"\xc1"))
     bad("text_latin1", "reject", "a key that is not UTF-8", Raw(b"\x81\xa1\xe9\xc0"))
     bad("array_vast", "reject", "2^32 - 1 items", Raw(b"\xdd\xff\xff\xff\xff"))
     bad("map_vast", "reject", "2^32 - 1 pairs", Raw(b"\xdf\xff\xff\xff\xff"))
     bad("bin_vast", "reject", "4 GiB of bytes", Raw(b"\xc6\xff\xff\xff\xff"))
-    bad("skip_vast", "reject", "more items than there are bytes, in what is skipped", {}, more=Raw(b"\xdc\x00\x02" + b"\xdc\x00\x09" * 2 + b"\xc0" * 9))
+    bad("skip_vast", "reject", "more items than there are bytes, in what is skipped", {},
+        more=Raw(b"\xdc\x00\x02" + b"\xdc\x00\x09" * 2 + b"\xc0" * 9))
     bad("deep", "refuse", "500 levels", Raw(b"\x91" * 500 + b"\xc0"))
     bad("deep_maps", "refuse", "500 levels of maps", Raw(b"\x81\xa1a" * 500 + b"\xc0"))
     long = {"x" * 4000: {"y" * 4000: {f"{i}": data(tensor("w", "u8", (1,))) for i in range(300)}}}
     bad("names", "refuse", "names that are far longer than the file", long)
-    bad("half_or_int", "accept", "integers that may be half precision", {"w": old([1, 2], [2])}, metadata("half::binary16::f16", "i16"))
+    bad("half_or_int", "accept", "integers that may be half precision", {"w": old([1, 2], [2])},
+        metadata("half::binary16::f16", "i16"))
 
 
 def main():
     s = Samples(sys.argv[1], "burn-record")
     random.seed(1)
-    for write in (good_modules, good_types, good_old, good_ids, good_values, good_gzip, bad_gzip, bad_records):
+    for write in (good_modules, good_types, good_old, good_ids, good_values, good_gzip, bad_gzip,
+                  bad_records):
         write(s)
 
 

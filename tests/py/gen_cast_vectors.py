@@ -23,12 +23,14 @@ except ImportError:
 INTS = {"u8": (2, 8, 0), "i8": (3, 8, 1), "u16": (4, 16, 0), "i16": (5, 16, 1),
         "u32": (6, 32, 0), "i32": (7, 32, 1), "u64": (8, 64, 0), "i64": (9, 64, 1)}
 # number, bits, bits of the exponent, bias, what is special
-FLOATS = {"f16": (10, 16, 5, 15, "ieee"), "bf16": (11, 16, 8, 127, "ieee"),
-          "f32": (12, 32, 8, 127, "ieee"), "f64": (13, 64, 11, 1023, "ieee"),
-          "e4m3fn": (14, 8, 4, 7, "ones"), "e5m2": (15, 8, 5, 15, "ieee"),
-          "e4m3fnuz": (16, 8, 4, 8, "fnuz"), "e5m2fnuz": (17, 8, 5, 16, "fnuz"),
-          "e8m0": (18, 8, 8, 127, "powers"),
-          "e2m3": (19, 6, 2, 1, "none"), "e3m2": (20, 6, 3, 3, "none"), "e2m1": (21, 4, 2, 1, "none")}
+FLOATS = {
+    "f16": (10, 16, 5, 15, "ieee"), "bf16": (11, 16, 8, 127, "ieee"),
+    "f32": (12, 32, 8, 127, "ieee"), "f64": (13, 64, 11, 1023, "ieee"),
+    "e4m3fn": (14, 8, 4, 7, "ones"), "e5m2": (15, 8, 5, 15, "ieee"),
+    "e4m3fnuz": (16, 8, 4, 8, "fnuz"), "e5m2fnuz": (17, 8, 5, 16, "fnuz"), "e8m0": (18, 8, 8, 127,
+                                                                                    "powers"),
+    "e2m3": (19, 6, 2, 1, "none"), "e3m2": (20, 6, 3, 3, "none"), "e2m1": (21, 4, 2, 1, "none")
+}
 PACKED = {"e2m3": (4, 3), "e3m2": (4, 3), "e2m1": (2, 1)}  # elements and bytes of a block
 BOOL, C64, C128, DOUBLES = 1, 22, 23, 0xFFFF
 INF = float("inf")
@@ -120,7 +122,8 @@ def int_to_f32(n):
 def encode_wide(t, x):
     size, m = (4, 23) if t == "f32" else (8, 52)
     if isinstance(x, Nan):
-        code = (x.negative << (size * 8 - 1)) | (255 << 23 if size == 4 else 2047 << 52) | nan_payload(x, m)
+        code = (x.negative <<
+                (size * 8 - 1)) | (255 << 23 if size == 4 else 2047 << 52) | nan_payload(x, m)
         return code.to_bytes(size, "little")
     if isinstance(x, int):
         x = int_to_f32(x) if size == 4 else float(x)
@@ -143,7 +146,8 @@ def encode_int(t, x):
 
 
 SMALL = {t: Small(t) for t in FLOATS if FLOATS[t][1] <= 16 and t != "e8m0"}
-HALFWAY = [1.5 * 2.0 ** (code - 127) for code in range(254)]  # from here on the next power is as near, or nearer
+HALFWAY = [1.5 * 2.0**(code - 127)
+           for code in range(254)]  # from here on the next power is as near, or nearer
 
 
 def encode_power(x):
@@ -207,8 +211,8 @@ def lost(t, to, values):
     """How many values of type t are lost in another type, by kind; docs/casting.md."""
     counts = [0] * 4
     for x in values if to not in ("bool", t) else ():
-        kind = (lost_int(to, x) if to in INTS else lost_power(x) if to == "e8m0" else lost_small(SMALL[to], x) if to in SMALL
-                else lost_wide(to, x))
+        kind = (lost_int(to, x) if to in INTS else lost_power(x)
+                if to == "e8m0" else lost_small(SMALL[to], x) if to in SMALL else lost_wide(to, x))
         if kind is not None:
             counts[kind] += 1
     return counts
@@ -269,7 +273,8 @@ def ints(t, rng):
             if lost > 0:
                 for kept in (0, 1, 2, 3):
                     half = (1 << p) + (kept << lost) + (1 << (lost - 1))
-                    codes.update(c % (1 << bits) for c in (half - 1, half, half + 1, -half, -half + 1))
+                    codes.update(c % (1 << bits)
+                                 for c in (half - 1, half, half + 1, -half, -half + 1))
     return sorted(codes)
 
 
@@ -278,7 +283,9 @@ def sources(rng):
     yield "bool", 1, [0, 1, 2, 128, 255], [0, 1, 1, 1, 1]
     for t, (_, bits, signed) in INTS.items():
         codes = ints(t, rng)
-        yield t, bits // 8, codes, [c - (1 << bits) if signed and c >> (bits - 1) else c for c in codes]
+        yield t, bits // 8, codes, [
+            c - (1 << bits) if signed and c >> (bits - 1) else c for c in codes
+        ]
     for t, (_, bits, *_) in FLOATS.items():
         if t in PACKED:
             continue
@@ -317,7 +324,9 @@ def numpy_agrees(t, codes, expected):
         theirs = given.astype("<f2").view("<u2")
     ours = numpy.frombuffer(expected, dtype="<u2")
     wrong = numpy.flatnonzero((theirs != ours) & ~numpy.isnan(given))
-    assert not len(wrong), f"{t} to f16: {codes[wrong[0]]:#x}: {ours[wrong[0]]:#x}, numpy {theirs[wrong[0]]:#x}"
+    assert not len(
+        wrong
+    ), f"{t} to f16: {codes[wrong[0]]:#x}: {ours[wrong[0]]:#x}, numpy {theirs[wrong[0]]:#x}"
 
 
 TARGETS = ["bool", *INTS, *FLOATS]
@@ -326,7 +335,8 @@ TARGETS = ["bool", *INTS, *FLOATS]
 def plain(out, rng):
     for t, size, codes, values in sources(rng):
         given = b"".join(c.to_bytes(size, "little") for c in codes)
-        record(out, number(t), DOUBLES, len(codes), given, b"".join(encode("f64", v) for v in values))
+        record(out, number(t), DOUBLES, len(codes), given,
+               b"".join(encode("f64", v) for v in values))
         for to in TARGETS:
             expected = given if to == t else encode_all(to, values)
             if to == "f16":
@@ -349,11 +359,12 @@ def packed(out, rng):
         kind, bits = FLOATS[t][:2]
         codes = list(range(1 << bits)) + [rng.getrandbits(bits) for _ in range(161)]
         whole = codes[:-1]
-        record(out, kind, DOUBLES, len(whole), pack(t, whole), encode_all("f64", [decode_float(t, c) for c in whole]))
+        record(out, kind, DOUBLES, len(whole), pack(t, whole),
+               encode_all("f64", [decode_float(t, c) for c in whole]))
         values = [decode_float(t, c) for c in codes]
         for to in TARGETS:
-            record(out, kind, number(to), len(codes), pack(t, codes), pack(t, codes) if to == t else encode_all(to, values),
-                   lost(t, to, values))
+            record(out, kind, number(to), len(codes), pack(t, codes),
+                   pack(t, codes) if to == t else encode_all(to, values), lost(t, to, values))
 
 
 # heft numbers the first ones in the order of ggml's numbers
@@ -366,8 +377,10 @@ def blocks(out, rng):
         given = ggml_blocks.draw(t, count, rng)
         values = ggml_blocks.decode(t, given)
         for to in ("f16", "bf16", "f32", "f64"):
-            record(out, BLOCK_NUMBERS[t], number(to), count, given, b"".join(encode(to, v) for v in values), lost(t, to, values))
-        record(out, BLOCK_NUMBERS[t], DOUBLES, count, given, b"".join(encode("f64", v) for v in values))
+            record(out, BLOCK_NUMBERS[t], number(to), count, given,
+                   b"".join(encode(to, v) for v in values), lost(t, to, values))
+        record(out, BLOCK_NUMBERS[t], DOUBLES, count, given,
+               b"".join(encode("f64", v) for v in values))
 
 
 def main():

@@ -16,7 +16,10 @@ VOCAB_EMBEDDED, ALIGNED, CHECKSUMS, COMPRESSED = 1, 2, 4, 8
 HEADER, FOOTER = 64, 16
 NONE = 2**32 - 1
 META = [("model_name", "tiny"), ("hidden_size", "8"), ("größe", "😀"), ("empty", "")]
-TOKENS = ["[PAD]", "[unused0]", "the", "##ing", "café", "張", "😀", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a" * 200, ""]
+TOKENS = [
+    "[PAD]", "[unused0]", "the", "##ing", "café", "張", "😀", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+    "a" * 200, ""
+]
 SPECIAL = (0, 7, 8, 9, 10)
 # Two names with the same hash.
 TWINS = ("layer.232789.weight", "layer.429192.weight")
@@ -40,8 +43,9 @@ def raw(text):
 class File:
     """A well-formed file of the specified layout; whatever is set before bytes() may be wrong."""
 
-    def __init__(self, tensors, meta=META, tokens=TOKENS, special=SPECIAL, flags=None, order="mvi", align=64, gap=0,
-                 tail=0, offsets=None, checksums=True, before=False, relative=False, with_ids=False, bare_size=False):
+    def __init__(self, tensors, meta=META, tokens=TOKENS, special=SPECIAL, flags=None, order="mvi",
+                 align=64, gap=0, tail=0, offsets=None, checksums=True, before=False,
+                 relative=False, with_ids=False, bare_size=False):
         self.tensors, self.meta, self.tokens, self.special = tensors, list(meta), tokens, special
         self.order, self.align, self.gap, self.tail, self.checksums = order, align, gap, tail, checksums
         self.before, self.relative, self.with_ids, self.bare_size = before, relative, with_ids, bare_size
@@ -58,9 +62,11 @@ class File:
     # ---- sections ----
 
     def metadata(self):
-        body = b"".join(struct.pack("<HH", len(raw(k)), len(raw(v))) + raw(k) + raw(v) for k, v in self.meta)
+        body = b"".join(
+            struct.pack("<HH", len(raw(k)), len(raw(v))) + raw(k) + raw(v) for k, v in self.meta)
         entries = len(self.meta) if self.entries is None else self.entries
-        return struct.pack("<II", entries, len(body) if self.meta_total is None else self.meta_total) + body
+        return struct.pack("<II", entries,
+                           len(body) if self.meta_total is None else self.meta_total) + body
 
     def vocabulary(self, at):
         if self.tokens is None:
@@ -68,9 +74,11 @@ class File:
         body = b"".join(struct.pack("<H", len(raw(t))) + raw(t) for t in self.tokens)
         where = 12 if self.before else 12 + len(body)
         total = len(body) + (20 if self.with_ids else 0)
-        head = struct.pack("<III", len(self.tokens) if self.count is None else self.count,
+        head = struct.pack("<III",
+                           len(self.tokens) if self.count is None else self.count,
                            total if self.token_total is None else self.token_total,
-                           (where if self.relative else at + where) if self.special_at is None else self.special_at)
+                           (where if self.relative else at +
+                            where) if self.special_at is None else self.special_at)
         ids = struct.pack("<5I", *self.special)
         return head + (ids + body if self.before else body + ids) + self.slack
 
@@ -79,11 +87,13 @@ class File:
         for i, ((name, dtype, shape, _), offset) in enumerate(zip(self.tensors, self.placed)):
             name = raw(name)
             dims = list(shape) + [0] * (4 - len(shape))
-            fields = {"hash": fnv1a(name), "type": TYPES.index(dtype), "rank": len(shape), "length": len(name),
-                      "dims": dims[:4], "offset": offset}
+            fields = {
+                "hash": fnv1a(name), "type": TYPES.index(dtype), "rank": len(shape),
+                "length": len(name), "dims": dims[:4], "offset": offset
+            }
             fields.update({f: v for (n, f), v in self.change.items() if n == i})
-            out += struct.pack("<IBBH4IQ", fields["hash"], fields["type"], fields["rank"], fields["length"],
-                               *fields["dims"], fields["offset"])
+            out += struct.pack("<IBBH4IQ", fields["hash"], fields["type"], fields["rank"],
+                               fields["length"], *fields["dims"], fields["offset"])
             names += name
         return out + names
 
@@ -109,7 +119,8 @@ class File:
         data, at, front = self.data(), HEADER, b""
         where = {}
         for section in self.order:
-            made = {"m": self.metadata, "v": lambda at=at: self.vocabulary(at), "i": self.index}[section]()
+            made = {"m": self.metadata, "v": lambda at=at: self.vocabulary(at),
+                    "i": self.index}[section]()
             where[section] = (at, len(made))
             front += made
             at += len(made)
@@ -117,17 +128,21 @@ class File:
         front += bytes([self.pad]) * (start - at)
         total = start + len(data) + FOOTER
         meta, vocab = where["m"], where["v"]
-        fields = {"magic": b"EMBD", "major": 1, "minor": 0, "flags": self.all_flags(), "meta_at": meta[0],
-                  "meta_size": meta[1] - (8 if self.bare_size else 0), "vocab_at": vocab[0] if vocab[1] else 0,
-                  "vocab_size": vocab[1], "index_at": where["i"][0], "tensors": len(self.tensors), "data_at": start,
-                  "data_size": len(data), "total": total}
+        fields = {
+            "magic": b"EMBD", "major": 1, "minor": 0, "flags": self.all_flags(), "meta_at": meta[0],
+            "meta_size": meta[1] - (8 if self.bare_size else 0),
+            "vocab_at": vocab[0] if vocab[1] else 0, "vocab_size": vocab[1],
+            "index_at": where["i"][0], "tensors": len(
+                self.tensors), "data_at": start, "data_size": len(data), "total": total
+        }
         fields.update(self.set)
         header = struct.pack("<4sHHIIIIIIIIQQ", *fields.values())
         sums = self.checksums
         header += struct.pack("<II", crc(IEEE, header) if sums else 0, self.reserved[0])
         body = header + front + data
-        return body + struct.pack("<II4sI", crc(IEEE, data) if sums else 0, crc(IEEE, body) if sums else 0, self.end,
-                                  self.reserved[1])
+        return body + struct.pack("<II4sI",
+                                  crc(IEEE, data) if sums else 0,
+                                  crc(IEEE, body) if sums else 0, self.end, self.reserved[1])
 
 
 class Stream:
@@ -143,18 +158,27 @@ class Stream:
         for i, (name, _, shape, data) in enumerate(self.tensors):
             fields = {"length": len(raw(name)), "rank": len(shape), "dims": shape}
             fields.update({f: v for (n, f), v in self.change.items() if n == i})
-            out += struct.pack("<I", fields["length"]) + raw(name) + struct.pack("<I", fields["rank"])
+            out += struct.pack("<I", fields["length"]) + raw(name) + struct.pack(
+                "<I", fields["rank"])
             out += struct.pack(f"<{len(fields['dims'])}I", *fields["dims"]) + data
         out += struct.pack("<I", self.token_count)
         return out + b"".join(struct.pack("<I", len(raw(t))) + raw(t) for t in self.tokens)
 
 
 def few():
-    return [tensor("a.weight", "f32", (2, 3)), tensor("b.bias", "f16", (5,)), tensor("c", "u8", (3,))]
+    return [
+        tensor("a.weight", "f32", (2, 3)),
+        tensor("b.bias", "f16", (5,)),
+        tensor("c", "u8", (3,))
+    ]
 
 
 def floats():
-    return [tensor("a.weight", "f32", (2, 3)), tensor("größe/😀", "f32", (5,)), tensor("r4", "f32", (1, 2, 1, 3))]
+    return [
+        tensor("a.weight", "f32", (2, 3)),
+        tensor("größe/😀", "f32", (5,)),
+        tensor("r4", "f32", (1, 2, 1, 3))
+    ]
 
 
 def facts(meta=(), tokens=None, special=None):
@@ -173,7 +197,8 @@ def good_specified(s):
         for key, value in (change or {}).items():
             setattr(f, key, value)
         more = {"rewritten": "1.0"} if same else {}
-        s.good(name + ".weights", f.bytes(), f.tensors, **facts(f.meta, f.tokens, f.special), **more)
+        s.good(name + ".weights", f.bytes(), f.tensors, **facts(f.meta, f.tokens, f.special),
+               **more)
 
     put("small", same=True)
     put("all_types", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES], same=True)
@@ -193,30 +218,36 @@ def good_specified(s):
     put("backwards", offsets=[128, 64, 0])
     put("names_of_one_hash", [tensor(n, "f32", (2,)) for n in TWINS], same=True)
     put("unicode", [tensor("張量.🧠", "f32", (2,)), tensor("sp ace", "i8", (3,))], same=True)
-    put("longest_name", [tensor("n" * 65535, "f32", (2,))], meta=[("k" * 65535, "v" * 65535)], same=True)
-    put("bert_ids", tokens=[f"token{i}" for i in range(110)], special=(0, 100, 101, 102, 103), same=True)
+    put("longest_name", [tensor("n" * 65535, "f32", (2,))], meta=[("k" * 65535, "v" * 65535)],
+        same=True)
+    put("bert_ids", tokens=[f"token{i}" for i in range(110)], special=(0, 100, 101, 102, 103),
+        same=True)
     put("many", [tensor(f"layers.{i}.w", TYPES[i % 9], (i % 7 + 1, i % 3 + 1)) for i in range(300)],
         meta=[(f"k{i}", str(i)) for i in range(60)])
     put("minor_7", change={"set": {"minor": 7}})
     for order in ("vmi", "imv", "ivm", "vim"):
         put(f"order_{order}", order=order)
     for name, options in (("before", {"before": True}), ("relative", {"relative": True}),
-                          ("before_relative", {"before": True, "relative": True}), ("counted", {"with_ids": True}),
-                          ("counted_relative", {"with_ids": True, "relative": True}),
+                          ("before_relative", {"before": True, "relative": True}), ("counted", {
+                              "with_ids": True
+                          }), ("counted_relative", {"with_ids": True, "relative": True}),
                           ("before_counted", {"before": True, "with_ids": True})):
         put(f"special_{name}", **options)
     # Offsets from the section's start that would do as offsets from the file's, and the other way round.
     long = [f"token{i}" for i in range(100)]
     for relative in (False, True):
-        put(f"long_vocabulary_{'relative' if relative else 'absolute'}", tokens=long, special=(0, 1, 2, 3, 4),
-            relative=relative)
+        put(f"long_vocabulary_{'relative' if relative else 'absolute'}", tokens=long,
+            special=(0, 1, 2, 3, 4), relative=relative)
     put("special_none", special=(0, 7, NONE, NONE, NONE))
     put("metadata_size_without_head", bare_size=True)
 
 
 def good_simple(s):
     def put(name, tensors, tokens):
-        named = [tokens.index(t) if t in tokens else NONE for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
+        named = [
+            tokens.index(t) if t in tokens else NONE
+            for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+        ]
         more = facts([], tokens, named) if tokens else facts()
         s.good(f"simple_{name}.weights", Stream(tensors, tokens).bytes(), tensors, **more)
 
@@ -227,7 +258,8 @@ def good_simple(s):
     put("no_special", floats(), ["just", "tokens"])
     put("long_token", floats(), ["x" * 70000, "[UNK]"])
     put("long_name", [tensor("n" * 70000, "f32", (2,))], [])
-    put("many", [tensor(f"layers.{i}.w", "f32", (i % 7 + 1, i % 3 + 1)) for i in range(300)], TOKENS)
+    put("many", [tensor(f"layers.{i}.w", "f32", (i % 7 + 1, i % 3 + 1)) for i in range(300)],
+        TOKENS)
     put("large", [tensor("big", "f32", (300, 400)), tensor("small", "f32", (1,))], TOKENS)
 
 
@@ -251,16 +283,20 @@ def bad_headers(s):
         ("total_0", "reject", "the header says 0 bytes", {"total": 0}),
         ("flag_16", "reject", "a reserved flag", {"flags": 7 | 16}),
         ("flag_top", "reject", "the last reserved flag", {"flags": 7 | 1 << 31}),
-        ("flag_compressed", "reject", "compressed, for which nothing is defined", {"flags": 7 | COMPRESSED}),
+        ("flag_compressed", "reject", "compressed, for which nothing is defined",
+         {"flags": 7 | COMPRESSED}),
         ("flag_no_vocab", "warn", "a vocabulary without its flag", {"flags": ALIGNED | CHECKSUMS}),
         ("vocab_size_0", "reject", "the flag without a vocabulary", {"vocab_size": 0}),
         ("meta_at_header", "reject", "metadata over the header", {"meta_at": 60}),
         ("meta_past_end", "reject", "metadata behind the end", {"meta_at": len(ok)}),
-        ("meta_size_more", "reject", "metadata_size is neither with nor without the head", {"meta_size": 1000}),
+        ("meta_size_more", "reject", "metadata_size is neither with nor without the head",
+         {"meta_size": 1000}),
         ("vocab_at_header", "reject", "the vocabulary over the header", {"vocab_at": 8}),
         ("vocab_past_end", "reject", "the vocabulary behind the end", {"vocab_at": 2**32 - 1}),
-        ("vocab_size_past_end", "reject", "a vocabulary longer than the file", {"vocab_size": 2**31}),
-        ("vocab_size_31", "reject", "a vocabulary too short for its head and ids", {"vocab_size": 31}),
+        ("vocab_size_past_end", "reject", "a vocabulary longer than the file",
+         {"vocab_size": 2**31}),
+        ("vocab_size_31", "reject", "a vocabulary too short for its head and ids",
+         {"vocab_size": 31}),
         ("index_past_end", "reject", "the index behind the end", {"index_at": len(ok)}),
         ("index_over_metadata", "reject", "the index lies over the metadata", {"index_at": HEADER}),
         ("tensors_huge", "reject", "2^32 - 1 tensors", {"tensors": NONE}),
@@ -268,13 +304,16 @@ def bad_headers(s):
         ("tensors_one_more", "reject", "a tensor more than there is", {"tensors": 4}),
         ("data_over_metadata", "reject", "the data over the metadata", {"data_at": HEADER}),
         ("data_over_footer", "reject", "the data over the footer", {"data_size": len(ok)}),
-        ("data_size_wraps", "reject", "offset and size of the data pass 2^64", {"data_size": 2**64 - 64}),
-        ("data_ends_early", "reject", "the last tensor passes the end of the data", {"data_size": 64}),
+        ("data_size_wraps", "reject", "offset and size of the data pass 2^64",
+         {"data_size": 2**64 - 64}),
+        ("data_ends_early", "reject", "the last tensor passes the end of the data",
+         {"data_size": 64}),
     ]:
         s.bad(name + ".weights", changed(set=fields), expect, why)
     no_vocab = File(few(), tokens=None)
     no_vocab.set = {"vocab_at": 77}
-    s.bad("vocab_at_without_size.weights", no_vocab.bytes(), "accept", "an offset of a vocabulary of 0 bytes")
+    s.bad("vocab_at_without_size.weights", no_vocab.bytes(), "accept",
+          "an offset of a vocabulary of 0 bytes")
 
 
 def bad_ends(s):
@@ -287,12 +326,15 @@ def bad_ends(s):
     s.bad("one_more.weights", ok + b"\0", "reject", "a byte more")
     s.bad("header_only.weights", ok[:HEADER + FOOTER], "reject", "the header alone")
     s.bad("cut_to_79.weights", ok[:79], "reject", "too short for header and footer")
-    s.bad("reserved_header.weights", changed(reserved=(1, 0)), "warn", "reserved bytes of the header")
-    s.bad("reserved_footer.weights", changed(reserved=(0, 1)), "warn", "reserved bytes of the footer")
+    s.bad("reserved_header.weights", changed(reserved=(1, 0)), "warn",
+          "reserved bytes of the header")
+    s.bad("reserved_footer.weights", changed(reserved=(0, 1)), "warn",
+          "reserved bytes of the footer")
     early = File(few())
     early.tail = 64
     early.set = {"data_size": len(early.data()) - 64}
-    s.bad("footer_apart.weights", patch_sums(early.bytes()), "warn", "bytes between the data and the footer")
+    s.bad("footer_apart.weights", patch_sums(early.bytes()), "warn",
+          "bytes between the data and the footer")
     s.bad("padding.weights", changed(pad=1), "warn", "padding that is not 0")
 
 
@@ -310,14 +352,17 @@ def bad_checksums(s):
     s.bad("header_crc.weights", patch(ok, 56, "I", 1), "reject", "the header's checksum")
     s.bad("data_crc.weights", patch(ok, len(ok) - 16, "I", 1), "reject", "the data's checksum")
     s.bad("file_crc.weights", patch(ok, len(ok) - 12, "I", 1), "reject", "the file's checksum")
-    s.bad("payload_changed.weights", patch(ok, start, "B", ok[start] ^ 1), "reject", "a byte of the data")
-    s.bad("metadata_changed.weights", patch(ok, HEADER + 14, "B", ok[HEADER + 14] ^ 1), "reject", "a byte of a key")
+    s.bad("payload_changed.weights", patch(ok, start, "B", ok[start] ^ 1), "reject",
+          "a byte of the data")
+    s.bad("metadata_changed.weights", patch(ok, HEADER + 14, "B", ok[HEADER + 14] ^ 1), "reject",
+          "a byte of a key")
     none = File(few(), checksums=False).bytes()
     for name, at in (("header", 56), ("data", len(none) - 16), ("file", len(none) - 12)):
         s.bad(f"unflagged_{name}_crc.weights", patch(none, at, "I", 1), "warn",
               "a wrong checksum, and the flag says that there is none")
     unflagged = File(few(), flags=VOCAB_EMBEDDED | ALIGNED).bytes()
-    s.bad("unflagged_right.weights", unflagged, "accept", "checksums that are right, and not announced")
+    s.bad("unflagged_right.weights", unflagged, "accept",
+          "checksums that are right, and not announced")
 
 
 def bad_metadata(s):
@@ -345,8 +390,10 @@ def bad_vocabularies(s):
     put("token_not_utf8", "a token that is not UTF-8", tokens=["[PAD]", b"\xff"])
     put("long_token_not_utf8", "a long token that is not UTF-8", tokens=["x" * 300, b"\xc3"])
     put("split_character", "a character over two tokens", tokens=[b"\xc3", b"\xa9"])
-    put("split_over_a_length", "a length that would complete a character", tokens=[b"\xc4", b"x" * 0x80])
-    put("token_past_end", "a token longer than the section", tokens=["[PAD]"], token_total=7, count=2)
+    put("split_over_a_length", "a length that would complete a character",
+        tokens=[b"\xc4", b"x" * 0x80])
+    put("token_past_end", "a token longer than the section", tokens=["[PAD]"], token_total=7,
+        count=2)
     put("special_past_end", "the ids behind the section", special_at=100000)
     put("special_0", "the ids at 0", special_at=0)
     put("special_in_tokens", "the ids inside the tokens", special_at=40)
@@ -374,14 +421,17 @@ def bad_index(s):
     put("unaligned", "an offset that is no multiple of 64, as the flag says", offset=65)
     put("name_longer", "a name that passes the end of the names", length=65535)
     put("name_empty", "an empty name", "warn", [few()[0], tensor("", "f16", (5,))])
-    put("name_not_utf8", "a name that is not UTF-8", "reject", [few()[0], (b"\xff", *tensor("x", "f16", (5,))[1:])])
+    put("name_not_utf8", "a name that is not UTF-8", "reject",
+        [few()[0], (b"\xff", *tensor("x", "f16", (5,))[1:])])
     put("name_twice", "a name twice", "reject", [few()[0], tensor("a.weight", "f16", (5,))])
     put("same_place", "two tensors at one place", "warn", offset=0)
     back = File(few(), offsets=[64, 60, 0], flags=5)
-    s.bad("index_overlap.weights", back.bytes(), "warn", "two tensors share bytes, and offsets do not ascend")
+    s.bad("index_overlap.weights", back.bytes(), "warn",
+          "two tensors share bytes, and offsets do not ascend")
     aligned = File(few(), align=64)
     aligned.gap = 32
-    s.bad("data_unaligned.weights", aligned.bytes(), "warn", "offsets are aligned, the data themselves are not")
+    s.bad("data_unaligned.weights", aligned.bytes(), "warn",
+          "offsets are aligned, the data themselves are not")
 
 
 def bad_simple(s):
@@ -424,13 +474,27 @@ def texts(root):
     top.mkdir(parents=True, exist_ok=True)
     added = [{"id": i, "content": t, "special": True} for i, t in enumerate(TOKENS) if t[:1] == "["]
     named = ["<s>", "<pad>", "</s>", "<unk>", "\u2581the", "\u2581a", "s"]
-    marked = [{"id": i, "content": t, "special": True} for i, t in enumerate([*named[:4]])] + [{"id": 7, "content": "<mask>"}]
+    marked = [{"id": i, "content": t, "special": True}
+              for i, t in enumerate([*named[:4]])] + [{"id": 7, "content": "<mask>"}]
     pairs = {"\u0120t": 4, "he": 5, "\u0120the": 6} | {t: i for i, t in enumerate(named[:4])}
     documents = {
-        "wordpiece": {"version": "1.0", "added_tokens": added, "model": {"type": "WordPiece", "vocab": {t: i for i, t in enumerate(TOKENS)}}},
-        "unigram": {"added_tokens": marked, "model": {"type": "Unigram", "unk_id": 3, "vocab": [[t, -i / 4] for i, t in enumerate(named)]}},
-        "bpe": {"model": {"type": "BPE", "vocab": pairs, "merges": ["\u0120 t", ["\u0120t", "he"]]}, "added_tokens": marked},
-        "config": {"_name_or_path": "some/body", "hidden_size": 8, "vocab_size": 13, "layer_norm_eps": 1e-12, "architectures": ["BertModel"]},
+        "wordpiece": {
+            "version": "1.0", "added_tokens": added,
+            "model": {"type": "WordPiece", "vocab": {t: i for i, t in enumerate(TOKENS)}}
+        },
+        "unigram": {
+            "added_tokens": marked, "model": {
+                "type": "Unigram", "unk_id": 3, "vocab": [[t, -i / 4] for i, t in enumerate(named)]
+            }
+        },
+        "bpe": {
+            "model": {"type": "BPE", "vocab": pairs, "merges": ["\u0120 t", ["\u0120t", "he"]]},
+            "added_tokens": marked
+        },
+        "config": {
+            "_name_or_path": "some/body", "hidden_size": 8, "vocab_size": 13,
+            "layer_norm_eps": 1e-12, "architectures": ["BertModel"]
+        },
     }
     for name, document in documents.items():
         (top / f"{name}.json").write_text(json.dumps(document))
@@ -440,8 +504,8 @@ def texts(root):
 def main():
     texts(sys.argv[1])
     s = Samples(sys.argv[1], "embd")
-    for write in (good_specified, good_simple, bad_headers, bad_ends, bad_checksums, bad_metadata, bad_vocabularies,
-                  bad_index, bad_simple):
+    for write in (good_specified, good_simple, bad_headers, bad_ends, bad_checksums, bad_metadata,
+                  bad_vocabularies, bad_index, bad_simple):
         write(s)
 
 

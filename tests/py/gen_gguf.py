@@ -12,8 +12,10 @@ import ggml_blocks
 from samples import Samples, describe
 
 KINDS = ["u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "str", "arr", "u64", "i64", "f64"]
-LETTERS = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "f32": "f", "bool": "B",
-           "u64": "Q", "i64": "q", "f64": "d"}
+LETTERS = {
+    "u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "f32": "f", "bool": "B",
+    "u64": "Q", "i64": "q", "f64": "d"
+}
 NONE = 2**32 - 1
 SPECIAL_KEYS = ["padding", "unknown", "cls", "seperator", "mask"]
 ARCH = [("general.architecture", "str", "sample")]
@@ -44,12 +46,14 @@ class Layout:
         return self.pack(LETTERS[kind], value)
 
     def array(self, kind, count, raw):
-        return self.pack("I", kind if isinstance(kind, int) else KINDS.index(kind)) + self.length(count) + raw
+        return self.pack(
+            "I", kind if isinstance(kind, int) else KINDS.index(kind)) + self.length(count) + raw
 
     def entry(self, key, kind, value, length=None):
         """value: bytes are taken as they are."""
         raw = value if isinstance(value, bytes) and kind != "str" else self.value(kind, value)
-        return self.text(key, length) + self.pack("I", kind if isinstance(kind, int) else KINDS.index(kind)) + raw
+        return self.text(key, length) + self.pack(
+            "I", kind if isinstance(kind, int) else KINDS.index(kind)) + raw
 
     def info(self, name, dims, number, offset, rank=None):
         """dims: the outermost first."""
@@ -64,8 +68,8 @@ def up(n, to):
 class File:
     """A well-formed file whose parts can be replaced one by one."""
 
-    def __init__(self, tensors=(), meta=ARCH, version=3, big=False, align=32, places=None, gap=0, tail=True,
-                 slack=b""):
+    def __init__(self, tensors=(), meta=ARCH, version=3, big=False, align=32, places=None, gap=0,
+                 tail=True, slack=b""):
         self.layout = lay = Layout(version, big)
         self.tensors, self.align, self.tail, self.slack = list(tensors), align, tail, slack
         self.entries = [lay.entry(*m) for m in meta]
@@ -86,7 +90,8 @@ class File:
 
     def header(self):
         lay, counts = self.layout, self.counts or (len(self.infos), len(self.entries))
-        start = self.magic + lay.pack("I", self.version) + lay.length(counts[0]) + lay.length(counts[1])
+        start = self.magic + lay.pack("I", self.version) + lay.length(counts[0]) + lay.length(
+            counts[1])
         return start + b"".join(self.entries) + b"".join(self.infos)
 
     def bytes(self):
@@ -96,7 +101,8 @@ class File:
         data = up(len(out), self.align)
         for at, i in sorted((at, i) for i, at in self.at.items()):
             _, t, _, raw = self.tensors[i]
-            out += bytes(data + at - len(out)) + (ggml_blocks.turn(t, raw) if self.layout.big else raw)
+            out += bytes(data + at -
+                         len(out)) + (ggml_blocks.turn(t, raw) if self.layout.big else raw)
         if self.tail:
             out += bytes(up(len(out), self.align) - len(out))
         return out + self.slack
@@ -130,17 +136,19 @@ def listed(meta):
     return facts
 
 
-FLAT = [("general.architecture", "str", "llama"), ("general.name", "str", "größe 😀"), ("empty", "str", ""),
-        ("u8", "u8", 255), ("i8", "i8", -128), ("u16", "u16", 65535), ("i16", "i16", -32768),
-        ("llama.block_count", "u32", 32), ("i32", "i32", -2**31), ("llama.eps", "f32", 1e-5),
-        ("inf", "f32", float("inf")), ("yes", "bool", 1), ("no", "bool", 0), ("u64", "u64", 2**64 - 1),
-        ("i64", "i64", -2**63), ("small", "u64", 1), ("pi", "f64", 3.141592653589793), ("-0", "f64", -0.0)]
+FLAT = [("general.architecture", "str", "llama"), ("general.name", "str", "größe 😀"),
+        ("empty", "str", ""), ("u8", "u8", 255), ("i8", "i8", -128), ("u16", "u16", 65535),
+        ("i16", "i16", -32768), ("llama.block_count", "u32", 32), ("i32", "i32", -2**31),
+        ("llama.eps", "f32", 1e-5), ("inf", "f32", float("inf")), ("yes", "bool", 1),
+        ("no", "bool", 0), ("u64", "u64", 2**64 - 1), ("i64", "i64", -2**63), ("small", "u64", 1),
+        ("pi", "f64", 3.141592653589793), ("-0", "f64", -0.0)]
 ARRAYS = [("general.architecture", "str", "llama"),
           *[(f"a.{k}", "arr", (k, [0, 1, 1, 0, 1])) for k in LETTERS],
           ("a.str", "arr", ("str", ["", "a", "größe", "x" * 300])), ("a.none", "arr", ("u32", [])),
           ("a.no_texts", "arr", ("str", [])), ("a.no_arrays", "arr", ("arr", [])),
-          ("a.nested", "arr", ("arr", [("u8", [1, 2, 3]), ("str", ["a", "b"]), ("arr", [("f32", [0.5]), ("i64", [])]),
-                                       ("arr", []), ("bool", [1])])),
+          ("a.nested", "arr", ("arr", [("u8", [1, 2, 3]), ("str", ["a", "b"]),
+                                       ("arr", [("f32", [0.5]), ("i64", [])]), ("arr", []),
+                                       ("bool", [1])])),
           ("a.deep", "arr", ("arr", [("arr", [("arr", [("arr", [("str", ["end"])])])])])),
           ("last", "u32", 7)]
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "größe", "", "##ing", "x" * 200]
@@ -149,10 +157,14 @@ TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "größe", "", "#
 def vocabulary(special=(0, 1, 2, 3, 4), tokens=None, kind="u32"):
     """Entries, and facts."""
     tokens = TOKENS if tokens is None else tokens
-    entries = [("tokenizer.ggml.model", "str", "bert"), ("tokenizer.ggml.tokens", "arr", ("str", tokens)),
+    entries = [("tokenizer.ggml.model", "str", "bert"),
+               ("tokenizer.ggml.tokens", "arr", ("str", tokens)),
                ("tokenizer.ggml.token_type", "arr", ("i32", [1] * len(tokens)))]
-    entries += [(f"tokenizer.ggml.{k}_token_id", kind, i) for k, i in zip(SPECIAL_KEYS, special or ()) if i != NONE]
-    return ARCH + entries, {"vocab": tokens, "special": list(special) if special else [0, 1, 2, 3, 4]}
+    entries += [(f"tokenizer.ggml.{k}_token_id", kind, i)
+                for k, i in zip(SPECIAL_KEYS, special or ()) if i != NONE]
+    return ARCH + entries, {
+        "vocab": tokens, "special": list(special) if special else [0, 1, 2, 3, 4]
+    }
 
 
 # ---- good -------------------------------------------------------------------------------------
@@ -160,9 +172,11 @@ def vocabulary(special=(0, 1, 2, 3, 4), tokens=None, kind="u32"):
 
 def good_meta(s):
     for version in (1, 2, 3):
-        s.good(f"flat_v{version}.gguf", File(few(), FLAT, version).bytes(), few(), metadata=listed(FLAT))
+        s.good(f"flat_v{version}.gguf",
+               File(few(), FLAT, version).bytes(), few(), metadata=listed(FLAT))
         s.good(f"arrays_v{version}.gguf", File(few(), ARRAYS, version).bytes(), few())
-    s.good("flat_big_endian.gguf", File(few(), FLAT, big=True).bytes(), few(), metadata=listed(FLAT))
+    s.good("flat_big_endian.gguf",
+           File(few(), FLAT, big=True).bytes(), few(), metadata=listed(FLAT))
     s.good("arrays_big_endian.gguf", File(few(), ARRAYS, big=True).bytes(), few())
     s.good("only_metadata.gguf", File([], FLAT).bytes(), [], metadata=listed(FLAT))
     s.good("nothing.gguf", File([], []).bytes(), [])
@@ -186,7 +200,9 @@ def good_types(s):
     s.good("blocks.gguf", File(blocks).bytes(), blocks)
     turned = [t for t in blocks if t[1] in ggml_blocks.NUMBERS]
     s.good("blocks_big_endian.gguf", File(turned, big=True).bytes(), turned)
-    wide = [tensor(f"w.{t}", t, (2, 2, 1, e)) for t, (_, e, _) in ggml_blocks.BLOCKS.items() if e == 32]
+    wide = [
+        tensor(f"w.{t}", t, (2, 2, 1, e)) for t, (_, e, _) in ggml_blocks.BLOCKS.items() if e == 32
+    ]
     s.good("blocks_wide.gguf", File(wide).bytes(), wide)
 
 
@@ -206,7 +222,8 @@ def good_later_types(s):
                 raw = data[start + f.at[i]:start + end]
                 fact = {**describe(t[0], None, (*t[2][:-1], 11), raw), "layout": "ggml.opaque"}
             facts.append(fact)
-        s.write("good", f"later_{name}.gguf", f.bytes(), {"format": "gguf", "tensors": facts, "rewritten": "3"})
+        s.write("good", f"later_{name}.gguf", f.bytes(),
+                {"format": "gguf", "tensors": facts, "rewritten": "3"})
 
     put("first", {0: 43})
     put("middle", {1: 43})
@@ -214,7 +231,10 @@ def good_later_types(s):
     put("last_no_tail", {2: 43}, tail=False)
     put("all", {0: 43, 1: 100, 2: 43})
     put("aligned", {1: 43}, meta=[*ARCH, ("general.alignment", "u32", 128)], align=128)
-    put("before_empty", {0: 43}, [tensor("a", "f32", (9,)), tensor("e", "f32", (0,)), tensor("e2", "f32", (2, 0))])
+    put("before_empty", {0: 43},
+        [tensor("a", "f32", (9,)),
+         tensor("e", "f32", (0,)),
+         tensor("e2", "f32", (2, 0))])
 
 
 def good_shapes(s):
@@ -223,7 +243,11 @@ def good_shapes(s):
     s.good("shapes.gguf", File(tensors).bytes(), tensors)
     empty = [(0,), (2, 0), (0, 3), (0, 2**63 - 1), (3, 0, 2**62, 2**62)]
     tensors = [tensor(f"e{i}", "f32", d) for i, d in enumerate(empty)]
-    between = [tensor("q", "q4_0", (3, 0)), *few(), tensor("q2", "q4_0", (0, 64)), tensor("z", "f16", (1, 0))]
+    between = [
+        tensor("q", "q4_0", (3, 0)), *few(),
+        tensor("q2", "q4_0", (0, 64)),
+        tensor("z", "f16", (1, 0))
+    ]
     s.good("empty_only.gguf", File(tensors).bytes(), tensors)
     s.good("empty_between.gguf", File(tensors[:2] + between).bytes(), tensors[:2] + between)
     s.good("empty_v1.gguf", File(between, version=1).bytes(), between)
@@ -243,11 +267,13 @@ def good_places(s):
     s.good("slack.gguf", File(few(), slack=b"more").bytes(), few())
     s.good("any_order.gguf", File(few(), places=[2, 0, 1]).bytes(), few())
     s.good("gaps.gguf", File(few(), gap=64).bytes(), few())
-    s.good("align_32_said.gguf", File(few(), [("general.alignment", "u32", 32), *ARCH]).bytes(), few())
+    s.good("align_32_said.gguf",
+           File(few(), [("general.alignment", "u32", 32), *ARCH]).bytes(), few())
 
 
 def good_vocabularies(s):
-    for name, options in (("", {}), ("_v1", {"version": 1}), ("_v2", {"version": 2}), ("_big_endian", {"big": True})):
+    for name, options in (("", {}), ("_v1", {"version": 1}), ("_v2", {"version": 2}),
+                          ("_big_endian", {"big": True})):
         meta, facts = vocabulary()
         s.good(f"vocabulary{name}.gguf", File(few(), meta, **options).bytes(), few(), **facts)
     meta, facts = vocabulary((9, NONE, 5, NONE, 0), kind="i32")
@@ -268,12 +294,18 @@ def good_vocabularies(s):
 
 def good_attributes(s):
     a = tensor("a", "f32", (2, 3))
-    meta = [*ARCH, ("heft.burn.param_id/a", "str", "77"), ("list", "arr", ("arr", [("str", ["x", "y"]), ("u8", [1])])),
-            ("heft.gptrs.requires_grad/a", "str", "true"), ("heft.gptrs.requires_grad/none", "str", "true"),
-            ("after", "arr", ("str", ["z"]))]
-    facts = {"file": "attributes.gguf", "format": "gguf", "tensors": [
-        {"name": "a", "dtype": "f32", "shape": [2, 3], "layout": "dense", "nbytes": 24, "param_id": 77, "flag": True,
-         "sha256": describe(*a)["sha256"]}]}
+    meta = [
+        *ARCH, ("heft.burn.param_id/a", "str", "77"),
+        ("list", "arr", ("arr", [("str", ["x", "y"]), ("u8", [1])])),
+        ("heft.gptrs.requires_grad/a", "str", "true"),
+        ("heft.gptrs.requires_grad/none", "str", "true"), ("after", "arr", ("str", ["z"]))
+    ]
+    facts = {
+        "file": "attributes.gguf", "format": "gguf", "tensors": [{
+            "name": "a", "dtype": "f32", "shape": [2, 3], "layout": "dense", "nbytes": 24,
+            "param_id": 77, "flag": True, "sha256": describe(*a)["sha256"]
+        }]
+    }
     s.write("good", "attributes.gguf", File([a], meta).bytes(), facts)
 
 
@@ -291,12 +323,14 @@ def bad_headers(s):
                                  (1, True, "reject"), (2, True, "reject"), (4, True, "refuse")):
         g = File(few(), big=big)
         g.version = version
-        s.bad(f"version_{version}{'_big' if big else ''}.gguf", g.bytes(), expect, f"version {version}")
+        s.bad(f"version_{version}{'_big' if big else ''}.gguf", g.bytes(), expect,
+              f"version {version}")
     for n, huge in enumerate(HUGE):
         for what in (0, 1):
             g = File(few())
             g.counts = (huge, len(g.entries)) if what == 0 else (len(g.infos), huge)
-            s.bad(f"{('tensors', 'entries')[what]}_{n}.gguf", g.bytes(), "reject", "a count that cannot be")
+            s.bad(f"{('tensors', 'entries')[what]}_{n}.gguf", g.bytes(), "reject",
+                  "a count that cannot be")
     for counts, name in (((3, 2), "one_entry_more"), ((4, 1), "one_tensor_more")):
         g = File(few())
         g.counts = counts
@@ -316,22 +350,35 @@ def bad_entries(s):
 
     for n, huge in enumerate(HUGE):
         put(f"key_length_{n}", lay.text("key", huge), why="a key longer than the file")
-        put(f"text_length_{n}", lay.entry("k", "str", "x")[:-9] + lay.text("x", huge), why="a text longer than the file")
-        put(f"array_length_{n}", lay.entry("k", 9, lay.array("u64", huge, bytes(8))), why="an array longer than the file")
-        put(f"texts_{n}", lay.entry("k", 9, lay.array("str", huge, lay.text("a"))), why="more texts than there is room for")
-        put(f"arrays_{n}", lay.entry("k", 9, lay.array("arr", huge, lay.array("u8", 0, b""))), why="more arrays than there is room for")
-        put(f"text_in_array_{n}", lay.entry("k", 9, lay.array("str", 1, lay.text("a", huge))), why="a text of an array longer than the file")
+        put(f"text_length_{n}",
+            lay.entry("k", "str", "x")[:-9] + lay.text("x", huge),
+            why="a text longer than the file")
+        put(f"array_length_{n}", lay.entry("k", 9, lay.array("u64", huge, bytes(8))),
+            why="an array longer than the file")
+        put(f"texts_{n}", lay.entry("k", 9, lay.array("str", huge, lay.text("a"))),
+            why="more texts than there is room for")
+        put(f"arrays_{n}", lay.entry("k", 9, lay.array("arr", huge, lay.array("u8", 0, b""))),
+            why="more arrays than there is room for")
+        put(f"text_in_array_{n}", lay.entry("k", 9, lay.array("str", 1, lay.text("a", huge))),
+            why="a text of an array longer than the file")
     put("key_empty", lay.entry("", "u8", 1), why="an empty key")
     put("key_not_text", lay.entry(b"\xff", "u8", 1), why="a key that is not UTF-8")
-    put("key_twice", lay.entry("k", "u8", 1), lay.entry("other", "u8", 1), lay.entry("k", "u8", 1), why="a key twice")
-    put("long_key", lay.entry("k" * 65536, "u8", 1), why="a key of more than 65535 bytes", expect="warn")
+    put("key_twice", lay.entry("k", "u8", 1), lay.entry("other", "u8", 1), lay.entry("k", "u8", 1),
+        why="a key twice")
+    put("long_key", lay.entry("k" * 65536, "u8", 1), why="a key of more than 65535 bytes",
+        expect="warn")
     for kind in (13, 14, 255, 2**31, 2**32 - 1):
         put(f"kind_{kind}", lay.entry("k", kind, bytes(16)), why="a kind that there is not")
-        put(f"array_kind_{kind}", lay.entry("k", 9, lay.array(kind, 1, bytes(16))), why="an array of a kind that there is not")
-        put(f"inner_kind_{kind}", lay.entry("k", 9, lay.array("arr", 1, lay.array(kind, 1, bytes(16)))), why="a nested array of a kind that there is not")
+        put(f"array_kind_{kind}", lay.entry("k", 9, lay.array(kind, 1, bytes(16))),
+            why="an array of a kind that there is not")
+        put(f"inner_kind_{kind}",
+            lay.entry("k", 9, lay.array("arr", 1, lay.array(kind, 1, bytes(16)))),
+            why="a nested array of a kind that there is not")
     for byte in (2, 128, 255):
-        put(f"bool_{byte}", lay.entry("k", "bool", byte), why="a truth value that is neither 0 nor 1")
-        put(f"bools_{byte}", lay.entry("k", "arr", ("bool", [0, byte, 1])), why="a truth value in an array that is neither 0 nor 1")
+        put(f"bool_{byte}", lay.entry("k", "bool", byte),
+            why="a truth value that is neither 0 nor 1")
+        put(f"bools_{byte}", lay.entry("k", "arr", ("bool", [0, byte, 1])),
+            why="a truth value in an array that is neither 0 nor 1")
     for depth, expect in ((100, "accept"), (200, "refuse"), (3000, "refuse")):
         raw = b"".join(lay.array("arr", 1, b"") for _ in range(depth)) + lay.array("u8", 0, b"")
         put(f"depth_{depth}", lay.entry("k", 9, raw), why="arrays in arrays", expect=expect)
@@ -343,7 +390,8 @@ def bad_alignments(s):
         f = File(few())
         f.entries.append(lay.entry("general.alignment", "u32", align))
         s.bad(f"alignment_{align}.gguf", f.bytes(), "reject", f"an alignment of {align}")
-    for kind, value in (("u64", 64), ("i32", 64), ("str", "64"), ("f32", 64.0), ("bool", 1), ("arr", ("u32", [64]))):
+    for kind, value in (("u64", 64), ("i32", 64), ("str", "64"), ("f32", 64.0), ("bool", 1),
+                        ("arr", ("u32", [64]))):
         f = File(few(), align=64)
         f.entries.append(lay.entry("general.alignment", kind, value))
         s.bad(f"alignment_{kind}.gguf", f.bytes(), "reject", "an alignment that is no u32")
@@ -379,7 +427,8 @@ def bad_tensors(s):
         put(f"type_{number}", "an element type that there cannot be", number=number)
     s.bad("later_big_endian.gguf", File(few(), big=True).replace(0, number=43).bytes(), "refuse",
           "blocks whose numbers are not known, big-endian")
-    s.bad("later_v1_removed.gguf", File(few(), version=1).replace(0, number=43).replace(1, number=4).bytes(), "refuse",
+    s.bad("later_v1_removed.gguf",
+          File(few(), version=1).replace(0, number=43).replace(1, number=4).bytes(), "refuse",
           "an element type that was removed beside a later one")
     put("later_same_place", "an unknown type in the place of another tensor", number=43, offset=64)
     put("later_in_another", "an unknown type inside another tensor", number=43, offset=32,
@@ -395,7 +444,8 @@ def bad_tensors(s):
     put("offset_last", "the last tensor passes the end", i=2, offset=4096)
     put("too_short", "fewer bytes than the shape takes", i=2, dims=(300,))
     put("overlap_same", "two tensors in one place", i=1, offset=0)
-    put("overlap", "a tensor inside another", tensors=[tensor("a", "f32", (32,)), tensor("b", "f32", (8,))], i=1, offset=32)
+    put("overlap", "a tensor inside another",
+        tensors=[tensor("a", "f32", (32,)), tensor("b", "f32", (8,))], i=1, offset=32)
     put("overlap_size", "a tensor that reaches into the next", dims=(2, 9))
     put("name_twice", "two tensors of one name", i=2, name="a")
     put("name_not_text", "a name that is not UTF-8", name=b"\xc0\x80")
@@ -406,21 +456,26 @@ def bad_tensors(s):
     turned = big.bytes()
     big = Layout(big=True)
     raw = b"GGUF" + big.pack("IQQ", 3, 1, 0) + big.info("t", (256,), 16, 0)
-    s.bad("opaque_big_endian.gguf", raw + bytes(up(len(raw), 32) - len(raw)) + turned[-96:], "refuse", "blocks whose numbers are not known, big-endian")
+    s.bad("opaque_big_endian.gguf", raw + bytes(up(len(raw), 32) - len(raw)) + turned[-96:],
+          "refuse", "blocks whose numbers are not known, big-endian")
     padded = bytearray(File(few()).bytes())
     padded[-1] = 1
     s.bad("padding.gguf", bytes(padded), "accept", "padding that is not zero", "gguf/padding")
-    s.bad("cut_padding.gguf", File(few(), tail=False).bytes(), "accept", "no padding at the end", "gguf/cut-padding")
+    s.bad("cut_padding.gguf",
+          File(few(), tail=False).bytes(), "accept", "no padding at the end", "gguf/cut-padding")
     nested = [*ARCH, ("a", "arr", ("arr", [("u8", [1])]))]
     s.bad("nested.gguf", File(few(), nested).bytes(), "accept", "an array of arrays", "gguf/nested")
-    s.bad("later.gguf", File(few()).replace(1, number=43).bytes(), "warn", "a type of later days", "gguf/type")
+    s.bad("later.gguf",
+          File(few()).replace(1, number=43).bytes(), "warn", "a type of later days", "gguf/type")
 
 
 def bad_conversions(s):
     """Files that went through a program which took them for text."""
-    whole = File([], [("general.architecture", "str", "bert"), ("bert.length", "u32", 384), ("bert.eps", "f32", -1e-12),
-                      ("next", "str", "x"), ("nexts", "arr", ("f32", [0.1] * 9)), ("last", "str", "y")]).bytes()
-    for name, at in (("u32", whole.index(b"bert.length") + 15), ("f32", whole.index(b"bert.eps") + 12),
+    whole = File([], [("general.architecture", "str", "bert"), ("bert.length", "u32", 384),
+                      ("bert.eps", "f32", -1e-12), ("next", "str", "x"),
+                      ("nexts", "arr", ("f32", [0.1] * 9)), ("last", "str", "y")]).bytes()
+    for name, at in (("u32", whole.index(b"bert.length") + 15), ("f32",
+                                                                 whole.index(b"bert.eps") + 12),
                      ("array", whole.index(b"nexts") + 5 + 4 + 4 + 8 + 16)):
         broken = whole[:at] + b"\xef\xbf\xbd" + whole[at + 1:]
         s.bad(f"replaced_{name}.gguf", broken, "reject", f"byte {at} was replaced by U+FFFD")
@@ -428,8 +483,9 @@ def bad_conversions(s):
 
 def main():
     s = Samples(sys.argv[1], "gguf")
-    for write in (good_meta, good_types, good_later_types, good_shapes, good_places, good_vocabularies, good_attributes, bad_headers,
-                  bad_entries, bad_alignments, bad_tensors, bad_conversions):
+    for write in (good_meta, good_types, good_later_types, good_shapes, good_places,
+                  good_vocabularies, good_attributes, bad_headers, bad_entries, bad_alignments,
+                  bad_tensors, bad_conversions):
         write(s)
 
 

@@ -13,8 +13,10 @@ from samples import Samples, patch, tensor
 
 TAGS = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3}
 CONFIG = b'{"kind":"gpt","config":{}}'
-GPT = {"vocab_size": 32, "context_length": 16, "embed_dim": 8, "num_layers": 1, "num_heads": 2, "mlp_ratio": 2,
-       "dropout": 0.0}
+GPT = {
+    "vocab_size": 32, "context_length": 16, "embed_dim": 8, "num_layers": 1, "num_heads": 2,
+    "mlp_ratio": 2, "dropout": 0.0
+}
 BARE = json.dumps(GPT, separators=(",", ":")).encode()
 NO_ID, OTHER_ID = bytes(16), bytes([1]) + bytes(15)
 
@@ -48,13 +50,13 @@ class Entry:
 
     def manual(self, checkpoint):
         n, r = self.lengths()
-        return (struct.pack("<I", n) + self.name + (self.id if checkpoint else b"") + struct.pack("<I", r) +
-                self.shape() + self.tail())
+        return (struct.pack("<I", n) + self.name + (self.id if checkpoint else b"") +
+                struct.pack("<I", r) + self.shape() + self.tail())
 
     def bincode(self, checkpoint):
         n, r = self.lengths()
-        return (struct.pack("<Q", n) + self.name + (self.id if checkpoint else b"") + struct.pack("<Q", r) +
-                self.shape() + self.tail())
+        return (struct.pack("<Q", n) + self.name + (self.id if checkpoint else b"") +
+                struct.pack("<Q", r) + self.shape() + self.tail())
 
     def v1(self):
         n, r = self.lengths()
@@ -65,11 +67,14 @@ class Entry:
 class File:
     """A well-formed file of version 2, whose parts can be replaced before bytes()."""
 
-    def __init__(self, tensors, checkpoint=True, config=CONFIG, align=64, order=None, bincode=False, gap=b"",
-                 ident=None, grads=()):
+    def __init__(self, tensors, checkpoint=True, config=CONFIG, align=64, order=None, bincode=False,
+                 gap=b"", ident=None, grads=()):
         self.checkpoint, self.bincode, self.config, self.gap = checkpoint, bincode, config, gap
         self.align, self.version, self.extra, self.trailing = align, 2, b"", b""
-        self.entries = [Entry(t, ident, g) for t, g in zip(tensors, list(grads) + [0] * len(tensors))]
+        self.entries = [
+            Entry(t, ident, g) for t, g in zip(tensors,
+                                               list(grads) + [0] * len(tensors))
+        ]
         self.order = order or range(len(tensors))
         self.count = len(tensors)
         self.config_length = self.index_length = None
@@ -146,8 +151,10 @@ def good_version_2(s):
         put(f"{kind}.bin", few(), checkpoint=checkpoint, grads=[1, 0, 7])
         put(f"{kind}_unaligned.bin", few(), checkpoint=checkpoint, align=0)
         put(f"{kind}_types.bin", every_type(), checkpoint=checkpoint, same=True)
-        put(f"{kind}_backwards.bin", few(), checkpoint=checkpoint, align=0, order=[2, 1, 0], gap=b"\xaa" * 13)
-        put(f"{kind}_zero_size.bin", [tensor("z", "f32", (3, 0, 2**40)), *few()], checkpoint=checkpoint)
+        put(f"{kind}_backwards.bin", few(), checkpoint=checkpoint, align=0, order=[2, 1, 0],
+            gap=b"\xaa" * 13)
+        put(f"{kind}_zero_size.bin", [tensor("z", "f32", (3, 0, 2**40)), *few()],
+            checkpoint=checkpoint)
         put(f"{kind}_trailing.bin", few(), checkpoint=checkpoint, trailing=b"more")
         put(f"{kind}_long_index.bin", few(), checkpoint=checkpoint, extra=b"left")
         put(f"{kind}_empty_name.bin", [tensor("", "f32", (2,)), *few()], checkpoint=checkpoint)
@@ -155,8 +162,11 @@ def good_version_2(s):
         put(f"{kind}_bincode_empty.bin", [], checkpoint=checkpoint, bincode=True, config=BARE)
         put(f"{kind}_bincode_kind.bin", few(), checkpoint=checkpoint, bincode=True)
     put("chk_no_ids.bin", few(), ident=NO_ID)
-    put("ten_unicode.bin", [tensor("größe/😀", "f32", (2,)), tensor(" ", "i32", (1,))], checkpoint=False, same=True)
-    put("ten_many.bin", [tensor(f"layers.{i}.w", "f32", (i % 7 + 1, i % 3 + 1)) for i in range(300)], checkpoint=False)
+    put("ten_unicode.bin", [tensor("größe/😀", "f32",
+                                   (2,)), tensor(" ", "i32", (1,))], checkpoint=False, same=True)
+    put("ten_many.bin",
+        [tensor(f"layers.{i}.w", "f32", (i % 7 + 1, i % 3 + 1)) for i in range(300)],
+        checkpoint=False)
 
 
 def good_tied(s):
@@ -171,7 +181,9 @@ def good_tied(s):
 
 def good_configs(s):
     for name, config in [
-        ("runtime", b'{"kind":"gpt","config":{"a":[1,{"b":null}]},"runtime":{"functional_overrides":{"x":"force=y"}}}'),
+        ("runtime",
+         b'{"kind":"gpt","config":{"a":[1,{"b":null}]},"runtime":{"functional_overrides":{"x":"force=y"}}}'
+         ),
         ("runtime_null", b'{"runtime":null,"kind":"gpt"}'),
         ("spaces", b' \n{"kind" : "gpt" }\t\r\n'),
         ("escapes", br'{"k\u0069nd":"\ud83d\ude00","config":"\\"}'),
@@ -202,7 +214,8 @@ def bad_headers(s):
         ("version_0", patch(ok, 8, "I", 0), "version 0"),
         ("version_3", patch(ok, 8, "I", 3), "version 3"),
         ("version_big_endian", patch(ok, 8, "I", 2 << 24), "version 2, the other way round"),
-        ("ten_as_chk", b"GPTRSCHK" + File(few(), checkpoint=False).bytes()[8:], "an archive under the other magic"),
+        ("ten_as_chk", b"GPTRSCHK" + File(few(), checkpoint=False).bytes()[8:],
+         "an archive under the other magic"),
         ("chk_as_ten", b"GPTRSTEN" + ok[8:], "a checkpoint under the other magic"),
         ("config_length_cut", ok[:14], "the file ends in the length of config_json"),
         ("config_cut", ok[:20], "the file ends in config_json"),
@@ -231,18 +244,22 @@ def bad_configs(s):
         ("bad_value", b'{"kind":"gpt","config":{"a":01}}', "a number that is none, inside config"),
     ]
     for key in GPT:
-        cases.append((f"bare_without_{key}", json.dumps({k: v for k, v in GPT.items() if k != key}).encode(),
-                      f"a bare GPT configuration without {key}"))
-    cases.append(("bare_negative", json.dumps({**GPT, "num_heads": -2}).encode(), "a negative number of heads"))
+        cases.append(
+            (f"bare_without_{key}", json.dumps({k: v for k, v in GPT.items() if k != key}).encode(),
+             f"a bare GPT configuration without {key}"))
+    cases.append(("bare_negative", json.dumps(
+        {**GPT, "num_heads": -2}).encode(), "a negative number of heads"))
     cases.append(("bare_text", json.dumps({**GPT, "dropout": "0"}).encode(), "dropout is text"))
     for name, config, why in cases:
         s.bad(f"config_{name}.bin", File(few(), config=config).bytes(), "reject", why)
-    s.bad("config_deep.bin", File(few(), config=deep).bytes(), "refuse", "nested deeper than anything needs")
+    s.bad("config_deep.bin",
+          File(few(), config=deep).bytes(), "refuse", "nested deeper than anything needs")
     s.bad("config_bare.bin", File(few(), config=BARE).bytes(), "warn", "a bare GPT configuration")
     s.bad("config_runtime_odd.bin", File(few(), config=b'{"kind":"x","runtime":3}').bytes(), "warn",
           "runtime is no object")
     for name, field, value, why in [
-        ("config_length_huge", "config_length", 2**32 - 1, "config_json passes the end of the file"),
+        ("config_length_huge", "config_length", 2**32 - 1,
+         "config_json passes the end of the file"),
         ("index_length_huge", "index_length", 2**32 - 1, "the index passes the end of the file"),
         ("index_length_0", "index_length", 0, "an index without a tensor count"),
         ("index_length_short", "index_length", 180, "the index ends in an entry"),
@@ -257,10 +274,12 @@ def bad_configs(s):
         f = File(few(), checkpoint=checkpoint)
         kind = "chk" if checkpoint else "ten"
         f.extra = bytes(7)
-        s.bad(f"{kind}_index_longer.bin", f.bytes(), "warn", "an index that is longer than its entries",
-              rule="gptrs/index-length")
+        s.bad(f"{kind}_index_longer.bin", f.bytes(), "warn",
+              "an index that is longer than its entries", rule="gptrs/index-length")
         wide = tensor("a", "f32", (1,) * 65)
-        s.bad(f"{kind}_rank_65.bin", File([wide], checkpoint=checkpoint).bytes(), "warn", "65 dimensions", rule="gptrs/rank")
+        s.bad(f"{kind}_rank_65.bin",
+              File([wide], checkpoint=checkpoint).bytes(), "warn", "65 dimensions",
+              rule="gptrs/rank")
 
 
 ENTRIES = [
@@ -274,8 +293,10 @@ ENTRIES = [
     ("shape_other", "reject", "the length is not that of the shape", dict(dims=[2, 4])),
     ("dim_2_63", "reject", "a dimension of 2^63", dict(dims=[2**63, 3])),
     ("shape_wraps", "reject", "the product of the shape wraps", dict(dims=[2**32, 2**32])),
-    ("shape_wraps_to_0", "reject", "the product wraps to the length", dict(dims=[2**62, 4], length=0)),
-    ("bytes_wrap", "reject", "the bytes of the shape wrap to the length", dict(dims=[2**62 + 6], length=24)),
+    ("shape_wraps_to_0", "reject", "the product wraps to the length", dict(
+        dims=[2**62, 4], length=0)),
+    ("bytes_wrap", "reject", "the bytes of the shape wrap to the length",
+     dict(dims=[2**62 + 6], length=24)),
     ("length_other", "reject", "the length is a byte short", dict(length=23)),
     ("length_huge", "reject", "a length of 2^63", dict(length=2**63)),
     ("offset_huge", "reject", "an offset of 2^63", dict(offset=2**63)),
@@ -297,7 +318,8 @@ def bad_entries(s):
             changed(f.entries[0], change)
             s.bad(f"{kind}_{name}.bin", f.bytes(), expect, why)
         scalar = ("s", "f32", (), b"\0\0\x80\x3f")
-        s.bad(f"{kind}_rank_0.bin", File([scalar], checkpoint=checkpoint).bytes(), "warn", "a scalar")
+        s.bad(f"{kind}_rank_0.bin",
+              File([scalar], checkpoint=checkpoint).bytes(), "warn", "a scalar")
         f = File([*few(), tensor("a", "f32", (1,))], checkpoint=checkpoint)
         s.bad(f"{kind}_name_twice.bin", f.bytes(), "reject", "a name twice")
         f = File(few(), checkpoint=checkpoint, align=0)
@@ -307,7 +329,8 @@ def bad_entries(s):
     for name, ident in (("other", OTHER_ID), ("big_endian", base_id(b"a")[::-1])):
         f = File(few())
         f.entries[0].id = ident
-        s.bad(f"base_id_{name}.bin", f.bytes(), "reject", "a base id that is not the hash of the name")
+        s.bad(f"base_id_{name}.bin", f.bytes(), "reject",
+              "a base id that is not the hash of the name")
     s.bad("chk_name_not_ascii.bin", File([tensor("é", "f32", (1,))]).bytes(), "reject",
           "a name in a checkpoint that is not ASCII")
 
@@ -325,14 +348,16 @@ def bad_bincode(s):
     s.bad("bincode_name_twice.bin", f.bytes(), "reject", "a name twice")
     f = File(few(), bincode=True)
     f.count = 2**40 + 3
-    s.bad("bincode_count_huge.bin", f.bytes(), "reject", "2^40 + 3 tensors: then it is no bincode index")
+    s.bad("bincode_count_huge.bin", f.bytes(), "reject",
+          "2^40 + 3 tensors: then it is no bincode index")
     f.count = 4
     s.bad("bincode_count_one_more.bin", f.bytes(), "reject", "an entry more than there is")
 
 
 def bad_version_1(s):
     def put(title, why, /, **change):
-        s.bad(f"v1_{title}.bin", v1(few(), change=lambda entries: changed(entries[1], change)), "reject", why)
+        s.bad(f"v1_{title}.bin", v1(few(), change=lambda entries: changed(entries[1], change)),
+              "reject", why)
 
     put("tag_4", "element type 4", tag=4)
     put("name_not_utf8", "a name that is not UTF-8", name=b"\xff")
@@ -358,8 +383,8 @@ def bad_version_1(s):
 
 def main():
     s = Samples(sys.argv[1], "gptrs")
-    for write in (good_version_2, good_tied, good_configs, good_version_1, bad_headers, bad_configs, bad_entries,
-                  bad_bincode, bad_version_1):
+    for write in (good_version_2, good_tied, good_configs, good_version_1, bad_headers, bad_configs,
+                  bad_entries, bad_bincode, bad_version_1):
         write(s)
 
 

@@ -11,7 +11,9 @@ from samples import CASTAGNOLI, IEEE, Samples, crc, patch, tensor
 
 TYPES_1 = ["f32", "f16", "bool", "i32"]
 TYPES_100 = ["f32", "f16", "bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
-TYPES_SNAPSHOT = ["f32", "f16", "bf16", "bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"]
+TYPES_SNAPSHOT = [
+    "f32", "f16", "bf16", "bool", "u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"
+]
 I64, F64 = 1, 2
 
 
@@ -31,7 +33,8 @@ def meta_record(key, value=0, kind=None, key_length=None):
     own_kind, bits = value_bits(value)
     raw = key if isinstance(key, bytes) else key.encode()
     length = len(raw) if key_length is None else key_length
-    return struct.pack("<I", own_kind if kind is None else kind) + bits + struct.pack("<I", length) + raw
+    return struct.pack("<I", own_kind if kind is None else kind) + bits + struct.pack("<I",
+                                                                                      length) + raw
 
 
 def tensor_record(name, aux, numel, offset, dims, key_length=None):
@@ -66,14 +69,15 @@ def header(version, records, counts, aux=0, how="", stored=None):
 class Archive:
     """A well-formed archive whose parts can be replaced one by one."""
 
-    def __init__(self, tensors, meta=(), version=1, types=None, align=64, gap=0, pad=0xFF, tail=True,
-                 slack=0, place=None):
+    def __init__(self, tensors, meta=(), version=1, types=None, align=64, gap=0, pad=0xFF,
+                 tail=True, slack=0, place=None):
         self.tensors, self.version, self.slack = tensors, version, slack
         self.types = types or (TYPES_1 if version == 1 else TYPES_100)
         self.align, self.gap, self.pad, self.tail = align, gap, bytes([pad]), tail
         self.metas = [meta_record(k, v) for k, v in meta]
         self.counts = None
-        size = 24 + sum(map(len, self.metas)) + sum(24 + 8 * len(d) + len(n.encode()) for n, _, d, _ in tensors)
+        size = 24 + sum(map(len, self.metas)) + sum(24 + 8 * len(d) + len(n.encode())
+                                                    for n, _, d, _ in tensors)
         self.end = size
         at = up(size, align)
         self.offsets = []
@@ -115,8 +119,10 @@ META = [("epoch", 3), ("lr", 0.5)]
 
 
 def listed(meta):
-    return [{"key": k, "type": "f64" if isinstance(v, float) else "i64", "bits": value_bits(v)[1][::-1].hex()}
-            for k, v in meta]
+    return [{
+        "key": k, "type": "f64" if isinstance(v, float) else "i64",
+        "bits": value_bits(v)[1][::-1].hex()
+    } for k, v in meta]
 
 
 def good_archives(s):
@@ -127,23 +133,28 @@ def good_archives(s):
 
     put("empty.mag", [], same=True)
     put("empty_100.mag", [], same=True, version=100)
-    put("meta_only.mag", [], [("min", -2**63), ("max", 2**63 - 1), ("nan", float("nan")), ("-0", -0.0)], slack=40)
+    put("meta_only.mag", [], [("min", -2**63), ("max", 2**63 - 1), ("nan", float("nan")),
+                              ("-0", -0.0)], slack=40)
     put("small.mag", few(), META, same=True)
     put("all_1.mag", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES_1], META, same=True)
-    put("all_100.mag", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES_100], META, same=True, version=100)
+    put("all_100.mag", [tensor(f"t.{t}", t, (3, 5)) for t in TYPES_100], META, same=True,
+        version=100)
     put("no_tail.mag", few(), tail=False)
     put("slack.mag", few(), slack=96)
     put("zero_padding.mag", few(), pad=0)
     put("gaps.mag", few(), gap=128)
     put("align_4096.mag", few(), align=4096)
     put("any_order.mag", few(), META, place=[2, 0, 1])
-    put("ranks.mag", [tensor(f"r{n}", "f32", (1,) * (n - 1) + (2,)) for n in (1, 6, 8, 9, 255)], same=True)
-    put("unicode.mag", [tensor("größe/😀", "f32", (1,)), tensor(" ", "f32", (1,))], [("größe/😀", 1)], same=True)
+    put("ranks.mag", [tensor(f"r{n}", "f32", (1,) * (n - 1) + (2,)) for n in (1, 6, 8, 9, 255)],
+        same=True)
+    put("unicode.mag", [tensor("größe/😀", "f32",
+                               (1,)), tensor(" ", "f32", (1,))], [("größe/😀", 1)], same=True)
     put("longest_key.mag", [tensor("t" * 65535, "f32", (1,))], [("m" * 65535, 1)], same=True)
     put("two_dictionaries.mag", [tensor("one key", "f32", (2,))], [("one key", -1)], same=True)
-    put("largest_values.mag", [], [("max", 2**63 - 1), ("min", -2**63), ("inf", float("inf")), ("-inf", -float("inf"))],
-        same=True)
-    put("many.mag", [tensor(f"layer.{i}.w", TYPES_1[i % 4], (i % 7 + 1, i % 3 + 1)) for i in range(300)],
+    put("largest_values.mag", [], [("max", 2**63 - 1), ("min", -2**63), ("inf", float("inf")),
+                                   ("-inf", -float("inf"))], same=True)
+    put("many.mag",
+        [tensor(f"layer.{i}.w", TYPES_1[i % 4], (i % 7 + 1, i % 3 + 1)) for i in range(300)],
         [(f"k{i}", float(i) if i % 2 else i) for i in range(60)])
     for how in ("ieee", "zeroed", "ieee zeroed", "skipped", "ieee skipped"):
         put(f"crc_{how.replace(' ', '_')}.mag", few(), META, how=how)
@@ -163,22 +174,32 @@ def good_code_3(s):
         ("code3_i32_last_no_tail", [tensor("w", "i32", (40,))], {**old, "tail": False}),
         ("code3_i32_last_large_slack", [tensor("w", "i32", (1000,))], {**old, "slack": 16}),
         ("code3_i32_one", [tensor("w", "i32", (1,))], old),
-        ("code3_i32_small", [tensor("w", "i32", (7,)), tensor("x", "i32", (3,))], old),
-        ("code3_i32_small_any_order", [tensor("w", "i32", (7,)), tensor("v", "f32", (900,)), tensor("x", "i32", (16,))],
-         {**old, "place": [2, 1, 0]}),
-        ("code3_i32_minus_ones_first", [minus_ones("w", 9), tensor("x", "i32", (3,))], old),
-        ("code3_i32_far_apart", [t for i in range(20) for t in (minus_ones(f"w{i}", 2) if i != 9 else
-                                                                tensor("w", "i32", (2,)),
-                                                                tensor(f"x{i}", "f32", (30000,)))], old),
-        ("code3_i32_gaps", [tensor("w", "i32", (40,)), tensor("x", "i32", (7,))], {**old, "gap": 192}),
-        ("code3_i32_last_in_large_slack", many + [tensor("w", "i32", (100,))], {**old, "slack": 200}),
+        ("code3_i32_small", [tensor("w", "i32", (7,)),
+                             tensor("x", "i32", (3,))], old),
+        ("code3_i32_small_any_order",
+         [tensor("w", "i32", (7,)),
+          tensor("v", "f32", (900,)),
+          tensor("x", "i32", (16,))], {**old, "place": [2, 1, 0]}),
+        ("code3_i32_minus_ones_first", [minus_ones("w", 9),
+                                        tensor("x", "i32", (3,))], old),
+        ("code3_i32_far_apart", [
+            t for i in range(20)
+            for t in (minus_ones(f"w{i}", 2) if i != 9 else tensor("w", "i32", (2,)),
+                      tensor(f"x{i}", "f32", (30000,)))
+        ], old),
+        ("code3_i32_gaps", [tensor("w", "i32", (40,)),
+                            tensor("x", "i32", (7,))], {**old, "gap": 192}),
+        ("code3_i32_last_in_large_slack", many + [tensor("w", "i32",
+                                                         (100,))], {**old, "slack": 200}),
         ("code3_u8", narrow, new),
         ("code3_u8_slack", narrow, {**new, "slack": 64}),
         ("code3_u8_last_slack", [tensor("w", "u8", (20,))], {**new, "slack": 96}),
         ("code3_u8_no_tail", narrow, {**new, "tail": False}),
-        ("code3_u8_small", [tensor("w", "u8", (7,)), tensor("x", "u8", (3,))], new),
+        ("code3_u8_small", [tensor("w", "u8", (7,)),
+                            tensor("x", "u8", (3,))], new),
         ("code3_u8_gaps", narrow, {**new, "gap": 64}),
-        ("code3_u8_other_code", [tensor("w", "u8", (40,)), tensor("x", "i8", (4,))], {**new, "align": 256}),
+        ("code3_u8_other_code", [tensor("w", "u8", (40,)),
+                                 tensor("x", "i8", (4,))], {**new, "align": 256}),
     ]:
         s.good(name + ".mag", Archive(tensors, **options).bytes(), tensors)
     for name, tensors, options in [
@@ -204,7 +225,8 @@ class Snapshot:
         self.keys = keys or list(range(len(tensors)))
         self.markers = [b"SRP!", b"MDT!", b"DSC!", b"BUF!"]
         self.aux = self.meta = 0
-        self.count, self.count_strings, self.offsets, self.blob = len(tensors), len(self.strings), None, None
+        self.count, self.count_strings, self.offsets, self.blob = len(tensors), len(
+            self.strings), None, None
         self.descriptors, at = [], 0
         for k, (_, t, d, data) in zip(self.keys, tensors):
             self.descriptors.append([len(d) | TYPES_SNAPSHOT.index(t) << 8, k, count_of(d), at, *d])
@@ -216,11 +238,13 @@ class Snapshot:
         for text in self.strings:
             ends.append(ends[-1] + len(text))
         ends = self.offsets or ends
-        return struct.pack("<I", self.count_strings) + struct.pack(f"<{len(ends)}I", *ends) + b"".join(self.strings)
+        return struct.pack("<I", self.count_strings) + struct.pack(f"<{len(ends)}I", *
+                                                                   ends) + b"".join(self.strings)
 
     def bytes(self, stored=None):
         srp, mdt, dsc, buf = self.markers
-        covered = struct.pack("<III", self.aux, self.meta, self.count) + srp + self.pool() + mdt + dsc
+        covered = struct.pack("<III", self.aux, self.meta,
+                              self.count) + srp + self.pool() + mdt + dsc
         for d in self.descriptors:
             covered += struct.pack("<IIQQ", *d[:4]) + struct.pack(f"<{len(d) - 4}Q", *d[4:])
         value = crc(CASTAGNOLI, covered) if stored is None else stored
@@ -243,7 +267,8 @@ def good_snapshots(s):
 def bad_headers(s):
     ok = Archive(few(), META).bytes()
     s.bad("ok_control.mag", ok, "accept", "the file that the others are made from")
-    s.bad("payload_changed.mag", patch(ok, 192, "B", ok[192] ^ 1), "accept", "no checksum covers the payload")
+    s.bad("payload_changed.mag", patch(ok, 192, "B", ok[192] ^ 1), "accept",
+          "no checksum covers the payload")
     for name, data, why in [
         ("only_magic", b"MAG!", "four bytes"),
         ("magic_of_spring_2025", b"MAG&" + ok[4:], "the layout of before August 2025"),
@@ -284,7 +309,8 @@ def bad_meta(s):
     put("meta_reserved", "reserved bits in a metadata record", meta_record("k", kind=0x101))
     put("meta_key_empty", "an empty metadata key", meta_record(""))
     put("meta_key_long", "a metadata key of 65536 bytes", meta_record("k" * 65536))
-    put("meta_key_past_end", "a metadata key longer than the file", meta_record("k", key_length=60000))
+    put("meta_key_past_end", "a metadata key longer than the file",
+        meta_record("k", key_length=60000))
     put("meta_key_overlong", "UTF-8 longer than need be", meta_record(b"\xc0\xaf"))
     put("meta_key_surrogate", "a surrogate in UTF-8", meta_record(b"\xed\xa0\x80"))
     put("meta_key_twice", "a metadata key twice", meta_record("lr", 1))
@@ -297,7 +323,8 @@ def bad_meta(s):
 
 def bad_records(s):
     def put(title, why, /, version=1, **change):
-        s.bad(title + ".mag", Archive(few(), META, version=version).replace(0, **change).bytes(), "reject", why)
+        s.bad(title + ".mag",
+              Archive(few(), META, version=version).replace(0, **change).bytes(), "reject", why)
 
     put("reserved_tensor", "reserved bits in a tensor record", aux=0 | 2 << 8 | 1 << 16)
     put("reserved_tensor_top", "the top bit of a tensor record", aux=0 | 2 << 8 | 1 << 31)
@@ -311,7 +338,8 @@ def bad_records(s):
     put("dim_0", "a dimension of 0", dims=(0, 3), numel=0)
     put("dim_2_63", "a dimension of 2^63", dims=(2**63, 1), numel=2**63)
     put("shape_wraps", "the product of the shape wraps", dims=(2**32, 2**32), numel=0)
-    put("shape_wraps_to_6", "the product of the shape wraps to 6", dims=(11, pow(11, -1, 2**64) * 6 % 2**64), numel=6)
+    put("shape_wraps_to_6", "the product of the shape wraps to 6",
+        dims=(11, pow(11, -1, 2**64) * 6 % 2**64), numel=6)
     put("numel_7", "the shape holds 6 elements, the record says 7", numel=7)
     put("numel_0", "the shape holds 6 elements, the record says 0", numel=0)
     put("bytes_wrap", "elements times four passes 2^64", dims=(2**62, 1), numel=2**62)
@@ -334,7 +362,8 @@ def bad_records(s):
 
 def bad_places(s):
     a = Archive(few())
-    s.bad("data_cut.mag", Archive(few(), tail=False).bytes()[:-1], "reject", "the last payload is a byte short")
+    s.bad("data_cut.mag",
+          Archive(few(), tail=False).bytes()[:-1], "reject", "the last payload is a byte short")
     s.bad("data_missing.mag", a.bytes()[:a.end], "reject", "there is no payload")
     s.bad("same_offset.mag", Archive(few()).replace(1, offset=a.offsets[0]).bytes(), "reject",
           "two tensors at one place")
@@ -342,8 +371,10 @@ def bad_places(s):
           "two tensors share bytes")
     by_one = Archive([tensor("a", "f32", (2,)), tensor("b", "f32", (3,))])
     end = by_one.offsets[0] + 8
-    s.bad("overlap_by_one.mag", by_one.replace(1, offset=end - 1).bytes(), "reject", "two tensors share one byte")
-    s.bad("touching.mag", by_one.replace(1, offset=end).bytes(), "warn", "a payload right behind another")
+    s.bad("overlap_by_one.mag",
+          by_one.replace(1, offset=end - 1).bytes(), "reject", "two tensors share one byte")
+    s.bad("touching.mag",
+          by_one.replace(1, offset=end).bytes(), "warn", "a payload right behind another")
     far = Archive(few(), place=[2, 0, 1])
     s.bad("overlap_any_order.mag", far.replace(1, offset=far.offsets[2] + 4).bytes(), "reject",
           "two tensors share bytes, and offsets do not ascend")
@@ -352,9 +383,14 @@ def bad_places(s):
     s.bad("key_twice.mag", Archive(twice).bytes(), "reject", "a tensor key twice")
     s.bad("misaligned.mag", Archive([tensor("a", "f32", (2,))], align=4).bytes(), "warn",
           "a payload at no multiple of 64")
-    s.bad("rank_65.mag", Archive([tensor("a", "f32", (1,) * 65)]).bytes(), "warn", "65 dimensions", rule="mag/rank")
-    s.bad("rank_64.mag", Archive([tensor("a", "f32", (1,) * 64)]).bytes(), "accept", "64 dimensions", without="mag/rank")
-    s.bad("bool_2.mag", Archive([("a", "bool", (3,), b"\0\1\2")]).bytes(), "warn", "a truth value of 2")
+    s.bad("rank_65.mag",
+          Archive([tensor("a", "f32", (1,) * 65)]).bytes(), "warn", "65 dimensions",
+          rule="mag/rank")
+    s.bad("rank_64.mag",
+          Archive([tensor("a", "f32", (1,) * 64)]).bytes(), "accept", "64 dimensions",
+          without="mag/rank")
+    s.bad("bool_2.mag",
+          Archive([("a", "bool", (3,), b"\0\1\2")]).bytes(), "warn", "a truth value of 2")
     s.bad("key_nul.mag", Archive([tensor("a\0b", "f32", (2,))]).bytes(), "warn",
           "Magnetron aborts over a NUL in a key")
 
@@ -376,11 +412,13 @@ def bad_pools(s):
     put("string_not_utf8", "a string that is not UTF-8", strings=[b"a", b"\xff", b"c"])
     put("strings_split_a_char", "a character over two strings", strings=[b"\xc3", b"\xa9", b"c"])
     put("string_twice", "a string twice, once without a tensor", strings=[b"a", b"b", b"c", b"a"])
-    put("key_twice", "two tensors of one name", descriptors=Snapshot(few(), keys=[0, 1, 1]).descriptors)
+    put("key_twice", "two tensors of one name", descriptors=Snapshot(few(), keys=[0, 1,
+                                                                                  1]).descriptors)
     put("no_mdt", "'MDT!' is missing", markers=[b"SRP!", b"MDT?", b"DSC!", b"BUF!"])
     put("no_dsc", "'DSC!' is missing", markers=[b"SRP!", b"MDT!", b"DSC?", b"BUF!"])
     put("no_buf", "'BUF!' is missing", markers=[b"SRP!", b"MDT!", b"DSC!", b"BUF?"])
-    put("no_srp", "without 'SRP!' it is an archive, and none", markers=[b"SRP?", b"MDT!", b"DSC!", b"BUF!"])
+    put("no_srp", "without 'SRP!' it is an archive, and none",
+        markers=[b"SRP?", b"MDT!", b"DSC!", b"BUF!"])
     put("reserved", "reserved bits in the header", aux=1)
     put("metadata", "metadata, which no version has", meta=4)
 
@@ -406,7 +444,8 @@ def bad_descriptors(s):
     high = Snapshot([tensor("r", "f32", (1,) * 64)])
     s.bad("snapshot_rank_64.mag", high.bytes(), "reject", "rank 64")
     odd = Snapshot([tensor("r", "f32", (1,) * 17)])
-    s.bad("snapshot_rank_17.mag", odd.bytes(), "warn", "rank 17: Magnetron's tensors have 16 at most")
+    s.bad("snapshot_rank_17.mag", odd.bytes(), "warn",
+          "rank 17: Magnetron's tensors have 16 at most")
 
 
 def bad_snapshots(s):
@@ -416,7 +455,8 @@ def bad_snapshots(s):
     data = len(Snapshot(few()).data)
     s.bad("snapshot_crc.mag", Snapshot(few()).bytes(stored=1), "reject", "the checksum is another")
     s.bad("snapshot_cut.mag", whole[:-1], "reject", "the last payload is a byte short")
-    s.bad("snapshot_descriptor_cut.mag", whole[:-data - 4 - 8], "reject", "the file ends in a descriptor")
+    s.bad("snapshot_descriptor_cut.mag", whole[:-data - 4 - 8], "reject",
+          "the file ends in a descriptor")
     s.bad("snapshot_longer.mag", whole + b"\0", "warn", "a byte behind the last payload")
     more = Snapshot(few())
     more.count = 2**32 - 1
@@ -426,8 +466,8 @@ def bad_snapshots(s):
 
 def main():
     s = Samples(sys.argv[1], "mag")
-    for write in (good_archives, good_code_3, good_snapshots, bad_headers, bad_counts, bad_meta, bad_records,
-                  bad_places, bad_snapshots):
+    for write in (good_archives, good_code_3, good_snapshots, bad_headers, bad_counts, bad_meta,
+                  bad_records, bad_places, bad_snapshots):
         write(s)
 
 

@@ -10,8 +10,14 @@ import unicodedata
 
 BMP = [c for c in range(0x10000) if not 0xD800 <= c < 0xE000]  # which gets no new pairs
 MARKS = [c for c in BMP if unicodedata.combining(chr(c))]
-LETTERS = [c for c in BMP if unicodedata.decomposition(chr(c)) and not unicodedata.decomposition(chr(c)).startswith("<")]
-JAMO = [*range(0x10FF, 0x1114), *range(0x1160, 0x1177), *range(0x11A6, 0x11C4), 0xAC00, 0xAC01, 0xAC1C, 0xD788, 0xD7A3, 0xD7A4]
+LETTERS = [
+    c for c in BMP
+    if unicodedata.decomposition(chr(c)) and not unicodedata.decomposition(chr(c)).startswith("<")
+]
+JAMO = [
+    *range(0x10FF, 0x1114), *range(0x1160, 0x1177), *range(0x11A6, 0x11C4), 0xAC00, 0xAC01, 0xAC1C,
+    0xD788, 0xD7A3, 0xD7A4
+]
 PLAIN = [*b"aeiouxAZ.0_", 0x65E5, 0x0416, 0x1F600, 0x10FFFF]
 
 

@@ -26,7 +26,8 @@ def good_types(s):
 
 
 def good_shapes(s):
-    shapes = [(), (0,), (1,), (7,), (2, 0, 3), (4, 3, 2, 5), (1, 9, 1), (2,) * 11, (1,) * 64, (300, 700)]
+    shapes = [(), (0,), (1,), (7,), (2, 0, 3), (4, 3, 2, 5), (1, 9, 1), (2,) * 11, (1,) * 64,
+              (300, 700)]
     for i, shape in enumerate(shapes):
         t = data("f32", shape)
         s.good(f"shape{i}.npy", npy.array(t), [t])
@@ -106,7 +107,8 @@ LITERALS = [
     ("shape_bytes_wrap", said(shape=f"({2**62}, 1)"), "reject", "2^64 bytes"),
     ("shape_65", said(shape="(" + "1, " * 64 + "2)"), "reject", "65 dimensions"),
     ("size_more", said(shape="(3,)"), "reject", "twelve bytes are needed, eight are there"),
-    ("size_fortran", said(order="True", shape="(3, 3)"), "reject", "too few bytes for a matrix by columns"),
+    ("size_fortran", said(order="True",
+                          shape="(3, 3)"), "reject", "too few bytes for a matrix by columns"),
     ("size_less", said(shape="(1,)"), "warn", "four bytes behind the array"),
     ("size_empty", said(shape="(0,)"), "warn", "an empty array and eight bytes"),
     ("descr_none", said(descr="''"), "reject", "no type at all"),
@@ -138,22 +140,28 @@ def bad_files(s):
     for name, text, expect, why in LITERALS:
         s.bad(f"{name}.npy", npy.header(text) + EIGHT, expect, why)
     whole = npy.header(GOOD) + EIGHT
-    s.bad("nul_behind.npy", npy.header(GOOD + "\0x", align=0) + EIGHT, "reject", "a zero byte in the header")
+    s.bad("nul_behind.npy",
+          npy.header(GOOD + "\0x", align=0) + EIGHT, "reject", "a zero byte in the header")
     s.bad("magic_only.npy", whole[:6], "reject", "nothing but the magic number")
     s.bad("no_length.npy", whole[:9], "reject", "cut within the length")
     s.bad("cut_in_header.npy", whole[:40], "reject", "cut within the header")
     s.bad("cut_in_data.npy", whole[:-1], "reject", "the last byte is missing")
-    s.bad("short_version2.npy", npy.header(GOOD, (2, 0))[:11], "reject", "cut within the length of version 2")
-    s.bad("length_max.npy", npy.header(GOOD, length=65535) + EIGHT, "reject", "a header longer than the file")
-    s.bad("length_2_32.npy", npy.header(GOOD, (2, 0), length=2**32 - 1) + EIGHT, "reject", "a header of 4 GiB")
-    s.bad("length_short.npy", npy.header(GOOD, length=20) + EIGHT, "reject", "a header that is cut by its length")
+    s.bad("short_version2.npy",
+          npy.header(GOOD, (2, 0))[:11], "reject", "cut within the length of version 2")
+    s.bad("length_max.npy",
+          npy.header(GOOD, length=65535) + EIGHT, "reject", "a header longer than the file")
+    s.bad("length_2_32.npy",
+          npy.header(GOOD, (2, 0), length=2**32 - 1) + EIGHT, "reject", "a header of 4 GiB")
+    s.bad("length_short.npy",
+          npy.header(GOOD, length=20) + EIGHT, "reject", "a header that is cut by its length")
     s.bad("version0.npy", npy.header(GOOD, (0, 0)) + EIGHT, "refuse", "version 0")
     s.bad("version4.npy", npy.header(GOOD, (4, 0)) + EIGHT, "refuse", "version 4")
     s.bad("version1_1.npy", npy.header(GOOD, (1, 1)) + EIGHT, "refuse", "version 1.1")
     long = npy.header(GOOD + " " * (1 << 20), (2, 0)) + EIGHT
     s.bad("header_limit.npy", long, "refuse", "a header of more than a MiB")
     s.bad("two_arrays.npy", whole + whole, "warn", "two arrays, of which NumPy reads the first")
-    s.bad("columns.npy", npy.array(data("f32", (3, 2)), fortran=True), "accept", "a matrix by columns")
+    s.bad("columns.npy", npy.array(data("f32", (3, 2)), fortran=True), "accept",
+          "a matrix by columns")
     s.bad("big.npy", npy.array(data("f32", (3, 2)), ">"), "accept", "big-endian numbers")
 
 

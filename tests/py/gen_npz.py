@@ -45,8 +45,11 @@ def numbers(m):
 
 def fields_of(m, central):
     data, size, crc = numbers(m)
-    f = {"version": 45 if m.wide else 20, "flags": 8 if m.descriptor else 0, "method": 8 if m.deflate else 0,
-         "crc": crc, "stored": len(data), "size": size, "name": m.name, "extra": b""}
+    f = {
+        "version": 45 if m.wide else 20, "flags": 8 if m.descriptor else 0,
+        "method": 8 if m.deflate else 0, "crc": crc, "stored": len(data), "size": size,
+        "name": m.name, "extra": b""
+    }
     if m.name != m.name.decode(errors="replace").encode("ascii", errors="replace"):
         f["flags"] |= 0x800
     if m.wide:
@@ -64,8 +67,9 @@ def fields_of(m, central):
 
 def head(m):
     f = fields_of(m, False)
-    return struct.pack("<IHHHHHIIIHH", 0x04034B50, f["version"], f["flags"], f["method"], 0, 0x21, f["crc"],
-                       f["stored"], f["size"], len(f["name"]), len(f["extra"])) + f["name"] + f["extra"]
+    return struct.pack("<IHHHHHIIIHH", 0x04034B50, f["version"], f["flags"],
+                       f["method"], 0, 0x21, f["crc"], f["stored"], f["size"], len(f["name"]),
+                       len(f["extra"])) + f["name"] + f["extra"]
 
 
 def descriptor(m):
@@ -79,9 +83,10 @@ def descriptor(m):
 
 def entry(m, at):
     f = {"disk": 0, "at": at, "comment": b"", **fields_of(m, True)}
-    return struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 0x314, f["version"], f["flags"], f["method"], 0, 0x21,
-                       f["crc"], f["stored"], f["size"], len(f["name"]), len(f["extra"]), len(f["comment"]),
-                       f["disk"], 0, 0o600 << 16, f["at"]) + f["name"] + f["extra"] + f["comment"]
+    return struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 0x314, f["version"], f["flags"],
+                       f["method"], 0, 0x21, f["crc"], f["stored"], f["size"], len(f["name"]),
+                       len(f["extra"]), len(f["comment"]), f["disk"], 0, 0o600 << 16,
+                       f["at"]) + f["name"] + f["extra"] + f["comment"]
 
 
 def archive(members, order=None, wide_end=False, comment=b"", **lies):
@@ -94,17 +99,19 @@ def archive(members, order=None, wide_end=False, comment=b"", **lies):
     at, end = len(out), b""
     count = len(order or members)
     if wide_end:
-        end = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, count, count, len(directory), at)
+        end = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, count, count, len(directory),
+                          at)
         end += struct.pack("<IIQI", 0x07064B50, 0, at + len(directory), 1)
     f = {"count": FULL16 if wide_end else count, "bytes": FULL32 if wide_end else len(directory),
          "at": FULL32 if wide_end else at, "disk": 0, **lies}
-    end += struct.pack("<IHHHHIIH", 0x06054B50, f["disk"], f["disk"], f["count"], f["count"], f["bytes"], f["at"],
-                       len(comment)) + comment
+    end += struct.pack("<IHHHHIIH", 0x06054B50, f["disk"], f["disk"], f["count"], f["count"],
+                       f["bytes"], f["at"], len(comment)) + comment
     return out + directory + end
 
 
 def member(t, order="<", fortran=False, version=(1, 0), align=64, suffix=".npy", **more):
-    return Member((t[0] + suffix).encode(), npy.array(t, order, fortran, version=version, align=align), **more)
+    return Member((t[0] + suffix).encode(),
+                  npy.array(t, order, fortran, version=version, align=align), **more)
 
 
 SHAPES = [("w", "f32", (4, 5)), ("b", "f64", (7,)), ("scale", "f16", ()), ("none", "i32", (0, 3)),
@@ -117,19 +124,26 @@ TENSORS = [npy.tensor(*t) for t in SHAPES]
 def good_members(s):
     for word, more in (("stored", {}), ("deflated", {"deflate": True})):
         s.good(f"{word}.npz", archive([member(t, **more) for t in TENSORS]), TENSORS)
-        s.good(f"{word}_numpy.npz", archive([member(t, wide=True, **more) for t in TENSORS]), TENSORS)
+        s.good(f"{word}_numpy.npz", archive([member(t, wide=True, **more) for t in TENSORS]),
+               TENSORS)
         s.good(f"{word}_big.npz", archive([member(t, ">", **more) for t in TENSORS]), TENSORS)
-        s.good(f"{word}_fortran.npz", archive([member(t, fortran=True, **more) for t in TENSORS]), TENSORS)
-        s.good(f"{word}_fortran_big.npz", archive([member(t, ">", True, **more) for t in TENSORS]), TENSORS)
+        s.good(f"{word}_fortran.npz", archive([member(t, fortran=True, **more) for t in TENSORS]),
+               TENSORS)
+        s.good(f"{word}_fortran_big.npz", archive([member(t, ">", True, **more) for t in TENSORS]),
+               TENSORS)
         s.good(f"{word}_versions.npz",
-               archive([member(t, version=(1 + i % 3, 0), **more) for i, t in enumerate(TENSORS)]), TENSORS)
-        s.good(f"{word}_long_header.npz", archive([member(t, align=4096, **more) for t in TENSORS]), TENSORS)
+               archive([member(t, version=(1 + i % 3, 0), **more) for i, t in enumerate(TENSORS)]),
+               TENSORS)
+        s.good(f"{word}_long_header.npz", archive([member(t, align=4096, **more) for t in TENSORS]),
+               TENSORS)
         for kind in ("signed", "plain", "wide"):
-            s.good(f"{word}_{kind}.npz", archive([member(t, descriptor=kind, **more) for t in TENSORS]), TENSORS)
+            s.good(f"{word}_{kind}.npz",
+                   archive([member(t, descriptor=kind, **more) for t in TENSORS]), TENSORS)
     mixed = [member(t, deflate=i % 2 == 0, wide=i % 3 == 0) for i, t in enumerate(TENSORS)]
     s.good("mixed.npz", archive(mixed), TENSORS)
     large = [npy.tensor("large", "f32", (500, 400)), npy.tensor("other", "i16", (70000,))]
-    s.good("large_deflated.npz", archive([member(t, "<", True, deflate=True) for t in large]), large)
+    s.good("large_deflated.npz", archive([member(t, "<", True, deflate=True) for t in large]),
+           large)
     s.good("large_stored.npz", archive([member(t, ">", True) for t in large]), large)
     zeros = ("zeros", "f32", (300, 1000), bytes(1200000))
     s.good("compressible.npz", archive([member(zeros, deflate=True)]), [zeros])
@@ -142,18 +156,26 @@ def good_archives(s):
     s.good("comment.npz", archive(plain, comment=b"made by hand"), TENSORS)
     s.good("comment_long.npz", archive(plain, comment=b"x" * 65535, wide_end=True), TENSORS)
     s.good("backwards.npz", archive(plain, order=range(len(plain) - 1, -1, -1)), TENSORS[::-1])
-    s.good("padded.npz", archive([member(t, pad=4 + 7 * i) for i, t in enumerate(TENSORS)]), TENSORS)
-    s.good("gaps.npz", archive([plain[0]] + [member(t, before=b"gap" * 50) for t in TENSORS[1:]]), TENSORS)
+    s.good("padded.npz", archive([member(t, pad=4 + 7 * i) for i, t in enumerate(TENSORS)]),
+           TENSORS)
+    s.good("gaps.npz", archive([plain[0]] + [member(t, before=b"gap" * 50) for t in TENSORS[1:]]),
+           TENSORS)
     many = [npy.tensor(f"layer.{i}.weight", "u8", (i % 5, 3)) for i in range(700)]
     s.good("many.npz", archive([member(t) for t in many]), many)
     names = ["with space", "a/b", "\u00e9\u4e2d\U0001f600", "", ".npy", "tab\t", "x" * 3000]
     named = [npy.tensor(n, "u8", (i + 1,)) for i, n in enumerate(names)]
     s.good("names.npz", archive([member(t) for t in named]), named)
     bare = [npy.tensor("bare", "f32", (3,)), npy.tensor("packed", "f32", (5,))]
-    s.good("no_suffix.npz", archive([plain[0], member(bare[0], suffix=""),
-                                     member(bare[1], suffix="", deflate=True)]), [TENSORS[0], *bare])
-    others = [Member(b"config.json", b'{"a": 1}'), Member(b"notes", b"packed notes" * 9, deflate=True),
-              Member(b"folder/", b"")]
+    s.good(
+        "no_suffix.npz",
+        archive([plain[0],
+                 member(bare[0], suffix=""),
+                 member(bare[1], suffix="", deflate=True)]), [TENSORS[0], *bare])
+    others = [
+        Member(b"config.json", b'{"a": 1}'),
+        Member(b"notes", b"packed notes" * 9, deflate=True),
+        Member(b"folder/", b"")
+    ]
     s.good("parts.npz", archive([plain[0], *others, plain[1]]), TENSORS[:2])
     s.good("parts_first.npz", archive([*others, plain[0]]), TENSORS[:1])
 
@@ -166,32 +188,45 @@ def lies(s):
     content = member(t).content
     for name, m, expect, why in (
         ("crc_stored", member(t, crc=1), "reject", "another CRC-32"),
-        ("crc_deflated", member(t, crc=1, **deflate), "reject", "another CRC-32 of what was compressed"),
-        ("crc_described", member(t, crc=1, descriptor="signed"), "reject", "another CRC-32 behind the data"),
-        ("deflate_broken", member(t, data=b"\x07" + bytes(90), **deflate), "reject", "not deflated at all"),
-        ("deflate_cut", member(t, data=deflated(content)[:-3], **deflate), "reject", "a stream that is cut"),
-        ("deflate_behind", member(t, data=deflated(content) + b"x", **deflate), "reject", "a byte behind the stream"),
-        ("deflate_less", member(t, size=len(content) + 1, **deflate), "reject", "a byte less than is said"),
-        ("deflate_more", member(t, size=len(content) - 1, **deflate), "reject", "a byte more than is said"),
-        ("deflate_bomb", member(t, size=1 << 40, wide=True, **deflate), "reject", "a TiB of two hundred bytes"),
-        ("deflate_header", Member(b"x.npy", content[:40], deflate=True), "reject", "compressed, cut in its header"),
+        ("crc_deflated", member(t, crc=1,
+                                **deflate), "reject", "another CRC-32 of what was compressed"),
+        ("crc_described", member(t, crc=1,
+                                 descriptor="signed"), "reject", "another CRC-32 behind the data"),
+        ("deflate_broken", member(t, data=b"\x07" + bytes(90),
+                                  **deflate), "reject", "not deflated at all"),
+        ("deflate_cut", member(t, data=deflated(content)[:-3],
+                               **deflate), "reject", "a stream that is cut"),
+        ("deflate_behind", member(t, data=deflated(content) + b"x",
+                                  **deflate), "reject", "a byte behind the stream"),
+        ("deflate_less", member(t, size=len(content) + 1,
+                                **deflate), "reject", "a byte less than is said"),
+        ("deflate_more", member(t, size=len(content) - 1,
+                                **deflate), "reject", "a byte more than is said"),
+        ("deflate_bomb", member(t, size=1 << 40, wide=True,
+                                **deflate), "reject", "a TiB of two hundred bytes"),
+        ("deflate_header", Member(b"x.npy", content[:40],
+                                  deflate=True), "reject", "compressed, cut in its header"),
         ("deflate_empty", Member(b"x.npy", b"", deflate=True), "reject", "compressed nothing"),
         ("stored_empty", Member(b"x.npy", b""), "reject", "an array of no bytes"),
         ("stored_size", member(t, size=7), "reject", "stored, but of two sizes"),
-        ("not_an_array", Member(b"x.npy", b"PK\3\4 or so, but no array"), "reject", "called an array and none"),
+        ("not_an_array", Member(
+            b"x.npy", b"PK\3\4 or so, but no array"), "reject", "called an array and none"),
         ("cut_array", Member(b"x.npy", content[:-1]), "reject", "an array without its last byte"),
-        ("cut_deflated", Member(b"x.npy", content[:-1], deflate=True), "reject", "the same, compressed"),
+        ("cut_deflated", Member(b"x.npy", content[:-1],
+                                deflate=True), "reject", "the same, compressed"),
         ("trailing", Member(b"x.npy", content + b"more"), "warn", "bytes behind an array"),
-        ("trailing_deflated", Member(b"x.npy", content + b"more", deflate=True), "warn", "the same, compressed"),
-        ("masked", member(t, local={"flags": 0x2001}, central={"flags": 0x2001}), "refuse", "encrypted with its headers"),
+        ("trailing_deflated", Member(b"x.npy", content + b"more",
+                                     deflate=True), "warn", "the same, compressed"),
+        ("masked", member(t, local={"flags": 0x2001},
+                          central={"flags": 0x2001}), "refuse", "encrypted with its headers"),
         ("local_name", member(t, local={"name": b"v.npy"}), "reject", "another name at the data"),
         ("local_method", member(t, local={"method": 8}), "reject", "another method at the data"),
         ("local_size", member(t, local={"stored": 3}), "reject", "another size at the data"),
         ("local_crc", member(t, local={"crc": 3}), "reject", "another CRC-32 at the data"),
         ("no_header", member(t, central={"at": 4}), "reject", "no header where one should be"),
         ("far", member(t, central={"at": 1 << 31}), "reject", "behind the end of the file"),
-        ("name_latin1", Member(b"\xe9.npy", content, central={"flags": 0}, local={"flags": 0}), "refuse",
-         "a name that is not UTF-8"),
+        ("name_latin1", Member(b"\xe9.npy", content, central={"flags": 0},
+                               local={"flags": 0}), "refuse", "a name that is not UTF-8"),
         ("name_nul", Member(b"a\0b.npy", content), "reject", "a zero byte in a name"),
         ("name_none", Member(b"", content), "reject", "no name"),
     ):
@@ -215,20 +250,25 @@ def unreadable():
             ("record", literal("[('a', '<f4')]") + bytes(4), False, "records"),
             ("extended", literal("'<f16'") + bytes(16), False, "extended precision"),
             ("version", b"\x93NUMPY\x09\0" + content[8:], False, "a version to come"),
-            ("header", literal("'<f4'").replace(b"descr", b"discr") + bytes(4), True, "a header that does not parse"),
+            ("header", literal("'<f4'").replace(b"descr", b"discr") + bytes(4), True,
+             "a header that does not parse"),
             ("header_cut", content[:40], True, "cut in its header"),
             ("elements", content[:-1], True, "an array without its last byte"),
             ("magic", b"PK\3\4 or so, but no array", True, "called an array and none"),
         ):
             yield name + end, Member(b"x.npy", data, deflate=deflate), broken, why
     yield "encrypted", member(t, **both(flags=1)), False, "encrypted"
-    yield "encrypted_described", member(t, descriptor="signed", **both(flags=9)), False, "encrypted, with a descriptor"
+    yield "encrypted_described", member(t, descriptor="signed",
+                                        **both(flags=9)), False, "encrypted, with a descriptor"
     yield "patched", member(t, **both(flags=0x20)), False, "patched data"
     yield "bzip2", member(t, data=b"BZh91", **both(method=12)), False, "compressed by bzip2"
-    yield "aes", member(t, data=b"12", **both(method=99, flags=1)), False, "a method beyond a byte's half"
-    yield "method_most", member(t, size=FULL32 - 1, **both(method=FULL16)), False, "a method of all ones, 4 GiB of content"
+    yield "aes", member(t, data=b"12", **both(method=99,
+                                              flags=1)), False, "a method beyond a byte's half"
+    yield "method_most", member(
+        t, size=FULL32 - 1, **both(method=FULL16)), False, "a method of all ones, 4 GiB of content"
     yield "nothing", Member(b"x.npy", b""), True, "an array of no bytes"
-    yield "not_deflated", member(t, data=b"\x07" + bytes(90), deflate=True), True, "not deflated at all"
+    yield "not_deflated", member(t, data=b"\x07" + bytes(90),
+                                 deflate=True), True, "not deflated at all"
 
 
 def one_unreadable(s):
@@ -237,18 +277,23 @@ def one_unreadable(s):
         others = [member(TENSORS[1]), m, member(TENSORS[2], deflate=True)]
         if not broken:
             s.good(f"unreadable_{name}.npz", archive(others), TENSORS[1:3])
-        s.bad(f"unreadable_{name}.npz", archive(others), "reject" if broken else "warn", why, rule="npz/unreadable")
+        s.bad(f"unreadable_{name}.npz", archive(others), "reject" if broken else "warn", why,
+              rule="npz/unreadable")
         s.bad(f"only_{name}.npz", archive([m]), "reject" if broken else "refuse", why)
     x = literal("'<U5'") + bytes(20)
     for end, more in (("", {}), ("_deflated", {"deflate": True})):
-        s.bad(f"unreadable_crc{end}.npz", archive([member(TENSORS[1]), Member(b"x.npy", x, crc=1, **more)]), "reject",
+        s.bad(f"unreadable_crc{end}.npz",
+              archive([member(TENSORS[1]), Member(b"x.npy", x, crc=1, **more)]), "reject",
               "the CRC-32 of strings", rule="npz/crc32")
     s.bad("unreadable_flags.npz",
           archive([member(TENSORS[1]), member(TENSORS[0], central={"flags": 1})]), "reject",
           "encrypted only by the directory")
 
 
-RISKY = ["../up", "a/../b", "a\\..\\b", "/etc/passwd", "a\\b", "C:x", "z:/x", "esc\x1b[31m", "tab\t", "del\x7f", "c1\x85"]
+RISKY = [
+    "../up", "a/../b", "a\\..\\b", "/etc/passwd", "a\\b", "C:x", "z:/x", "esc\x1b[31m", "tab\t",
+    "del\x7f", "c1\x85"
+]
 HARMLESS = ["..", "...", "a/..b", "b../c", "ab:c", "1:x", ":", "./a", "a//b", "\u00e9\u00a0", "~/x"]
 
 
@@ -258,11 +303,12 @@ def names(s):
         s.good(f"risky_{i}.npz", archive([member(t)]), [t])
         s.bad(f"risky_{i}.npz", archive([member(t)]), "warn", f"the name {n!r}", rule="npz/name")
     for i, n in enumerate(HARMLESS):
-        s.bad(f"harmless_{i}.npz", archive([member(npy.tensor(n, "u8", (3,)))]), "accept", f"the name {n!r}",
-              without="npz/name")
+        s.bad(f"harmless_{i}.npz", archive([member(npy.tensor(n, "u8", (3,)))]), "accept",
+              f"the name {n!r}", without="npz/name")
     for name, m in (("part", Member(b"../config.json", b"{}")), ("folder", Member(b"../", b"")),
                     ("text", Member(b"../x.npy", literal("'<U5'") + bytes(20)))):
-        s.bad(f"risky_{name}.npz", archive([member(TENSORS[0]), m]), "warn", f"the name of a {name}", rule="npz/name")
+        s.bad(f"risky_{name}.npz", archive([member(TENSORS[0]), m]), "warn",
+              f"the name of a {name}", rule="npz/name")
 
 
 def broken_archives(s):
@@ -278,8 +324,10 @@ def broken_archives(s):
     t = npy.tensor("w", "f32", (2,))
     s.bad("same_tensor.npz", archive([member(t), member(t, suffix="")]), "reject", "w and w.npy")
     overlap = Member(b"in.npy", two[1].content)
-    outer = Member(b"out.npy", npy.header("{'descr': '|u1', 'fortran_order': False, 'shape': (%d,)}"
-                                          % len(head(overlap) + overlap.content)) + head(overlap) + overlap.content)
+    outer = Member(
+        b"out.npy",
+        npy.header("{'descr': '|u1', 'fortran_order': False, 'shape': (%d,)}" %
+                   len(head(overlap) + overlap.content)) + head(overlap) + overlap.content)
     inner_at = len(head(outer)) + len(outer.content) - len(head(overlap) + overlap.content)
     directory = entry(outer, 0) + entry(overlap, inner_at)
     body = head(outer) + outer.content
@@ -308,7 +356,8 @@ def broken_archives(s):
         if name == "zip64_count":
             struct.pack_into(layout, bad, at + 24, value)
         s.bad(f"{name}.npz", bytes(bad), "reject", why)
-    s.bad("parts_noted.npz", archive([*two, Member(b"config.json", b"{}")]), "accept", "a member that is no array")
+    s.bad("parts_noted.npz", archive([*two, Member(b"config.json", b"{}")]), "accept",
+          "a member that is no array")
     s.bad("parts_crc.npz", archive([*two, Member(b"config.json", b"{}", crc=1)]), "reject",
           "another CRC-32 of a member that is no array")
 

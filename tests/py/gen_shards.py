@@ -11,8 +11,10 @@ import struct
 STEM, COUNT = "model", 3
 INDEX = f"{STEM}.safetensors.index.json"
 TENSORS = {  # name: (dtype, shape, file); the order is that of the files and, in each, of its header
-    "wte.weight": ("F32", [4, 3], 1), "a": ("I64", [2], 1), "none": ("F32", [0, 4], 2), "scalar": ("F64", [], 2),
-    "half": ("BF16", [5], 2), "\u00e4 b\"c": ("U8", [3], 3), "flags": ("BOOL", [4], 3)}
+    "wte.weight": ("F32", [4, 3], 1), "a": ("I64", [2], 1), "none": ("F32", [0, 4], 2),
+    "scalar": ("F64", [], 2), "half": ("BF16", [5], 2), "\u00e4 b\"c": ("U8", [3], 3),
+    "flags": ("BOOL", [4], 3)
+}
 SIZES = {"F64": 8, "F32": 4, "I64": 8, "BF16": 2, "U8": 1, "BOOL": 1}
 
 
@@ -35,7 +37,10 @@ def pack(tensors, metadata=None):
     header = {"__metadata__": metadata} if metadata else {}
     blob = b""
     for name, (dtype, shape, data) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(blob), len(blob) + len(data)]}
+        header[name] = {
+            "dtype": dtype, "shape": shape, "data_offsets": [len(blob),
+                                                             len(blob) + len(data)]
+        }
         blob += data
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -166,11 +171,16 @@ def stray(folder):
 
 MISSING, BROKEN = "heft/file-missing", "heft/shard"
 FAULTS = [
-    ("missing", missing, MISSING, "fault", 1, 4), ("link_out", link_out, MISSING, "fault", 1, 4),
-    ("link_up", link_up, MISSING, "fault", 1, 4), ("a_folder", a_folder, MISSING, "fault", 1, 4),
-    ("a_pipe", a_pipe, MISSING, "fault", 1, 4), ("cut", cut, BROKEN, "fault", 1, 3),
-    ("garbage", garbage, BROKEN, "fault", 1, 3), ("empty", empty, BROKEN, "fault", 1, 3),
-    ("an_index", an_index, BROKEN, "fault", 1, 3), ("another_format", another_format, BROKEN, "fault", 1, 3),
+    ("missing", missing, MISSING, "fault", 1, 4),
+    ("link_out", link_out, MISSING, "fault", 1, 4),
+    ("link_up", link_up, MISSING, "fault", 1, 4),
+    ("a_folder", a_folder, MISSING, "fault", 1, 4),
+    ("a_pipe", a_pipe, MISSING, "fault", 1, 4),
+    ("cut", cut, BROKEN, "fault", 1, 3),
+    ("garbage", garbage, BROKEN, "fault", 1, 3),
+    ("empty", empty, BROKEN, "fault", 1, 3),
+    ("an_index", an_index, BROKEN, "fault", 1, 3),
+    ("another_format", another_format, BROKEN, "fault", 1, 3),
     ("elsewhere", reindex(elsewhere), "heft/shard-tensor", "fault", 1, 3),
     ("absent", reindex(absent), "heft/shard-tensor", "fault", 1, 3),
     ("renamed", rewrite(1, lambda t: t.update(b=t.pop("a"))), "heft/shard-tensor", "fault", 1, 3),
@@ -181,7 +191,8 @@ FAULTS = [
     ("fewer", reindex(fewer), "heft/shard-number", "warning", 0, 0),
     ("unused", reindex(fewer), "heft/shard-extra", "warning", 0, 0),
     ("stray", stray, "heft/shard-extra", "warning", 0, 0),
-    ("metadata", rewrite(2, lambda t: None, {"format": "np"}), "heft/shard-metadata", "warning", 0, 0),
+    ("metadata", rewrite(2, lambda t: None,
+                         {"format": "np"}), "heft/shard-metadata", "warning", 0, 0),
 ]
 
 

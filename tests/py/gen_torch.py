@@ -20,15 +20,19 @@ import zipfile
 from samples import Samples
 
 # storage class, name in PyTorch, heft's name, bytes
-TYPES = [("FloatStorage", "float32", "f32", 4), ("HalfStorage", "float16", "f16", 2), ("BFloat16Storage", "bfloat16", "bf16", 2),
-         ("DoubleStorage", "float64", "f64", 8), ("LongStorage", "int64", "i64", 8), ("IntStorage", "int32", "i32", 4),
-         ("ShortStorage", "int16", "i16", 2), ("CharStorage", "int8", "i8", 1), ("ByteStorage", "uint8", "u8", 1),
-         ("BoolStorage", "bool", "bool", 1), ("ComplexFloatStorage", "complex64", "c64", 8),
+TYPES = [("FloatStorage", "float32", "f32", 4), ("HalfStorage", "float16", "f16", 2),
+         ("BFloat16Storage", "bfloat16", "bf16", 2), ("DoubleStorage", "float64", "f64", 8),
+         ("LongStorage", "int64", "i64", 8), ("IntStorage", "int32", "i32", 4),
+         ("ShortStorage", "int16", "i16", 2), ("CharStorage", "int8", "i8", 1),
+         ("ByteStorage", "uint8", "u8", 1), ("BoolStorage", "bool", "bool", 1),
+         ("ComplexFloatStorage", "complex64", "c64", 8),
          ("ComplexDoubleStorage", "complex128", "c128", 16)]
-UNTYPED = [("uint16", "u16", 2), ("uint32", "u32", 4), ("uint64", "u64", 8), ("float8_e4m3fn", "f8_e4m3fn", 1),
-           ("float8_e5m2", "f8_e5m2", 1), ("float8_e4m3fnuz", "f8_e4m3fnuz", 1), ("float8_e5m2fnuz", "f8_e5m2fnuz", 1),
+UNTYPED = [("uint16", "u16", 2), ("uint32", "u32", 4), ("uint64", "u64", 8),
+           ("float8_e4m3fn", "f8_e4m3fn", 1), ("float8_e5m2", "f8_e5m2", 1),
+           ("float8_e4m3fnuz", "f8_e4m3fnuz", 1), ("float8_e5m2fnuz", "f8_e5m2fnuz", 1),
            ("float8_e8m0fnu", "f8_e8m0", 1), ("float32", "f32", 4), ("bool", "bool", 1)]
-QUANTIZED = [("QInt8Storage", "qint8", "i8", 1), ("QUInt8Storage", "quint8", "u8", 1), ("QInt32Storage", "qint32", "i32", 4)]
+QUANTIZED = [("QInt8Storage", "qint8", "i8", 1), ("QUInt8Storage", "quint8", "u8", 1),
+             ("QInt32Storage", "qint32", "i32", 4)]
 OTHER_STORAGES = ["UntypedStorage", "QUInt4x2Storage", "QUInt2x4Storage", "ComplexHalfStorage"]
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
 
@@ -58,26 +62,36 @@ class Named:
         return self.name
 
 
-TORCH = module("torch", **{n: type(n, (), {}) for n in [t[0] for t in TYPES + QUANTIZED] + OTHER_STORAGES},
-               Size=type("Size", (tuple,), {"__reduce__": lambda s: (TORCH.Size, (tuple(s),))}),
-               device=function())
-for dtype in [t[1] for t in TYPES + QUANTIZED] + [t[0] for t in UNTYPED] + ["quint4x2", "per_tensor_affine", "per_channel_affine", "unknown"]:
+TORCH = module("torch",
+               **{n: type(n, (), {}) for n in [t[0] for t in TYPES + QUANTIZED] + OTHER_STORAGES},
+               Size=type("Size", (tuple,), {"__reduce__": lambda s:
+                                            (TORCH.Size, (tuple(s),))}), device=function())
+for dtype in [t[1] for t in TYPES + QUANTIZED] + [t[0] for t in UNTYPED] + [
+        "quint4x2", "per_tensor_affine", "per_channel_affine", "unknown"
+]:
     thing = Named("torch", dtype)
     thing.__module__ = "torch"
     setattr(TORCH, dtype, thing)
-UTILS = module("torch._utils", **{n: function() for n in [
-    "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter", "_rebuild_parameter_with_state",
-    "_rebuild_qtensor", "_rebuild_sparse_tensor", "_rebuild_sparse_csr_tensor", "_rebuild_device_tensor"]})
+UTILS = module(
+    "torch._utils", **{
+        n: function() for n in [
+            "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_rebuild_parameter",
+            "_rebuild_parameter_with_state", "_rebuild_qtensor", "_rebuild_sparse_tensor",
+            "_rebuild_sparse_csr_tensor", "_rebuild_device_tensor"
+        ]
+    })
 TENSOR = module("torch._tensor", _rebuild_from_type_v2=function())
 SERIALIZATION = module("torch.serialization", _get_layout=function())
 STORAGE = module("torch.storage", _load_from_bytes=function())
 SCRIPT = module("torch.jit._pickle", build_intlist=function(), restore_type_tag=function())
 module("torch.jit")
-NN = module("torch.nn.modules.linear", Linear=type("Linear", (), {}), Sequential=type("Sequential", (), {}))
+NN = module("torch.nn.modules.linear", Linear=type("Linear", (), {}),
+            Sequential=type("Sequential", (), {}))
 module("torch.nn.modules")
 module("torch.nn")
 LEARNED = module("__torch__", Model=type("Model", (), {}))
-OWN = module("own", Thing=type("Thing", (), {}), Words=type("Words", (list,), {}), Table=type("Table", (dict,), {}), make=function())
+OWN = module("own", Thing=type("Thing", (), {}), Words=type("Words", (list,), {}),
+             Table=type("Table", (dict,), {}), make=function())
 module("numpy", dtype=function())
 NUMPY = module("numpy.core.multiarray", scalar=function())
 module("numpy.core")
@@ -91,7 +105,8 @@ class Call:
         self.function, self.args, self.state = function_, args, state
 
     def __reduce__(self):
-        return (self.function, self.args) if self.state is None else (self.function, self.args, self.state)
+        return (self.function, self.args) if self.state is None else (self.function, self.args,
+                                                                      self.state)
 
 
 # ---- tensors ----
@@ -126,7 +141,8 @@ def contiguous(shape):
 
 def tensor(storage, shape, offset=0, strides=None, kind=None):
     strides = contiguous(shape) if strides is None else strides
-    return Call(kind or UTILS._rebuild_tensor_v2, storage, offset, tuple(shape), tuple(strides), False, collections.OrderedDict())
+    return Call(kind or UTILS._rebuild_tensor_v2, storage, offset, tuple(shape), tuple(strides),
+                False, collections.OrderedDict())
 
 
 def plain(shape, seed=1, kind=TYPES[0]):
@@ -175,7 +191,8 @@ class Pickler(pickle._Pickler):
             obj.key = str(len(self.storages))
         if obj not in self.storages:
             self.storages.append(obj)
-        return ("storage", getattr(TORCH, obj.kind), obj.key, "cpu", obj.count, *(obj.view or self.views))
+        return ("storage", getattr(TORCH,
+                                   obj.kind), obj.key, "cpu", obj.count, *(obj.view or self.views))
 
 
 class Text(Pickler):
@@ -213,14 +230,17 @@ def recheck(data, name, crc=0, content=0):
             if data[at + name_at:at + name_at + len(name)] == name.encode():
                 break
         old_crc, stored, old = struct.unpack_from("<3I", data, at + crc_at)
-        data = data[:at + crc_at] + struct.pack("<3I", old_crc ^ crc, stored, min(old + content, 2**32 - 2)) + data[at + crc_at + 12:]
+        data = data[:at + crc_at] + struct.pack(
+            "<3I", old_crc ^ crc, stored, min(old + content, 2**32 - 2)) + data[at + crc_at + 12:]
     return data
 
 
 def members(value, protocol=2, more=(), swap=None):
     storages = []
     data = dump(value, protocol, storages)
-    return [("data.pkl", data), *more, *((f"data/{s.key}", swap(s) if swap else s.data) for s in storages), ("version", b"3\n")]
+    return [("data.pkl", data),
+            *more, *((f"data/{s.key}", swap(s) if swap else s.data) for s in storages),
+            ("version", b"3\n")]
 
 
 def zipped(value, protocol=2, **how):
@@ -228,11 +248,15 @@ def zipped(value, protocol=2, **how):
 
 
 def raw_zip(data, storages=(), more=()):
-    return archive([("data.pkl", data), *((f"data/{s.key}", s.data) for s in storages), *more, ("version", b"3\n")])
+    return archive([("data.pkl", data), *((f"data/{s.key}", s.data) for s in storages), *more,
+                    ("version", b"3\n")])
 
 
 def legacy_head(protocol=2, version=PROTOCOL):
-    machine = {"protocol_version": PROTOCOL, "little_endian": True, "type_sizes": {"short": 2, "int": 4, "long": 4}}
+    machine = {
+        "protocol_version": PROTOCOL, "little_endian": True,
+        "type_sizes": {"short": 2, "int": 4, "long": 4}
+    }
     return b"".join(pickle.dumps(v, protocol) for v in (MAGIC, version, machine))
 
 
@@ -253,19 +277,25 @@ def legacy(value, protocol=2, keys=None, counts=None):
 def bits(value):
     if isinstance(value, bool):
         return format(int(value), "016x")
-    return format(struct.unpack("<Q", struct.pack("<d" if isinstance(value, float) else "<q", value))[0], "016x")
+    return format(
+        struct.unpack("<Q", struct.pack("<d" if isinstance(value, float) else "<q", value))[0],
+        "016x")
 
 
 def meta(**values):
-    return [{"key": k.replace("__", "."), **({"value": v} if isinstance(v, str) else {"bits": bits(v)})} for k, v in values.items()]
+    return [{
+        "key": k.replace("__", "."), **({"value": v} if isinstance(v, str) else {"bits": bits(v)})
+    } for k, v in values.items()]
 
 
 def fresh():
     """A model with settings, and what is in it."""
     w, b = plain((2, 3)), plain((3,), 2)
     deep = plain((2, 1, 2), 3, TYPES[3])
-    value = collections.OrderedDict([("weight", w), ("bias", b), ("deep", {"er": {"w": deep}}), ("epoch", 7), ("loss", 0.125),
-                                     ("name", "caf\u00e9 \\ 'n\" \u4e2d\n\U0001f600"), ("done", True), ("least", -2**40)])
+    value = collections.OrderedDict([("weight", w), ("bias", b), ("deep", {"er": {"w": deep}}),
+                                     ("epoch", 7), ("loss", 0.125),
+                                     ("name", "caf\u00e9 \\ 'n\" \u4e2d\n\U0001f600"),
+                                     ("done", True), ("least", -2**40)])
     listed = [described("weight", w), described("bias", b), described("deep.er.w", deep, "f64", 8)]
     return value, listed, meta(epoch=7, loss=0.125, name=value["name"], done=True, least=-2**40)
 
@@ -277,7 +307,8 @@ def good_protocols(s):
         if not protocol:
             settings[1] = {"key": "loss", "value": "0.125"}
         for name, make in (("zip", zipped), ("legacy", legacy)):
-            s.good(f"{name}_protocol{protocol}.pt", make(value, protocol), listed, metadata=settings, judge="torch")
+            s.good(f"{name}_protocol{protocol}.pt", make(value, protocol), listed,
+                   metadata=settings, judge="torch")
 
 
 def good_types(s):
@@ -294,7 +325,8 @@ def good_types(s):
         data = noise(len(every), 6 * size)
         data = bytes(b & 1 for b in data) if short == "bool" else data
         storage = Memory("UntypedStorage", data, len(data))
-        every[name] = Call(UTILS._rebuild_tensor_v3, storage, 2, (2, 2), (2, 1), False, collections.OrderedDict(), getattr(TORCH, name))
+        every[name] = Call(UTILS._rebuild_tensor_v3, storage, 2, (2, 2), (2, 1), False,
+                           collections.OrderedDict(), getattr(TORCH, name))
         listed.append((name, short, (2, 2), data[2 * size:]))
     s.good("types_v3.pt", zipped(every), listed)
 
@@ -303,28 +335,41 @@ def good_quantized(s):
     every, facts = {}, []
     for kind, name, short, size in QUANTIZED:
         storage = memory(kind, 6, size)
-        every[name] = Call(UTILS._rebuild_qtensor, storage, 0, (2, 3), (3, 1), (TORCH.per_tensor_affine, 0.5, 3), False, collections.OrderedDict())
+        every[name] = Call(UTILS._rebuild_qtensor, storage, 0, (2, 3), (3, 1),
+                           (TORCH.per_tensor_affine, 0.5, 3), False, collections.OrderedDict())
         facts.append(described(name, every[name], short, size))
     s.good("quantized.pt", zipped(every), facts)
     scales, points = plain((2,), 7, TYPES[3]), plain((2,), 8, TYPES[4])
     storage = memory("QInt8Storage", 6, 1)
-    q = Call(UTILS._rebuild_qtensor, storage, 0, (2, 3), (3, 1), (TORCH.per_channel_affine, scales, points, 0), False, collections.OrderedDict())
-    listed = [described("q", q, "i8", 1), described("q.scale", scales, "f64", 8), described("q.zero_point", points, "i64", 8)]
+    q = Call(UTILS._rebuild_qtensor, storage, 0, (2, 3), (3, 1),
+             (TORCH.per_channel_affine, scales, points, 0), False, collections.OrderedDict())
+    listed = [
+        described("q", q, "i8", 1),
+        described("q.scale", scales, "f64", 8),
+        described("q.zero_point", points, "i64", 8)
+    ]
     s.good("quantized_channels.pt", zipped({"q": q}), listed)
 
 
-VIEWS = {"whole": ((2, 3, 4), 0, None), "transposed": ((4, 3, 2), 0, (1, 4, 12)), "second": ((2, 3, 2), 1, (12, 4, 2)),
-         "inside": ((2, 2), 5, (12, 4)), "row for all": ((5, 4), 8, (0, 1)), "one element": ((), 23, ()), "last": ((4,), 20, (1,)),
-         "ones": ((1, 4, 1), 4, (99, 1, 77)), "none": ((0, 4), 24, (4, 1)), "column": ((3, 1), 2, (4, 9))}
+VIEWS = {
+    "whole": ((2, 3, 4), 0, None), "transposed": ((4, 3, 2), 0, (1, 4, 12)),
+    "second": ((2, 3, 2), 1, (12, 4, 2)), "inside": ((2, 2), 5, (12, 4)),
+    "row for all": ((5, 4), 8, (0, 1)), "one element": ((), 23, ()), "last": ((4,), 20, (1,)),
+    "ones": ((1, 4, 1), 4, (99, 1, 77)), "none": ((0, 4), 24, (4, 1)), "column": ((3, 1), 2, (4, 9))
+}
 
 
 def good_views(s):
     for kind in (TYPES[0], TYPES[2], TYPES[8], TYPES[10]):
         storage = memory(kind[0], 24, kind[3])
-        every = {name: tensor(storage, shape, offset, strides) for name, (shape, offset, strides) in VIEWS.items()}
+        every = {
+            name: tensor(storage, shape, offset, strides)
+            for name, (shape, offset, strides) in VIEWS.items()
+        }
         listed = [described(name, t, kind[2], kind[3]) for name, t in every.items()]
         s.good(f"views_{kind[2]}.pt", zipped(every), listed, judge="torch")
-        big = b"".join(storage.data[i:i + n][::-1] for n in [4 if kind[3] == 8 else kind[3]] for i in range(0, len(storage.data), n))
+        big = b"".join(storage.data[i:i + n][::-1] for n in [4 if kind[3] == 8 else kind[3]]
+                       for i in range(0, len(storage.data), n))
         data = members(every, more=[("byteorder", b"big")], swap=lambda _, b=big: b)
         s.good(f"views_{kind[2]}_big.pt", archive(data), listed)
         s.good(f"views_{kind[2]}_legacy.pt", legacy(every), listed, judge="torch")
@@ -340,20 +385,32 @@ def good_views(s):
 def good_deflated(s):
     """As archives are that were unpacked and packed again."""
     storage = memory("FloatStorage", 24, 4)
-    every = {name: tensor(storage, shape, offset, strides) for name, (shape, offset, strides) in VIEWS.items()}
+    every = {
+        name: tensor(storage, shape, offset, strides)
+        for name, (shape, offset, strides) in VIEWS.items()
+    }
     listed = [described(name, t) for name, t in every.items()]
     s.good("deflated.pt", archive(members(every), deflate={"data/0"}), listed)
-    big = members(every, more=[("byteorder", b"big")], swap=lambda m: b"".join(m.data[i:i + 4][::-1] for i in range(0, 96, 4)))
+    big = members(every, more=[("byteorder", b"big")],
+                  swap=lambda m: b"".join(m.data[i:i + 4][::-1] for i in range(0, 96, 4)))
     s.good("deflated_big.pt", archive(big, deflate={"data/0"}), listed)
     value, listed, settings = fresh()
     every = {name for name, _ in members(value)}
-    s.good("deflated_whole.pt", archive(members(value), deflate=every), listed, metadata=settings, judge="torch")
-    s.good("deflated_pickle.pt", archive(members(value), deflate={"data.pkl"}), listed, metadata=settings, judge="torch")
-    marked = members({"w": tensor(memory("FloatStorage", 6, 4), (2, 3))}, more=[("byteorder", b"little\n")])
-    s.good("deflated_marks.pt", archive(marked, deflate={"byteorder", "version"}), [described("w", tensor(memory("FloatStorage", 6, 4), (2, 3)))])
-    many = {f"model.layers.{i // 8}.block.{i % 8}.weight": tensor(Memory("FloatStorage", noise(i, 4), 1), (1,)) for i in range(300)}
+    s.good("deflated_whole.pt", archive(members(value), deflate=every), listed, metadata=settings,
+           judge="torch")
+    s.good("deflated_pickle.pt", archive(members(value), deflate={"data.pkl"}), listed,
+           metadata=settings, judge="torch")
+    marked = members({"w": tensor(memory("FloatStorage", 6, 4), (2, 3))},
+                     more=[("byteorder", b"little\n")])
+    s.good("deflated_marks.pt", archive(marked, deflate={"byteorder", "version"}),
+           [described("w", tensor(memory("FloatStorage", 6, 4), (2, 3)))])
+    many = {
+        f"model.layers.{i // 8}.block.{i % 8}.weight":
+        tensor(Memory("FloatStorage", noise(i, 4), 1), (1,)) for i in range(300)
+    }
     every = {name for name, _ in members(many)}
-    s.good("deflated_many.pt", archive(members(many), deflate=every), [described(name, t) for name, t in many.items()], judge="torch")
+    s.good("deflated_many.pt", archive(members(many), deflate=every),
+           [described(name, t) for name, t in many.items()], judge="torch")
 
 
 def sparse(layout, *data):
@@ -367,73 +424,112 @@ def numbers(kind, letter, values, shape):
 
 
 def parts_of(name, layout, **parts):
-    hashes = {role: {"sha256": hashlib.sha256(call.args[0].data).hexdigest()} for role, call in parts.items()}
+    hashes = {
+        role: {"sha256": hashlib.sha256(call.args[0].data).hexdigest()}
+        for role, call in parts.items()
+    }
     return {"name": name, "dtype": "f32", "shape": [2, 3], "layout": layout, "parts": hashes}
 
 
 def sparse_tensors():
     """[[0 1 0] [2 0 3]]"""
     coords = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (2, 3))
-    pointers, columns = numbers("LongStorage", "q", [0, 1, 3], (3,)), numbers("IntStorage", "i", [1, 0, 2], (3,))
+    pointers, columns = numbers("LongStorage", "q", [0, 1, 3],
+                                (3,)), numbers("IntStorage", "i", [1, 0, 2], (3,))
     values = numbers("FloatStorage", "f", [1, 2, 3], (3,))
-    tensors = {"coo": sparse("torch.sparse_coo", coords, values, TORCH.Size((2, 3))), "new": sparse("torch.sparse_coo", coords, values, (2, 3), True),
-               "csr": sparse("torch.sparse_csr", pointers, columns, values, (2, 3))}
+    tensors = {
+        "coo": sparse("torch.sparse_coo", coords, values, TORCH.Size(
+            (2, 3))), "new": sparse("torch.sparse_coo", coords, values, (2, 3), True),
+        "csr": sparse("torch.sparse_csr", pointers, columns, values, (2, 3))
+    }
     listed = [parts_of(name, "sparse_coo", coords=coords, values=values) for name in ("coo", "new")]
-    return tensors, [*listed, parts_of("csr", "sparse_csr", indptr=pointers, indices=columns, values=values)]
+    return tensors, [
+        *listed,
+        parts_of("csr", "sparse_csr", indptr=pointers, indices=columns, values=values)
+    ]
 
 
 def good_sparse(s):
     tensors, listed = sparse_tensors()
     for name, data in (("sparse.pt", zipped(tensors)), ("sparse_legacy.pt", legacy(tensors))):
         s.write("good", name, data, {"format": "torch", "tensors": listed})
-    big = members(tensors, more=[("byteorder", b"big")],
-                  swap=lambda m: b"".join(m.data[i:i + n][::-1] for n in [len(m.data) // m.count] for i in range(0, len(m.data), n)))
+    big = members(
+        tensors, more=[("byteorder", b"big")],
+        swap=lambda m: b"".join(m.data[i:i + n][::-1] for n in [len(m.data) // m.count]
+                                for i in range(0, len(m.data), n)))
     s.write("good", "sparse_big.pt", archive(big), {"format": "torch", "tensors": listed})
-    for name, all_members in (("sparse_deflated.pt", members(tensors)), ("sparse_deflated_big.pt", big)):
-        s.write("good", name, archive(all_members, deflate={m for m, _ in all_members}), {"format": "torch", "tensors": listed})
+    for name, all_members in (("sparse_deflated.pt", members(tensors)), ("sparse_deflated_big.pt",
+                                                                         big)):
+        s.write("good", name, archive(all_members, deflate={m for m, _ in all_members}),
+                {"format": "torch", "tensors": listed})
 
 
 def bad_sparse(s):
-    coords, pairs = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (2, 3)), numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (3, 2))
-    values, blocks = numbers("FloatStorage", "f", [1, 2, 3], (3,)), numbers("FloatStorage", "f", [1, 2, 3], (3, 1))
+    coords, pairs = numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2],
+                            (2, 3)), numbers("LongStorage", "q", [0, 1, 1, 1, 0, 2], (3, 2))
+    values, blocks = numbers("FloatStorage", "f", [1, 2, 3],
+                             (3,)), numbers("FloatStorage", "f", [1, 2, 3], (3, 1))
     pointers = numbers("LongStorage", "q", [0, 1, 3], (3,))
     turned = tensor(coords.args[0], (2, 3), strides=(1, 2))
     long = tensor(values.args[0], (4,))
     coo, csr = "torch.sparse_coo", "torch.sparse_csr"
     for name, call, expect, why in [
-        ("layout", sparse("torch.sparse_bsr", coords, values, (2, 3)), "refuse", "a layout of blocks"),
-        ("layout_number", Call(UTILS._rebuild_sparse_tensor, 3, (coords, values, (2, 3))), "refuse", "a layout that is a number"),
-        ("layout_words", Call(UTILS._rebuild_sparse_tensor, Call(SERIALIZATION._get_layout, 3), (coords, values, (2, 3))), "refuse", "a layout that has no name"),
+        ("layout", sparse("torch.sparse_bsr", coords, values,
+                          (2, 3)), "refuse", "a layout of blocks"),
+        ("layout_number", Call(UTILS._rebuild_sparse_tensor, 3,
+                               (coords, values, (2, 3))), "refuse", "a layout that is a number"),
+        ("layout_words",
+         Call(UTILS._rebuild_sparse_tensor, Call(SERIALIZATION._get_layout, 3),
+              (coords, values, (2, 3))), "refuse", "a layout that has no name"),
         ("few", sparse(coo, coords), "reject", "no values"),
-        ("no_data", Call(UTILS._rebuild_sparse_tensor, Call(SERIALIZATION._get_layout, coo)), "reject", "no parts"),
+        ("no_data", Call(UTILS._rebuild_sparse_tensor, Call(SERIALIZATION._get_layout,
+                                                            coo)), "reject", "no parts"),
         ("no_tensor", sparse(coo, coords, 3, (2, 3)), "reject", "values that are no tensor"),
         ("no_shape", sparse(coo, coords, values), "reject", "no shape"),
-        ("shape_text", sparse(coo, coords, values, (2, "3")), "reject", "a dimension that is no number"),
-        ("rank", sparse(coo, coords, values, (2, 3, 4)), "reject", "coordinates of two dimensions for three"),
+        ("shape_text", sparse(coo, coords, values,
+                              (2, "3")), "reject", "a dimension that is no number"),
+        ("rank", sparse(coo, coords, values,
+                        (2, 3, 4)), "reject", "coordinates of two dimensions for three"),
         ("pairs", sparse(coo, pairs, values, (2, 3)), "reject", "coordinates the other way round"),
-        ("blocks", sparse(coo, coords, blocks, (2, 3, 1)), "refuse", "values that are dense tensors"),
-        ("turned", sparse(coo, turned, values, (2, 3)), "refuse", "coordinates that do not lie in order"),
+        ("blocks", sparse(coo, coords, blocks,
+                          (2, 3, 1)), "refuse", "values that are dense tensors"),
+        ("turned", sparse(coo, turned, values,
+                          (2, 3)), "refuse", "coordinates that do not lie in order"),
         ("past", sparse(coo, coords, long, (2, 3)), "reject", "values past the end of the storage"),
-        ("csr_rows", sparse(csr, pointers, pointers, values, (3, 3)), "reject", "row pointers of another number of rows"),
-        ("csr_columns", sparse(csr, pointers, pointers, values, (2, 3)), "reject", "columns outside of the shape"),
-        ("coo_outside", sparse(coo, coords, values, (2, 2)), "reject", "coordinates outside of the shape"),
+        ("csr_rows", sparse(csr, pointers, pointers, values,
+                            (3, 3)), "reject", "row pointers of another number of rows"),
+        ("csr_columns", sparse(csr, pointers, pointers, values,
+                               (2, 3)), "reject", "columns outside of the shape"),
+        ("coo_outside", sparse(coo, coords, values,
+                               (2, 2)), "reject", "coordinates outside of the shape"),
     ]:
         s.bad(f"sparse_{name}.pt", zipped({"w": call}), expect, why)
-    piece = {"w": sparse(coo, coords, tensor(numbers("FloatStorage", "f", [1, 2, 3, 4], (4,)).args[0], (3,), 1), (2, 3))}
-    s.bad("sparse_piece_deflated.pt", zipped(piece, deflate={"data/1"}), "refuse", "values that are a piece of a deflated storage")
+    piece = {
+        "w": sparse(coo, coords,
+                    tensor(numbers("FloatStorage", "f", [1, 2, 3, 4], (4,)).args[0], (3,), 1),
+                    (2, 3))
+    }
+    s.bad("sparse_piece_deflated.pt", zipped(piece, deflate={"data/1"}), "refuse",
+          "values that are a piece of a deflated storage")
 
 
 def good_shapes(s):
-    s.good("root_tensor.pt", zipped(plain((2, 2))), [described("tensor", plain((2, 2)))], judge="torch")
+    s.good("root_tensor.pt", zipped(plain((2, 2))), [described("tensor", plain((2, 2)))],
+           judge="torch")
     s.good("root_scalar.pt", zipped("just text"), [], metadata=meta(value="just text"))
     a, b = plain((2,)), plain((3,), 2)
-    s.good("root_list.pt", zipped([a, {"b": b}, "text"]), [described("0", a), described("1.b", b)], metadata=meta(**{"2": "text"}))
-    s.good("root_tuple_legacy.pt", legacy((a, b)), [described("0", a), described("1", b)], judge="torch")
+    s.good("root_list.pt", zipped([a, {"b": b}, "text"]),
+           [described("0", a), described("1.b", b)], metadata=meta(**{"2": "text"}))
+    s.good("root_tuple_legacy.pt", legacy((a, b)),
+           [described("0", a), described("1", b)], judge="torch")
     s.good("empty_dict.pt", zipped({}), [], judge="torch")
     many = {f"layer.{i}.weight": plain((i % 5,), i) for i in range(100)}
     s.good("many.pt", zipped(many), [described(*x) for x in many.items()], judge="torch")
     s.good("many_legacy.pt", legacy(many, 4), [described(*x) for x in many.items()], judge="torch")
-    keyed = {0: a, -5: b, True: {"x": plain((1,), 4)}, None: plain((1,), 5), 1.5: plain((1,), 6), (1, 2): plain((1,), 7), b"raw": plain((1,), 8)}
+    keyed = {
+        0: a, -5: b, True: {"x": plain((1,), 4)}, None: plain((1,), 5), 1.5: plain((1,), 6),
+        (1, 2): plain((1,), 7), b"raw": plain((1,), 8)
+    }
     names = ["0", "-5", "True.x", "None", "1.5", "5", "6"]
     calls = [*list(keyed.values())[:2], keyed[True]["x"], *list(keyed.values())[3:]]
     s.good("keys.pt", zipped(keyed, 3), [described(n, c) for n, c in zip(names, calls)])
@@ -449,7 +545,8 @@ def good_sharing(s):
     a = plain((2, 3))
     both = {"w": a, "name": "n"}
     facts = [described("one.w", a), described("two.w", a), described("three", a)]
-    s.good("shared.pt", zipped({"one": both, "two": both, "three": a}), facts, metadata=meta(one__name="n", two__name="n"), judge="torch")
+    s.good("shared.pt", zipped({"one": both, "two": both, "three": a}), facts,
+           metadata=meta(one__name="n", two__name="n"), judge="torch")
     s.good("shared_legacy.pt", legacy({"one": both, "two": both, "three": a}), facts, judge="torch")
 
 
@@ -457,13 +554,23 @@ def good_calls(s):
     a = plain((2, 3))
     old = tensor(memory("FloatStorage", 6, 4), (2, 3), kind=UTILS._rebuild_tensor)
     old.args = old.args[:4]
-    wrapped = {"parameter": Call(UTILS._rebuild_parameter, a, True, collections.OrderedDict()), "old": old}
+    wrapped = {
+        "parameter": Call(UTILS._rebuild_parameter, a, True, collections.OrderedDict()), "old": old
+    }
     listed = [described("parameter", a), described("old", old)]
     s.good("parameters.pt", zipped(wrapped), listed, judge="torch")
-    wrapped = {"state": Call(UTILS._rebuild_parameter_with_state, a, True, collections.OrderedDict(), {"x": 1}),
-               "class": Call(TENSOR._rebuild_from_type_v2, UTILS._rebuild_tensor_v2, OWN.Thing, a.args, {"attribute": 3}),
-               "size": Call(UTILS._rebuild_tensor_v2, a.args[0], 0, TORCH.Size((2, 3)), (3, 1), False, collections.OrderedDict())}
-    s.good("wrapped.pt", zipped(wrapped), [described("state", a), described("class", a), described("size", a)])
+    wrapped = {
+        "state": Call(UTILS._rebuild_parameter_with_state, a, True, collections.OrderedDict(),
+                      {"x": 1}),
+        "class": Call(TENSOR._rebuild_from_type_v2, UTILS._rebuild_tensor_v2, OWN.Thing, a.args,
+                      {"attribute": 3}), "size": Call(UTILS._rebuild_tensor_v2, a.args[0], 0,
+                                                      TORCH.Size((2, 3)), (3, 1), False,
+                                                      collections.OrderedDict())
+    }
+    s.good(
+        "wrapped.pt", zipped(wrapped),
+        [described("state", a), described("class", a),
+         described("size", a)])
 
 
 def instance(cls, **state):
@@ -474,45 +581,80 @@ def instance(cls, **state):
 
 def good_objects(s):
     w, b, x = plain((2, 3)), plain((3,), 2), plain((1,), 3)
-    inner = instance(NN.Linear, _parameters={"weight": w, "bias": None}, _buffers={"mean": b}, _modules={}, training=True, in_features=3)
-    outer = instance(NN.Sequential, _parameters={}, _buffers=collections.OrderedDict(), _modules=collections.OrderedDict([("0", inner), ("1", inner)]), training=True)
-    listed = [described("0.weight", w), described("0.mean", b), described("1.weight", w), described("1.mean", b)]
-    s.good("module.pt", zipped({"model": outer, "epoch": 1}), [(f"model.{t[0]}", *t[1:]) for t in listed], metadata=meta(epoch=1))
+    inner = instance(NN.Linear, _parameters={"weight": w, "bias": None}, _buffers={"mean": b},
+                     _modules={}, training=True, in_features=3)
+    outer = instance(NN.Sequential, _parameters={}, _buffers=collections.OrderedDict(),
+                     _modules=collections.OrderedDict([("0", inner), ("1", inner)]), training=True)
+    listed = [
+        described("0.weight", w),
+        described("0.mean", b),
+        described("1.weight", w),
+        described("1.mean", b)
+    ]
+    s.good("module.pt", zipped({"model": outer, "epoch": 1}),
+           [(f"model.{t[0]}", *t[1:]) for t in listed], metadata=meta(epoch=1))
     s.good("module_alone_legacy.pt", legacy(outer), listed)
     thing = instance(OWN.Thing, w=w, hidden=5, nested={"b": b}, values=[1, 2])
     words, table = OWN.Words([x, 3]), OWN.Table(a=x)
     words.extra = b
-    listed = [described("thing.w", w), described("thing.nested.b", b), described("words.0", x), described("words.extra", b), described("table.a", x)]
-    s.good("objects.pt", zipped({"thing": thing, "words": words, "table": table}), listed, metadata=meta(words__1=3))
+    listed = [
+        described("thing.w", w),
+        described("thing.nested.b", b),
+        described("words.0", x),
+        described("words.extra", b),
+        described("table.a", x)
+    ]
+    s.good("objects.pt", zipped({"thing": thing, "words": words, "table": table}), listed,
+           metadata=meta(words__1=3))
     for protocol in (0, 1):
         s.good(f"objects{protocol}.pt", zipped({"thing": thing}, protocol), listed[:2])
     space = argparse.Namespace(name="run", deep=argparse.Namespace(x="y"))
-    s.good("namespace0.pt", zipped({"args": space}, 0), [], metadata=meta(args__name="run", args__deep__x="y"))
-    s.good("opaque.pt", zipped({"path": pathlib.PurePosixPath("a/b"), "when": datetime.date(2024, 1, 2), "w": w}), [described("w", w)])
-    script = instance(LEARNED.Model, weight=w, training=False, sizes=Call(SCRIPT.build_intlist, [1, 2]),
-                      sub=instance(LEARNED.Model, bias=b), tagged=Call(SCRIPT.restore_type_tag, {"x": x}, "Dict[str, Tensor]"))
-    s.good("script.pt", zipped(script), [described("weight", w), described("sub.bias", b), described("tagged.x", x)])
-    space = argparse.Namespace(lr=0.5, name="run", where=Call(TORCH.device, "cuda", 1), dtype=TORCH.float16, size=TORCH.Size((1, 2)))
+    s.good("namespace0.pt", zipped({"args": space}, 0), [],
+           metadata=meta(args__name="run", args__deep__x="y"))
+    s.good(
+        "opaque.pt",
+        zipped({"path": pathlib.PurePosixPath("a/b"), "when": datetime.date(2024, 1, 2), "w": w}),
+        [described("w", w)])
+    script = instance(LEARNED.Model, weight=w, training=False,
+                      sizes=Call(SCRIPT.build_intlist, [1, 2]), sub=instance(LEARNED.Model, bias=b),
+                      tagged=Call(SCRIPT.restore_type_tag, {"x": x}, "Dict[str, Tensor]"))
+    s.good("script.pt", zipped(script),
+           [described("weight", w),
+            described("sub.bias", b),
+            described("tagged.x", x)])
+    space = argparse.Namespace(lr=0.5, name="run", where=Call(TORCH.device, "cuda", 1),
+                               dtype=TORCH.float16, size=TORCH.Size((1, 2)))
     del space.size
-    s.good("namespace.pt", zipped({"args": space, "w": w}), [described("w", w)],
-           metadata=meta(args__lr=0.5, args__name="run", args__where="cuda:1", args__dtype="torch.float16"))
+    s.good(
+        "namespace.pt", zipped({"args": space, "w": w}), [described("w", w)],
+        metadata=meta(args__lr=0.5, args__name="run", args__where="cuda:1",
+                      args__dtype="torch.float16"))
 
 
 def number(kind, data, order="<"):
-    dtype = Call(sys.modules["numpy"].dtype, kind, False, True, state=(3, order, None, None, None, -1, -1, 0))
+    dtype = Call(sys.modules["numpy"].dtype, kind, False, True,
+                 state=(3, order, None, None, None, -1, -1, 0))
     return Call(NUMPY.scalar, dtype, data)
 
 
 def good_settings(s):
-    numbers = {"f8": number("f8", struct.pack("<d", 0.1)), "f4": number("f4", struct.pack("<f", 0.5)), "i8": number("i8", struct.pack("<q", -3)),
-               "u1": number("u1", b"\xff", "|"), "i2": number("i2", struct.pack("<h", -300)), "b1": number("b1", b"\x01", "|")}
+    numbers = {
+        "f8": number("f8", struct.pack("<d", 0.1)), "f4": number("f4", struct.pack("<f", 0.5)),
+        "i8": number("i8", struct.pack("<q", -3)), "u1": number("u1", b"\xff", "|"),
+        "i2": number("i2", struct.pack("<h", -300)), "b1": number("b1", b"\x01", "|")
+    }
     facts = meta(f8=0.1, f4=0.5, i8=-3, u1=255, i2=-300, b1=True)
     s.good("numpy.pt", zipped(numbers), [], metadata=facts)
     s.good("numpy_bytes.pt", zipped(numbers, 4), [], metadata=facts)
     long = {"plus": 2**70 + 5, "minus": -2**64, "edge": 2**63, "least": -2**63}
-    s.good("long.pt", zipped(long), [], metadata=meta(plus=hex(2**70 + 5), minus=hex(-2**64), edge=hex(2**63), least=-2**63))
-    lists = {"betas": (0.9, 0.999), "empty": [], "words": ["a", "b"], "set": {3}, "frozen": frozenset([1]), "mixed": [1, [2, "x"]], "none": None,
-             "bytes": b"\0\xff", "array": bytearray(b"abc"), "default": collections.defaultdict(list, k=1), "counter": collections.Counter("aab"), "type": OWN.Thing}
+    s.good("long.pt", zipped(long), [], metadata=meta(plus=hex(2**70 + 5), minus=hex(-2**64),
+                                                      edge=hex(2**63), least=-2**63))
+    lists = {
+        "betas": (0.9, 0.999), "empty": [], "words": ["a", "b"], "set": {3},
+        "frozen": frozenset([1]), "mixed": [1, [2, "x"]], "none": None,
+        "bytes": b"\0\xff", "array": bytearray(b"abc"), "default": collections.defaultdict(
+            list, k=1), "counter": collections.Counter("aab"), "type": OWN.Thing
+    }
     for protocol in (2, 4, 5):
         s.good(f"lists{protocol}.pt", zipped(lists, protocol), [])
 
@@ -521,7 +663,8 @@ def good_optimizer(s):
     w, m = plain((2, 3)), plain((2, 3), 2)
     state = {"state": {0: {"step": 5, "exp_avg": m}}, "param_groups": [{"lr": 0.1, "params": [0]}]}
     checkpoint = {"model": {"w": w}, "solver": state, "optimizer": {"0": m}, "epoch": 3}
-    s.good("optimizer_apart.pt", zipped(checkpoint), [described("model.w", w)], metadata=meta(epoch=3), judge="torch")
+    s.good("optimizer_apart.pt", zipped(checkpoint), [described("model.w", w)],
+           metadata=meta(epoch=3), judge="torch")
     s.good("optimizer_alone.pt", zipped(state), [described("state.0.exp_avg", m)])
 
 
@@ -534,11 +677,13 @@ def glob(name):
     return b"c" + name.replace(" ", "\n").encode() + b"\n"
 
 
-def persistent(key=b"U\x010", count=b"K\x06", kind="torch FloatStorage", first=text("storage"), more=b""):
+def persistent(key=b"U\x010", count=b"K\x06", kind="torch FloatStorage", first=text("storage"),
+               more=b""):
     return b"(" + first + glob(kind) + key + text("cpu") + count + more + b"tQ"
 
 
-def rebuilt(storage, offset=b"K\x00", size=b"K\x02K\x03\x86", stride=b"K\x03K\x01\x86", function_="torch._utils _rebuild_tensor_v2", more=b"\x89N"):
+def rebuilt(storage, offset=b"K\x00", size=b"K\x02K\x03\x86", stride=b"K\x03K\x01\x86",
+            function_="torch._utils _rebuild_tensor_v2", more=b"\x89N"):
     return glob(function_) + b"(" + storage + offset + size + stride + more + b"tR"
 
 
@@ -547,13 +692,15 @@ FLOATS = Memory("FloatStorage", noise(1, 24), 6, "0")
 
 def program(body):
     """A pickle of {"w": tensor, "x": what the body leaves}."""
-    return raw_zip(b"\x80\x02}(" + text("w") + rebuilt(persistent()) + text("x") + body + b"u.", [FLOATS])
+    return raw_zip(b"\x80\x02}(" + text("w") + rebuilt(persistent()) + text("x") + body + b"u.",
+                   [FLOATS])
 
 
 def good_old(s):
     """Opcodes that Python no longer writes."""
     w = ("w", "f32", (2, 3), FLOATS.data)
-    pairs = b"ccollections\nOrderedDict\n(](](U\x01w" + rebuilt(persistent()) + b"e](U\x02abU\x01xeetR."
+    pairs = b"ccollections\nOrderedDict\n(](](U\x01w" + rebuilt(
+        persistent()) + b"e](U\x02abU\x01xeetR."
     s.good("python2_pairs.pt", raw_zip(b"\x80\x02" + pairs, [FLOATS]), [w], metadata=meta(ab="x"))
     lines = b"(dp0\nS'w'\np1\n" + rebuilt(persistent(), b"I0\n", b"(I2\nL3L\nt", b"(I3\nI1\nt", more=b"I00\nN") + \
         b"sS\"a'\\n\\x41\\\\\"\nV\\u00e9\\\\x\\U0001F600\nsVint\nL-12L\nsVreal\nF0.5\nsVyes\nI01\ns."
@@ -563,22 +710,26 @@ def good_old(s):
     odd = b"\x80\x05\x95" + struct.pack("<Q", 10) + b"}\x94(" + text("w") + rebuilt(persistent()) + b"T\x01\0\0\0n\x8b\x02\0\0\0\x01\x02" + \
         b"\x8d" + struct.pack("<Q", 1) + b"f" + b"G" + struct.pack(">d", 2.5) + b"K\x09200(KK1" + b"\x8c\x01j\x8a\x00r\x77\0\0\0j\x77\0\0\0" + b"0" + \
         text("m") + b"M\x00\x01" + text("neg") + b"J\xff\xff\xff\xff" + b"u."
-    s.good("odd_opcodes.pt", raw_zip(odd, [FLOATS]), [w], metadata=meta(n=513, f=2.5, j=0, m=256, neg=-1))
+    s.good("odd_opcodes.pt", raw_zip(odd, [FLOATS]), [w],
+           metadata=meta(n=513, f=2.5, j=0, m=256, neg=-1))
 
 
 # ---- bad --------------------------------------------------------------------------------------
 
-PICKLES = [ # name, what stands for the value of "x", what is to be made of it, why
+PICKLES = [  # name, what stands for the value of "x", what is to be made of it, why
     ("underflow", b"000000", "reject", "an opcode without a value on the stack"),
     ("no_mark", b"Nttttt", "reject", "an opcode without a mark"),
     ("dict_odd", b"(Nd", "reject", "a dictionary of a key without a value"),
     ("setitems_odd", b"}(Nu", "reject", "a key without a value"),
     ("append_to_none", b"NNa", "reject", "items are added to what takes none"),
     ("append_to_dict", b"}Na", "reject", "a dictionary is appended to"),
-    ("both_kinds", glob("own Table") + b")RNaNNs", "reject", "an object that is a list and a dictionary"),
+    ("both_kinds", glob("own Table") + b")RNaNNs", "reject",
+     "an object that is a list and a dictionary"),
     ("add_to_nothing", b"((Ne", "reject", "items without a container"),
-    ("memo_large", b"Nr\xff\xff\xff\x7f", "reject", "an entry of the memo that no pickle of this size has"),
-    ("memo_past", b"Nr\x77\x02\0\0", "reject", "an entry of the memo that no pickle of these bytes has"),
+    ("memo_large", b"Nr\xff\xff\xff\x7f", "reject",
+     "an entry of the memo that no pickle of this size has"),
+    ("memo_past", b"Nr\x77\x02\0\0", "reject",
+     "an entry of the memo that no pickle of these bytes has"),
     ("memo_unknown", b"h\x77", "reject", "an entry of the memo that was never made"),
     ("memo_word", b"Npx\n", "reject", "an entry of the memo that is no number"),
     ("memo_negative", b"Np-1\n", "reject", "an entry of the memo below zero"),
@@ -606,87 +757,148 @@ PICKLES = [ # name, what stands for the value of "x", what is to be made of it, 
     ("number_empty", b"I\n", "reject", "a number that is none"),
     ("line_open", b"Vabc", "reject", "a line without an end"),
     ("stop_early", b".", "accept", "the tensors are never reached"),
-    ("storage_word", rebuilt(persistent(first=text("buffer"))), "reject", "a persistent id that is no storage"),
-    ("storage_class", rebuilt(persistent(kind="posix system")), "reject", "a storage of a class that is none"),
-    ("storage_dtype", rebuilt(persistent(kind="torch float32")), "reject", "a storage of a class that is an element type"),
+    ("storage_word", rebuilt(
+        persistent(first=text("buffer"))), "reject", "a persistent id that is no storage"),
+    ("storage_class", rebuilt(
+        persistent(kind="posix system")), "reject", "a storage of a class that is none"),
+    ("storage_dtype", rebuilt(persistent(kind="torch float32")), "reject",
+     "a storage of a class that is an element type"),
     ("storage_key", rebuilt(persistent(key=b"K\x00")), "reject", "a storage without a key"),
-    ("storage_module", rebuilt(b"(" + text("module") + glob("own Thing") + b"NNtQ"), "reject", "a class as a storage"),
-    ("storage_module_short", rebuilt(b"(" + text("module") + b"tQ"), "reject", "a class that is none as a storage"),
-    ("class_module_short", b"(" + text("module") + b"tQ)R", "warn", "a call of a class that is none"),
-    ("storage_key_long", rebuilt(persistent(key=text("k" * 1025))), "reject", "a key as long as a name"),
+    ("storage_module", rebuilt(b"(" + text("module") + glob("own Thing") + b"NNtQ"), "reject",
+     "a class as a storage"),
+    ("storage_module_short", rebuilt(b"(" + text("module") + b"tQ"), "reject",
+     "a class that is none as a storage"),
+    ("class_module_short", b"(" + text("module") + b"tQ)R", "warn",
+     "a call of a class that is none"),
+    ("storage_key_long", rebuilt(
+        persistent(key=text("k" * 1025))), "reject", "a key as long as a name"),
     ("storage_count", rebuilt(persistent(count=b"N")), "reject", "a storage without a size"),
-    ("storage_negative", rebuilt(persistent(count=b"J\xff\xff\xff\xff")), "reject", "a storage of less than nothing"),
-    ("storage_huge", rebuilt(persistent(count=b"\x8a\x08" + b"\xff" * 7 + b"\x7f", key=b"U\x019")), "reject", "a storage of 2^65 bytes"),
-    ("storage_short_id", b"(" + text("storage") + b"tQ", "reject", "a persistent id that is cut short"),
+    ("storage_negative", rebuilt(
+        persistent(count=b"J\xff\xff\xff\xff")), "reject", "a storage of less than nothing"),
+    ("storage_huge", rebuilt(persistent(count=b"\x8a\x08" + b"\xff" * 7 + b"\x7f",
+                                        key=b"U\x019")), "reject", "a storage of 2^65 bytes"),
+    ("storage_short_id", b"(" + text("storage") + b"tQ", "reject",
+     "a persistent id that is cut short"),
     ("storage_line", b"P0\n", "reject", "a persistent id of protocol 0"),
-    ("storage_other_count", rebuilt(persistent(count=b"K\x05")), "reject", "one storage of two sizes"),
-    ("storage_other_type", rebuilt(persistent(kind="torch IntStorage")), "reject", "one storage of two types"),
-    ("storage_missing", rebuilt(persistent(key=b"U\x019")), "reject", "a storage that is not in the archive"),
+    ("storage_other_count", rebuilt(
+        persistent(count=b"K\x05")), "reject", "one storage of two sizes"),
+    ("storage_other_type", rebuilt(
+        persistent(kind="torch IntStorage")), "reject", "one storage of two types"),
+    ("storage_missing", rebuilt(
+        persistent(key=b"U\x019")), "reject", "a storage that is not in the archive"),
     ("tensor_no_storage", rebuilt(b"N"), "reject", "a tensor without a storage"),
     ("tensor_offset", rebuilt(persistent(), b"N"), "reject", "a tensor without an offset"),
-    ("tensor_offset_past", rebuilt(persistent(), b"K\x01"), "reject", "elements past the end of the storage"),
-    ("tensor_offset_huge", rebuilt(persistent(), b"\x8a\x08" + b"\xff" * 7 + b"\x7f"), "reject", "an offset of 2^65 bytes"),
-    ("tensor_offset_large", rebuilt(persistent(), b"\x8a\x08" + b"\xff" * 7 + b"\x1f"), "reject", "an offset that wraps"),
+    ("tensor_offset_past", rebuilt(persistent(),
+                                   b"K\x01"), "reject", "elements past the end of the storage"),
+    ("tensor_offset_huge", rebuilt(
+        persistent(), b"\x8a\x08" + b"\xff" * 7 + b"\x7f"), "reject", "an offset of 2^65 bytes"),
+    ("tensor_offset_large", rebuilt(
+        persistent(), b"\x8a\x08" + b"\xff" * 7 + b"\x1f"), "reject", "an offset that wraps"),
     ("tensor_size", rebuilt(persistent(), size=b"N"), "reject", "a tensor without a shape"),
-    ("tensor_size_negative", rebuilt(persistent(), size=b"J\xff\xff\xff\xffK\x03\x86"), "reject", "a negative dimension"),
-    ("tensor_stride_negative", rebuilt(persistent(), stride=b"J\xff\xff\xff\xffK\x01\x86"), "reject", "a negative stride"),
-    ("tensor_rank", rebuilt(persistent(), stride=b"K\x01\x85"), "reject", "fewer strides than dimensions"),
-    ("tensor_large", rebuilt(persistent(), size=b"K\x03K\x03\x86"), "reject", "more elements than the storage has"),
-    ("tensor_stride_past", rebuilt(persistent(), stride=b"K\x04K\x01\x86"), "reject", "strides past the end of the storage"),
-    ("tensor_stride_huge", rebuilt(persistent(), stride=b"\x8a\x08" + b"\xff" * 7 + b"\x7fK\x01\x86"), "reject", "strides that wrap"),
-    ("tensor_shape_huge", rebuilt(persistent(), size=b"\x8a\x08" + b"\xff" * 7 + b"\x7f" * 1 + b"\x8a\x08" + b"\xff" * 7 + b"\x7f\x86",
-                                  stride=b"K\x00K\x00\x86"), "reject", "a shape whose product wraps"),
-    ("tensor_expanded", rebuilt(persistent(), size=b"\x8a\x06\0\0\0\0\0\x01K\x06\x86", stride=b"K\x00K\x01\x86"), "refuse", "2^40 times the same six numbers"),
-    ("tensor_view", rebuilt(persistent(more=b"(" + text("v") + b"K\x04K\x04t")), "reject", "a view past the end of its storage"),
-    ("tensor_view_word", rebuilt(persistent(more=text("v"))), "reject", "a view of a storage that is none"),
-    ("tensor_v3_dtype", rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3", more=b"\x89N" + glob("torch unknown")), "refuse", "an element type that is not known"),
-    ("tensor_v3_none", rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3", more=b"\x89NN"), "refuse", "no element type"),
-    ("tensor_few", glob("torch._utils _rebuild_tensor_v2") + b")R", "reject", "a tensor of no arguments"),
-    ("rebuild_other", glob("torch._utils _rebuild_device_tensor") + b")R", "refuse", "a tensor in another form"),
-    ("rebuild_inside", glob("torch._tensor _rebuild_from_type_v2") + b"(" + glob("torch._utils _rebuild_device_tensor") + b"N)NtR", "refuse", "a tensor of a class in another form"),
-    ("sparse_nothing", glob("torch._utils _rebuild_sparse_tensor") + b")R", "refuse", "a sparse tensor of nothing"),
-    ("from_bytes", glob("torch.storage _load_from_bytes") + b"C\x00\x85R", "refuse", "a file in a file"),
-    ("pairs", b"ccollections\nOrderedDict\n(](NetR", "reject", "a dictionary of items that are no pairs"),
+    ("tensor_size_negative", rebuilt(
+        persistent(), size=b"J\xff\xff\xff\xffK\x03\x86"), "reject", "a negative dimension"),
+    ("tensor_stride_negative", rebuilt(
+        persistent(), stride=b"J\xff\xff\xff\xffK\x01\x86"), "reject", "a negative stride"),
+    ("tensor_rank", rebuilt(persistent(),
+                            stride=b"K\x01\x85"), "reject", "fewer strides than dimensions"),
+    ("tensor_large", rebuilt(
+        persistent(), size=b"K\x03K\x03\x86"), "reject", "more elements than the storage has"),
+    ("tensor_stride_past", rebuilt(
+        persistent(), stride=b"K\x04K\x01\x86"), "reject", "strides past the end of the storage"),
+    ("tensor_stride_huge", rebuilt(persistent(),
+                                   stride=b"\x8a\x08" + b"\xff" * 7 + b"\x7fK\x01\x86"), "reject",
+     "strides that wrap"),
+    ("tensor_shape_huge",
+     rebuilt(persistent(),
+             size=b"\x8a\x08" + b"\xff" * 7 + b"\x7f" * 1 + b"\x8a\x08" + b"\xff" * 7 + b"\x7f\x86",
+             stride=b"K\x00K\x00\x86"), "reject", "a shape whose product wraps"),
+    ("tensor_expanded",
+     rebuilt(persistent(), size=b"\x8a\x06\0\0\0\0\0\x01K\x06\x86",
+             stride=b"K\x00K\x01\x86"), "refuse", "2^40 times the same six numbers"),
+    ("tensor_view", rebuilt(persistent(more=b"(" + text("v") + b"K\x04K\x04t")), "reject",
+     "a view past the end of its storage"),
+    ("tensor_view_word", rebuilt(
+        persistent(more=text("v"))), "reject", "a view of a storage that is none"),
+    ("tensor_v3_dtype",
+     rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3",
+             more=b"\x89N" + glob("torch unknown")), "refuse", "an element type that is not known"),
+    ("tensor_v3_none",
+     rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3",
+             more=b"\x89NN"), "refuse", "no element type"),
+    ("tensor_few", glob("torch._utils _rebuild_tensor_v2") + b")R", "reject",
+     "a tensor of no arguments"),
+    ("rebuild_other", glob("torch._utils _rebuild_device_tensor") + b")R", "refuse",
+     "a tensor in another form"),
+    ("rebuild_inside", glob("torch._tensor _rebuild_from_type_v2") + b"(" +
+     glob("torch._utils _rebuild_device_tensor") + b"N)NtR", "refuse",
+     "a tensor of a class in another form"),
+    ("sparse_nothing", glob("torch._utils _rebuild_sparse_tensor") + b")R", "refuse",
+     "a sparse tensor of nothing"),
+    ("from_bytes", glob("torch.storage _load_from_bytes") + b"C\x00\x85R", "refuse",
+     "a file in a file"),
+    ("pairs", b"ccollections\nOrderedDict\n(](NetR", "reject",
+     "a dictionary of items that are no pairs"),
     # Nothing of this is obeyed.
-    ("call_system", glob("posix system") + text("touch /tmp/x") + b"\x85R", "warn", "a call of os.system"),
-    ("call_system_inst", b"(" + text("true") + b"iposix\nsystem\n", "warn", "a call of os.system, by INST"),
-    ("call_system_obj", b"(" + glob("posix system") + text("true") + b"o", "warn", "a call of os.system, by OBJ"),
+    ("call_system", glob("posix system") + text("touch /tmp/x") + b"\x85R", "warn",
+     "a call of os.system"),
+    ("call_system_inst", b"(" + text("true") + b"iposix\nsystem\n", "warn",
+     "a call of os.system, by INST"),
+    ("call_system_obj", b"(" + glob("posix system") + text("true") + b"o", "warn",
+     "a call of os.system, by OBJ"),
     ("call_eval", glob("builtins eval") + text("1") + b"\x85R", "warn", "a call of eval"),
-    ("call_getattr", glob("builtins getattr") + glob("own Thing") + text("x") + b"\x86R)R", "warn", "a call of what a call gives"),
-    ("call_rebuild_function", glob("torch._tensor _rebuild_from_type_v2") + b"(" + glob("posix system") + b"N" + text("x") + b"\x85NtR", "warn", "a call of os.system as a tensor's class"),
-    ("call_state", glob("own make") + b")R}" + text("a") + glob("posix system") + text("x") + b"\x85Rsb", "warn", "a call in an object's state"),
-    ("call_stack_global", text("posix") + text("system") + b"\x93" + text("x") + b"\x85R", "warn", "a call of os.system, by STACK_GLOBAL"),
+    ("call_getattr", glob("builtins getattr") + glob("own Thing") + text("x") + b"\x86R)R", "warn",
+     "a call of what a call gives"),
+    ("call_rebuild_function", glob("torch._tensor _rebuild_from_type_v2") + b"(" +
+     glob("posix system") + b"N" + text("x") + b"\x85NtR", "warn",
+     "a call of os.system as a tensor's class"),
+    ("call_state",
+     glob("own make") + b")R}" + text("a") + glob("posix system") + text("x") + b"\x85Rsb", "warn",
+     "a call in an object's state"),
+    ("call_stack_global", text("posix") + text("system") + b"\x93" + text("x") + b"\x85R", "warn",
+     "a call of os.system, by STACK_GLOBAL"),
     ("class_unknown", glob("own Thing") + b")\x81", "accept", "a class that is not known"),
-    ("class_keywords", glob("own Thing") + b")}\x92", "accept", "a class that is not known, with keywords"),
+    ("class_keywords", glob("own Thing") + b")}\x92", "accept",
+     "a class that is not known, with keywords"),
     ("global_alone", glob("posix system"), "accept", "a name that is not called"),
-    ("number_of_objects", glob("numpy.core.multiarray scalar") + b"(NNtR", "accept", "a scalar of numpy that is none"),
+    ("number_of_objects", glob("numpy.core.multiarray scalar") + b"(NNtR", "accept",
+     "a scalar of numpy that is none"),
     ("cycle_list", b"]q\x10h\x10a", "warn", "a list that contains itself"),
     ("cycle_dict", b"}q\x10" + text("a") + b"h\x10s", "warn", "a dictionary that contains itself"),
-    ("cycle_object", glob("own Thing") + b")\x81q\x10}" + text("a") + b"h\x10sb", "warn", "an object whose state contains it"),
+    ("cycle_object", glob("own Thing") + b")\x81q\x10}" + text("a") + b"h\x10sb", "warn",
+     "an object whose state contains it"),
     ("cycle_tuple", b"]q\x10(h\x10tq\x11a", "warn", "a tuple that contains itself through a list"),
-    ("key_twice", b"}(" + text("a") + b"K\x01" + text("a") + b"K\x02u", "warn", "a setting that is set twice"),
-    ("tensor_twice", b"}(" + text("a") + rebuilt(persistent()) + text("a") + rebuilt(persistent()) + b"u", "reject", "two tensors of one name"),
+    ("key_twice", b"}(" + text("a") + b"K\x01" + text("a") + b"K\x02u", "warn",
+     "a setting that is set twice"),
+    ("tensor_twice",
+     b"}(" + text("a") + rebuilt(persistent()) + text("a") + rebuilt(persistent()) + b"u", "reject",
+     "two tensors of one name"),
 ]
 
 
 def bad_bombs(s):
     body = b"]q\x00(K\x00]e"
     for i in range(1, 60):
-        body += b"0]q" + bytes([i]) + b"(" + b"h" + bytes([i - 1]) * 1 + b"h" + bytes([i - 1]) + b"e"
+        body += b"0]q" + bytes([i]) + b"(" + b"h" + bytes([i - 1]) * 1 + b"h" + bytes([i - 1
+                                                                                       ]) + b"e"
     s.bad("bomb_lists.pt", program(body), "refuse", "2^60 lists")
     body = b"}q\x00(" + text("a") + rebuilt(persistent()) + b"u"
     for i in range(1, 60):
-        body += b"0}q" + bytes([i]) + b"(" + text("a") + b"h" + bytes([i - 1]) + text("b") + b"h" + bytes([i - 1]) + b"u"
+        body += b"0}q" + bytes([i]) + b"(" + text("a") + b"h" + bytes(
+            [i - 1]) + text("b") + b"h" + bytes([i - 1]) + b"u"
     s.bad("bomb_tensors.pt", program(body), "refuse", "2^60 tensors")
-    body = text("x" * 5000) + b"q\x000" + rebuilt(persistent()) + b"q\x010}" + b"q\x02(" + b"".join(b"K" + bytes([i]) + b"h\x01" for i in range(250)) + b"u0"
+    body = text("x" * 5000) + b"q\x000" + rebuilt(persistent()) + b"q\x010}" + b"q\x02(" + b"".join(
+        b"K" + bytes([i]) + b"h\x01" for i in range(250)) + b"u0"
     for i in range(3, 6):
         body += b"}q" + bytes([i]) + b"h\x00h" + bytes([i - 1]) + b"s" + (b"0" if i < 5 else b"")
     s.bad("bomb_names.pt", program(body), "refuse", "names that are far longer than the pickle")
     body = b"(" + b"K\x01" * 3000 + b"tq\x000" + persistent() + b"q\x010](" + b"".join(
         rebuilt(b"h\x01", b"K\x00", b"h\x00", b"h\x00") for _ in range(200)) + b"e"
     s.bad("bomb_ranks.pt", program(body), "refuse", "shapes that are far longer than the pickle")
-    s.bad("deep_lists.pt", program(b"(" * 0 + b"]" * 5000 + b"a" * 4999), "refuse", "lists 5000 deep")
-    s.bad("deep_dicts.pt", program(b"}" + text("a") * 0 + b"".join([text("a") + b"}"] * 500) + b"s" * 500), "refuse", "dictionaries 500 deep")
+    s.bad("deep_lists.pt", program(b"(" * 0 + b"]" * 5000 + b"a" * 4999), "refuse",
+          "lists 5000 deep")
+    s.bad("deep_dicts.pt",
+          program(b"}" + text("a") * 0 + b"".join([text("a") + b"}"] * 500) + b"s" * 500), "refuse",
+          "dictionaries 500 deep")
     s.bad("marks.pt", program(b"(" * 3000 + b"1" * 3000 + b"N"), "accept", "3000 marks")
 
 
@@ -694,62 +906,94 @@ def bad_archives(s):
     value, _, _ = fresh()
     good = members(value)
     without = [m for m in good if m[0] != "data.pkl"]
-    s.bad("no_pickle.pt", archive([("byteorder", b"little"), *without]), "reject", "an archive without data.pkl")
-    s.bad("early_script.pt", archive([("data/0", b""), ("model.json", b"{}"), ("code/data.pkl", b"")]), "refuse", "TorchScript before 1.4")
+    s.bad("no_pickle.pt", archive([("byteorder", b"little"), *without]), "reject",
+          "an archive without data.pkl")
+    s.bad("early_script.pt",
+          archive([("data/0", b""), ("model.json", b"{}"), ("code/data.pkl", b"")]), "refuse",
+          "TorchScript before 1.4")
     deflated = {"data.pkl", "version", "data/0", "data/1", "data/2"}
     packed = archive(good, deflate=deflated)
     at = packed.index(good[0][1][:0] + b"model/data.pkl") + 14
-    s.bad("pickle_deflated_broken.pt", packed[:at] + b"\xff" + packed[at + 1:], "reject", "a deflated pickle that does not inflate")
-    s.bad("pickle_deflated_crc.pt", recheck(packed, "model/data.pkl", crc=1), "reject", "a deflated pickle with another checksum")
-    s.bad("pickle_deflated_more.pt", recheck(packed, "model/data.pkl", content=-1), "reject", "a pickle that inflates to more")
-    s.bad("pickle_deflated_less.pt", recheck(packed, "model/data.pkl", content=1), "reject", "a pickle that inflates to less")
-    s.bad("pickle_deflated_vast.pt", recheck(packed, "model/data.pkl", content=1 << 40), "reject", "a pickle that is said to inflate to 4 GiB")
+    s.bad("pickle_deflated_broken.pt", packed[:at] + b"\xff" + packed[at + 1:], "reject",
+          "a deflated pickle that does not inflate")
+    s.bad("pickle_deflated_crc.pt", recheck(packed, "model/data.pkl", crc=1), "reject",
+          "a deflated pickle with another checksum")
+    s.bad("pickle_deflated_more.pt", recheck(packed, "model/data.pkl", content=-1), "reject",
+          "a pickle that inflates to more")
+    s.bad("pickle_deflated_less.pt", recheck(packed, "model/data.pkl", content=1), "reject",
+          "a pickle that inflates to less")
+    s.bad("pickle_deflated_vast.pt", recheck(packed, "model/data.pkl", content=1 << 40), "reject",
+          "a pickle that is said to inflate to 4 GiB")
     bomb = [("data.pkl", b"\x80\x02" + b"N0" * (1 << 20) + b"N."), *good[1:]]
-    s.bad("pickle_deflated_bomb.pt", archive(bomb, deflate=deflated), "refuse", "a pickle of 2 MiB that deflates to 2 KiB")
-    s.bad("pickle_deflated_cut.pt", archive([(good[0][0], good[0][1][:-9]), *good[1:]], deflate=deflated), "reject", "a deflated pickle that is cut short")
-    s.bad("storage_deflated_crc.pt", recheck(packed, "model/data/0", crc=1), "reject", "a deflated storage with another checksum")
-    s.bad("byteorder_deflated.pt", archive([*good, ("byteorder", b"little" * 9)], deflate={"byteorder"}), "refuse", "a deflated byte order of many bytes")
-    s.bad("byteorder_word.pt", archive([*good, ("byteorder", b"middle")]), "reject", "an unknown byte order")
-    s.bad("byteorder_long.pt", archive([*good, ("byteorder", b"little" * 9)]), "refuse", "a byte order of many bytes")
+    s.bad("pickle_deflated_bomb.pt", archive(bomb, deflate=deflated), "refuse",
+          "a pickle of 2 MiB that deflates to 2 KiB")
+    s.bad("pickle_deflated_cut.pt",
+          archive([(good[0][0], good[0][1][:-9]), *good[1:]], deflate=deflated), "reject",
+          "a deflated pickle that is cut short")
+    s.bad("storage_deflated_crc.pt", recheck(packed, "model/data/0", crc=1), "reject",
+          "a deflated storage with another checksum")
+    s.bad("byteorder_deflated.pt",
+          archive([*good, ("byteorder", b"little" * 9)], deflate={"byteorder"}), "refuse",
+          "a deflated byte order of many bytes")
+    s.bad("byteorder_word.pt", archive([*good, ("byteorder", b"middle")]), "reject",
+          "an unknown byte order")
+    s.bad("byteorder_long.pt", archive([*good, ("byteorder", b"little" * 9)]), "refuse",
+          "a byte order of many bytes")
     short = [(n, d[:-1] if n == "data/0" else d) for n, d in good]
     s.bad("storage_short.pt", archive(short), "reject", "a storage that is too short")
     long = [(n, d + b"\0" if n == "data/0" else d) for n, d in good]
     s.bad("storage_long.pt", archive(long), "warn", "a storage that is too long")
-    s.bad("storage_long_deflated.pt", archive(long, deflate={"data/0"}), "reject", "a deflated storage that is too long")
-    s.bad("storage_gone.pt", archive([m for m in good if m[0] != "data/1"]), "reject", "a storage that is not there")
-    s.bad("pickle_empty.pt", archive([("data.pkl", b""), *without]), "reject", "a pickle without a byte")
+    s.bad("storage_long_deflated.pt", archive(long, deflate={"data/0"}), "reject",
+          "a deflated storage that is too long")
+    s.bad("storage_gone.pt", archive([m for m in good if m[0] != "data/1"]), "reject",
+          "a storage that is not there")
+    s.bad("pickle_empty.pt", archive([("data.pkl", b""), *without]), "reject",
+          "a pickle without a byte")
     half = Memory("ComplexHalfStorage", bytes(24), 6)
-    s.bad("complex_half.pt", zipped({"w": tensor(half, (2, 3))}), "refuse", "complex numbers of half precision")
+    s.bad("complex_half.pt", zipped({"w": tensor(half, (2, 3))}), "refuse",
+          "complex numbers of half precision")
     four = Memory("QUInt4x2Storage", bytes(3), 6)
     s.bad("quint4x2.pt", zipped({"w": tensor(four, (2, 3))}), "refuse", "numbers of four bits")
     data = archive(good)
     at = data.index(value["weight"].args[0].data)
-    s.bad("crc.pt", data[:at] + bytes([data[at] ^ 1]) + data[at + 1:], "reject", "a storage with another checksum")
+    s.bad("crc.pt", data[:at] + bytes([data[at] ^ 1]) + data[at + 1:], "reject",
+          "a storage with another checksum")
 
 
 def bad_legacy(s):
     value, _, _ = fresh()
     good = legacy(value)
-    s.bad("legacy_version.pt", legacy_head(version=1002) + good[len(legacy_head()):], "refuse", "another version of the protocol")
-    s.bad("legacy_version_text.pt", legacy_head(version="1001") + good[len(legacy_head()):], "refuse", "a version that is no number")
-    s.bad("legacy_magic.pt", b"L119547037146038801333356" + b"0L\n." + good, "reject", "another number at the beginning")
+    s.bad("legacy_version.pt",
+          legacy_head(version=1002) + good[len(legacy_head()):], "refuse",
+          "another version of the protocol")
+    s.bad("legacy_version_text.pt",
+          legacy_head(version="1001") + good[len(legacy_head()):], "refuse",
+          "a version that is no number")
+    s.bad("legacy_magic.pt", b"L119547037146038801333356" + b"0L\n." + good, "reject",
+          "another number at the beginning")
     s.bad("legacy_keys_dict.pt", legacy(value, keys={"0": 1}), "reject", "keys that are no list")
-    s.bad("legacy_keys_missing.pt", legacy(value, keys=["0", "1"]), "reject", "a storage that is not listed")
-    s.bad("legacy_keys_unknown.pt", legacy(value, keys=["0", "1", "2", "3"]), "reject", "a key that no tensor has")
-    s.bad("legacy_keys_twice.pt", legacy(value, keys=["0", "1", "1"]), "reject", "a key that comes twice")
+    s.bad("legacy_keys_missing.pt", legacy(value, keys=["0", "1"]), "reject",
+          "a storage that is not listed")
+    s.bad("legacy_keys_unknown.pt", legacy(value, keys=["0", "1", "2", "3"]), "reject",
+          "a key that no tensor has")
+    s.bad("legacy_keys_twice.pt", legacy(value, keys=["0", "1", "1"]), "reject",
+          "a key that comes twice")
     s.bad("legacy_keys_number.pt", legacy(value, keys=[0]), "reject", "a key that is no text")
-    s.bad("legacy_count.pt", legacy(value, counts=5), "reject", "another number of elements before them")
+    s.bad("legacy_count.pt", legacy(value, counts=5), "reject",
+          "another number of elements before them")
     s.bad("legacy_short.pt", good[:-1], "reject", "a storage that is cut short")
     s.bad("legacy_no_size.pt", good[:-(8 + 32)], "reject", "a storage without a size")
     s.bad("legacy_trailing.pt", good + b"more", "warn", "bytes behind the last storage")
     four = Memory("QUInt4x2Storage", bytes(3), 6)
-    s.bad("legacy_quint4x2.pt", legacy({"w": tensor(four, (2, 3))}), "refuse", "numbers of four bits")
+    s.bad("legacy_quint4x2.pt", legacy({"w": tensor(four, (2, 3))}), "refuse",
+          "numbers of four bits")
 
 
 def main():
     s = Samples(sys.argv[1], "torch")
-    for write in (good_protocols, good_types, good_quantized, good_views, good_deflated, good_sparse, good_shapes, good_sharing, good_calls, good_objects,
-                  good_settings, good_optimizer, good_old, bad_bombs, bad_sparse, bad_archives, bad_legacy):
+    for write in (good_protocols, good_types, good_quantized, good_views, good_deflated,
+                  good_sparse, good_shapes, good_sharing, good_calls, good_objects, good_settings,
+                  good_optimizer, good_old, bad_bombs, bad_sparse, bad_archives, bad_legacy):
         write(s)
     for name, body, expect, why in PICKLES:
         s.bad(f"{name}.pt", program(body), expect, why)

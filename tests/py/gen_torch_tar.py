@@ -12,8 +12,8 @@ import tarfile
 from samples import Samples
 
 # class without its end, heft's name, bytes
-TYPES = [("Float", "f32", 4), ("Double", "f64", 8), ("Half", "f16", 2), ("Long", "i64", 8), ("Int", "i32", 4),
-         ("Short", "i16", 2), ("Char", "i8", 1), ("Byte", "u8", 1)]
+TYPES = [("Float", "f32", 4), ("Double", "f64", 8), ("Half", "f16", 2), ("Long", "i64", 8),
+         ("Int", "i32", 4), ("Short", "i16", 2), ("Char", "i8", 1), ("Byte", "u8", 1)]
 SIZE = {name: (short, size) for name, short, size in TYPES}
 MEMBERS = ("sys_info", "pickle", "tensors", "storages")
 FLOATS = bytes(i * 37 % 128 for i in range(96))
@@ -55,7 +55,8 @@ def dump(value, protocol=2):
 def storage(key, kind, data, count=None, location="cpu", order="<", first=False):
     count = len(data) // SIZE.get(kind, (0, 1))[1] if count is None else count
     name = Name(f"{kind}Storage")
-    return dump((key, name) if first else (key, location, name)) + struct.pack(order + "q", count) + data
+    return dump((key, name) if first else (key, location, name)) + struct.pack(order + "q",
+                                                                               count) + data
 
 
 def contiguous(shape):
@@ -82,7 +83,10 @@ def counted(items, count=None):
 
 
 def info(little=True, version=1000):
-    return dump({"protocol_version": version, "little_endian": little, "type_sizes": {"short": 2, "int": 4, "long": 4}})
+    return dump({
+        "protocol_version": version, "little_endian": little,
+        "type_sizes": {"short": 2, "int": 4, "long": 4}
+    })
 
 
 def archive(members, form=tarfile.PAX_FORMAT, pax=True, prefix=""):
@@ -106,7 +110,8 @@ def parts(value, storages, records, views=(), **more):
 
 def torch(value, storages, records, views=(), how=None, **more):
     made = parts(value, storages, records, views, **more)
-    return archive([(name, made[name]) for name in MEMBERS if made[name] is not None], **(how or {}))
+    return archive([(name, made[name]) for name in MEMBERS if made[name] is not None], **(how
+                                                                                          or {}))
 
 
 def gather(data, size, shape, strides, offset):
@@ -128,23 +133,31 @@ def plain():
     value = collections.OrderedDict([("weight", Tensor(201)), ("bias", Tensor(202))])
     storages = [storage(101, "Float", FLOATS[:24]), storage(102, "Double", FLOATS[24:40])]
     records = [record(201, 101, [2, 3]), record(202, 102, [2], kind="Double")]
-    return value, storages, records, [("weight", "f32", (2, 3), FLOATS[:24]), ("bias", "f64", (2,), FLOATS[24:40])]
+    return value, storages, records, [("weight", "f32", (2, 3), FLOATS[:24]),
+                                      ("bias", "f64", (2,), FLOATS[24:40])]
 
 
 def good_plain(s):
     value, storages, records, listed = plain()
     s.good("tar.pt", torch(value, storages, records), listed, judge="torch")
     for name, form in (("ustar", tarfile.USTAR_FORMAT), ("gnu", tarfile.GNU_FORMAT)):
-        s.good(f"tar_{name}.pt", torch(value, storages, records, how={"form": form}), listed, judge="torch")
-    s.good("tar_named.pt", torch(value, storages, records, how={"prefix": "./", "pax": False}), listed)
+        s.good(f"tar_{name}.pt", torch(value, storages, records, how={"form": form}), listed,
+               judge="torch")
+    s.good("tar_named.pt", torch(value, storages, records, how={"prefix": "./", "pax": False}),
+           listed)
     s.good("tar_no_info.pt", torch(value, storages, records, sys_info=None), listed, judge="torch")
-    checkpoint = {"epoch": 3, "state_dict": value, "best": 0.5, "arch": "alexnet", "optimizer": {"state": {}, "param_groups": []}}
+    checkpoint = {
+        "epoch": 3, "state_dict": value, "best": 0.5, "arch": "alexnet",
+        "optimizer": {"state": {}, "param_groups": []}
+    }
     under = [(f"state_dict.{t[0]}", *t[1:]) for t in listed]
     s.good("tar_checkpoint.pt", torch(checkpoint, storages, records), under, judge="torch")
-    s.good("tar_short_end.pt", torch(value, storages, records, how={"pax": False}).rstrip(b"\0"), listed)
+    s.good("tar_short_end.pt",
+           torch(value, storages, records, how={"pax": False}).rstrip(b"\0"), listed)
     for protocol in (0, 1, 3, 4):
         made = parts(value, storages, records, pickle=dump(value, protocol), sys_info=info())
-        s.good(f"tar_protocol{protocol}.pt", archive(list(made.items())), listed, judge="torch" if protocol else None)
+        s.good(f"tar_protocol{protocol}.pt", archive(list(made.items())), listed,
+               judge="torch" if protocol else None)
     more = [("README", b"words" * 200), *parts(value, storages, records).items()]
     s.good("tar_others.pt", archive(more[1:] + more[:1]), listed)
 
@@ -162,9 +175,12 @@ def good_types(s):
     s.good("tar_types.pt", torch(value, storages, records), listed, judge="torch")
 
 
-VIEWS = {"whole": ((2, 3, 4), 0, None), "transposed": ((4, 3, 2), 0, (1, 4, 12)), "second": ((2, 3, 2), 1, (12, 4, 2)),
-         "inside": ((2, 2), 5, (12, 4)), "row for all": ((5, 4), 8, (0, 1)), "last": ((4,), 20, (1,)),
-         "ones": ((1, 4, 1), 4, (99, 1, 77)), "none": ((0, 4), 24, (4, 1)), "column": ((3, 1), 2, (4, 9))}
+VIEWS = {
+    "whole": ((2, 3, 4), 0, None), "transposed": ((4, 3, 2), 0, (1, 4, 12)),
+    "second": ((2, 3, 2), 1, (12, 4, 2)), "inside": ((2, 2), 5, (12, 4)),
+    "row for all": ((5, 4), 8, (0, 1)), "last": ((4,), 20, (1,)),
+    "ones": ((1, 4, 1), 4, (99, 1, 77)), "none": ((0, 4), 24, (4, 1)), "column": ((3, 1), 2, (4, 9))
+}
 
 
 def good_views(s):
@@ -178,10 +194,14 @@ def good_views(s):
     s.good("tar_views.pt", torch(value, whole, records), listed, judge="torch")
     # Views of storages: of [5]'s elements 8 to 19, and of all.
     views = [(6, 5, 8, 12), (7, 5, 0, 24), (8, 5, 24, 0)]
-    value = {"half": Tensor(1), "full": Tensor(2), "none": Tensor(3), "deep": [Tensor(1), {"x": Tensor(2)}]}
+    value = {
+        "half": Tensor(1), "full": Tensor(2), "none": Tensor(3),
+        "deep": [Tensor(1), {"x": Tensor(2)}]
+    }
     records = [record(1, 6, [2, 3], offset=3), record(2, 7, [24]), record(3, 8, [0])]
     half, full = ("f32", (2, 3), FLOATS[44:68]), ("f32", (24,), FLOATS)
-    listed = [("half", *half), ("full", *full), ("none", "f32", (0,), b""), ("deep.0", *half), ("deep.1.x", *full)]
+    listed = [("half", *half), ("full", *full), ("none", "f32", (0,), b""), ("deep.0", *half),
+              ("deep.1.x", *full)]
     s.good("tar_storage_views.pt", torch(value, whole, records, views), listed, judge="torch")
 
 
@@ -189,10 +209,17 @@ def good_empty(s):
     """A tensor of no elements had no dimensions, and perhaps no storage; PyTorch no longer loads the latter."""
     value, storages, records, listed = plain()
     value = {**value, "none": Tensor(1), "again": Tensor(2), "with": Tensor(3), "one": Tensor(4)}
-    records += [record(1, None, []), record(2, None, [], kind="Half"), record(3, 103, []), record(4, 101, [], offset=2)]
+    records += [
+        record(1, None, []),
+        record(2, None, [], kind="Half"),
+        record(3, 103, []),
+        record(4, 101, [], offset=2)
+    ]
     storages += [storage(103, "Int", b"")]
-    listed = [*listed, ("none", "f32", (0,), b""), ("again", "f16", (0,), b""), ("with", "i32", (0,), b""),
-              ("one", "f32", (), FLOATS[8:12])]
+    listed = [
+        *listed, ("none", "f32", (0,), b""), ("again", "f16", (0,), b""),
+        ("with", "i32", (0,), b""), ("one", "f32", (), FLOATS[8:12])
+    ]
     s.good("tar_empty.pt", torch(value, storages, records), listed)
     s.good("tar_nothing.pt", torch({}, [], []), [], judge="torch")
 
@@ -200,8 +227,14 @@ def good_empty(s):
 def good_first(s):
     """The first archives, and those of a machine whose numbers begin with the most significant byte."""
     value, _, _, listed = plain()
-    storages = [storage(101, "Float", FLOATS[:24], first=True), storage(102, "Double", FLOATS[24:40], first=True)]
-    records = [record(201, 101, [2, 3], first=True), record(202, 102, [2], kind="Double", first=True)]
+    storages = [
+        storage(101, "Float", FLOATS[:24], first=True),
+        storage(102, "Double", FLOATS[24:40], first=True)
+    ]
+    records = [
+        record(201, 101, [2, 3], first=True),
+        record(202, 102, [2], kind="Double", first=True)
+    ]
     s.good("tar_first.pt", torch(value, storages, records, None), listed)
     turned = b"".join(FLOATS[i:i + 4][::-1] for i in range(0, 24, 4))
     wide = b"".join(FLOATS[i:i + 8][::-1] for i in range(24, 40, 8))
@@ -256,9 +289,13 @@ def good_modules(s):
     data = dump_objects(collections.OrderedDict([("weight", w), ("bias", b)]))
     s.good("tar_variables.pt", torch({}, storages, records, pickle=data), listed, judge="torch")
     marker = "module-goes-here"
-    state = {"_parameters": collections.OrderedDict([("weight", w), ("bias", b)]), "_buffers": {}, "_modules": {}, "training": True}
+    state = {
+        "_parameters": collections.OrderedDict([("weight", w), ("bias", b)]), "_buffers": {},
+        "_modules": {}, "training": True
+    }
     data = dump_objects(Object(Name(marker), (), state))
-    data = data.replace(f"ctorch\n{marker}\n".encode(), module(Name("Linear", "torch.nn.modules.linear")))
+    data = data.replace(f"ctorch\n{marker}\n".encode(),
+                        module(Name("Linear", "torch.nn.modules.linear")))
     s.good("tar_module.pt", torch({}, storages, records, pickle=data), listed)
 
 
@@ -283,7 +320,8 @@ def good_large(s):
     numbers = [struct.pack("<f", i) for i in range(700)]
     storages = [storage(10000 + i, "Float", n) for i, n in enumerate(numbers)]
     records = [record(i, 10000 + i, [1]) for i in range(700)]
-    s.good("tar_many.pt", torch(many, storages, records), [(str(i), "f32", (1,), n) for i, n in enumerate(numbers)], judge="torch")
+    s.good("tar_many.pt", torch(many, storages, records),
+           [(str(i), "f32", (1,), n) for i, n in enumerate(numbers)], judge="torch")
 
 
 # ---- bad --------------------------------------------------------------------------------------
@@ -317,7 +355,8 @@ def bad_headers(s):
     changed("size_negative", "reject", "a size below zero", 2, 124, b"\xff" * 12)
     changed("size_vast", "reject", "a size of more than 64 bits", 2, 124, b"\x80\1" + bytes(10))
     changed("size_past", "reject", "a member past the end", 3, 124, b"77777777777\0")
-    changed("size_256_past", "reject", "a member past the end, in base 256", 3, 124, b"\x80" + (2**63).to_bytes(11, "big"))
+    changed("size_256_past", "reject", "a member past the end, in base 256", 3, 124,
+            b"\x80" + (2**63).to_bytes(11, "big"))
     changed("magic", "reject", "a header of another kind of archive", 1, 257, b"other!")
     changed("twice", "reject", "two members of one name", 3, 0, b"tensors\0")
     changed("link", "reject", "a member that is a link", 2, 156, b"2")
@@ -327,10 +366,12 @@ def bad_headers(s):
     made = bytearray(torch(value, storages, records))
     pax = made.index(b" mtime=")
     for name, new in (("key", b" mtime-"), ("length", b"x")):
-        broken = made[:pax] + new + made[pax + len(new):] if name == "key" else made[:pax - 2] + b"x9" + made[pax:]
+        broken = made[:pax] + new + made[
+            pax + len(new):] if name == "key" else made[:pax - 2] + b"x9" + made[pax:]
         s.bad(f"tar_pax_{name}.pt", bytes(broken), "reject", "a record of pax that is none")
     extra = [(f"more{i}", b"") for i in range(80)]
-    s.bad("tar_many_members.pt", archive([*parts(value, storages, records).items(), *extra]), "refuse", "80 members more than PyTorch writes")
+    s.bad("tar_many_members.pt", archive([*parts(value, storages, records).items(), *extra]),
+          "refuse", "80 members more than PyTorch writes")
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:", format=tarfile.PAX_FORMAT) as tar:
         for name, member in parts(value, storages, records).items():
@@ -346,11 +387,13 @@ def bad_parts(s):
     good = parts(value, storages, records)
 
     def bad(name, expect, why, **more):
-        s.bad(f"tar_{name}.pt", archive([(n, d) for n, d in {**good, **more}.items() if d is not None]), expect, why)
+        s.bad(f"tar_{name}.pt",
+              archive([(n, d) for n, d in {**good, **more}.items() if d is not None]), expect, why)
 
     def stored(name, expect, why, *first, views=(), rest=None):
         rest = storages[1:] if rest is None else rest
-        tail = b"" if views is None else dump(list(views)) if isinstance(views, (list, tuple)) else views
+        tail = b"" if views is None else dump(list(views)) if isinstance(views,
+                                                                         (list, tuple)) else views
         bad(name, expect, why, storages=counted([*first, *rest]) + tail)
 
     def listed(name, expect, why, *first):
@@ -365,52 +408,81 @@ def bad_parts(s):
     bad("pickle_cut", "reject", "the pickle, cut short", pickle=good["pickle"][:-1])
     bad("count_word", "reject", "a count that is a text", storages=dump("2") + good["storages"][5:])
     bad("count_negative", "reject", "a count below zero", tensors=dump(-1))
-    bad("count_vast", "reject", "more storages than the member has", storages=dump(2**62) + b"".join(storages))
-    bad("tensors_vast", "reject", "more tensors than the member has", tensors=dump(2**62) + b"".join(records))
+    bad("count_vast", "reject", "more storages than the member has",
+        storages=dump(2**62) + b"".join(storages))
+    bad("tensors_vast", "reject", "more tensors than the member has",
+        tensors=dump(2**62) + b"".join(records))
     bad("tensors_empty", "reject", "a member without a byte", tensors=b"")
     bad("tensors_more", "warn", "bytes after the last tensor", tensors=good["tensors"] + b"more")
-    bad("storages_more", "warn", "bytes after the last storage", storages=good["storages"] + b"more")
-    stored("storage_key", "reject", "a storage whose key is a text", storage("x", "Float", FLOATS[:24]))
-    stored("storage_key_none", "reject", "a storage without a key", storage(None, "Float", FLOATS[:24]))
-    stored("storage_class", "reject", "a storage of no class of PyTorch's", storage(101, "Word", FLOATS[:24]))
-    stored("storage_quint", "refuse", "a storage of numbers of four bits", storage(101, "QUInt4x2", FLOATS[:24]))
-    stored("storage_count", "reject", "more elements than the member has", storage(101, "Float", FLOATS[:24], 2**40))
-    stored("storage_count_vast", "reject", "elements that pass 64 bits", storage(101, "Float", FLOATS[:24], 2**62))
-    stored("storage_count_negative", "reject", "less than no elements", storage(101, "Float", FLOATS[:24], -1))
-    stored("storage_count_cut", "reject", "a count that is cut short", views=None, rest=[storages[0], dump((102, "cpu", Name("DoubleStorage"))), b"\1\2"])
+    bad("storages_more", "warn", "bytes after the last storage",
+        storages=good["storages"] + b"more")
+    stored("storage_key", "reject", "a storage whose key is a text",
+           storage("x", "Float", FLOATS[:24]))
+    stored("storage_key_none", "reject", "a storage without a key",
+           storage(None, "Float", FLOATS[:24]))
+    stored("storage_class", "reject", "a storage of no class of PyTorch's",
+           storage(101, "Word", FLOATS[:24]))
+    stored("storage_quint", "refuse", "a storage of numbers of four bits",
+           storage(101, "QUInt4x2", FLOATS[:24]))
+    stored("storage_count", "reject", "more elements than the member has",
+           storage(101, "Float", FLOATS[:24], 2**40))
+    stored("storage_count_vast", "reject", "elements that pass 64 bits",
+           storage(101, "Float", FLOATS[:24], 2**62))
+    stored("storage_count_negative", "reject", "less than no elements",
+           storage(101, "Float", FLOATS[:24], -1))
+    stored("storage_count_cut", "reject", "a count that is cut short", views=None,
+           rest=[storages[0], dump((102, "cpu", Name("DoubleStorage"))), b"\1\2"])
     stored("storage_twice", "reject", "two storages of one number", storages[0], storages[0])
     stored("storage_missing", "reject", "a tensor's storage that is not there")
     stored("views_dict", "reject", "views that are no list", storages[0], views=dump({1: 2}))
     stored("view_short", "reject", "a view of three numbers", storages[0], views=[(7, 101, 0)])
     stored("view_word", "reject", "a view that is a text", storages[0], views=["view"])
-    stored("view_root", "reject", "a view of a storage that is not there", storages[0], views=[(7, 99, 0, 1)])
-    stored("view_of_view", "reject", "a view of a view", storages[0], views=[(7, 101, 0, 6), (8, 7, 0, 1)])
+    stored("view_root", "reject", "a view of a storage that is not there", storages[0],
+           views=[(7, 99, 0, 1)])
+    stored("view_of_view", "reject", "a view of a view", storages[0], views=[(7, 101, 0, 6),
+                                                                             (8, 7, 0, 1)])
     stored("view_past", "reject", "a view past its storage", storages[0], views=[(7, 101, 3, 4)])
     stored("view_vast", "reject", "a view that wraps", storages[0], views=[(7, 101, 2**62, 4)])
-    stored("view_key", "reject", "a view with the number of a storage", storages[0], views=[(102, 101, 0, 4)])
+    stored("view_key", "reject", "a view with the number of a storage", storages[0],
+           views=[(102, 101, 0, 4)])
     listed("tensor_key", "reject", "a tensor without a number", record("x", 101, [2, 3]))
-    listed("tensor_storage", "reject", "a tensor whose storage is a float", record(201, 0.5, [2, 3]))
-    listed("tensor_unknown", "reject", "a tensor of a storage that is not there", record(201, 99, [2, 3]))
-    listed("tensor_class", "refuse", "a tensor of no storage and no known class", record(201, None, [], kind="Word"))
+    listed("tensor_storage", "reject", "a tensor whose storage is a float",
+           record(201, 0.5, [2, 3]))
+    listed("tensor_unknown", "reject", "a tensor of a storage that is not there",
+           record(201, 99, [2, 3]))
+    listed("tensor_class", "refuse", "a tensor of no storage and no known class",
+           record(201, None, [], kind="Word"))
     listed("tensor_bare", "reject", "six elements without a storage", record(201, None, [2, 3]))
     listed("tensor_twice", "reject", "two tensors of one number", records[0], records[0])
-    listed("tensor_rank", "reject", "dimensions past the end", record(201, 101, [2, 3], rank=1 << 20))
-    listed("tensor_rank_negative", "reject", "less than no dimensions", record(201, 101, [2, 3], rank=-1))
+    listed("tensor_rank", "reject", "dimensions past the end", record(201, 101, [2, 3],
+                                                                      rank=1 << 20))
+    listed("tensor_rank_negative", "reject", "less than no dimensions",
+           record(201, 101, [2, 3], rank=-1))
     listed("tensor_size_negative", "reject", "a size below zero", record(201, 101, [-2, 3]))
-    listed("tensor_stride_negative", "reject", "a stride below zero", record(201, 101, [2, 3], [-3, 1]))
-    listed("tensor_offset_negative", "reject", "an offset below zero", record(201, 101, [2, 3], offset=-1))
-    listed("tensor_past", "reject", "elements past the end of the storage", record(201, 101, [2, 3], offset=1))
-    listed("tensor_stride_past", "reject", "strides past the end of the storage", record(201, 101, [2, 3], [4, 1]))
-    listed("tensor_vast", "reject", "a shape that passes 64 bits", record(201, 101, [2**62, 2**62], [0, 0]))
-    listed("tensor_expanded", "refuse", "2^44 times the same number", record(201, 101, [2**40, 16], [0, 0]))
+    listed("tensor_stride_negative", "reject", "a stride below zero",
+           record(201, 101, [2, 3], [-3, 1]))
+    listed("tensor_offset_negative", "reject", "an offset below zero",
+           record(201, 101, [2, 3], offset=-1))
+    listed("tensor_past", "reject", "elements past the end of the storage",
+           record(201, 101, [2, 3], offset=1))
+    listed("tensor_stride_past", "reject", "strides past the end of the storage",
+           record(201, 101, [2, 3], [4, 1]))
+    listed("tensor_vast", "reject", "a shape that passes 64 bits",
+           record(201, 101, [2**62, 2**62], [0, 0]))
+    listed("tensor_expanded", "refuse", "2^44 times the same number",
+           record(201, 101, [2**40, 16], [0, 0]))
     listed("tensor_gone", "reject", "a tensor of the pickle that is not there")
-    bad("storage_alone", "accept", "a storage as a value", pickle=dump({"weight": Tensor(201), "memory": Tensor(102)}))
-    bad("id_word", "reject", "a tensor whose number is a word", pickle=dump({"weight": Tensor("word")}))
-    bad("id_long", "reject", "a tensor whose number is too long", pickle=dump({"weight": Tensor("9" * 30)}))
+    bad("storage_alone", "accept", "a storage as a value",
+        pickle=dump({"weight": Tensor(201), "memory": Tensor(102)}))
+    bad("id_word", "reject", "a tensor whose number is a word",
+        pickle=dump({"weight": Tensor("word")}))
+    bad("id_long", "reject", "a tensor whose number is too long",
+        pickle=dump({"weight": Tensor("9" * 30)}))
     call = b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R."
     bad("call_system", "warn", "a call of os.system", pickle=call)
     bad("info_call", "accept", "a call of os.system for what is said of the machine", sys_info=call)
-    bad("count_call", "reject", "a call of os.system for a count", storages=call + b"".join(storages))
+    bad("count_call", "reject", "a call of os.system for a count",
+        storages=call + b"".join(storages))
     sparse = b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n(ctorch.serialization\n_get_layout\nX\x10\0\0\0torch.sparse_coo\x85R(" + \
         b"X\x03\0\0\x00201Q" * 2 + b"(K\x02K\x03tttR."
     bad("sparse", "reject", "a sparse tensor, which there were none of", pickle=sparse)
@@ -418,7 +490,8 @@ def bad_parts(s):
 
 def main():
     s = Samples(sys.argv[1], "torch")
-    for write in (good_plain, good_types, good_views, good_empty, good_first, good_modules, good_large, bad_headers, bad_parts):
+    for write in (good_plain, good_types, good_views, good_empty, good_first, good_modules,
+                  good_large, bad_headers, bad_parts):
         write(s)
 
 

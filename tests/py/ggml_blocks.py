@@ -7,20 +7,25 @@ import struct
 # ggml's number, elements of a block, bytes of a block
 PLAIN = {"f32": (0, 1, 4), "f16": (1, 1, 2), "i8": (24, 1, 1), "i16": (25, 1, 2), "i32": (26, 1, 4),
          "i64": (27, 1, 8), "f64": (28, 1, 8), "bf16": (30, 1, 2)}
-BLOCKS = {"q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q5_0": (6, 32, 22), "q5_1": (7, 32, 24),
-          "q8_0": (8, 32, 34), "q8_1": (9, 32, 36), "q2_k": (10, 256, 84), "q3_k": (11, 256, 110),
-          "q4_k": (12, 256, 144), "q5_k": (13, 256, 176), "q6_k": (14, 256, 210), "q8_k": (15, 256, 292),
-          "iq2_xxs": (16, 256, 66), "iq2_xs": (17, 256, 74), "iq3_xxs": (18, 256, 98), "iq1_s": (19, 256, 50),
-          "iq4_nl": (20, 32, 18), "iq3_s": (21, 256, 110), "iq2_s": (22, 256, 82), "iq4_xs": (23, 256, 136),
-          "iq1_m": (29, 256, 56), "tq1_0": (34, 256, 54), "tq2_0": (35, 256, 66), "mxfp4": (39, 32, 17),
-          "nvfp4": (40, 64, 36), "q1_0": (41, 128, 18), "q2_0": (42, 64, 18)}
+BLOCKS = {
+    "q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q5_0": (6, 32, 22), "q5_1": (7, 32, 24),
+    "q8_0": (8, 32, 34), "q8_1": (9, 32, 36), "q2_k": (10, 256, 84), "q3_k": (11, 256, 110),
+    "q4_k": (12, 256, 144), "q5_k": (13, 256, 176), "q6_k": (14, 256, 210), "q8_k": (15, 256, 292),
+    "iq2_xxs": (16, 256, 66), "iq2_xs": (17, 256, 74), "iq3_xxs": (18, 256, 98),
+    "iq1_s": (19, 256, 50), "iq4_nl": (20, 32, 18), "iq3_s": (21, 256, 110), "iq2_s": (22, 256, 82),
+    "iq4_xs": (23, 256, 136), "iq1_m": (29, 256, 56), "tq1_0": (34, 256, 54), "tq2_0": (35, 256,
+                                                                                        66),
+    "mxfp4": (39, 32, 17), "nvfp4": (40, 64, 36), "q1_0": (41, 128, 18), "q2_0": (42, 64, 18)
+}
 TYPES = {**PLAIN, **BLOCKS}
 NAMES = {number: name for name, (number, _, _) in TYPES.items()}
 # Where numbers of more than one byte are: (layout, offset of each)
-NUMBERS = {"q4_0": "e", "q4_1": "ee", "q5_0": "eI", "q5_1": "eeI", "q8_0": "e", "q8_1": "ee", "q2_k": "80xee",
-           "q3_k": "108xe", "q4_k": "ee", "q5_k": "ee", "q6_k": "208xe", "q8_k": "f256x16h", "iq4_nl": "e",
-           "iq4_xs": "eH",
-           "q1_0": "e", "q2_0": "e", "tq1_0": "52xe", "tq2_0": "64xe", "mxfp4": "", "nvfp4": ""}
+NUMBERS = {
+    "q4_0": "e", "q4_1": "ee", "q5_0": "eI", "q5_1": "eeI", "q8_0": "e", "q8_1": "ee",
+    "q2_k": "80xee", "q3_k": "108xe", "q4_k": "ee", "q5_k": "ee", "q6_k": "208xe",
+    "q8_k": "f256x16h", "iq4_nl": "e", "iq4_xs": "eH", "q1_0": "e", "q2_0": "e", "tq1_0": "52xe",
+    "tq2_0": "64xe", "mxfp4": "", "nvfp4": ""
+}
 
 
 def bits(data):
@@ -79,7 +84,10 @@ def q2_0(b):
 
 def q2_k(b):
     codes = in_runs(quarters, b[16:80], 32)
-    return [half(b, 80) * (b[i // 16] & 15) * c - half(b, 82) * (b[i // 16] >> 4) for i, c in enumerate(codes)]
+    return [
+        half(b, 80) * (b[i // 16] & 15) * c - half(b, 82) * (b[i // 16] >> 4)
+        for i, c in enumerate(codes)
+    ]
 
 
 def q3_k(b):
@@ -87,7 +95,10 @@ def q3_k(b):
     scales = [lo + 16 * hi - 32 for lo, hi in zip(low, high)]
     thirds = [b[k] >> s & 1 for s in range(8) for k in range(32)]
     codes = in_runs(quarters, b[32:96], 32)
-    return [half(b, 108) * scales[i // 16] * (c - 4 + 4 * t) for i, (c, t) in enumerate(zip(codes, thirds))]
+    return [
+        half(b, 108) * scales[i // 16] * (c - 4 + 4 * t)
+        for i, (c, t) in enumerate(zip(codes, thirds))
+    ]
 
 
 def k_scales(b):
@@ -100,7 +111,9 @@ def k_scales(b):
 
 def q4_k(b):
     scales, minima = k_scales(b)
-    return [scales[i // 32] * c - minima[i // 32] for i, c in enumerate(in_runs(halves, b[16:144], 32))]
+    return [
+        scales[i // 32] * c - minima[i // 32] for i, c in enumerate(in_runs(halves, b[16:144], 32))
+    ]
 
 
 def q5_k(b):
@@ -120,7 +133,10 @@ def q8_k(b):
     return [struct.unpack_from("<f", b)[0] * signed(c) for c in b[4:260]]
 
 
-DECODERS = {f.__name__: f for f in (q4_0, q4_1, q5_0, q5_1, q8_0, q8_1, q2_k, q3_k, q4_k, q5_k, q6_k, q8_k, q2_0)}
+DECODERS = {
+    f.__name__: f
+    for f in (q4_0, q4_1, q5_0, q5_1, q8_0, q8_1, q2_k, q3_k, q4_k, q5_k, q6_k, q8_k, q2_0)
+}
 
 
 def decode(name, data):
@@ -142,7 +158,8 @@ def draw(name, count, rng):
             if part == "e":
                 block[at + 1] = block[at + 1] & 0x83 | rng.randrange(31) << 2
             elif part == "f":
-                struct.pack_into("<f", block, at, rng.uniform(-1, 1) * 2.0 ** rng.randrange(-149, 120))
+                struct.pack_into("<f", block, at,
+                                 rng.uniform(-1, 1) * 2.0**rng.randrange(-149, 120))
             at += struct.calcsize("<" + part)
         blocks.append(bytes(block))
     return b"".join(blocks)

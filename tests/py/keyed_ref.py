@@ -17,9 +17,12 @@ def keyed(data):
     if not LEAST <= len(data) <= MOST:
         return sip(data) % 2**32
     times = [sip(i.to_bytes(4, "little")) for i in range(1 + MOST // 4)]
-    whole = (len(data) - 1) // 8 * 8  # bytes of the words before the last one, which ends with the data
+    whole = (len(data) -
+             1) // 8 * 8  # bytes of the words before the last one, which ends with the data
     padded = data[:whole] + data[-8:]
-    numbers = [len(data), *(int.from_bytes(padded[i:i + 4], "little") for i in range(0, len(padded), 4))]
+    numbers = [
+        len(data), *(int.from_bytes(padded[i:i + 4], "little") for i in range(0, len(padded), 4))
+    ]
     high = sum(a * b for a, b in zip(times, numbers)) % 2**64 >> 32
     mixed = (high ^ high >> 16) * 0x9E3779B1 % 2**32
     return mixed ^ mixed >> 15

@@ -10,9 +10,11 @@ import json
 import struct
 import sys
 
-TYPES = {"F64": ("f64", 8), "F32": ("f32", 4), "Flex32": ("f32", 4), "F16": ("f16", 2), "BF16": ("bf16", 2),
-         "I64": ("i64", 8), "I32": ("i32", 4), "I16": ("i16", 2), "I8": ("i8", 1), "U64": ("u64", 8),
-         "U32": ("u32", 4), "U16": ("u16", 2), "U8": ("u8", 1), "Bool": ("bool", 1)}
+TYPES = {
+    "F64": ("f64", 8), "F32": ("f32", 4), "Flex32": ("f32", 4), "F16": ("f16", 2),
+    "BF16": ("bf16", 2), "I64": ("i64", 8), "I32": ("i32", 4), "I16": ("i16", 2), "I8": ("i8", 1),
+    "U64": ("u64", 8), "U32": ("u32", 4), "U16": ("u16", 2), "U8": ("u8", 1), "Bool": ("bool", 1)
+}
 BOOLS = {"Native": ("bool", 1), "U8": ("bool", 1), "U32": ("u32", 4)}
 FIELDS = [["dtype", "shape", "data_offsets"], ["dtype", "shape", "data_offsets", "param_id"]]
 ROOTS = ["tensors", "metadata", "scalars"]
@@ -21,7 +23,8 @@ MAX_DEPTH = 128
 
 # Quantization schemes, generation by generation: the keys in their order, and the variants that each can have.
 GENERATIONS = ["0.19", "0.20", "0.21", "0.22-pre.2", "0.22"]
-OLD_KEYS, NEW_KEYS = ["value", "param", "store", "level", "mode"], ["value", "store", "mode", "tensor", "block"]
+OLD_KEYS, NEW_KEYS = ["value", "param", "store", "level",
+                      "mode"], ["value", "store", "mode", "tensor", "block"]
 VALUES = ["Q8F", "E5M2", "E4M3", "Q4F", "E2M1", "Q2F", "Q8S", "Q4S", "Q2S"]
 SCALE_TYPES = ["F32", "F16", "BF16", "UE8M0", "UE4M3"]
 STORES = {"0.19": ({"Native", "U32"}, set())}  # bare ones, and those with a dimension
@@ -110,7 +113,9 @@ def is_sorted(keys):
 # ---- quantization schemes ----
 
 def one_entry(v, keys, why):
-    need(isinstance(v, dict) and len(v) == 1 and next(iter(v)) in keys, f"unknown variant {v!r} of {why}")
+    need(
+        isinstance(v, dict) and len(v) == 1 and next(iter(v)) in keys,
+        f"unknown variant {v!r} of {why}")
     return next(iter(v.items()))
 
 
@@ -124,7 +129,9 @@ def is_byte(v):
 
 def check_block_size(v):
     need(isinstance(v, dict) and list(v) == ["storage", "len"], f"a block of {v!r}")
-    need(len(v["storage"]) == 5 and all(map(is_byte, [*v["storage"], v["len"]])), f"a block of {v!r}")
+    need(
+        len(v["storage"]) == 5 and all(map(is_byte, [*v["storage"], v["len"]])),
+        f"a block of {v!r}")
 
 
 def check_store(v, generation):
@@ -211,21 +218,30 @@ def is_u64(v):
 def check_tensor(name, d):
     need(isinstance(d, dict) and list(d) in FIELDS, f"{name!r}: the fields are {list(d)}")
     dtype, size = type_of(name, d["dtype"])
-    need(isinstance(d["shape"], list) and all(map(is_u64, d["shape"])), f"{name!r}: shape {d['shape']!r}")
+    need(
+        isinstance(d["shape"], list) and all(map(is_u64, d["shape"])),
+        f"{name!r}: shape {d['shape']!r}")
     offsets = d["data_offsets"]
-    need(isinstance(offsets, list) and len(offsets) == 2 and all(map(is_u64, offsets)), f"{name!r}: {offsets!r}")
+    need(
+        isinstance(offsets, list) and len(offsets) == 2 and all(map(is_u64, offsets)),
+        f"{name!r}: {offsets!r}")
     need("param_id" not in d or is_u64(d["param_id"]), f"{name!r}: param_id {d.get('param_id')!r}")
     elements = 1
     for n in d["shape"]:
         elements *= n
-    need(size is None or elements * size == offsets[1] - offsets[0], f"{name!r}: {offsets} for {d['shape']}")
+    need(size is None or elements * size == offsets[1] - offsets[0],
+         f"{name!r}: {offsets} for {d['shape']}")
     layout = "dense" if size else "burn.qfloat"
-    return {"name": name, "dtype": dtype, "layout": layout, "shape": d["shape"], "begin": offsets[0], "end": offsets[1],
-            "param_id": d.get("param_id"), "stored": d["dtype"]}
+    return {
+        "name": name, "dtype": dtype, "layout": layout, "shape": d["shape"], "begin": offsets[0],
+        "end": offsets[1], "param_id": d.get("param_id"), "stored": d["dtype"]
+    }
 
 
 def check_root(root):
-    need(isinstance(root, dict) and list(root) == [k for k in ROOTS if k in root], f"the keys are {list(root)}")
+    need(
+        isinstance(root, dict) and list(root) == [k for k in ROOTS if k in root],
+        f"the keys are {list(root)}")
     need("tensors" in root, "no tensors")
     for key in ROOTS:
         need(isinstance(root.get(key, {}), dict), f"{key} is not a map")
@@ -255,7 +271,9 @@ def read(raw, generation=None):
     pieces = [raw[10 + n:start]]
     last = None
     for t in tensors:
-        tied = last is not None and (t["begin"], t["end"]) == (last["begin"], last["end"]) and t["end"] > t["begin"]
+        tied = last is not None and (t["begin"],
+                                     t["end"]) == (last["begin"],
+                                                   last["end"]) and t["end"] > t["begin"]
         if tied:  # tied weights: the same bytes once more
             t["nbytes"], t["sha256"] = last["nbytes"], last["sha256"]
             continue
@@ -268,8 +286,10 @@ def read(raw, generation=None):
         at = t["end"]
     need(not any(b"".join(pieces)), "padding that is not zero")
     need(len(raw) == start + at, f"the data end at {start + at}, the file at {len(raw)}")
-    return {"tensors": tensors, "metadata": root.get("metadata", {}), "scalars": root.get("scalars", {}),
-            "generations": generations[0]}
+    return {
+        "tensors": tensors, "metadata": root.get("metadata", {}),
+        "scalars": root.get("scalars", {}), "generations": generations[0]
+    }
 
 
 def main():

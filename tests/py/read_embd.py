@@ -60,7 +60,8 @@ def read_specified(b, align):
     stored, reserved = b.numbers("II")
     demand(reserved == 0 and total == len(b.data), f"reserved {reserved}, total {total}")
     demand(stored == zlib.crc32(b.data[:56]), "the header's checksum")
-    demand(flags == ALIGNED | CHECKSUMS | (VOCAB_EMBEDDED if vocab_size else 0), f"flags {flags:#x}")
+    demand(flags == ALIGNED | CHECKSUMS | (VOCAB_EMBEDDED if vocab_size else 0),
+           f"flags {flags:#x}")
     demand(meta_at == b.at, f"metadata at {meta_at}")
     meta, vocabulary = read_metadata(b, meta_size), None
     demand(vocab_at == (b.at if vocab_size else 0), f"vocabulary at {vocab_at}")
@@ -103,12 +104,15 @@ def read(data, align=ALIGN):
     b = Bytes(data)
     demand(b.take(4) == b"EMBD", "the magic")
     specified = len(data) >= HEADER + FOOTER and data[-8:-4] == b"DBME"
-    tensors, meta, vocabulary = read_specified(b, max(align, ALIGN)) if specified else read_simple(b)
+    tensors, meta, vocabulary = read_specified(b, max(align,
+                                                      ALIGN)) if specified else read_simple(b)
     demand(b.at == len(data), f"{len(data) - b.at} bytes follow")
     unique((t["name"] for t in tensors), "a tensor")
     tokens, special = vocabulary or (None, None)
-    return {"format": "embd", "version": "1.0" if specified else "simple", "tensors": tensors, "metadata": meta,
-            "vocab": tokens, "special": special}
+    return {
+        "format": "embd", "version": "1.0" if specified else "simple", "tensors": tensors,
+        "metadata": meta, "vocab": tokens, "special": special
+    }
 
 
 def main():

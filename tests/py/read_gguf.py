@@ -134,10 +134,12 @@ def judge(data, end, infos, align, meta, wanted_align):
     """What heft promises of the files that it writes."""
     demand(wanted_align in (None, align), f"the alignment is {align}, not {wanted_align}")
     demand(align >= 8 and not align & (align - 1), f"an alignment of {align}")
-    demand(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta), "a key that is none")
+    demand(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta),
+           "a key that is none")
     demand(len({k for k, _, _ in meta}) == len(meta), "a key twice")
     demand(len({i[0] for i in infos}) == len(infos), "a name twice")
-    demand(all(1 <= len(i[2]) <= 4 and max(i[2]) < 2**63 for i in infos), "a shape that ggml does not take")
+    demand(all(1 <= len(i[2]) <= 4 and max(i[2]) < 2**63 for i in infos),
+           "a shape that ggml does not take")
     start = -(-end // align) * align
     demand(not data[end:start].strip(b"\0"), "padding in front of the data is not zero")
     at = 0
@@ -145,7 +147,8 @@ def judge(data, end, infos, align, meta, wanted_align):
         demand(offset == at, f"{name}: its data are at {offset}, not at {at}")
         size = size_of(dtype, shape, room_at(infos, offset, len(data) - start))
         at = at + size if isinstance(dtype, int) else -(-(at + size) // align) * align
-        demand(not data[start + offset + size:start + at].strip(b"\0"), f"{name}: padding is not zero")
+        demand(not data[start + offset + size:start + at].strip(b"\0"),
+               f"{name}: padding is not zero")
     demand(len(data) == start + at, f"the file has {len(data)} bytes, not {start + at}")
 
 
@@ -154,10 +157,15 @@ def read(data, align=None):
     demand(not big, "a big-endian file")
     judge(data, end, infos, own, meta, align)
     tokens, special = vocabulary(meta)
-    listed = [{"name": n, "dtype": t, "shape": s, "layout": "ggml.opaque" if isinstance(t, int) else "dense",
-               "sha256": hashlib.sha256(raw).hexdigest()} for n, t, s, raw in tensors]
-    return {"version": version, "tensors": listed, "metadata": {k: v for k, _, v in meta}, "vocab": tokens,
-            "special": special}
+    listed = [{
+        "name": n, "dtype": t, "shape": s,
+        "layout": "ggml.opaque" if isinstance(t, int) else "dense",
+        "sha256": hashlib.sha256(raw).hexdigest()
+    } for n, t, s, raw in tensors]
+    return {
+        "version": version, "tensors": listed, "metadata": {k: v for k, _, v in meta},
+        "vocab": tokens, "special": special
+    }
 
 
 def main():

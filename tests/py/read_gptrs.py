@@ -18,7 +18,8 @@ ALIGN = 64
 def read_config(b):
     raw = b.take(b.numbers("I"))
     config = json.loads(raw.decode("utf-8"))
-    demand(isinstance(config, dict) and isinstance(config.get("kind"), str), f"config_json is {raw!r}")
+    demand(
+        isinstance(config, dict) and isinstance(config.get("kind"), str), f"config_json is {raw!r}")
     return config
 
 
@@ -50,10 +51,12 @@ def read(data, align=ALIGN, has_ids=True):
     listed, places = [], set()
     for name, dtype, dims, grad, offset, length in entries:
         if (offset, length) in places and length:  # tied weights: the same bytes once more
-            listed.append({**describe(name, dtype, dims, data[offset:offset + length]), "flag": grad})
+            listed.append(
+                {**describe(name, dtype, dims, data[offset:offset + length]), "flag": grad})
             continue
         places.add((offset, length))
-        demand(offset % align == 0 and offset >= up(b.at, align), f"{name} at {offset}, the last ended at {b.at}")
+        demand(offset % align == 0 and offset >= up(b.at, align),
+               f"{name} at {offset}, the last ended at {b.at}")
         b.padding(offset, 0)
         listed.append({**describe(name, dtype, dims, b.take(length)), "flag": grad})
     demand(b.at == len(data), f"{len(data) - b.at} bytes follow")

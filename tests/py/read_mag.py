@@ -35,7 +35,9 @@ class Bytes:
         return values if len(values) > 1 else values[0]
 
     def padding(self, end, byte):
-        demand(self.take(end - self.at).strip(bytes([byte])) == b"", f"bytes before {end} are not {byte:#x}")
+        demand(
+            self.take(end - self.at).strip(bytes([byte])) == b"",
+            f"bytes before {end} are not {byte:#x}")
 
 
 def read_key(b):
@@ -115,7 +117,8 @@ def read_snapshot(b):
     records = []
     for _ in range(tensors):
         aux, key, numel, offset = b.numbers("IIQQ")
-        demand(aux >> 16 == 0 and aux & 255 <= 16 and aux >> 8 < len(TYPES_SNAPSHOT), f"aux {aux:#x}")
+        demand(aux >> 16 == 0 and aux & 255 <= 16 and aux >> 8 < len(TYPES_SNAPSHOT),
+               f"aux {aux:#x}")
         dims = [b.numbers("Q") for _ in range(aux & 255)]
         check_shape(strings[key], numel, dims)
         records.append((strings[key], TYPES_SNAPSHOT[aux >> 8], dims, offset))
@@ -138,7 +141,10 @@ def read(data):
     tensors, meta = read_snapshot(b) if snapshot else read_archive(b, version)
     demand(b.at == len(data), f"{len(data) - b.at} bytes follow")
     unique((t["name"] for t in tensors), "a tensor")
-    return {"format": "mag", "version": "snapshot" if snapshot else str(version), "tensors": tensors, "metadata": meta}
+    return {
+        "format": "mag", "version": "snapshot" if snapshot else str(version), "tensors": tensors,
+        "metadata": meta
+    }
 
 
 def main():

@@ -13,8 +13,11 @@ import sys
 import zlib
 
 ALIGN = 64
-TYPES = {"|b1": "bool", "|u1": "u8", "|i1": "i8", "<u2": "u16", "<i2": "i16", "<f2": "f16", "<u4": "u32", "<i4": "i32",
-         "<f4": "f32", "<u8": "u64", "<i8": "i64", "<f8": "f64", "<c8": "c64", "<c16": "c128"}
+TYPES = {
+    "|b1": "bool", "|u1": "u8", "|i1": "i8", "<u2": "u16", "<i2": "i16", "<f2": "f16", "<u4": "u32",
+    "<i4": "i32", "<f4": "f32", "<u8": "u64", "<i8": "i64", "<f8": "f64", "<c8": "c64",
+    "<c16": "c128"
+}
 
 
 class Refused(Exception):
@@ -40,33 +43,42 @@ def array(raw, name, at, align):
     count, data = 1, raw[10 + n:]
     for d in header["shape"]:
         count *= d
-    need(len(data) == count * int(header["descr"][2:]), f"{name}: {len(data)} bytes for {header['shape']}")
-    return {"name": name, "dtype": TYPES[header["descr"]], "shape": list(header["shape"]), "nbytes": len(data),
-            "sha256": hashlib.sha256(data).hexdigest()}
+    need(
+        len(data) == count * int(header["descr"][2:]),
+        f"{name}: {len(data)} bytes for {header['shape']}")
+    return {
+        "name": name, "dtype": TYPES[header["descr"]], "shape": list(header["shape"]),
+        "nbytes": len(data), "sha256": hashlib.sha256(data).hexdigest()
+    }
 
 
 def entry(raw, at):
     sign, _, version, flags, method, time, date, crc, stored, size, n, extra, comment, disk, _, _, head = \
         struct.unpack_from("<IHHHHHHIIIHHHHHII", raw, at)
     need(sign == 0x02014B50, f"no entry at {at}")
-    need((flags & ~0x800, method, time, date, comment, disk) == (8, 0, 0, 0x21, 0, 0), f"odd entry at {at}")
+    need((flags & ~0x800, method, time, date, comment, disk) == (8, 0, 0, 0x21, 0, 0),
+         f"odd entry at {at}")
     need(stored == size and size < 2**32 - 1 and version == 20 and not extra, f"odd sizes at {at}")
     return raw[at + 46:at + 46 + n].decode(), flags, crc, size, head, at + 46 + n
 
 
 def member(raw, name, flags, crc, size, head):
     """Where the member's data begin, and what follows it."""
-    sign, version, local, method, _, date, *zeros, n, extra = struct.unpack_from("<IHHHHHIIIHH", raw, head)
-    need((sign, version, local, method, date) == (0x04034B50, 20, flags, 0, 0x21), f"{name}: odd header")
+    sign, version, local, method, _, date, *zeros, n, extra = struct.unpack_from(
+        "<IHHHHHIIIHH", raw, head)
+    need((sign, version, local, method, date) == (0x04034B50, 20, flags, 0, 0x21),
+         f"{name}: odd header")
     need(zeros == [0, 0, 0], f"{name}: numbers before their time")
     need(raw[head + 30:head + 30 + n].decode() == name, f"{name}: another name at its data")
     need(bool(flags & 0x800) == (not name.isascii()), f"{name}: flags {flags:x}")
     padding = raw[head + 30 + n:head + 30 + n + extra]
     if extra:
-        need(padding == struct.pack("<HH", 0xD935, extra - 4) + bytes(extra - 4), f"{name}: odd padding")
+        need(padding == struct.pack("<HH", 0xD935, extra - 4) + bytes(extra - 4),
+             f"{name}: odd padding")
     at = head + 30 + n + extra
     need(zlib.crc32(raw[at:at + size]) == crc, f"{name}: another CRC-32")
-    need(raw[at + size:at + size + 16] == b"PK\7\x08" + struct.pack("<III", crc, size, size), f"{name}: descriptor")
+    need(raw[at + size:at + size + 16] == b"PK\7\x08" + struct.pack("<III", crc, size, size),
+         f"{name}: descriptor")
     return at, at + size + 16
 
 
@@ -74,8 +86,11 @@ def read(raw, align=None):
     align = max(align or ALIGN, ALIGN)
     if raw[:1] == b"\x93":
         return {"tensors": [array(raw, "data", 0, align)]}
-    sign, disk, _, here, count, length, directory, comment = struct.unpack_from("<IHHHHIIH", raw, len(raw) - 22)
-    need((sign, disk, comment) == (0x06054B50, 0, 0) and here == count, "no plain end of an archive")
+    sign, disk, _, here, count, length, directory, comment = struct.unpack_from(
+        "<IHHHHIIH", raw,
+        len(raw) - 22)
+    need((sign, disk, comment) == (0x06054B50, 0, 0) and here == count,
+         "no plain end of an archive")
     need(directory + length == len(raw) - 22, "the directory does not end at the end")
     tensors, at, follows = [], directory, 0
     for _ in range(count):

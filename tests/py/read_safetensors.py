@@ -12,9 +12,11 @@ import sys
 
 MAX_HEADER = 100_000_000
 MAX_DEPTH = 128  # of serde_json
-BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8,
-        "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16,
-        "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64}
+BITS = {
+    "BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8,
+    "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16,
+    "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64
+}
 SHORT = {letter: f"\\u{ord(c):04x}" for letter, c in zip("bfnrt", "\b\f\n\r\t")}
 
 
@@ -48,7 +50,10 @@ def depth_of(value):
     depth, level = 0, [value]
     while level:
         depth += 1
-        level = [c for v in level if isinstance(v, (dict, list)) for c in (v.values() if isinstance(v, dict) else v)]
+        level = [
+            c for v in level if isinstance(v, (dict, list))
+            for c in (v.values() if isinstance(v, dict) else v)
+        ]
     return depth
 
 
@@ -116,12 +121,15 @@ def check_writer(text, header, n, places):
     body = text.rstrip(" ")
     need(body == compact(header), "the header is not compact JSON")
     need((8 + n) % 8 == 0, "the data do not begin at a multiple of 8")
-    need("__metadata__" not in header or (next(iter(header)) == "__metadata__" and header["__metadata__"]),
-         "__metadata__ is not in front, or empty")
+    need(
+        "__metadata__" not in header
+        or (next(iter(header)) == "__metadata__" and header["__metadata__"]),
+        "__metadata__ is not in front, or empty")
     for begin, _, name in places:
         e = header[name]
         need(list(e) == ["dtype", "shape", "data_offsets"], f"{name!r}: the fields are {list(e)}")
-        need(begin % max(1, BITS[e["dtype"]] // 8) == 0, f"{name!r}: its data lie at {begin} of the data section")
+        need(begin % max(1, BITS[e["dtype"]] // 8) == 0,
+             f"{name!r}: its data lie at {begin} of the data section")
 
 
 def read(path, of_heft=False):
@@ -139,8 +147,10 @@ def read(path, of_heft=False):
     check_tiling(places, len(data))
     if of_heft:
         check_writer(text, header, n, places)
-    tensors = [{"name": k, "dtype": header[k]["dtype"], "shape": header[k]["shape"], "nbytes": end - begin,
-                "sha256": hashlib.sha256(data[begin:end]).hexdigest()} for begin, end, k in places]
+    tensors = [{
+        "name": k, "dtype": header[k]["dtype"], "shape": header[k]["shape"], "nbytes": end - begin,
+        "sha256": hashlib.sha256(data[begin:end]).hexdigest()
+    } for begin, end, k in places]
     return {"data": 8 + n, "tensors": tensors, "metadata": metadata}
 
 

@@ -15,10 +15,19 @@ from gen_ztensor1 import ALIGN, LOGICAL, LONG, MAGIC, VERSIONS, digest, of_parts
 from samples import SIZES, describe
 
 LEVELS = 128
-ROOT = {"1.0": ["version", "generator", "attributes", "tensors"], "1.1": ["version", "attributes", "objects"]}
-TENSOR = {"1.0": ["dtype", "shape", "format", "components"], "1.1": ["shape", "format", "attributes", "components"]}
-PART = {"1.0": ["offset", "length", "encoding", "digest"], "1.1": ["dtype", "offset", "length", "encoding", "digest"],
-        "1.2": ["dtype", "type", "offset", "length", "uncompressed_length", "encoding", "digest"]}
+ROOT = {
+    "1.0": ["version", "generator", "attributes", "tensors"],
+    "1.1": ["version", "attributes", "objects"]
+}
+TENSOR = {
+    "1.0": ["dtype", "shape", "format", "components"],
+    "1.1": ["shape", "format", "attributes", "components"]
+}
+PART = {
+    "1.0": ["offset", "length", "encoding",
+            "digest"], "1.1": ["dtype", "offset", "length", "encoding", "digest"],
+    "1.2": ["dtype", "type", "offset", "length", "uncompressed_length", "encoding", "digest"]
+}
 OPTIONAL = {"attributes", "encoding", "digest", "type", "uncompressed_length"}
 SPARSE = {"sparse_csr": {"values", "indices", "indptr"}, "sparse_coo": {"values", "coords"}}
 
@@ -55,7 +64,8 @@ def unzstd(stored, most):
     lib.ZSTD_createDStream.restype = ctypes.c_void_p
     lib.ZSTD_decompressStream.restype = ctypes.c_size_t
     stream = ctypes.c_void_p(lib.ZSTD_createDStream())
-    source, room = ctypes.create_string_buffer(stored, len(stored)), ctypes.create_string_buffer(PIECE)
+    source, room = ctypes.create_string_buffer(stored,
+                                               len(stored)), ctypes.create_string_buffer(PIECE)
     given = Buffer(ctypes.addressof(source), len(stored), 0)
     content, left = bytearray(), 1
     while given.pos < given.size or left:
@@ -63,7 +73,8 @@ def unzstd(stored, most):
         taken = Buffer(ctypes.addressof(room), min(PIECE, most + 1 - len(content)), 0)
         left = lib.ZSTD_decompressStream(stream, ctypes.byref(taken), ctypes.byref(given))
         demand(not lib.ZSTD_isError(ctypes.c_size_t(left)), "a component does not decode")
-        demand(given.pos > before or taken.pos, "a component is cut short, or decodes to more than it should")
+        demand(given.pos > before or taken.pos,
+               "a component is cut short, or decodes to more than it should")
         content += ctypes.string_at(room, taken.pos)
     lib.ZSTD_freeDStream(stream)
     demand(len(content) <= most, "a component decodes to more than it should")
@@ -73,11 +84,13 @@ def unzstd(stored, most):
 # ---- the manifest ----
 
 def check_keys(m, keys, what):
-    demand([k for k in keys if k in m] == list(m) and set(keys) - set(m) <= OPTIONAL, f"keys of {what}: {list(m)}")
+    demand([k for k in keys if k in m] == list(m) and set(keys) - set(m) <= OPTIONAL,
+           f"keys of {what}: {list(m)}")
 
 
 def ascend(names, what):
-    demand([n.encode() for n in names] == sorted(n.encode() for n in names), f"{what} are not sorted")
+    demand([n.encode() for n in names] == sorted(n.encode() for n in names),
+           f"{what} are not sorted")
 
 
 def read_manifest(raw):
@@ -124,7 +137,8 @@ def read_part(data, p, most, algorithm):
     if "encoding" not in p:
         return stored
     content = unzstd(stored, p.get("uncompressed_length", most))
-    demand(p["encoding"] == "zstd" and p.get("uncompressed_length", len(content)) == len(content), f"{len(content)} bytes decoded")
+    demand(p["encoding"] == "zstd" and p.get("uncompressed_length", len(content)) == len(content),
+           f"{len(content)} bytes decoded")
     return content
 
 
@@ -139,12 +153,17 @@ def check_sparse(o, types, parts):
     if o["format"] == "sparse_coo":
         coords, rank = whole["coords"], len(o["shape"])
         demand(len(coords) == count * rank, f"{len(coords)} coordinates")
-        demand(all(c < o["shape"][i // count] for i, c in enumerate(coords)), "a coordinate out of bounds")
+        demand(all(c < o["shape"][i // count] for i, c in enumerate(coords)),
+               "a coordinate out of bounds")
         return
     rows, columns = o["shape"]
     indptr = whole["indptr"]
-    demand(len(indptr) == rows + 1 and indptr[0] == 0 and indptr[-1] == count and list(indptr) == sorted(indptr), "row pointers")
-    demand(len(whole["indices"]) == count and all(c < columns for c in whole["indices"]), "a column out of bounds")
+    demand(
+        len(indptr) == rows + 1 and indptr[0] == 0 and indptr[-1] == count
+        and list(indptr) == sorted(indptr), "row pointers")
+    demand(
+        len(whole["indices"]) == count and all(c < columns for c in whole["indices"]),
+        "a column out of bounds")
 
 
 def check_places(data, parts, manifest_at, align):
@@ -155,7 +174,8 @@ def check_places(data, parts, manifest_at, align):
         demand(not data[end:at].strip(b"\0"), f"bytes before {at} are not zero")
         end = at + n
     demand(not data[end:manifest_at].strip(b"\0"), "bytes before the manifest are not zero")
-    demand(manifest_at == end or (not parts and manifest_at == ALIGN), f"the manifest at {manifest_at}, not {end}")
+    demand(manifest_at == end or (not parts and manifest_at == ALIGN),
+           f"the manifest at {manifest_at}, not {end}")
 
 
 # ---- the file ----
@@ -171,7 +191,8 @@ def read(path, version="1.0", align=None, algorithm=None):
     container = "1.0" if version == "1.0" else "1.1"
     check_keys(m, ROOT[container], "the manifest")
     demand(m["version"] == VERSIONS[version], f"version {m['version']}")
-    demand(version == "1.2" or all(isinstance(v, str) for v in m.get("attributes", {}).values()), "an attribute that is no text")
+    demand(version == "1.2" or all(isinstance(v, str) for v in m.get("attributes", {}).values()),
+           "an attribute that is no text")
     ascend(m.get("attributes", {}), "attributes")
     objects = m["tensors" if version == "1.0" else "objects"]
     ascend(objects, "names")
@@ -184,11 +205,14 @@ def read(path, version="1.0", align=None, algorithm=None):
             check_keys(p, PART[version], "a component")
             is_index = o["format"] in SPARSE and role != "values"
             long = {v: k for k, v in LONG.items()}
-            types[role] = type_of(p) if version != "1.0" else "u64" if is_index else long[o["dtype"]]
+            types[role] = type_of(p) if version != "1.0" else "u64" if is_index else long[
+                o["dtype"]]
             parts[role] = read_part(data, p, most_of(types[role], o, role), algorithm)
             places.append((p["offset"], p["length"]))
         if o["format"] == "dense":
-            demand(len(parts["data"]) == size_of(types["data"], o["shape"]), f"{name!r} has {len(parts['data'])} bytes")
+            demand(
+                len(parts["data"]) == size_of(types["data"], o["shape"]),
+                f"{name!r} has {len(parts['data'])} bytes")
             tensors.append(describe(name, types["data"], o["shape"], parts["data"]))
             continue
         if o["format"] in SPARSE:

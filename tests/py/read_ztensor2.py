@@ -16,7 +16,10 @@ from samples import describe
 from xxh3 import xxh3
 
 DEPTH, RANK, NAME = 32, 64, 1024
-WIDTH = {"f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2, "u16": 2, "i8": 1, "u8": 1}
+WIDTH = {
+    "f64": 8, "i64": 8, "u64": 8, "f32": 4, "i32": 4, "u32": 4, "f16": 2, "bf16": 2, "i16": 2,
+    "u16": 2, "i8": 1, "u8": 1
+}
 FRAME = 1 << 20
 KNOWN = {"zt.sparse_csr/1": "sparse_csr", "zt.sparse_coo/1": "sparse_coo"}
 
@@ -57,14 +60,18 @@ def unzstd(stored, length):
     demand(magic == 0x8F92EAB1 and flags == 0, "no seek table")
     table = stored[len(stored) - 9 - 8 * frames:-9]
     start = len(stored) - 17 - 8 * frames
-    demand(struct.unpack_from("<II", stored, start) == (0x184D2A5E, 9 + 8 * frames), "the seek table's frame")
+    demand(
+        struct.unpack_from("<II", stored, start) == (0x184D2A5E, 9 + 8 * frames),
+        "the seek table's frame")
     out, at = b"", 0
     for i in range(frames):
         size, content = struct.unpack_from("<II", table, 8 * i)
         demand(content == min(FRAME, length - len(out)), f"frame {i} holds {content} bytes")
-        demand(stored[at:at + 4] == frame(b"")[:4] and stored[at + 4] & 4, f"frame {i} has no checksum")
+        demand(stored[at:at + 4] == frame(b"")[:4] and stored[at + 4] & 4,
+               f"frame {i} has no checksum")
         buf = ctypes.create_string_buffer(content or 1)
-        got = lib.ZSTD_decompress(buf, ctypes.c_size_t(content), stored[at:at + size], ctypes.c_size_t(size))
+        got = lib.ZSTD_decompress(buf, ctypes.c_size_t(content), stored[at:at + size],
+                                  ctypes.c_size_t(size))
         demand(got == content, f"frame {i} does not decode")
         out, at = out + buf.raw[:content], at + size
     demand(at == start and len(out) == length, "frames and table disagree")
@@ -93,7 +100,9 @@ def check_name(name):
 
 
 def read_part(data, p, algorithm):
-    demand(set(p) <= {"blob", "type", "dtype", "digest", "encoding", "decoded_length"}, f"keys {sorted(p)}")
+    demand(
+        set(p) <= {"blob", "type", "dtype", "digest", "encoding", "decoded_length"},
+        f"keys {sorted(p)}")
     at, n = p["blob"]
     content = data[at:at + n]
     demand(at >= FLOOR and at + n <= len(data) - FOOTER and len(content) == n, f"blob {p['blob']}")
@@ -102,7 +111,8 @@ def read_part(data, p, algorithm):
         content = unzstd(content, p["decoded_length"])
     if algorithm == ANY:
         algorithm = p["digest"].split(":")[0] if "digest" in p else None
-        demand(not algorithm or p["digest"] == digest(content, algorithm), f"digest {p.get('digest')}")
+        demand(not algorithm or p["digest"] == digest(content, algorithm),
+               f"digest {p.get('digest')}")
         return content
     demand(p["digest"] == digest(content, algorithm or "xxh3"), f"digest {p['digest']}")
     return content
@@ -120,13 +130,15 @@ def check_places(data, parts, manifest_at, align):
         demand(not data[next_at:blob[0]].strip(b"\0"), f"bytes before {blob[0]} are not zero")
         next_at = max(end, align)
     demand(manifest_at == up(next_at, align), f"the manifest at {manifest_at}")
-    demand(not data[len(MAGIC):align].strip(b"\0") and not data[next_at:manifest_at].strip(b"\0"), "padding that is not zero")
+    demand(not data[len(MAGIC):align].strip(b"\0") and not data[next_at:manifest_at].strip(b"\0"),
+           "padding that is not zero")
 
 
 def check_appended(data, was, parts, manifest_at):
     """§2.5: what is appended stands behind all that was there, of which nothing changes."""
     demand(data.startswith(was), "bytes that were there have changed")
-    blobs = sorted({blob for _, _, blob, _ in parts if blob[1]} | {(manifest_at, len(data) - FOOTER - manifest_at)})
+    blobs = sorted({blob for _, _, blob, _ in parts if blob[1]}
+                   | {(manifest_at, len(data) - FOOTER - manifest_at)})
     for (at, n), (following, _) in zip(blobs, blobs[1:]):
         demand(at % FLOOR == 0 and at + n <= following, f"blobs at {at} and {following}")
         demand(at + n <= len(was) or at >= len(was), f"a blob at {at}")
@@ -145,7 +157,9 @@ def read(path, align=None, algorithm=None, was=None):
     tensors, parts = [], []
     for name, o in manifest["objects"].items():
         check_name(name)
-        demand(set(o) <= {"parts", "shape", "layout", "attributes"} and len(o["shape"]) <= RANK, f"object {name!r}")
+        demand(
+            set(o) <= {"parts", "shape", "layout", "attributes"} and len(o["shape"]) <= RANK,
+            f"object {name!r}")
         for role, p in o["parts"].items():
             check_name(role)
             parts.append((name, role, tuple(p["blob"]), read_part(data, p, algorithm)))
@@ -153,12 +167,16 @@ def read(path, align=None, algorithm=None, was=None):
             p, count = o["parts"]["data"], 1
             for d in o["shape"]:
                 count *= d
-            demand(len(parts[-1][3]) == bytes_of(type_of(p), count), f"{name!r} has {len(parts[-1][3])} bytes")
+            demand(
+                len(parts[-1][3]) == bytes_of(type_of(p), count),
+                f"{name!r} has {len(parts[-1][3])} bytes")
             tensors.append(describe(name, type_of(p), o["shape"], parts[-1][3]))
         else:
             own = {role: content for n, role, _, content in parts if n == name}
-            tensors.append(of_parts(name, None, o["shape"], KNOWN.get(o["layout"], o["layout"]), own))
-    encoded = any("encoding" in p for o in manifest["objects"].values() for p in o["parts"].values())
+            tensors.append(
+                of_parts(name, None, o["shape"], KNOWN.get(o["layout"], o["layout"]), own))
+    encoded = any("encoding" in p for o in manifest["objects"].values()
+                  for p in o["parts"].values())
     if was:
         check_appended(data, was, parts, at)
     else:

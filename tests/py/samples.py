@@ -9,8 +9,10 @@ import pathlib
 import random
 import struct
 
-SIZES = {"bool": 1, "u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "bf16": 2, "u32": 4, "i32": 4, "f32": 4,
-         "u64": 8, "i64": 8, "f64": 8}
+SIZES = {
+    "bool": 1, "u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "bf16": 2, "u32": 4, "i32": 4,
+    "f32": 4, "u64": 8, "i64": 8, "f64": 8
+}
 
 
 class Samples:
@@ -25,7 +27,8 @@ class Samples:
         if path.exists():
             raise ValueError(f"there are two samples {kind}/{name}")
         path.write_bytes(data)
-        path.with_name(name + ".json").write_text(json.dumps({"file": name, **facts}, indent=1) + "\n")
+        path.with_name(name +
+                       ".json").write_text(json.dumps({"file": name, **facts}, indent=1) + "\n")
 
     def good(self, name, data, tensors, **more):
         listed = [describe(*t) for t in tensors]
@@ -40,8 +43,10 @@ class Samples:
 
 
 def describe(name, dtype, shape, data):
-    return {"name": name, "dtype": dtype, "shape": list(shape), "layout": "dense", "nbytes": len(data),
-            "sha256": hashlib.sha256(data).hexdigest()}
+    return {
+        "name": name, "dtype": dtype, "shape": list(shape), "layout": "dense", "nbytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest()
+    }
 
 
 def tensor(name, dtype, shape, seed=1):

@@ -10,7 +10,8 @@ SECRET = bytes.fromhex(
     "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221"
     "b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8"
     "a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364eac5ac8334d3ebc3c581a0fffa1363eb"
-    "170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e")
+    "170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e"
+)
 STRIPE, LANES, SHORT, MEDIUM = 64, 8, 128, 240
 
 
@@ -111,7 +112,8 @@ def long(b):
     accumulate(acc, b, n - STRIPE, len(SECRET) - STRIPE - 7)
     result = n * P64_1
     for i in range(4):
-        result += fold(acc[2 * i] ^ u64(SECRET, 11 + 16 * i), acc[2 * i + 1] ^ u64(SECRET, 19 + 16 * i))
+        result += fold(acc[2 * i] ^ u64(SECRET, 11 + 16 * i),
+                       acc[2 * i + 1] ^ u64(SECRET, 19 + 16 * i))
     return avalanche(result & MASK)
 
 
@@ -121,8 +123,10 @@ def xxh3(b):
 
 
 # What the reference says of the bytes 0, 1, 2, … of each length.
-KNOWN = {0: 0x2D06800538D394C2, 2: 0xD6645FC3051A9457, 7: 0x0CD2084A62406B69, 13: 0xB7A5D8A8309A2CB9,
-         100: 0x004E4F921A64BD1C, 200: 0xF42A8864FEAF0703, 3000: 0x1B846747012C24AA}
+KNOWN = {
+    0: 0x2D06800538D394C2, 2: 0xD6645FC3051A9457, 7: 0x0CD2084A62406B69, 13: 0xB7A5D8A8309A2CB9,
+    100: 0x004E4F921A64BD1C, 200: 0xF42A8864FEAF0703, 3000: 0x1B846747012C24AA
+}
 for length, known in KNOWN.items():
     if xxh3(bytes(i % 251 for i in range(length))) != known:
         raise AssertionError(f"XXH3 of {length} bytes is wrong")
