@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_pages.py TOP BUILD [--write]: README.md and docs/guide.md are true.  Their ```sh blocks run in order, each page
+"""check_pages.py TOP BUILD [--write]: the commands of PAGES and DEMO_PAGES are true.  Their ```sh blocks run in order, each page
 in one shell, in a new folder that looks like a checkout after ./dev demo; a ```text block after one of them is what it
 prints, stderr included, where "..." stands for anything within a line, and a line of "..." for any lines.  A ```console
 block is a transcript: commands after "$ ", in the folder of the demo, each with its output.  And of all pages: links
@@ -19,6 +19,7 @@ sys.path.insert(0, str(TOP / "tools"))
 import tap  # noqa: E402
 
 PAGES = ["README.md", "docs/guide.md"]
+DEMO_PAGES = ["docs/edit.md"]  # begin in the folder of the demo, with heft in PATH
 END = "-- end of a block --"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
@@ -87,7 +88,9 @@ def check_page(name, write):
     text = path.read_text()
     found = list(pairs(text))
     with tempfile.TemporaryDirectory(prefix="heft-pages-") as folder:
-        printed = outputs([script for script, _ in found], checkout(pathlib.Path(folder)))
+        root = checkout(pathlib.Path(folder))
+        begin = 'export PATH="$PWD/build:$PATH"; cd .dev/demo' if name in DEMO_PAGES else ":"
+        printed = outputs([begin, *(script for script, _ in found)], root)[1:]
     if len(printed) < len(found):
         yield f"the shell ended in:\n{found[len(printed)][0]}"
     edits = []
@@ -135,7 +138,7 @@ def main():
         return 0
     write = "--write" in sys.argv[3:]
     results = [(f"{page}: commands print what it says", list(check_page(page, write)))
-               for page in PAGES]
+               for page in PAGES + DEMO_PAGES]
     pages = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
     return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
                        ("links lead to pages, and every page is linked", list(check_links(pages)))])
