@@ -19,7 +19,7 @@ sys.path.insert(0, str(TOP / "tools"))
 import tap  # noqa: E402
 
 PAGES = ["README.md", "docs/guide.md"]
-DEMO_PAGES = ["docs/edit.md", "docs/shards.md", "docs/findings.md", "docs/params.md"]  # begin in the folder of the demo, with heft in PATH
+DEMO_PAGES = ["docs/edit.md", "docs/shards.md", "docs/findings.md", "docs/params.md", "docs/casting.md"]  # begin in the folder of the demo, with heft in PATH
 END = "-- end of a block --"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
