@@ -103,6 +103,20 @@ def check_page(name, write):
     path.write_text(text) if write else None
 
 
+# ---- names ----
+
+CODE_FOLDERS, CODE_SUFFIXES = ("include", "src", "tests", "tools", "bench"), (".c", ".h", ".py", ".build")
+
+
+def check_names(pages):
+    """Each heft_... and HEFT_... of a page occurs in the code; those that end in _ stand for several."""
+    code = (p for folder in CODE_FOLDERS for p in (TOP / folder).rglob("*") if p.suffix in CODE_SUFFIXES)
+    known = {w for p in code for w in re.findall(r"\b(?:heft|HEFT)_\w+", p.read_text(errors="replace"))}
+    for page in pages:
+        for name in sorted(set(re.findall(r"\b(?:heft|HEFT)_\w*[a-zA-Z]\w*\b(?<!_)", page.read_text())) - known):
+            yield f"{page.relative_to(TOP)}: there is no {name}"
+
+
 # ---- links ----
 
 
@@ -141,7 +155,8 @@ def main():
                for page in PAGES + DEMO_PAGES]
     pages = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
     return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
-                       ("links lead to pages, and every page is linked", list(check_links(pages)))])
+                       ("links lead to pages, and every page is linked", list(check_links(pages))),
+                       ("functions, types and constants exist", list(check_names(p for p in pages if p.name not in ("STYLE.md", "CHANGELOG.md"))))])
 
 
 sys.exit(main())
