@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 PAGES = ["README.md", "docs/guide.md"]
 # These begin in the folder of the demo, with heft in PATH.
-DEMO_PAGES = [f"docs/{name}.md" for name in ("edit", "shards", "findings", "params", "casting", "profiles")]
+DEMO_PAGES = [f"docs/{name}.md" for name in ("edit", "shards", "findings", "params", "casting", "profiles", "hash")]
 END = "-- end of a block --"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
