@@ -103,11 +103,12 @@ typedef struct heft_edit_task {
     const char *cancelled_message; /* error message if `progress` returns false */
 } heft_edit_task;
 
-/* Write the edit's new bytes into the file, protected by a journal.  *changed: the edit changed at
- * least one byte. *fits false: the name is too long to get a journal's suffix, and nothing was
- * done. */
-heft_status heft_journal_edit(bool *changed, bool *fits, const heft_target *t,
-                              const heft_edit_task *a, heft_error *err);
+/* Return true if the file's name leaves space for the suffixes of a journal. */
+bool heft_journal_fits(const heft_target *t);
+/* Write the edit's new bytes into the file, protected by a journal, which must fit.  *changed: the
+ * edit changed at least one byte. */
+heft_status heft_journal_edit(bool *changed, const heft_target *t, const heft_edit_task *a,
+                              heft_error *err);
 /* Roll back the edit that the file's journal records, and remove the journal.  *undone: there was
  * one. */
 heft_status heft_journal_undo(bool *undone, const heft_target *t, heft_error *err);

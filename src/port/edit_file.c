@@ -110,20 +110,15 @@ void heft_edit_describe(heft_edit_result *r, const heft_target *t, const heft_ed
     for (size_t i = 0; i < n; i++)
         r->written += extents[i].data ? extents[i].length : 0;
     r->size = heft_edit_size(e);
-    r->in_place = heft_edit_is_in_place(e);
+    r->in_place = heft_edit_is_in_place(e) && heft_journal_fits(t);
     r->hard_links = (uint32_t)(t->stat_at_open.st_nlink - 1);
 }
 
 heft_status heft_target_apply(heft_edit_result *r, const heft_target *t, const heft_edit_task *a,
                               heft_error *err)
 {
-    bool fits = r->in_place;
-    heft_status st = HEFT_OK;
     if (r->in_place)
-        st = heft_journal_edit(&r->changed, &fits, t, a, err);
-    if (st || fits)
-        return st;
-    r->in_place = false;
+        return heft_journal_edit(&r->changed, t, a, err);
     r->changed = true;
     return heft_replace(t, a, &r->copied, err);
 }

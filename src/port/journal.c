@@ -359,17 +359,27 @@ static heft_status roll_back(const journal *j, const heft_target *t, const char 
                             first_error.message, name);
 }
 
-heft_status heft_journal_edit(bool *changed, bool *name_fits, const heft_target *t,
-                              const heft_edit_task *task, heft_error *err)
+static bool journal_names(char name[NAME_MAX + 1], char partial[NAME_MAX + 1], const heft_target *t)
+{
+    return heft_journal_name(name, t->name, heft_journal_suffix) &&
+           heft_journal_name(partial, t->name, heft_journal_partial_suffix);
+}
+
+bool heft_journal_fits(const heft_target *t)
+{
+    char name[NAME_MAX + 1], partial[NAME_MAX + 1];
+    return journal_names(name, partial, t);
+}
+
+heft_status heft_journal_edit(bool *changed, const heft_target *t, const heft_edit_task *task,
+                              heft_error *err)
 {
     char name[NAME_MAX + 1], partial[NAME_MAX + 1];
     heft_error ignored;
     journal j = { .count = 0 };
     *changed = false;
-    *name_fits = heft_journal_name(name, t->name, heft_journal_suffix) &&
-                 heft_journal_name(partial, t->name, heft_journal_partial_suffix);
-    if (!*name_fits)
-        return HEFT_OK;
+    if (!journal_names(name, partial, t))
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the name is too long for a journal");
     heft_status st = collect_records(&j, t, task->edit, err);
     *changed = j.count > 0;
     if (!st && *changed)
