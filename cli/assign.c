@@ -14,6 +14,14 @@ static bool is_number(const char *s)
     return *s >= '0' && *s <= '9' && !(*s == '0' && (s[1] == 'x' || s[1] == 'X'));
 }
 
+/* Return true if s consists of decimal digits after an optional sign. */
+static bool is_integer(const char *s, bool is_signed)
+{
+    s += *s == '+' || (is_signed && *s == '-');
+    return *s && !s[strspn(s, "0123456789")];
+}
+
+/* Return false for a number that no type holds: its digits are kept as text. */
 static bool set_number(heft_value *v, const char *text)
 {
     char *end;
@@ -29,7 +37,7 @@ static bool set_number(heft_value *v, const char *text)
         return true;
     v->kind = HEFT_KIND_FLOAT;
     v->as.f = strtod(text, &end);
-    return !*end;
+    return !*end && isfinite(v->as.f) && !is_integer(text, true);
 }
 
 static bool set_bool(heft_value *v, const char *text)
@@ -76,13 +84,6 @@ static const value_type *find_type(const char *name, size_t len)
         if (strlen(types[i].name) == len && !memcmp(types[i].name, name, len))
             return &types[i];
     return NULL;
-}
-
-/* Return true if s consists of decimal digits after an optional sign. */
-static bool is_integer(const char *s, bool is_signed)
-{
-    s += *s == '+' || (is_signed && *s == '-');
-    return *s && !s[strspn(s, "0123456789")];
 }
 
 static bool set_integer(heft_value *v, const char *text, int bits)
