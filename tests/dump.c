@@ -1,4 +1,4 @@
-/* dump.c - an open file as text. */
+/* dump.c - the content of an open file as text. */
 #include "dump.h"
 
 static void put_str(FILE *out, heft_str s)
@@ -54,13 +54,13 @@ static void put_value(FILE *out, const heft_value *v)
     putc_unlocked('\n', out);
 }
 
-static void put_part(FILE *out, const heft_file *f, uint32_t part, int what)
+static void put_part(FILE *out, const heft_file *f, uint32_t part, int mode)
 {
     heft_part p = heft_part_at(f, part);
     fputs("  part ", out);
     put_str(out, p.role);
     fprintf(out, " %s length %llu", dtype_name(p.dtype), (unsigned long long)p.length);
-    if (what & DUMP_ALL) { /* how it is stored */
+    if (mode & DUMP_ALL) {
         fprintf(out, " encoding %d at %llu stored %llu digest ", p.encoding,
                 (unsigned long long)p.offset, (unsigned long long)p.stored);
         put_str(out, p.digest);
@@ -75,7 +75,7 @@ static int order_text(heft_str a, heft_str b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* The i-th part in the order of roles: in what order they are stored is nothing of the model. */
+/* The i-th part in the order of roles: in mode order they are stored is nothing of the model. */
 static uint32_t part_by_role(const heft_file *f, const heft_tensor *t, uint32_t i)
 {
     for (uint32_t k = 0; k < t->part_count; k++) {
@@ -90,7 +90,7 @@ static uint32_t part_by_role(const heft_file *f, const heft_tensor *t, uint32_t 
     return HEFT_NONE;
 }
 
-static void put_tensor(FILE *out, const heft_file *f, uint32_t id, int what)
+static void put_tensor(FILE *out, const heft_file *f, uint32_t id, int mode)
 {
     heft_tensor t = heft_tensor_at(f, id);
     heft_value v;
@@ -103,14 +103,14 @@ static void put_tensor(FILE *out, const heft_file *f, uint32_t id, int what)
     fprintf(out, " bytes %llu found %d\n", (unsigned long long)heft_tensor_bytes(f, id),
             heft_tensor_find(f, t.name) == id);
     for (uint32_t i = 0; i < t.part_count; i++)
-        put_part(out, f, what & DUMP_ALL ? t.first_part + i : part_by_role(f, &t, i), what);
-    for (uint32_t i = 0; what & DUMP_ALL && heft_attribute_at(&v, f, id, i); i++) {
+        put_part(out, f, mode & DUMP_ALL ? t.first_part + i : part_by_role(f, &t, i), mode);
+    for (uint32_t i = 0; mode & DUMP_ALL && heft_attribute_at(&v, f, id, i); i++) {
         fputs("  attribute ", out);
         put_value(out, &v);
     }
 }
 
-/* Tokens and special ids: how they are stored differs between layouts. */
+/* Write tokens and special ids, not bytes: layouts store a vocabulary in different ways. */
 static void put_vocab(FILE *out, const heft_file *f)
 {
     heft_vocab *v;
@@ -149,7 +149,7 @@ static void put_file(FILE *out, const heft_file *f)
                 (unsigned long long)sum.range.length, (unsigned long long)sum.range.offset);
 }
 
-/* ---- in an order that no format chooses ------------------------------------------------------ */
+/* ---- tensors and values, sorted by name ------------------------------------------------------ */
 
 typedef struct keyed {
     heft_str key;
@@ -161,33 +161,34 @@ static int by_key(const void *a, const void *b)
     return order_text(((const keyed *)a)->key, ((const keyed *)b)->key);
 }
 
-/* Tensors, or values at the top level, by name when the order does not count. */
-static keyed *listed(const heft_file *f, bool of_tensors, int what, uint32_t *count)
+/* Return the tensors, or the values at the top level, in file order with DUMP_ALL, otherwise sorted by
+ * name. */
+static keyed *list_by_name(const heft_file *f, bool is_tensors, int mode, uint32_t *count)
 {
-    uint32_t most = of_tensors ? heft_tensor_count(f) : heft_meta_count(f), n = 0;
-    keyed *list = calloc(most + 1u, sizeof *list);
+    uint32_t end = is_tensors ? heft_tensor_count(f) : heft_meta_count(f), n = 0;
+    keyed *list = calloc(end + 1u, sizeof *list);
     assert_non_null(list);
-    for (uint32_t i = 0; i < most; i = of_tensors ? i + 1 : heft_meta_next(f, i))
-        list[n++] = (keyed){ of_tensors ? heft_tensor_at(f, i).name : heft_meta_at(f, i).key, i };
-    if (!(what & DUMP_ALL))
+    for (uint32_t i = 0; i < end; i = is_tensors ? i + 1 : heft_meta_next(f, i))
+        list[n++] = (keyed){ is_tensors ? heft_tensor_at(f, i).name : heft_meta_at(f, i).key, i };
+    if (!(mode & DUMP_ALL))
         qsort(list, n, sizeof *list, by_key);
     *count = n;
     return list;
 }
 
-static void put_tensors(FILE *out, const heft_file *f, int what)
+static void put_tensors(FILE *out, const heft_file *f, int mode)
 {
     uint32_t n;
-    keyed *list = listed(f, true, what, &n);
+    keyed *list = list_by_name(f, true, mode, &n);
     for (uint32_t i = 0; i < n; i++)
-        put_tensor(out, f, list[i].i, what);
+        put_tensor(out, f, list[i].i, mode);
     free(list);
 }
 
-static void put_metadata(FILE *out, const heft_file *f, int what)
+static void put_metadata(FILE *out, const heft_file *f, int mode)
 {
     uint32_t n;
-    keyed *list = listed(f, false, what, &n);
+    keyed *list = list_by_name(f, false, mode, &n);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = list[i].i; k < heft_meta_next(f, list[i].i); k++) {
             heft_value v = heft_meta_at(f, k);
@@ -197,21 +198,21 @@ static void put_metadata(FILE *out, const heft_file *f, int what)
     free(list);
 }
 
-char *heft_test_dump(const heft_file *f, int what)
+char *heft_test_dump(const heft_file *f, int mode)
 {
     char *text;
     size_t len;
     uint32_t first;
     FILE *out = open_memstream(&text, &len);
     assert_non_null(out);
-    if (what & DUMP_ALL)
+    if (mode & DUMP_ALL)
         put_file(out, f);
-    put_tensors(out, f, what);
+    put_tensors(out, f, mode);
     for (uint32_t i = 0, n = heft_file_parts(f, &first); i < n; i++)
-        if (what & DUMP_ALL || !is_vocab(f, first + i))
-            put_part(out, f, first + i, what);
+        if (mode & DUMP_ALL || !is_vocab(f, first + i))
+            put_part(out, f, first + i, mode);
     put_vocab(out, f);
-    put_metadata(out, f, what);
+    put_metadata(out, f, mode);
     assert_int_equal(fclose(out), 0);
     return text;
 }

@@ -1,23 +1,23 @@
-/* dump.h - an open file as text, the same for the same model however it was opened. */
+/* dump.h - the content of an open file as text, which does not depend on how the file was opened. */
 #ifndef DUMP_H
 #define DUMP_H
 #include "heft_test.h"
 
 enum {
-    DUMP_MODEL = 0, /* names, types, shapes, parts, metadata, attributes but for ids of names */
-    DUMP_ALL = 1    /* … those, where everything lies, and checksums */
+    DUMP_MODEL = 0, /* tensors, parts, vocabulary and metadata, sorted by name */
+    DUMP_ALL = 1    /* also version, attributes, offsets and checksums, in file order */
 };
-/* malloc'ed text. */
-char *heft_test_dump(const heft_file *f, int what);
+/* Return malloc'ed text. */
+char *heft_test_dump(const heft_file *f, int mode);
 void heft_assert_same_text(const char *a, const char *b);
 
-/* Findings of heft_file_verify(), one a line. */
+/* Return the findings of heft_file_verify(), one in each line, as malloc'ed text. */
 char *heft_test_findings(heft_verify_result *out, heft_status *st, const heft_file *f,
                          heft_error *err);
 
-/* Reads every part in pieces, through heft_part_read() and heft_part_view(), which have to agree. */
+/* Read every part in chunks; assert that heft_part_read() and heft_part_view() agree. */
 heft_status heft_test_read_all(const heft_file *f, heft_error *err);
-/* false for files whose compressed parts are broken, or of a kind that nobody here decodes. */
+/* Return false if a compressed part is damaged or this build cannot decode its encoding. */
 bool heft_test_is_readable(const heft_file *f);
 
 #endif

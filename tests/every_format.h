@@ -1,4 +1,4 @@
-/* every_format.h - checks that every sample has to pass. */
+/* every_format.h - checks that every sample must pass. */
 #ifndef FORMATS_H
 #define FORMATS_H
 #include "dump.h"
@@ -18,7 +18,7 @@ void check_sinks(const sample *s);
 void check_edited(const sample *s);
 void check_edited_damage(const sample *s);
 
-/* How a sample opens from memory; err says why it does not. */
+/* Open a sample from memory; return the status of heft_file_open(). */
 heft_status open_sample(heft_file **out, const sample *s, const heft_host *host, heft_error *err);
 
 #endif

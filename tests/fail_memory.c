@@ -1,12 +1,13 @@
-/* fail_memory.c - preloaded into the command: the call for memory whose number is HEFT_FAIL_AT gives nothing, nor
- * with HEFT_FAIL_ON any later one.  A byte on the descriptor HEFT_FAIL_TELL says that it came to that call. */
+/* fail_memory.c - allocation functions, preloaded into the command, that fail at a chosen call.
+ * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too. When the call
+ * is reached, a byte is written to the file descriptor HEFT_FAIL_TELL. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* glibc's own, behind the names that are taken here. */
+/* glibc's implementations of the functions that this file replaces. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *ptr, size_t size);
@@ -14,23 +15,23 @@ void *__libc_memalign(size_t align, size_t size);
 
 static atomic_ulong calls;
 static unsigned long fail_at;
-static int tell = -1, fails_on;
+static int reached_fd = -1, keeps_failing;
 
 __attribute__((constructor)) static void prepare(void)
 {
     const char *at = getenv("HEFT_FAIL_AT"), *fd = getenv("HEFT_FAIL_TELL");
     fail_at = at ? strtoul(at, NULL, 10) : 0;
-    tell = fd ? atoi(fd) : -1;
-    fails_on = getenv("HEFT_FAIL_ON") != NULL;
+    reached_fd = fd ? atoi(fd) : -1;
+    keeps_failing = getenv("HEFT_FAIL_ON") != NULL;
 }
 
 static int fails(void)
 {
     unsigned long call = fail_at ? atomic_fetch_add(&calls, 1) + 1 : 0;
-    if (!fail_at || call < fail_at || (call > fail_at && !fails_on))
+    if (!fail_at || call < fail_at || (call > fail_at && !keeps_failing))
         return 0;
-    if (call == fail_at && write(tell, "x", 1) != 1)
-        _exit(120); /* the test would not know */
+    if (call == fail_at && write(reached_fd, "x", 1) != 1)
+        _exit(120); /* the test would not notice that the call was reached */
     errno = ENOMEM;
     return 1;
 }

@@ -253,7 +253,7 @@ static heft_status run_convert(const heft_file *f, heft_test_memory *m, heft_err
     for (size_t target = 0; target < heft_format_count() && !st; target++) {
         heft_test_poison(err);
         st = convert_to(f, 2 * target + 1, &m->host, err);
-        heft_assert_told(st, err);
+        heft_assert_error_set(st, err);
         if (st == HEFT_E_ARGUMENT || st == HEFT_E_LOSSY)
             st = HEFT_OK; /* this target does not take it, however much memory there is */
     }
@@ -268,18 +268,18 @@ static const operation operations[] = {
 
 /* Once with the n-th request failing; false when there were fewer. */
 static bool starve_opening(const heft_test_open_method *way, const sample *s, uint32_t n,
-                           bool fail_on)
+                           bool keeps_failing)
 {
     heft_test_memory m;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_error err;
     heft_file *f;
     heft_test_memory_init(&m, n);
-    m.fail_on = fail_on;
+    m.keeps_failing = keeps_failing;
     opt.host = &m.host;
     heft_test_poison(&err);
     heft_status st = way->open(&f, &s->in, &opt, &err);
-    heft_assert_told(st, &err);
+    heft_assert_error_set(st, &err);
     bool met = atomic_load(&m.calls) >= n;
     if (st && (!met || st != HEFT_E_NOMEM))
         assert_refused(st, &err);
@@ -288,7 +288,7 @@ static bool starve_opening(const heft_test_open_method *way, const sample *s, ui
     return met;
 }
 
-static bool starve(const operation *o, const sample *s, uint32_t n, bool fail_on)
+static bool starve(const operation *o, const sample *s, uint32_t n, bool keeps_failing)
 {
     heft_test_memory m;
     heft_error err;
@@ -297,10 +297,10 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool fail_on
     heft_assert_ok(open_sample(&f, s, &m.host, &err), &err);
     heft_test_memory_rewind(&m);
     m.fail_at = n;
-    m.fail_on = fail_on;
+    m.keeps_failing = keeps_failing;
     heft_test_poison(&err);
     heft_status st = o->run(f, &m, &err);
-    heft_assert_told(st, &err);
+    heft_assert_error_set(st, &err);
     bool met = atomic_load(&m.calls) >= n;
     if (st && (st != HEFT_E_NOMEM || !met))
         fail_msg("%s: %s: %s", o->name, heft_status_name(st), err.message);

@@ -1,4 +1,4 @@
-/* header.c - the public headers alone, in the oldest C they promise. */
+/* header.c - compiles the public headers alone, in the oldest C standard that they support. */
 #include <heft/check.h>
 #include <heft/companion.h>
 #include <heft/dtypes.h>

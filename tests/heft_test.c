@@ -16,16 +16,16 @@ void heft_test_poison(heft_error *err)
     memset(err, 0xA5, sizeof *err);
 }
 
-/* A failure sets the whole error, with a message of its own. */
-static bool is_told(heft_status st, const heft_error *err)
+/* Return true if the whole error is set, with a message other than the default. */
+static bool is_error_set(heft_status st, const heft_error *err)
 {
     return err->status == st && *err->message && memchr(err->message, 0, sizeof err->message) &&
            !strstr(err->message, "no more is known");
 }
 
-void heft_test_told(heft_status st, const heft_error *err, const char *file, int line)
+void heft_test_error_set(heft_status st, const heft_error *err, const char *file, int line)
 {
-    if (!st || st == HEFT_AGAIN || is_told(st, err))
+    if (!st || st == HEFT_AGAIN || is_error_set(st, err))
         return;
     print_error("status %s came with the error %d, \"%.*s\"\n", heft_status_name(st), err->status,
                 (int)sizeof err->message, err->message);
@@ -36,7 +36,7 @@ void heft_test_status(heft_status st, heft_status expected, const heft_error *er
                       int line)
 {
     if (err)
-        heft_test_told(st, err, file, line);
+        heft_test_error_set(st, err, file, line);
     if (st == expected)
         return;
     print_error("status is %s, not %s: %s\n", heft_status_name(st), heft_status_name(expected),
@@ -57,10 +57,10 @@ void heft_test_fails(heft_status st, heft_status expected, const heft_error *err
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static bool runs_out(heft_test_memory *m)
+static bool next_call_fails(heft_test_memory *m)
 {
     uint32_t call = atomic_fetch_add(&m->calls, 1) + 1;
-    return m->fail_at && (m->fail_on ? call >= m->fail_at : call == m->fail_at);
+    return m->fail_at && (m->keeps_failing ? call >= m->fail_at : call == m->fail_at);
 }
 
 static void count_live(heft_test_memory *m, size_t more, size_t less)
@@ -75,7 +75,7 @@ static void count_live(heft_test_memory *m, size_t more, size_t less)
 static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
 {
     heft_test_memory *m = ctx;
-    if (new_size && runs_out(m))
+    if (new_size && next_call_fails(m))
         return NULL;
     void *p = heft_test_resize(NULL, ptr, old_size, new_size, align);
     count_live(m, new_size, old_size);
@@ -198,10 +198,10 @@ const char *heft_test_path(const char *dir, const char *name)
 void heft_test_fault_handler(const char *dir)
 {
     static struct sigaction handler;
-    static bool is_known;
+    static bool is_saved;
     heft_source *s;
     heft_error err;
-    if (!is_known) {
+    if (!is_saved) {
         const char *path = heft_test_path(dir, "first");
         signal(SIGBUS, SIG_DFL);
         heft_test_save(path, "x", 1);
@@ -209,7 +209,7 @@ void heft_test_fault_handler(const char *dir)
         heft_source_close(s);
         assert_int_equal(sigaction(SIGBUS, NULL, &handler), 0);
         assert_true(handler.sa_flags & SA_SIGINFO);
-        is_known = true;
+        is_saved = true;
     }
     assert_int_equal(sigaction(SIGBUS, &handler, NULL), 0);
 }
@@ -227,7 +227,7 @@ size_t heft_test_dir_entries(const char *dir)
 
 /* ---- sinks ---------------------------------------------------------------------------------- */
 
-static bool make_room(heft_test_sink *s, uint64_t end)
+static bool reserve_bytes(heft_test_sink *s, uint64_t end)
 {
     if (end <= s->cap)
         return true;
@@ -247,7 +247,7 @@ static heft_status write_at(heft_sink *sink, uint64_t off, const void *data, siz
     heft_test_sink *s = (heft_test_sink *)sink;
     while (atomic_exchange(&s->busy, 1))
         ;
-    bool fits = off + len <= s->fail_from && make_room(s, off + len);
+    bool fits = off + len <= s->fail_from && reserve_bytes(s, off + len);
     if (fits) {
         memcpy(s->p + off, data, len);
         s->len = off + len > s->len ? (size_t)(off + len) : s->len;
@@ -277,7 +277,7 @@ static heft_status finish(heft_sink *sink, heft_error *err)
     heft_test_sink *s = (heft_test_sink *)sink;
     (void)err;
     if (s->finished || s->discarded)
-        abort(); /* it is gone already */
+        abort(); /* finish() or discard() was called before */
     s->finished = true;
     return HEFT_OK;
 }

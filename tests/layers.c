@@ -1,4 +1,4 @@
-/* layers.c - a model of equal layers in a file, and a parameter store over it. */
+/* layers.c - a test model with layers of equal size, and a parameter store that serves it. */
 #include "layers.h"
 
 uint8_t layers_byte(size_t layer, size_t at)

@@ -1,4 +1,4 @@
-/* models.c - files made for tests. */
+/* models.c - model files for tests, generated with heft_writer. */
 #include "models.h"
 
 static void fill(uint8_t *p, uint64_t len, heft_dtype t, uint64_t *random)

@@ -1,5 +1,5 @@
-/* samples.h - files to test with: ROOT/FORMAT/good and ROOT/FORMAT/bad, each with FILE.json beside
- * it that says what is in it or what is to be made of it; and files from the world. */
+/* samples.h - sample files: ROOT/FORMAT/good/FILE and ROOT/FORMAT/bad/FILE, each with a FILE.json that
+ * states the expected content or verdict; and real-world files. */
 #ifndef SAMPLES_H
 #define SAMPLES_H
 #include "heft_test.h"
@@ -10,7 +10,7 @@ typedef struct sample {
     char *path, *title; /* "mag/good/one.mag" */
     sample_kind kind;
     heft_test_input in;
-    struct facts *facts; /* NULL for REAL ones */
+    struct facts *facts; /* content of FILE.json; NULL for SAMPLE_REAL */
 } sample;
 
 typedef struct samples {
@@ -18,12 +18,13 @@ typedef struct samples {
     size_t count;
 } samples;
 
-/* Below $HEFT_SAMPLES and, where they exist, $HEFT_SHARED/fixtures and $HEFT_SHARED/data: those of
- * formats that this build reads, by title. */
+/* Return the samples below $HEFT_SAMPLES and, if they exist, $HEFT_SHARED/fixtures and
+ * $HEFT_SHARED/data, for the formats that this build reads, sorted by title. */
 samples heft_test_samples(void);
 void heft_test_samples_free(samples *s);
 
-/* Members of FILE.json by path: "tensors.0.shape.1".  ptr NULL: there is none of it. */
+/* Return a value of FILE.json by its path, as in "tensors.0.shape.1"; ptr NULL: there is no such
+ * value. */
 heft_str heft_test_fact(const sample *s, const char *path, ...)
     __attribute__((format(printf, 2, 3)));
 bool heft_test_fact_is(heft_str f, const char *text);

@@ -1,3 +1,4 @@
+/* stopping_disk.c - system calls on files that fail, or kill the program, at a chosen call. */
 #include "stopping_disk.h"
 
 #include <errno.h>
@@ -10,7 +11,8 @@
 
 heft_stopping heft_stop;
 
-static bool stops(void)
+/* Count a call. Kill the program if the call is to be killed; return true, with errno, if it fails. */
+static bool fails(void)
 {
     heft_stop.calls++;
     if (heft_stop.touch && heft_stop.calls == 1) {
@@ -18,19 +20,18 @@ static bool stops(void)
         fputc('x', f);
         fclose(f);
     }
-    if (heft_stop.what == HEFT_KILLED && heft_stop.calls == heft_stop.at)
+    if (heft_stop.failure == HEFT_KILLED && heft_stop.calls == heft_stop.at)
         raise(SIGKILL);
-    bool goes_on = heft_stop.what == HEFT_FAILS_ON;
-    bool fails = goes_on ? heft_stop.calls >= heft_stop.at : heft_stop.calls == heft_stop.at;
     errno = heft_stop.os;
-    return (heft_stop.what == HEFT_FAILS || goes_on) && fails;
+    return (heft_stop.failure == HEFT_FAILS_ONCE && heft_stop.calls == heft_stop.at) ||
+           (heft_stop.failure == HEFT_FAILS_FROM && heft_stop.calls >= heft_stop.at);
 }
 
 static ssize_t stopping_write(int fd, const void *data, size_t len, off_t at)
 {
-    if (stops())
+    if (fails())
         return -1;
-    if (heft_stop.what == HEFT_TORN && heft_stop.calls == heft_stop.at) {
+    if (heft_stop.failure == HEFT_TORN && heft_stop.calls == heft_stop.at) {
         (void)!heft_system_disk.write(fd, data, len / 2 + 1, at);
         raise(SIGKILL);
     }
@@ -39,14 +40,14 @@ static ssize_t stopping_write(int fd, const void *data, size_t len, off_t at)
 
 static int stopping_truncate(int fd, off_t size)
 {
-    return stops() ? -1 : heft_system_disk.truncate(fd, size);
+    return fails() ? -1 : heft_system_disk.truncate(fd, size);
 }
 
-/* What a killed program has written stays written: only a machine that is cut off needs the disk. */
+/* Do not sync: the writes of a killed program survive anyway; only a power failure would lose them. */
 static int stopping_sync(int fd)
 {
     (void)fd;
-    return stops() ? -1 : 0;
+    return fails() ? -1 : 0;
 }
 
 static int stopping_create(int dir, const char *name, int flags, mode_t mode)
@@ -55,27 +56,27 @@ static int stopping_create(int dir, const char *name, int flags, mode_t mode)
         errno = EOPNOTSUPP;
         return -1;
     }
-    return stops() ? -1 : heft_system_disk.create(dir, name, flags, mode);
+    return fails() ? -1 : heft_system_disk.create(dir, name, flags, mode);
 }
 
 static int stopping_name(int fd, int dir, const char *name)
 {
-    return stops() ? -1 : heft_system_disk.name(fd, dir, name);
+    return fails() ? -1 : heft_system_disk.name(fd, dir, name);
 }
 
 static int stopping_rename(int dir, const char *from, const char *to)
 {
-    return stops() ? -1 : heft_system_disk.rename(dir, from, to);
+    return fails() ? -1 : heft_system_disk.rename(dir, from, to);
 }
 
 static int stopping_rename_new(int dir, const char *from, const char *to)
 {
-    return stops() ? -1 : heft_system_disk.rename_new(dir, from, to);
+    return fails() ? -1 : heft_system_disk.rename_new(dir, from, to);
 }
 
 static int stopping_remove(int dir, const char *name)
 {
-    return stops() ? -1 : heft_system_disk.remove(dir, name);
+    return fails() ? -1 : heft_system_disk.remove(dir, name);
 }
 
 static ssize_t stopping_copy(int from, off_t at, int to, off_t to_at, size_t len)
@@ -84,45 +85,45 @@ static ssize_t stopping_copy(int from, off_t at, int to, off_t to_at, size_t len
         errno = EXDEV;
         return -1;
     }
-    return stops() ? -1 : heft_system_disk.copy(from, at, to, to_at, len);
+    return fails() ? -1 : heft_system_disk.copy(from, at, to, to_at, len);
 }
 
-static int stopping_share(int from, off_t at, int to, off_t to_at, size_t len)
+static int stopping_reflink(int from, off_t at, int to, off_t to_at, size_t len)
 {
-    return stops() ? -1 : heft_system_disk.reflink(from, at, to, to_at, len);
+    return fails() ? -1 : heft_system_disk.reflink(from, at, to, to_at, len);
 }
 
-/* The call happens all the same: a descriptor that stays open would stay locked. */
+/* Close the file even if the call fails: an open descriptor would keep its lock. */
 static int stopping_close(int fd)
 {
-    bool fails = stops();
+    bool failed = fails();
     int os = errno;
     heft_system_disk.close(fd);
     errno = os;
-    return fails ? -1 : 0;
+    return failed ? -1 : 0;
 }
 
 static int stopping_flush(int fd)
 {
-    return stops() ? -1 : heft_system_disk.flush(fd);
+    return fails() ? -1 : heft_system_disk.flush(fd);
 }
 
 static int stopping_link(int dir, const char *from, const char *to)
 {
-    return stops() ? -1 : heft_system_disk.link(dir, from, to);
+    return fails() ? -1 : heft_system_disk.link(dir, from, to);
 }
 
 static int stopping_set_mode(int fd, mode_t mode)
 {
-    return stops() ? -1 : heft_system_disk.set_mode(fd, mode);
+    return fails() ? -1 : heft_system_disk.set_mode(fd, mode);
 }
 
 static int stopping_reserve(int fd, off_t size)
 {
-    return stops() ? -1 : heft_system_disk.reserve(fd, size);
+    return fails() ? -1 : heft_system_disk.reserve(fd, size);
 }
 
-/* What these do is not worth a kill: reading and hints change nothing, and locks end with the program. */
+/* Never fail or kill these calls: reads and hints change nothing, and locks end with the program. */
 static ssize_t plain_read(int fd, void *buf, size_t len, off_t at)
 {
     return heft_system_disk.read(fd, buf, len, at);
@@ -156,21 +157,22 @@ const heft_disk heft_stopping_disk = {
     .rename_new = stopping_rename_new,
     .remove = stopping_remove,
     .copy = stopping_copy,
-    .reflink = stopping_share,
+    .reflink = stopping_reflink,
 };
 
-bool heft_test_is_killed(heft_trouble what, unsigned at, heft_status (*fn)(void *ctx), void *ctx)
+bool heft_test_is_killed(heft_disk_failure failure, unsigned at, heft_status (*fn)(void *ctx),
+                         void *ctx)
 {
     pid_t child = fork();
-    int how;
+    int exit_status;
     assert_true(child >= 0);
     if (!child) {
-        heft_stop.what = what;
+        heft_stop.failure = failure;
         heft_stop.at = at;
         heft_stop.calls = 0;
         _exit(fn(ctx) ? 1 : 0);
     }
-    assert_int_equal(waitpid(child, &how, 0), child);
-    assert_true(WIFSIGNALED(how) || !WEXITSTATUS(how));
-    return WIFSIGNALED(how);
+    assert_int_equal(waitpid(child, &exit_status, 0), child);
+    assert_true(WIFSIGNALED(exit_status) || !WEXITSTATUS(exit_status));
+    return WIFSIGNALED(exit_status);
 }

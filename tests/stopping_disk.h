@@ -1,31 +1,33 @@
-/* stopping_disk.h - a disk on which the program is killed at a chosen call, or on which that call fails. */
+/* stopping_disk.h - system calls on files that fail, or kill the program, at a chosen call. */
 #ifndef HEFT_STOPPING_DISK_H
 #define HEFT_STOPPING_DISK_H
 #include "port/disk.h"
 
-typedef enum heft_trouble {
-    HEFT_NO_TROUBLE,
+typedef enum heft_disk_failure {
+    HEFT_NO_FAILURE,
     HEFT_KILLED,
-    HEFT_TORN,    /* killed in the middle of a write */
-    HEFT_FAILS,   /* that call */
-    HEFT_FAILS_ON /* that call and all calls after it */
-} heft_trouble;
+    HEFT_TORN,       /* killed in the middle of a write */
+    HEFT_FAILS_ONCE, /* the chosen call fails */
+    HEFT_FAILS_FROM  /* the chosen call and all later calls fail */
+} heft_disk_failure;
 
 typedef struct heft_stopping {
-    heft_trouble what;
-    int os;             /* errno of calls that fail */
-    unsigned at, calls; /* the call of that number, from 1; how many there were */
-    bool no_copy;       /* the system cannot copy for us */
-    bool no_unnamed;    /* the file system has no files without a name */
-    const char *touch;  /* a file that another program writes to at the first call */
+    heft_disk_failure failure;
+    int os;            /* errno of calls that fail */
+    unsigned at;       /* number of the chosen call, from 1 */
+    unsigned calls;    /* calls so far; reads, hints and locks are not counted */
+    bool no_copy;      /* copy_file_range() is unsupported (EXDEV) */
+    bool no_unnamed;   /* O_TMPFILE is unsupported */
+    const char *touch; /* path of a file that gets another byte at the first call */
 } heft_stopping;
 
-/* What heft_stopping_disk does from the next call on. */
+/* Behaviour of heft_stopping_disk, from the next call on. */
 extern heft_stopping heft_stop;
 extern const heft_disk heft_stopping_disk;
 
-/* Runs fn(ctx) in a process of its own, with that trouble at that call; false: it was not killed.  It must not
- * fail. */
-bool heft_test_is_killed(heft_trouble what, unsigned at, heft_status (*fn)(void *ctx), void *ctx);
+/* Run fn(ctx) in a child process with `failure` at call `at`. Return true if the child was killed; a
+ * child that survives must return HEFT_OK. */
+bool heft_test_is_killed(heft_disk_failure failure, unsigned at, heft_status (*fn)(void *ctx),
+                         void *ctx);
 
 #endif

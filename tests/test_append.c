@@ -181,7 +181,7 @@ static void assert_mended(const scene *s)
     assert_int_equal(heft_test_dir_entries(s->dir), 1);
 }
 
-static void kill_everywhere(scene *s, heft_trouble what)
+static void kill_everywhere(scene *s, heft_disk_failure what)
 {
     bool killed = true;
     unsigned n = 1;
@@ -277,7 +277,7 @@ static void a_damaged_journal_is_refused(void **state)
 
 /* ---- calls that fail ---------------------------------------------------------------------------- */
 
-static void fail_everywhere(scene *s, heft_trouble what, int os)
+static void fail_everywhere(scene *s, heft_disk_failure what, int os)
 {
     bool reached = true;
     for (unsigned n = 1; reached; n++) {
@@ -285,7 +285,7 @@ static void fail_everywhere(scene *s, heft_trouble what, int os)
         heft_error err;
         bool undone;
         begin(s);
-        heft_stop.what = what;
+        heft_stop.failure = what;
         heft_stop.at = n;
         heft_stop.os = os;
         heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
@@ -305,10 +305,10 @@ static void a_failing_disk_leaves_the_file_whole(void **state)
 {
     scene s;
     for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
-        fail_everywhere(&s, HEFT_FAILS, ENOSPC);
-        fail_everywhere(&s, HEFT_FAILS_ON, EIO);
+        fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
+        fail_everywhere(&s, HEFT_FAILS_FROM, EIO);
         s.no_copy = true;
-        fail_everywhere(&s, HEFT_FAILS, ENOSPC);
+        fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
         end_scene(&s);
     }
 }

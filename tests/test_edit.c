@@ -87,7 +87,7 @@ static heft_status do_task(void *ctx)
                  : heft_edit_recover_on(&heft_stopping_disk, &undone, t->path, &err);
 }
 
-static bool is_killed(heft_trouble what, unsigned at, const char *path, const char *to)
+static bool is_killed(heft_disk_failure what, unsigned at, const char *path, const char *to)
 {
     return heft_test_is_killed(what, at, do_task, &(task){ path, to });
 }
@@ -114,8 +114,8 @@ static void assert_mended(const char *dir, const char *path, heft_bytes old, hef
     assert_int_equal(heft_test_dir_entries(dir), 1);
 }
 
-static void kill_everywhere(const char *dir, const char *format, const char *to, heft_trouble what,
-                            bool no_copy)
+static void kill_everywhere(const char *dir, const char *format, const char *to,
+                            heft_disk_failure what, bool no_copy)
 {
     const char *path = heft_test_path(dir, "model");
     heft_bytes old = heft_test_one(format, DATA);
@@ -176,7 +176,7 @@ static void undoing_may_be_killed_as_well(void **state)
     heft_error err;
     bool undone, killed = true;
     for (unsigned n = 1; killed; n++)
-        for (heft_trouble what = HEFT_KILLED; what <= HEFT_TORN; what++) {
+        for (heft_disk_failure what = HEFT_KILLED; what <= HEFT_TORN; what++) {
             leave_half_edited(path, old, "a longer name");
             bool now = is_killed(what, n, path, NULL);
             killed = what == HEFT_KILLED ? now : killed;
@@ -283,8 +283,8 @@ static void a_foreign_journal_is_refused(void **state)
 
 /* ---- calls that fail ------------------------------------------------------------------------ */
 
-static void fail_everywhere(const char *dir, const char *format, const char *to, heft_trouble what,
-                            int os)
+static void fail_everywhere(const char *dir, const char *format, const char *to,
+                            heft_disk_failure what, int os)
 {
     const char *path = heft_test_path(dir, "model");
     heft_bytes old = heft_test_one(format, DATA);
@@ -294,7 +294,7 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
         bool undone;
         heft_test_save(path, old.p, old.len);
         memset(&heft_stop, 0, sizeof heft_stop);
-        heft_stop.what = what;
+        heft_stop.failure = what;
         heft_stop.at = n;
         heft_stop.os = os;
         heft_status st = edit(path, to, NULL, &err);
@@ -317,10 +317,10 @@ static void a_failing_disk_leaves_the_file_whole(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
-        fail_everywhere(*state, format, "v", HEFT_FAILS, ENOSPC);
-        fail_everywhere(*state, format, longer, HEFT_FAILS, ENOSPC);
-        fail_everywhere(*state, format, "v", HEFT_FAILS_ON, EIO);
-        fail_everywhere(*state, format, longer, HEFT_FAILS_ON, EIO);
+        fail_everywhere(*state, format, "v", HEFT_FAILS_ONCE, ENOSPC);
+        fail_everywhere(*state, format, longer, HEFT_FAILS_ONCE, ENOSPC);
+        fail_everywhere(*state, format, "v", HEFT_FAILS_FROM, EIO);
+        fail_everywhere(*state, format, longer, HEFT_FAILS_FROM, EIO);
     }
 }
 
@@ -333,7 +333,7 @@ static void a_full_disk_undoes_itself(void **state)
     for (unsigned n = 1; n < 8; n++) {
         heft_test_save(path, old.p, old.len);
         memset(&heft_stop, 0, sizeof heft_stop);
-        heft_stop.what = HEFT_FAILS;
+        heft_stop.failure = HEFT_FAILS_ONCE;
         heft_stop.at = n;
         heft_stop.os = ENOSPC;
         was_full |= edit(path, "v", NULL, &err) == HEFT_E_IO;

@@ -296,7 +296,7 @@ static void replacing_is_killed_at_every_call(void **state)
 static void replacing_fails_at_every_call(void **state)
 {
     scene s = scene_of(*state);
-    for (heft_trouble what = HEFT_FAILS; what <= HEFT_FAILS_ON; what++) {
+    for (heft_disk_failure what = HEFT_FAILS_ONCE; what <= HEFT_FAILS_FROM; what++) {
         set_up(&s, VALID);
         heft_bytes half = heft_test_load(s.path), journal = heft_test_load(s.journal);
         bool was_reached = true;
@@ -306,7 +306,7 @@ static void replacing_fails_at_every_call(void **state)
             unlink(s.note);
             heft_test_save(s.path, half.p, half.len);
             heft_test_save(s.journal, journal.p, journal.len);
-            heft_stop = (heft_stopping){ .what = what, .at = n, .os = EIO };
+            heft_stop = (heft_stopping){ .failure = what, .at = n, .os = EIO };
             heft_status st = replace(&s, &err);
             was_reached = heft_stop.calls >= n;
             if (st)

@@ -274,7 +274,7 @@ static void assert_mended(const scene *s)
 
 /* ---- killed ---------------------------------------------------------------------------------- */
 
-static void kill_everywhere(scene *s, heft_trouble what)
+static void kill_everywhere(scene *s, heft_disk_failure what)
 {
     heft_error err;
     bool killed = true;
@@ -348,14 +348,14 @@ static void mending_may_be_killed_as_well(void **state)
 
 /* ---- failing --------------------------------------------------------------------------------- */
 
-static void fail_everywhere(scene *s, heft_trouble what, int os)
+static void fail_everywhere(scene *s, heft_disk_failure what, int os)
 {
     heft_error err;
     bool was_reached = true;
     for (unsigned n = 1; was_reached; n++) {
         restore(s->task.dir, &s->old);
         no_trouble();
-        heft_stop.what = what;
+        heft_stop.failure = what;
         heft_stop.at = n;
         heft_stop.os = os;
         heft_status st = split(&s->task, &err);
@@ -368,7 +368,7 @@ static void fail_everywhere(scene *s, heft_trouble what, int os)
         if (st && has_journal(s->task.dir))
             assert_non_null(strstr(err.message, "'heft edit' on the folder"));
         else if (st && !strstr(err.message, "saved"))
-            assert_true(what == HEFT_FAILS_ON || folder_is(s->task.dir, &s->old));
+            assert_true(what == HEFT_FAILS_FROM || folder_is(s->task.dir, &s->old));
         assert_mended(s);
     }
 }
@@ -381,10 +381,10 @@ static void an_error_undoes_the_set(void **state)
             if (is_new && !is_thorough(format))
                 break;
             scene s = scene_of(lasting(*state, "set"), format, is_new);
-            fail_everywhere(&s, HEFT_FAILS, EIO);
+            fail_everywhere(&s, HEFT_FAILS_ONCE, EIO);
             if (is_thorough(format))
-                fail_everywhere(&s, HEFT_FAILS, ENOSPC);
-            fail_everywhere(&s, HEFT_FAILS_ON, EIO);
+                fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
+            fail_everywhere(&s, HEFT_FAILS_FROM, EIO);
             end_scene(&s);
         }
 }

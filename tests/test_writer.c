@@ -550,7 +550,7 @@ static void memory_that_runs_out_leaves_nothing(void **state)
         heft_test_sink sink;
         heft_error err;
         heft_test_memory_init(&m, n);
-        m.fail_on = n & 1;
+        m.keeps_failing = n & 1;
         heft_status st = write_all(&m, &sink, &err);
         met = atomic_load(&m.calls) >= n;
         heft_assert_status(st, met ? HEFT_E_NOMEM : HEFT_OK, &err);
