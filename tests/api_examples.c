@@ -1,5 +1,5 @@
-/* api_examples.c - one example for each section of the public headers; tools/gen_api.py puts them into docs/api.md.
- * Usage: api_examples DIR, an empty directory. */
+/* api_examples.c - an example for each section of the public headers; tools/gen_api.py copies the
+ * examples into docs/api.md. Usage: api_examples DIR, an empty directory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,12 +119,12 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t len, he
 {
     heft_status st = heft_file_begin(out, len, NULL, err);
     while (!st && (st = heft_file_step(*out, err)) == HEFT_AGAIN) {
-        const heft_range *need;
-        size_t count = heft_file_needs(*out, &need);
+        const heft_range *require;
+        size_t count = heft_file_needs(*out, &require);
         st = HEFT_OK;
         for (size_t i = 0; !st && i < count; i++) /* a program would fetch the range here */
-            st = heft_file_feed(*out, need[i].offset, data + need[i].offset, (size_t)need[i].length,
-                                err);
+            st = heft_file_feed(*out, require[i].offset, data + require[i].offset,
+                                (size_t)require[i].length, err);
     }
     return st;
 }
@@ -397,14 +397,14 @@ static heft_status open_in_buffer(heft_file **out, heft_source *take, heft_arena
     return heft_file_open_source(out, take, &options, err);
 }
 
-/* ---- all of them, on a small model ---- */
+/* ---- run the examples on a small model ---- */
 
 static heft_error err;
 
-static void need(bool holds, const char *what)
+static void require(bool holds, const char *call)
 {
     if (!holds) {
-        fprintf(stderr, "%s: %s\n", what, err.message);
+        fprintf(stderr, "%s: %s\n", call, err.message);
         exit(1);
     }
 }
@@ -412,7 +412,7 @@ static void need(bool holds, const char *what)
 static heft_file *opened(const char *path)
 {
     heft_file *file = NULL;
-    need(!heft_file_open(&file, path, NULL, &err), path);
+    require(!heft_file_open(&file, path, NULL, &err), path);
     return file;
 }
 
@@ -423,27 +423,27 @@ static void read_model(const char *path)
     uint16_t halves[2];
     uint64_t sum = 0, size;
     bool sound = false;
-    need(!print_error(path) && print_error("no such file"), "errors");
+    require(!print_error(path) && print_error("no such file"), "errors");
     list_tensors(file);
     list_writable_formats();
     print_facts(file);
     print_license(file);
     print_notices(file);
-    need(!first_value(&value, file, &err) && value == 1, "array");
-    need(!read_in_chunks(&sum, file, 0, &err) && sum, "stream");
-    need(to_bf16(halves, values, 2), "cast");
-    need(!is_sound(&sound, file, &err) && sound, "verify");
-    need(!same_tensors(&sound, file, file, &err) && sound, "hash");
-    need(!planned_size(&size, file, &err) && size, "plan");
-    need(bring_into_memory(file, 0, &err), "populate");
-    need(!fits_profile(&sound, file, HEFT_STR("{\"name\": \"any\"}"), &err) && sound, "profile");
+    require(!first_value(&value, file, &err) && value == 1, "array");
+    require(!read_in_chunks(&sum, file, 0, &err) && sum, "stream");
+    require(to_bf16(halves, values, 2), "cast");
+    require(!is_sound(&sound, file, &err) && sound, "verify");
+    require(!same_tensors(&sound, file, file, &err) && sound, "hash");
+    require(!planned_size(&size, file, &err) && size, "plan");
+    require(bring_into_memory(file, 0, &err), "populate");
+    require(!fits_profile(&sound, file, HEFT_STR("{\"name\": \"any\"}"), &err) && sound, "profile");
     heft_file_close(file);
     file = NULL;
-    need(open_state_dict(&file, path, &err) == HEFT_E_UNSUPPORTED, "key");
+    require(open_state_dict(&file, path, &err) == HEFT_E_UNSUPPORTED, "key");
     heft_file_close(file);
 }
 
-static void open_in_ways(const char *path)
+static void open_by_every_method(const char *path)
 {
     static uint8_t bytes[1 << 16], pool[1 << 20];
     FILE *in = fopen(path, "rb");
@@ -454,15 +454,15 @@ static void open_in_ways(const char *path)
     heft_host host;
     heft_source *source;
     heft_file *file = NULL;
-    need(in && !fclose(in), "read");
-    need(!open_bytes(&file, bytes, len, &err), "memory");
+    require(in && !fclose(in), "read");
+    require(!open_bytes(&file, bytes, len, &err), "memory");
     heft_file_close(file);
-    need(!open_fed(&file, bytes, len, &err), "fed");
+    require(!open_fed(&file, bytes, len, &err), "fed");
     heft_file_close(file);
-    need(!open_with_threads(&file, path, 2, &threads, &host, &err), "threads");
+    require(!open_with_threads(&file, path, 2, &threads, &host, &err), "threads");
     heft_file_close(file);
-    need(!heft_source_open_memory(&source, bytes, len, &err), "source");
-    need(!open_in_buffer(&file, source, &memory, &allocator, &host, &err), "arena");
+    require(!heft_source_open_memory(&source, bytes, len, &err), "source");
+    require(!open_in_buffer(&file, source, &memory, &allocator, &host, &err), "arena");
     heft_file_close(file);
 }
 
@@ -472,11 +472,11 @@ static void use_store(const char *path)
     heft_param values;
     heft_id128 model, key;
     print_key(heft_param_namespace_new(), "wte.weight");
-    need(!use_under_budget(opened(path), &err), "store");
-    need(!heft_params_open(&store, NULL, &err), "open");
-    need(!heft_params_add(&model, store, opened(path), &err), "add");
-    need(heft_params_find(&key, store, model, HEFT_STR("wte.weight")), "find");
-    need(!acquire_as_f32(&values, store, key, &err), "derive");
+    require(!use_under_budget(opened(path), &err), "store");
+    require(!heft_params_open(&store, NULL, &err), "open");
+    require(!heft_params_add(&model, store, opened(path), &err), "add");
+    require(heft_params_find(&key, store, model, HEFT_STR("wte.weight")), "find");
+    require(!acquire_as_f32(&values, store, key, &err), "derive");
     heft_params_release_form(store, key, heft_derivation_f32().kind);
     heft_params_close(store);
 }
@@ -490,25 +490,26 @@ int main(int argc, char **argv)
     heft_source *source;
     if (argc != 2 || chdir(argv[1]))
         return 2;
-    need(!save("model.safetensors", matrix, &err), "save");
-    need(!set_license("model.safetensors", &err), "edit");
+    require(!save("model.safetensors", matrix, &err), "save");
+    require(!set_license("model.safetensors", &err), "edit");
     read_model("model.safetensors");
-    open_in_ways("model.safetensors");
+    open_by_every_method("model.safetensors");
     use_store("model.safetensors");
-    need(!write_one("bias.mag", matrix, 32, &err), "write");
-    need(!open_mapped_in(&source, ".", &err), "folder");
+    require(!write_one("bias.mag", matrix, 32, &err), "write");
+    require(!open_mapped_in(&source, ".", &err), "folder");
     heft_source_close(source);
     file = opened("model.safetensors");
     more = opened("bias.mag");
-    need(!join_with_lora(&both, file, more, &err), "join");
-    need(!split(both, "shards", &err), "split");
+    require(!join_with_lora(&both, file, more, &err), "join");
+    require(!split(both, "shards", &err), "split");
     heft_file_close(both);
-    need(!convert_to_half(file, "half.zt", &err), "convert");
-    need(!append("half.zt", more, &err), "append");
+    require(!convert_to_half(file, "half.zt", &err), "convert");
+    require(!append("half.zt", more, &err), "append");
     heft_file_close(file);
     heft_file_close(more);
-    need(!find_token(&id, HEFT_STR("a\nb\n"), "b", &err) && id == 1, "vocabulary");
-    need(!hidden_size(&hidden, HEFT_STR("{\"hidden_size\": 8}"), &err) && hidden == 8, "settings");
+    require(!find_token(&id, HEFT_STR("a\nb\n"), "b", &err) && id == 1, "vocabulary");
+    require(!hidden_size(&hidden, HEFT_STR("{\"hidden_size\": 8}"), &err) && hidden == 8,
+            "settings");
     puts("ok");
     return 0;
 }

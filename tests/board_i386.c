@@ -1,4 +1,4 @@
-/* board_i386.c - Linux on i386 as a board: where it begins, and two system calls. */
+/* board_i386.c - Linux on i386 as a board without an operating system: entry point, two system calls. */
 #include <stddef.h>
 
 int board_run(void);
@@ -25,7 +25,7 @@ _Noreturn void board_start(void)
         call(EXIT, code, 0, 0);
 }
 
-/* The stack is aligned as functions expect it. */
+/* Align the stack as the calling convention requires. */
 __asm__(".globl _start\n"
         "_start:\n"
         "  andl $-16, %esp\n"

@@ -1,4 +1,5 @@
-/* board_mem.c - the four functions for memory that a board brings to examples/board.c, plainly written. */
+/* board_mem.c - simple versions of the four memory functions that a board supplies to
+ * examples/board.c. */
 #include <stddef.h>
 #include <stdint.h>
 

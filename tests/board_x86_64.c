@@ -1,4 +1,5 @@
-/* board_x86_64.c - Linux on x86-64 as a board: where it begins, and two system calls. */
+/* board_x86_64.c - Linux on x86-64 as a board without an operating system: entry point, two system
+ * calls. */
 #include <stddef.h>
 
 int board_run(void);
@@ -28,7 +29,7 @@ _Noreturn void board_start(void)
         call(EXIT, code, 0, 0);
 }
 
-/* The stack is aligned as functions expect it. */
+/* Align the stack as the calling convention requires. */
 __asm__(".globl _start\n"
         "_start:\n"
         "  andq $-16, %rsp\n"

@@ -1,11 +1,11 @@
-/* commands.c - the heft command as a server: many commands in one process, for tests that would spend most
- * of their time on starting processes.
+/* commands.c - runs many heft commands in one process, for tests that would otherwise spend most of
+ * their time on process creation.
  *
  *   heft-commands OUT ERR
  *
- * OUT and ERR are numbers of open files, which take what a command writes on stdout and stderr.  A command
- * is a line with the number of its arguments on stdin, followed by the arguments, each with a zero byte
- * behind it; the answer is a line on stdout with the exit status. */
+ * OUT and ERR are descriptors of open files, which receive the stdout and stderr of each command. A
+ * request on stdin is a line with the number of arguments, followed by the arguments, each terminated
+ * by a zero byte. The response is a line on stdout with the exit status. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -17,25 +17,25 @@
 
 int heft_main(int argc, char **argv); /* main() of cli/main.c */
 
-/* What options of one command say must not be known to the next. */
-static void forget_options(void)
+/* Reset the global options of the previous command. */
+static void reset_options(void)
 {
     model_settings = (open_settings){ .limits = HEFT_LIMITS_INIT };
     term_set_colour("auto");
 }
 
-/* Makes `to` the same as the file `as`, which is empty then. */
-static bool redirect(int to, int as)
+/* Truncate `target` and let descriptor `fd` refer to it. */
+static bool redirect(int fd, int target)
 {
-    return !ftruncate(as, 0) && !lseek(as, 0, SEEK_SET) && dup2(as, to) == to;
+    return !ftruncate(target, 0) && !lseek(target, 0, SEEK_SET) && dup2(target, fd) == fd;
 }
 
-/* Reads argc arguments; false when the input ends before. */
+/* Read argc arguments; return false if the input ends early. */
 static bool read_arguments(char **argv, int argc, FILE *in)
 {
     for (int i = 0; i < argc; i++) {
-        size_t room = 0;
-        if (getdelim(&argv[i], &room, 0, in) < 0)
+        size_t capacity = 0;
+        if (getdelim(&argv[i], &capacity, 0, in) < 0)
             return false;
     }
     return true;
@@ -43,24 +43,24 @@ static bool read_arguments(char **argv, int argc, FILE *in)
 
 static bool run_next(FILE *in, FILE *answers, int out, int err)
 {
-    enum { MOST = 1000 };
-    char *argv[MOST + 1] = { NULL }, *given[MOST + 1], line[16];
+    enum { MAX_ARGUMENTS = 1000 };
+    char *argv[MAX_ARGUMENTS + 1] = { NULL }, *given[MAX_ARGUMENTS + 1], line[16];
     int argc = fgets(line, sizeof line, in) ? atoi(line) : 0;
-    bool ok = argc > 0 && argc <= MOST && read_arguments(argv, argc, in) &&
+    bool ok = argc > 0 && argc <= MAX_ARGUMENTS && read_arguments(argv, argc, in) &&
               redirect(STDOUT_FILENO, out) && redirect(STDERR_FILENO, err);
     if (ok) {
         memcpy(given, argv, sizeof argv); /* getopt changes their order */
-        forget_options();
+        reset_options();
         ok = fprintf(answers, "%d\n", heft_main(argc, given)) > 0 && !fflush(answers);
     }
-    for (int i = 0; i < argc && i < MOST; i++)
+    for (int i = 0; i < argc && i < MAX_ARGUMENTS; i++)
         free(argv[i]);
     return ok;
 }
 
 int main(int argc, char **argv)
 {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* buffers come and go by the thousand here */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* avoid a system call for each of thousands of buffers */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     int in = dup(STDIN_FILENO), out = dup(STDOUT_FILENO), null = open("/dev/null", O_RDONLY);
     FILE *requests = fdopen(in, "r"), *answers = fdopen(out, "w");

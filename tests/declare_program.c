@@ -1,4 +1,5 @@
-/* declare DIR - writes files with heft_writer_add_tensor() that no file could be converted into: check_declared.py judges them. */
+/* declare_program.c - writes files with heft_writer_add_tensor() that no conversion produces; the
+ * files are checked by check_declared.py. Usage: declare DIR */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static void add(file *f, const heft_tensor_spec *s)
         f->st = heft_writer_add_tensor(&part, f->w, s, &f->err);
 }
 
-/* Part after part, of so many bytes each. */
+/* Write `count` parts of sizes[i] bytes, finish and close the file; return 1 on failure. */
 static int close_file(file *f, const size_t *sizes, uint32_t count)
 {
     if (!f->st)
@@ -109,8 +110,8 @@ static int write_gptrs(const char *dir)
     return close_file(&f, (const size_t[]){ 24, 24, 24 }, 3);
 }
 
-/* Section 7.3 of zTensor 1.0. */
-static int write_own(const char *dir, const char *version)
+/* Write a tensor with a custom layout (zTensor 1.0, section 7.3). */
+static int write_custom_layout(const char *dir, const char *version)
 {
     static const heft_storage packed = { .encoding = HEFT_ZSTD, .level = 19, .digest = "crc32c" },
                               checked = { .digest = "sha256" };
@@ -140,6 +141,6 @@ int main(int argc, char **argv)
         bytes[i] = (uint8_t)(i / 7 & 1);
     if (argc != 2)
         return 2;
-    return write_burnpack(argv[1]) || write_gptrs(argv[1]) || write_own(argv[1], "1.0") ||
-           write_own(argv[1], "1.2");
+    return write_burnpack(argv[1]) || write_gptrs(argv[1]) || write_custom_layout(argv[1], "1.0") ||
+           write_custom_layout(argv[1], "1.2");
 }

@@ -75,7 +75,7 @@ static int order_text(heft_str a, heft_str b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* The i-th part in the order of roles: in mode order they are stored is nothing of the model. */
+/* Return the i-th part of the tensor, sorted by role: the stored order is not part of the model. */
 static uint32_t part_by_role(const heft_file *f, const heft_tensor *t, uint32_t i)
 {
     for (uint32_t k = 0; k < t->part_count; k++) {
@@ -161,8 +161,8 @@ static int by_key(const void *a, const void *b)
     return order_text(((const keyed *)a)->key, ((const keyed *)b)->key);
 }
 
-/* Return the tensors, or the values at the top level, in file order with DUMP_ALL, otherwise sorted by
- * name. */
+/* Return the tensors, or the values at the top level: in file order with DUMP_ALL, otherwise sorted
+ * by name. */
 static keyed *list_by_name(const heft_file *f, bool is_tensors, int mode, uint32_t *count)
 {
     uint32_t end = is_tensors ? heft_tensor_count(f) : heft_meta_count(f), n = 0;

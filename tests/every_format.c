@@ -1,4 +1,5 @@
-/* every_format.c - one row per sample, one program run per check: formats CHECK [PART OF A TITLE] */
+/* every_format.c - runs one check on every sample, as one test for each sample. Usage:
+ * formats CHECK [PART OF A TITLE] */
 #include "every_format.h"
 
 #include <malloc.h>
@@ -8,7 +9,7 @@ heft_status open_sample(heft_file **out, const sample *s, const heft_host *host,
     return heft_test_open(out, s->in.bytes, host, err);
 }
 
-/* ---- every way of opening gives the same --------------------------------------------------- */
+/* ---- every open method gives the same model ------------------------------------------------- */
 
 typedef struct outcome {
     heft_status st, payload;
@@ -16,31 +17,32 @@ typedef struct outcome {
     char *dump;
 } outcome;
 
-static outcome open_in(const heft_test_open_method *way, const sample *s, heft_test_memory *m)
+static outcome open_in(const heft_test_open_method *method, const sample *s, heft_test_memory *m)
 {
     outcome o = { .dump = NULL };
     heft_file *f = NULL;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = &m->host;
-    o.st = way->open(&f, &s->in, &opt, &o.err);
+    o.st = method->open(&f, &s->in, &opt, &o.err);
     if (!o.st)
         o.dump = heft_test_dump(f, DUMP_ALL);
     else
         assert_null(f);
-    if (!o.st && way->reads_payload)
+    if (!o.st && method->reads_payload)
         o.payload = heft_test_read_all(f, &o.err);
     heft_file_close(f);
     return o;
 }
 
-static void compare_outcomes(const heft_test_open_method *way, const outcome *a, const outcome *b)
+static void compare_outcomes(const heft_test_open_method *method, const outcome *a,
+                             const outcome *b)
 {
     if (a->st != b->st || !a->dump != !b->dump)
-        fail_msg("%s: %s (%s), from memory: %s (%s)", way->name, heft_status_name(b->st),
+        fail_msg("%s: %s (%s), from memory: %s (%s)", method->name, heft_status_name(b->st),
                  b->st ? b->err.message : "", heft_status_name(a->st), a->st ? a->err.message : "");
     if (a->dump) {
         heft_assert_same_text(a->dump, b->dump);
-        if (way->reads_payload)
+        if (method->reads_payload)
             assert_int_equal(a->payload, b->payload);
         return;
     }
@@ -66,7 +68,7 @@ static void check_open_methods(const sample *s)
     free(first.dump);
 }
 
-/* ---- what stands beside the sample ---------------------------------------------------------- */
+/* ---- facts in FILE.json --------------------------------------------------------------------- */
 
 static const heft_digest *find_digest(const char *name)
 {
@@ -84,7 +86,7 @@ static void assert_sha256(const heft_file *f, uint32_t part, heft_str expected)
     uint64_t state[32];
     uint8_t sum[32];
     char hex[65];
-    if (!d) /* a build without it */
+    if (!d) /* this build has no SHA-256 */
         return;
     assert_in_range(d->state_bytes, 1, sizeof state);
     heft_part p = heft_part_at(f, part);
@@ -152,7 +154,7 @@ static void compare_tensor(const sample *s, unsigned k, const heft_file *f)
         compare_parts(s, k, f, &t);
 }
 
-/* As FILE.json spells it; malloc'ed, or NULL: there is no such attribute. */
+/* Return the attribute as malloc'ed text, spelled as in FILE.json, or NULL if the tensor has none. */
 static char *attribute_text(const heft_file *f, uint32_t id, const char *key)
 {
     char text[40];
@@ -178,10 +180,10 @@ static char *attribute_text(const heft_file *f, uint32_t id, const char *key)
 
 static const struct {
     const char *key, *fact;
-    const char *only; /* this value is compared; NULL: any */
-    bool always;      /* what is said in FILE.json is in the file */
+    const char *only; /* compare only this value; NULL: every value */
+    bool always;      /* an attribute in FILE.json must exist in the file */
 } attribute_facts[] = {
-    { "gptrs.base_id", "base_param_id", NULL, false }, /* it may be left zero */
+    { "gptrs.base_id", "base_param_id", NULL, false }, /* a file may leave the id zero */
     { "gptrs.requires_grad", "flag", "true", false },
     { "burn.param_id", "param_id", NULL, true },
     { "stored_dtype", "attributes.stored_dtype", NULL, true },
@@ -247,7 +249,7 @@ static void check_facts(const sample *s)
 
 /* ---- verify --------------------------------------------------------------------------------- */
 
-/* "refuse": well formed, but more than this build takes. */
+/* Return the verdict as FILE.json spells it. "refuse": well formed, but unsupported by this build. */
 static const char *verdict(heft_status opened, const heft_verify_result *r)
 {
     if (opened == HEFT_E_UNSUPPORTED || opened == HEFT_E_LIMIT)
@@ -255,14 +257,14 @@ static const char *verdict(heft_status opened, const heft_verify_result *r)
     return opened || r->faults ? "reject" : r->warnings ? "warn" : "accept";
 }
 
-/* A file may also be said to be bad where a limit stops it first. */
+/* Accept a refusal where "reject" is expected: a limit may stop parsing before the damage is found. */
 static bool is_expected(const sample *s, heft_status opened, const char *got)
 {
     heft_str expect = heft_test_fact(s, "expect");
     return heft_test_fact_is(expect, got) || (opened && heft_test_fact_is(expect, "reject"));
 }
 
-static void verify_in(const heft_test_open_method *way, const sample *s, const char *findings,
+static void verify_in(const heft_test_open_method *method, const sample *s, const char *findings,
                       uint64_t bytes_checked)
 {
     heft_test_memory m;
@@ -273,12 +275,12 @@ static void verify_in(const heft_test_open_method *way, const sample *s, const c
     heft_status st;
     heft_test_memory_init(&m, 0);
     opt.host = &m.host;
-    heft_assert_ok(way->open(&f, &s->in, &opt, &err), &err);
-    char *same = heft_test_findings(&result, &st, f, &err);
+    heft_assert_ok(method->open(&f, &s->in, &opt, &err), &err);
+    char *found = heft_test_findings(&result, &st, f, &err);
     heft_assert_ok(st, &err);
-    heft_assert_same_text(same, findings);
+    heft_assert_same_text(found, findings);
     assert_int_equal(result.bytes_checked, bytes_checked);
-    free(same);
+    free(found);
     heft_file_close(f);
     heft_assert_all_freed(&m);
 }
@@ -292,8 +294,9 @@ static void check_verified(const sample *s)
     char *findings = opened ? NULL : heft_test_findings(&result, &st, f, &err);
     heft_assert_ok(st, &err);
     const char *got = verdict(opened, &result);
-    bool fits = s->kind == SAMPLE_BAD ? is_expected(s, opened, got) : !opened && !result.faults;
-    if (!fits)
+    bool is_as_expected = s->kind == SAMPLE_BAD ? is_expected(s, opened, got)
+                                                : !opened && !result.faults;
+    if (!is_as_expected)
         fail_msg("%s: %s%s", got, opened ? err.message : "", findings ? findings : "");
     heft_file_close(f);
     for (size_t i = 0; i < heft_test_open_method_count && !opened; i++)
@@ -306,7 +309,7 @@ static void check_verified(const sample *s)
 
 typedef struct check {
     const char *name;
-    unsigned kinds; /* of samples */
+    unsigned kinds; /* sample kinds that the check applies to */
     void (*run)(const sample *s);
 } check;
 
@@ -333,7 +336,7 @@ static void run_check(void **state)
     chosen->run(*state);
 }
 
-/* A run without samples is a failure, not a success. */
+/* Fail if there are no samples: such a run would prove nothing. */
 static void there_are_samples(void **state)
 {
     assert_in_range(((const samples *)*state)->count, 1, SIZE_MAX);
@@ -358,7 +361,7 @@ static int run_all(const char *part)
 
 int main(int argc, char **argv)
 {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* buffers come and go by the million here */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* avoid a system call for each of millions of buffers */
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     for (size_t i = 0; i < HEFT_COUNT(checks); i++)
         if (argc > 1 && !strcmp(argv[1], checks[i].name))

@@ -1,8 +1,8 @@
-/* formats_damage.c - samples cut short and damaged, and too little memory to open them. */
+/* formats_damage.c - checks of samples that are truncated, damaged, or used while memory runs out. */
 #include "every_format.h"
 
-/* Bytes of the index per byte of the file, and what every file takes.  The worst records: eleven
- * bytes of metadata in JSON, whose columns double while they grow. */
+/* Most bytes of memory for each byte of the file, and for any file. The worst records are metadata
+ * entries of eleven bytes in JSON, whose columns double while they grow. */
 enum { PEAK_FACTOR = 32, PEAK_BASE = 16 << 10 };
 
 static bool is_refusal(heft_status st)
@@ -11,7 +11,7 @@ static bool is_refusal(heft_status st)
            st == HEFT_E_CHECKSUM;
 }
 
-/* Compressed parts that do not decode, or parts in files that are not there. */
+/* True for the status of a part that does not decode, or whose shard is missing. */
 static bool is_unreadable(heft_status st)
 {
     return st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_IO;
@@ -23,7 +23,7 @@ static void assert_refused(heft_status st, const heft_error *err)
         fail_msg("%s: %s", heft_status_name(st), err->message);
 }
 
-/* ---- what can be done with a file ----------------------------------------------------------- */
+/* ---- operations on a file ------------------------------------------------------------------- */
 
 static heft_status verify(const heft_file *f, heft_error *err)
 {
@@ -64,7 +64,7 @@ static heft_status convert_to(const heft_file *f, size_t target, const heft_host
     return st;
 }
 
-/* More than a few of these take too long: a kilobyte may decode to gigabytes. */
+/* True if the tensors are large: a kilobyte may decode to gigabytes, so few such files are used. */
 static bool is_large(const heft_file *f)
 {
     enum { LARGE = 256 << 10 };
@@ -74,13 +74,14 @@ static bool is_large(const heft_file *f)
     return sum > LARGE;
 }
 
-/* Whatever a damaged file says, this has to end, and to end with one of these. */
-static void use(const heft_file *f, uint32_t round, const heft_host *host)
+/* Read, verify, hash and convert an open file, which may be damaged. Each operation must end with
+ * success or with one of the allowed errors. */
+static void use_file(const heft_file *f, uint32_t round, const heft_host *host)
 {
     heft_error err;
     if (round % 128 && is_large(f))
         return;
-    bool is_readable = heft_test_is_readable(f); /* what is compressed may not be */
+    bool is_readable = heft_test_is_readable(f); /* a compressed part may be damaged */
     if (round % 8 == 0)
         free(heft_test_dump(f, DUMP_ALL));
     heft_assert_ok(verify(f, &err), &err);
@@ -93,9 +94,9 @@ static void use(const heft_file *f, uint32_t round, const heft_host *host)
         fail_msg("converting ended with %s: %s", heft_status_name(st), err.message);
 }
 
-/* ---- cut short ------------------------------------------------------------------------------ */
+/* ---- truncated ------------------------------------------------------------------------------ */
 
-static void open_cut(const sample *s, size_t len)
+static void open_truncated(const sample *s, size_t len)
 {
     heft_test_memory m;
     heft_error err;
@@ -107,24 +108,24 @@ static void open_cut(const sample *s, size_t len)
     if (st)
         assert_refused(st, &err);
     else
-        use(f, (uint32_t)len, heft_host_default());
+        use_file(f, (uint32_t)len, heft_host_default());
     heft_file_close(f);
     heft_assert_all_freed(&m);
     heft_test_free(&b);
 }
 
-static void open_cut_fed(const sample *s, size_t len)
+static void feed_truncated(const sample *s, size_t len)
 {
     heft_test_memory m;
     heft_error err;
     heft_file *f;
     heft_test_input in = { NULL, heft_test_copy(s->in.bytes.p, len) };
-    const heft_test_open_method *way =
+    const heft_test_open_method *method =
         &heft_test_open_methods[heft_test_open_method_count - 1 - len % 3];
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_test_memory_init(&m, 0);
     opt.host = &m.host;
-    heft_status st = way->open(&f, &in, &opt, &err);
+    heft_status st = method->open(&f, &in, &opt, &err);
     if (st)
         assert_refused(st, &err);
     heft_file_close(f);
@@ -136,25 +137,26 @@ void check_truncated(const sample *s)
 {
     enum { SMALL = 3000, HEAD = 600, TAIL = 70, SAMPLED = 300 };
     size_t size = s->in.bytes.len, middle = size > SMALL ? size - HEAD - TAIL : 0;
-    if (s->kind == SAMPLE_BAD) { /* they are refused for one reason already */
+    if (s->kind == SAMPLE_BAD) { /* few lengths suffice: a bad sample is refused anyway */
         for (size_t i = 0; i < 32; i++)
-            open_cut(s, size * i / 32);
+            open_truncated(s, size * i / 32);
         return;
     }
     for (size_t len = 0; len < (middle ? HEAD : size); len++) {
-        open_cut(s, len);
+        open_truncated(s, len);
         if (len % 5 == 0)
-            open_cut_fed(s, len);
+            feed_truncated(s, len);
     }
     for (size_t i = 0; i < SAMPLED && middle; i++)
-        open_cut(s, HEAD + middle / SAMPLED * i);
+        open_truncated(s, HEAD + middle / SAMPLED * i);
     for (size_t len = size - TAIL; middle && len < size; len++)
-        open_cut(s, len);
+        open_truncated(s, len);
 }
 
 /* ---- damaged -------------------------------------------------------------------------------- */
 
-/* Which bytes are payload: true.  Files that do not open have none. */
+/* Return a malloc'ed array: for each byte of the file, true if the byte is payload. A file that does
+ * not open has no payload. */
 static bool *payload_of(const sample *s)
 {
     heft_file *f;
@@ -164,7 +166,7 @@ static bool *payload_of(const sample *s)
     if (open_sample(&f, s, NULL, NULL))
         return is_payload;
     heft_file_parts(f, &first);
-    if (heft_file_size(f) != s->in.bytes.len) /* it was unpacked: offsets are of something else */
+    if (heft_file_size(f) != s->in.bytes.len) /* a gzip file: offsets refer to the decoded bytes */
         first = 0;
     for (uint32_t i = 0; i < first; i++) {
         heft_part p = heft_part_at(f, i);
@@ -181,30 +183,33 @@ static void open_damaged(const heft_bytes *b, uint32_t round, const heft_host *h
     heft_source *source;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = host;
-    opt.no_verify = round % 4; /* few of them have a right checksum */
+    opt.no_verify = round % 4; /* otherwise a wrong checksum hides most other errors */
     heft_assert_ok(heft_source_open_memory(&source, b->p, b->len, &err), &err);
     heft_status st = heft_file_open_source(&f, source, &opt, &err);
     if (st)
         assert_refused(st, &err);
     else
-        use(f, round, host);
+        use_file(f, round, host);
     heft_file_close(f);
 }
 
 static void damage_byte(heft_bytes *b, size_t at, uint32_t *round, const heft_host *host)
 {
-    uint8_t was = b->p[at];
-    const uint8_t values[] = {
-        0,  0xFF, (uint8_t)(was ^ 1), (uint8_t)(was ^ 0x80), (uint8_t)(was + 1), (uint8_t)(was - 1),
-        '"'
-    };
+    uint8_t original = b->p[at];
+    const uint8_t values[] = { 0,
+                               0xFF,
+                               (uint8_t)(original ^ 1),
+                               (uint8_t)(original ^ 0x80),
+                               (uint8_t)(original + 1),
+                               (uint8_t)(original - 1),
+                               '"' };
     for (size_t i = 0; i < HEFT_COUNT(values); i++) {
-        if (values[i] == was)
+        if (values[i] == original)
             continue;
         b->p[at] = values[i];
         open_damaged(b, ++*round, host);
     }
-    b->p[at] = was;
+    b->p[at] = original;
 }
 
 void check_damaged(const sample *s)
@@ -212,13 +217,13 @@ void check_damaged(const sample *s)
     heft_test_host h;
     heft_bytes b = heft_test_copy(s->in.bytes.p, s->in.bytes.len);
     bool *is_payload = payload_of(s);
-    bool is_good = s->kind == SAMPLE_GOOD; /* the others are damaged already */
+    bool is_good = s->kind == SAMPLE_GOOD; /* damage more bytes than of the other kinds */
     uint32_t round = 0;
-    size_t index_bytes = 0, seen = 0, most = is_good ? 100 : 10, first = is_good ? 24 : 12;
+    size_t index_bytes = 0, seen = 0, max_damaged = is_good ? 100 : 10, first = is_good ? 24 : 12;
     heft_test_host_init(&h, 1);
     for (size_t i = 0; i < b.len; i++)
         index_bytes += !is_payload[i];
-    size_t stride = index_bytes / most + 1;
+    size_t stride = index_bytes / max_damaged + 1;
     for (size_t i = 0; i < b.len; i++)
         if (!is_payload[i] && (seen++ % stride == 0 || seen < first))
             damage_byte(&b, i, &round, &h.host);
@@ -255,7 +260,7 @@ static heft_status run_convert(const heft_file *f, heft_test_memory *m, heft_err
         st = convert_to(f, 2 * target + 1, &m->host, err);
         heft_assert_error_set(st, err);
         if (st == HEFT_E_ARGUMENT || st == HEFT_E_LOSSY)
-            st = HEFT_OK; /* this target does not take it, however much memory there is */
+            st = HEFT_OK; /* the target cannot hold the model, even with enough memory */
     }
     return st;
 }
@@ -266,8 +271,8 @@ static const operation operations[] = {
     { "convert", run_convert },
 };
 
-/* Once with the n-th request failing; false when there were fewer. */
-static bool starve_opening(const heft_test_open_method *way, const sample *s, uint32_t n,
+/* Open a sample while request n fails; return false if fewer requests were made. */
+static bool starve_opening(const heft_test_open_method *method, const sample *s, uint32_t n,
                            bool keeps_failing)
 {
     heft_test_memory m;
@@ -278,16 +283,17 @@ static bool starve_opening(const heft_test_open_method *way, const sample *s, ui
     m.keeps_failing = keeps_failing;
     opt.host = &m.host;
     heft_test_poison(&err);
-    heft_status st = way->open(&f, &s->in, &opt, &err);
+    heft_status st = method->open(&f, &s->in, &opt, &err);
     heft_assert_error_set(st, &err);
-    bool met = atomic_load(&m.calls) >= n;
-    if (st && (!met || st != HEFT_E_NOMEM))
+    bool is_reached = atomic_load(&m.calls) >= n;
+    if (st && (!is_reached || st != HEFT_E_NOMEM))
         assert_refused(st, &err);
     heft_file_close(f);
     heft_assert_all_freed(&m);
-    return met;
+    return is_reached;
 }
 
+/* Run an operation while request n fails; return false if fewer requests were made. */
 static bool starve(const operation *o, const sample *s, uint32_t n, bool keeps_failing)
 {
     heft_test_memory m;
@@ -301,16 +307,17 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool keeps_f
     heft_test_poison(&err);
     heft_status st = o->run(f, &m, &err);
     heft_assert_error_set(st, &err);
-    bool met = atomic_load(&m.calls) >= n;
-    if (st && (st != HEFT_E_NOMEM || !met))
+    bool is_reached = atomic_load(&m.calls) >= n;
+    if (st && (st != HEFT_E_NOMEM || !is_reached))
         fail_msg("%s: %s: %s", o->name, heft_status_name(st), err.message);
     heft_file_close(f);
     heft_assert_all_freed(&m);
-    return met;
+    return is_reached;
 }
 
-/* Every request of a sample, but of those with hundreds of tensors or values, whose requests are alike,
- * ever fewer; and of all where HEFT_TEST_FEWER says so, for builds that take ten times as long. */
+/* Return the next request to fail: every request of a sample, but increasingly few for a sample with
+ * hundreds of tensors or values, whose requests are alike, and with HEFT_TEST_FEWER, which is set for
+ * sanitizer builds, which take ten times as long. */
 static uint32_t next_request(uint32_t n, bool has_many)
 {
     static const char *fewer;
@@ -328,13 +335,13 @@ void check_memory(const sample *s)
 {
     heft_file *f;
     bool opens = !open_sample(&f, s, NULL, NULL), many = opens && has_many(f);
-    for (size_t way = 0; way < heft_test_open_method_count; way++)
-        for (uint32_t n = 1; starve_opening(&heft_test_open_methods[way], s, n, n & 1);
+    for (size_t method = 0; method < heft_test_open_method_count; method++)
+        for (uint32_t n = 1; starve_opening(&heft_test_open_methods[method], s, n, n & 1);
              n = next_request(n, many))
             ;
     if (!opens)
         return;
-    size_t count = heft_test_is_readable(f) ? HEFT_COUNT(operations) : 1; /* verify takes all */
+    size_t count = heft_test_is_readable(f) ? HEFT_COUNT(operations) : 1; /* verify always works */
     heft_file_close(f);
     for (size_t i = 0; i < count; i++)
         for (uint32_t n = 1; starve(&operations[i], s, n, n & 1); n = next_request(n, many))

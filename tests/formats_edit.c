@@ -1,11 +1,12 @@
-/* formats_edit.c - samples edited: the generation of a file stays, and damage is not hidden. */
+/* formats_edit.c - checks that edits keep the format version of a sample and never hide damage. */
 #include "core/read/file.h"
 #include "every_format.h"
 
 /* ---- edits ---------------------------------------------------------------------------------- */
 
-/* FAR: to a name that moves the data.  TRAIN: requires_grad of every tensor, and no base ids. */
-enum { SET = 1, UNSET = 2, RENAME = 4, FAR = 8, VOCAB = 16, CONFIG = 32, TRAIN = 64 };
+/* RENAME: to a name of the same length, at most 64 bytes. RENAME_LONG: to a name of 700 bytes, which
+ * moves the data. TRAIN: set requires_grad of every tensor and clear the base ids. */
+enum { SET = 1, UNSET = 2, RENAME = 4, RENAME_LONG = 8, VOCAB = 16, CONFIG = 32, TRAIN = 64 };
 
 static const int edits[] = {
     SET,
@@ -15,14 +16,14 @@ static const int edits[] = {
     SET | RENAME,
     UNSET | RENAME,
     SET | UNSET | RENAME,
-    FAR,
-    SET | FAR,
-    UNSET | FAR,
-    SET | UNSET | FAR,
+    RENAME_LONG,
+    SET | RENAME_LONG,
+    UNSET | RENAME_LONG,
+    SET | UNSET | RENAME_LONG,
     VOCAB,
-    VOCAB | SET | FAR,
+    VOCAB | SET | RENAME_LONG,
     CONFIG,
-    CONFIG | FAR,
+    CONFIG | RENAME_LONG,
     TRAIN,
     TRAIN | CONFIG | RENAME,
 };
@@ -36,10 +37,10 @@ typedef struct request {
     heft_rename rename;
     heft_vocab *vocab;
     heft_special_id special;
-    char near[64], far[700];
+    char same_length[64], long_name[700];
 } request;
 
-/* A number where the format has no texts. */
+/* Choose a text, or a number for mag, which has no texts. */
 static void choose_value(request *r, const heft_file *f)
 {
     heft_str format = heft_test_str(heft_format_name(heft_file_format(f)));
@@ -51,13 +52,15 @@ static void choose_value(request *r, const heft_file *f)
     }
 }
 
-/* As long as the name that it replaces, and much longer. */
+/* Choose a name that is as long as `from`, and a much longer name. */
 static void choose_names(request *r, heft_str from)
 {
-    memset(r->near, 'Q', sizeof r->near);
-    memset(r->far, 'Q', sizeof r->far);
+    memset(r->same_length, 'Q', sizeof r->same_length);
+    memset(r->long_name, 'Q', sizeof r->long_name);
     r->rename.from = from;
-    r->rename.to = (heft_str){ r->near, from.len < sizeof r->near ? from.len : sizeof r->near };
+    r->rename.to = (heft_str){ r->same_length, from.len < sizeof r->same_length
+                                                   ? from.len
+                                                   : sizeof r->same_length };
     if (!from.len)
         r->rename.to.len = 1;
 }
@@ -91,7 +94,8 @@ static void choose_texts(request *r, const heft_file *f, int edit)
     r->opt.identify_ctx = heft_str_is(format, "gptrs-checkpoint") ? r : NULL;
 }
 
-/* f is borrowed; false: there is nothing to take away, or no tensor to rename. */
+/* Fill the request, which borrows from `f`; return false if there is no value to unset or no tensor
+ * to rename. */
 static bool choose(request *r, const heft_file *f, int edit)
 {
     bool has_metadata = heft_meta_count(f);
@@ -100,20 +104,20 @@ static bool choose(request *r, const heft_file *f, int edit)
     choose_value(r, f);
     if (edit & UNSET && !has_metadata)
         return false;
-    if (edit & (RENAME | FAR) && !heft_tensor_count(f))
+    if (edit & (RENAME | RENAME_LONG) && !heft_tensor_count(f))
         return false;
     if (edit & UNSET)
         r->unset = heft_meta_at(f, 0).key;
-    if (edit & (RENAME | FAR))
+    if (edit & (RENAME | RENAME_LONG))
         choose_names(r, heft_tensor_at(f, 0).name);
-    if (edit & FAR)
-        r->rename.to = (heft_str){ r->far, sizeof r->far };
+    if (edit & RENAME_LONG)
+        r->rename.to = (heft_str){ r->long_name, sizeof r->long_name };
     r->opt.set = &r->set;
     r->opt.unset = &r->unset;
     r->opt.rename = &r->rename;
     r->opt.set_count = edit & SET ? 1 : 0;
     r->opt.unset_count = edit & UNSET ? 1 : 0;
-    r->opt.rename_count = edit & (RENAME | FAR) ? 1 : 0;
+    r->opt.rename_count = edit & (RENAME | RENAME_LONG) ? 1 : 0;
     choose_texts(r, f, edit);
     return true;
 }
@@ -131,7 +135,7 @@ static heft_bytes bytes_of(const heft_edit *e, heft_bytes old)
     return b;
 }
 
-/* The edited file; p NULL: the edit was refused, or there was nothing of the kind to do. */
+/* Return the edited file; p NULL: the edit was refused or does not apply. */
 static heft_bytes edited(const heft_file *f, heft_bytes old, int edit)
 {
     request r;
@@ -150,7 +154,7 @@ static heft_bytes edited(const heft_file *f, heft_bytes old, int edit)
     return b;
 }
 
-/* ---- the generation stays ------------------------------------------------------------------- */
+/* ---- format and version stay the same ------------------------------------------------------- */
 
 static void assert_same_generation(const heft_file *f, const heft_file *now, int edit)
 {
@@ -165,13 +169,13 @@ static void assert_same_generation(const heft_file *f, const heft_file *now, int
         assert_int_equal(heft_ix_part_row_at(a, 0)->flags, heft_ix_part_row_at(b, 0)->flags);
 }
 
-/* Rules of notes that tell of a variant within a generation. */
+/* Rules of notes that identify a variant within a format version. */
 static const char *const variants[] = {
     "burnpack/legacy", "burnpack/version-0", "embd/minor",       "gguf/big-endian",
     "mag/code-3",      "npy/big-endian",     "ztensor/reserved", "ztensor/big-endian",
 };
 
-static uint32_t notes_of(const heft_index *x, const char *rule)
+static uint32_t count_notes(const heft_index *x, const char *rule)
 {
     const heft_note *notes = x->notes.ptr;
     uint32_t count = 0;
@@ -183,11 +187,11 @@ static uint32_t notes_of(const heft_index *x, const char *rule)
 static void assert_same_variant(const heft_index *a, const heft_index *b, int edit)
 {
     for (size_t i = 0; i < HEFT_COUNT(variants); i++)
-        if (notes_of(a, variants[i]) != notes_of(b, variants[i]))
-            fail_msg("edit %d: what %s is said of became another variant", edit, variants[i]);
+        if (count_notes(a, variants[i]) != count_notes(b, variants[i]))
+            fail_msg("edit %d: the variant of note %s changed", edit, variants[i]);
 }
 
-/* What was asked for is there. */
+/* Assert that the edited file contains the requested vocabulary, config and requires_grad. */
 static void assert_edited(const heft_file *now, int edit)
 {
     heft_error err;
@@ -232,14 +236,14 @@ void check_edited(const sample *s)
     heft_file_close(f);
 }
 
-/* ---- damage stays ---------------------------------------------------------------------------- */
+/* ---- damage stays visible -------------------------------------------------------------------- */
 
 typedef struct verdict {
     uint32_t faults, warnings;
 } verdict;
 
-/* Of a file that does not open: everything is wrong. */
-static verdict judge(heft_bytes b, const heft_host *host)
+/* Verify a file; return the maximum counts if the file does not open. */
+static verdict verify(heft_bytes b, const heft_host *host)
 {
     heft_verify_result r;
     heft_file *f;
@@ -268,18 +272,19 @@ static bool is_worse(verdict now, verdict was)
     return now.faults > was.faults || now.warnings > was.warnings;
 }
 
-static bool is_same(heft_bytes a, heft_bytes b)
+static bool is_equal(heft_bytes a, heft_bytes b)
 {
     return a.len == b.len && !memcmp(a.p, b.p, a.len);
 }
 
 typedef struct trial {
-    heft_test_host host;    /* threads would only be in the way: what is looked at is small */
-    heft_bytes good[EDITS]; /* the sample as each edit leaves it; p NULL: refused */
-    verdict was, after[EDITS];
+    heft_test_host host;          /* one thread: starting more takes longer than small files */
+    heft_bytes good[EDITS];       /* the undamaged sample after each edit; p NULL: refused */
+    verdict before, after[EDITS]; /* findings in the undamaged sample, before and after each edit */
 } trial;
 
-/* Padding that is made anew is as it should be: no damage is left. */
+/* Edit a damaged file and assert that the damage is still found. An edit may repair damage, as in
+ * padding that is rewritten. */
 static void edit_damaged(const trial *t, heft_bytes b, size_t at, int number, verdict found)
 {
     heft_file *f;
@@ -289,8 +294,8 @@ static void edit_damaged(const trial *t, heft_bytes b, size_t at, int number, ve
     heft_file_close(f);
     if (!now.p)
         return;
-    bool is_mended = found.faults <= t->was.faults && is_same(now, t->good[number]);
-    if (!is_mended && !is_worse(judge(now, &t->host.host), t->after[number])) {
+    bool is_repaired = found.faults <= t->before.faults && is_equal(now, t->good[number]);
+    if (!is_repaired && !is_worse(verify(now, &t->host.host), t->after[number])) {
         char *findings = findings_of(b);
         fail_msg("edit %d hides damage of byte %zu of %zu:\n%s", edits[number], at, b.len,
                  findings);
@@ -308,13 +313,13 @@ static int number_of(int edit)
 
 static void damage(const trial *t, heft_bytes b, size_t at, uint8_t flipped)
 {
-    static const int tried[] = { SET, UNSET, RENAME, FAR, VOCAB, CONFIG, TRAIN };
+    static const int edit_kinds[] = { SET, UNSET, RENAME, RENAME_LONG, VOCAB, CONFIG, TRAIN };
     b.p[at] ^= flipped;
-    verdict found = judge(b, &t->host.host);
-    if (found.faults < UINT32_MAX && is_worse(found, t->was))
-        for (size_t i = 0; i < HEFT_COUNT(tried); i++)
-            if (t->good[number_of(tried[i])].p)
-                edit_damaged(t, b, at, number_of(tried[i]), found);
+    verdict found = verify(b, &t->host.host);
+    if (found.faults < UINT32_MAX && is_worse(found, t->before))
+        for (size_t i = 0; i < HEFT_COUNT(edit_kinds); i++)
+            if (t->good[number_of(edit_kinds[i])].p)
+                edit_damaged(t, b, at, number_of(edit_kinds[i]), found);
     b.p[at] ^= flipped;
 }
 
@@ -324,30 +329,29 @@ static void prepare(trial *t, const sample *s)
     heft_error err;
     heft_test_host_init(&t->host, 1);
     heft_assert_ok(open_sample(&f, s, &t->host.host, &err), &err);
-    t->was = judge(s->in.bytes, &t->host.host);
+    t->before = verify(s->in.bytes, &t->host.host);
     for (int i = 0; i < EDITS; i++) {
         t->good[i] = edited(f, s->in.bytes, edits[i]);
         if (t->good[i].p)
-            t->after[i] = judge(t->good[i], &t->host.host);
+            t->after[i] = verify(t->good[i], &t->host.host);
     }
     heft_file_close(f);
 }
 
-/* How far apart the bytes are that are damaged: the more a file takes to check, the fewer there are; of all fewer
- * where HEFT_TEST_FEWER says so. */
+/* Return the distance between damaged bytes. Of a large file, which takes longer to check, fewer bytes
+ * are damaged; and fewer of all files with HEFT_TEST_FEWER. */
 static size_t stride_of(size_t len)
 {
-    enum { WORK = 1 << 18, LEAST = 48, MOST = 256, FEWER = 5 };
-    size_t most = WORK / (len + 1), stride = len / (most < LEAST  ? LEAST
-                                                    : most > MOST ? MOST
-                                                                  : most) +
-                                             1;
+    enum { WORK = 1 << 18, MIN_BYTES = 48, MAX_BYTES = 256, FEWER = 5 };
+    size_t count = WORK / (len + 1);
+    count = count < MIN_BYTES ? MIN_BYTES : count > MAX_BYTES ? MAX_BYTES : count;
+    size_t stride = len / count + 1;
     return getenv("HEFT_TEST_FEWER") ? FEWER * stride : stride;
 }
 
 void check_edited_damage(const sample *s)
 {
-    enum { HEAD = 64, TAIL = 40 }; /* of these, every byte */
+    enum { HEAD = 64, TAIL = 40 }; /* every byte of the head and the tail is damaged */
     heft_bytes b = heft_test_copy(s->in.bytes.p, s->in.bytes.len);
     size_t stride = stride_of(b.len);
     trial t;

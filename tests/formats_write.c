@@ -1,18 +1,17 @@
-/* formats_write.c - samples written again: in their own format, in every other and back. */
+/* formats_write.c - checks of samples converted to their own format, to every other format and back. */
 #include "every_format.h"
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
-typedef struct loss { /* of a tensor; the name is a copy */
+typedef struct loss { /* the loss of a tensor; `name` is a copy */
     heft_str name;
     heft_severity severity;
 } loss;
 
 typedef struct losses {
-    uint32_t count[3]; /* by severity */
-    uint32_t
-        unsafe_names; /* names that npz carries as they are, with a warning, which verify repeats */
-    uint32_t ranks;   /* that mag carries as they are, with a warning */
+    uint32_t count[3];     /* by severity */
+    uint32_t unsafe_names; /* names that npz keeps with a warning, which verify repeats */
+    uint32_t ranks;        /* ranks that mag keeps with a warning */
     loss *tensors;
     size_t tensor_count;
 } losses;
@@ -42,8 +41,8 @@ static void free_losses(losses *l)
     *l = (losses){ .tensors = NULL };
 }
 
-/* Whether something of at least that severity was said of the tensor. */
-static bool was_said(const losses *l, heft_str name, heft_severity least)
+/* Return true if a loss of at least this severity was reported for the tensor. */
+static bool was_reported(const losses *l, heft_str name, heft_severity least)
 {
     for (size_t i = 0; i < l->tensor_count; i++)
         if (l->tensors[i].severity >= least && l->tensors[i].name.len == name.len &&
@@ -63,32 +62,33 @@ static heft_hash *hash(const heft_file *f, heft_hash *model)
     return tensors;
 }
 
-/* Tensor i of a in b, which was made of it: some formats hold one, without a name. */
+/* Return the tensor of `b`, converted from `a`, that corresponds to tensor i of `a`. Formats for a
+ * single tensor do not store a name. */
 static uint32_t counterpart(const heft_file *a, uint32_t i, const heft_file *b, const losses *lost)
 {
     heft_str name = heft_tensor_at(a, i).name;
     if (!(heft_format_caps(heft_file_format(b)) & HEFT_ONE_TENSOR))
         return heft_tensor_find(b, name);
-    return was_said(lost, name, HEFT_WARNING) ? HEFT_NONE : 0;
+    return was_reported(lost, name, HEFT_WARNING) ? HEFT_NONE : 0;
 }
 
-/* Every tensor of a is in b, unless it was said to be lost, and as it was, unless it was said to be
- * carried in another form; and b has no others. */
+/* Assert that `b` contains every tensor of `a` except reported losses, that the tensors are equal
+ * unless a note reported a change, and that `b` contains no other tensors. */
 static void compare_models(const heft_file *a, const heft_file *b, const losses *lost)
 {
     heft_hash model_a, model_b, *in_a = hash(a, &model_a), *in_b = hash(b, &model_b);
-    uint32_t kept = 0;
+    uint32_t found = 0;
     for (uint32_t i = 0; i < heft_tensor_count(a); i++) {
         heft_tensor t = heft_tensor_at(a, i);
         uint32_t k = counterpart(a, i, b, lost);
-        kept += k != HEFT_NONE;
-        if (was_said(lost, t.name, HEFT_WARNING))
+        found += k != HEFT_NONE;
+        if (was_reported(lost, t.name, HEFT_WARNING))
             continue;
         assert_int_not_equal(k, HEFT_NONE);
-        if (!was_said(lost, t.name, HEFT_NOTE))
+        if (!was_reported(lost, t.name, HEFT_NOTE))
             assert_memory_equal(&in_a[i], &in_b[k], sizeof in_a[i]);
     }
-    assert_int_equal(kept, heft_tensor_count(b));
+    assert_int_equal(found, heft_tensor_count(b));
     if (!lost->tensor_count)
         assert_memory_equal(&model_a, &model_b, sizeof model_a);
     free(in_a);
@@ -104,7 +104,7 @@ typedef struct target {
 
 typedef struct written {
     heft_test_sink sink;
-    heft_bytes bytes; /* an own copy */
+    heft_bytes bytes; /* copy, owned */
     losses lost;
 } written;
 
@@ -113,8 +113,8 @@ static bool is_written(const heft_format *f)
     return heft_format_caps(f) & HEFT_CAN_WRITE;
 }
 
-/* The file's own format, or one that takes anything. */
-static target home_of(const heft_file *f)
+/* Return the file's own format, or ztensor, which can hold any model. */
+static target native_target(const heft_file *f)
 {
     const heft_format *own = heft_file_format(f);
     return (target){ is_written(own) ? own : heft_format_find("ztensor"), NULL };
@@ -129,8 +129,8 @@ static heft_write_options options_for(const target *t, losses *lost)
     return write;
 }
 
-/* What the options say of losses is kept to: nothing is written unless they are allowed. */
-static void assert_guarded(const heft_file *f, const target *t, bool strict)
+/* Assert that nothing is written if there are losses that the options do not allow. */
+static void assert_losses_refused(const heft_file *f, const target *t, bool strict)
 {
     heft_test_sink sink;
     heft_error err;
@@ -152,7 +152,8 @@ static void assert_guarded(const heft_file *f, const target *t, bool strict)
     free_losses(&lost);
 }
 
-/* Parts of a file that is converted to its own format stay compressed: their size shows when they are written. */
+/* True if parts stay compressed because the file is converted to its own format. Their size is known
+ * only after they are written. */
 static bool keeps_compressed(const heft_file *f, const target *t)
 {
     bool any = false;
@@ -176,13 +177,13 @@ static void assert_planned(const heft_file *f, const target *t, uint64_t size)
     opt.planned_bytes = &planned;
     heft_assert_ok(heft_file_convert(f, t->format, NULL, &opt, &err), &err);
     if (keeps_compressed(f, t))
-        assert_true(planned >= size); /* as long as nothing is compressed */
+        assert_true(planned >= size); /* the plan counts uncompressed bytes */
     else
         assert_int_equal(planned, size);
     free_losses(&lost);
 }
 
-/* false when the format does not take this model at all. */
+/* Convert the file; return false if the target cannot hold the model. */
 static bool write_as(written *w, const heft_file *f, const target *t)
 {
     heft_error err;
@@ -207,8 +208,8 @@ static bool write_as(written *w, const heft_file *f, const target *t)
     heft_test_sink_free(&w->sink);
     assert_int_equal(w->sink.reserved, keeps_compressed(f, t) ? 0 : w->bytes.len);
     assert_planned(f, t, w->bytes.len);
-    assert_guarded(f, t, false);
-    assert_guarded(f, t, true);
+    assert_losses_refused(f, t, false);
+    assert_losses_refused(f, t, true);
     return true;
 }
 
@@ -218,8 +219,8 @@ static void free_written(written *w)
     free_losses(&w->lost);
 }
 
-/* Names are kept, and what looks like a path in one format may not in another. */
-static uint32_t names_warned_of(const char *findings)
+/* Count warnings about names. A name that looks like a path in one format may not in another. */
+static uint32_t count_name_warnings(const char *findings)
 {
     uint32_t count = 0;
     for (const char *at = findings; (at = strstr(at, "/name ")); at++)
@@ -227,7 +228,8 @@ static uint32_t names_warned_of(const char *findings)
     return count;
 }
 
-/* Values that break the rules of their type are a warning in some generations, a fault in others. */
+/* Verify the source; count invalid bool values as faults, since format versions differ in severity,
+ * and leave out warnings about names. */
 static heft_verify_result verified(const heft_file *f)
 {
     heft_verify_result result;
@@ -239,13 +241,13 @@ static heft_verify_result verified(const heft_file *f)
         result.faults++;
         result.warnings--;
     }
-    result.warnings -= names_warned_of(findings);
+    result.warnings -= count_name_warnings(findings);
     free(findings);
     return result;
 }
 
-/* What we write is recognised, and beyond reproach if the file it was made of is, but for what was
- * said beforehand. */
+/* Open the written file; assert that its format is recognised and that verify() finds nothing that
+ * was neither in the source nor reported as a loss. */
 static heft_file *reopen(const written *w, const target *t, const heft_file *of)
 {
     heft_error err;
@@ -257,16 +259,16 @@ static heft_file *reopen(const written *w, const target *t, const heft_file *of)
     char *findings = heft_test_findings(&result, &st, f, &err);
     heft_assert_ok(st, &err);
     heft_verify_result source = verified(of);
-    result.warnings -= names_warned_of(findings);
+    result.warnings -= count_name_warnings(findings);
     if (result.faults > source.faults ||
         result.warnings + result.faults >
             source.warnings + source.faults + w->lost.count[HEFT_NOTE] + w->lost.ranks)
-        fail_msg("what was written is found wanting: %s", findings);
+        fail_msg("verify() finds more in the written file than in the source: %s", findings);
     free(findings);
     return f;
 }
 
-/* Ours is written again byte for byte. */
+/* Assert that a file written by Heft is written again byte for byte. */
 static void assert_fixed_point(const heft_file *f, heft_bytes b, const target *t)
 {
     written again;
@@ -300,8 +302,8 @@ static void rewrite(const heft_file *f, const target *t, bool is_bad)
     free_written(&w);
 }
 
-/* Samples of the world beside the checkout that other programs wrote, and the version it takes to write them
- * again byte for byte; those made here say so themselves. */
+/* Samples written by other programs ($HEFT_SHARED/fixtures), and the version that rewrites them byte
+ * for byte. Generated samples state the version in FILE.json ("rewritten"). */
 static const struct {
     const char *part_of_title, *version;
 } rewritten[] = {
@@ -345,12 +347,12 @@ void check_rewritten(const sample *s)
 
 /* ---- other formats -------------------------------------------------------------------------- */
 
-static void there_and_back(const heft_file *f, const target *there, const target *back)
+static void round_trip(const heft_file *f, const target *other, const target *back)
 {
     written out, home;
-    if (!write_as(&out, f, there))
+    if (!write_as(&out, f, other))
         return;
-    heft_file *g = reopen(&out, there, f);
+    heft_file *g = reopen(&out, other, f);
     compare_models(f, g, &out.lost);
     if (write_as(&home, g, back)) {
         heft_file *h = reopen(&home, back, g);
@@ -370,12 +372,11 @@ void check_other_formats(const sample *s)
     if (open_sample(&f, s, NULL, NULL))
         return;
     target back = { heft_file_format(f), NULL };
-    bool readable =
-        heft_test_is_readable(f); /* without the parts that are not, others may be written */
-    for (size_t i = 0; readable && i < heft_format_count(); i++) {
-        target there = { heft_format_at(i), NULL };
-        if (there.format != back.format && is_written(there.format))
-            there_and_back(f, &there, &back);
+    bool is_readable = heft_test_is_readable(f);
+    for (size_t i = 0; is_readable && i < heft_format_count(); i++) {
+        target other = { heft_format_at(i), NULL };
+        if (other.format != back.format && is_written(other.format))
+            round_trip(f, &other, &back);
     }
     heft_file_close(f);
 }
@@ -401,14 +402,14 @@ static heft_bytes write_with(const heft_file *f, const target *t, uint32_t threa
     return b;
 }
 
-static void fill_sink(const heft_file *f, const target *t, uint64_t room, bool is_stream)
+static void fill_sink(const heft_file *f, const target *t, uint64_t capacity, bool is_stream)
 {
     heft_test_sink sink;
     heft_error err;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_sink *to = heft_test_sink_init(&sink, is_stream);
-    sink.fail_from = room;
+    sink.fail_from = capacity;
     opt.write = &write;
     write.allow_loss = opt.no_verify = true;
     heft_assert_fails(heft_file_convert(f, t->format, to, &opt, &err), HEFT_E_IO, &err,
@@ -424,7 +425,7 @@ void check_sinks(const sample *s)
     written w;
     if (open_sample(&f, s, NULL, NULL))
         return;
-    target t = home_of(f);
+    target t = native_target(f);
     if (write_as(&w, f, &t)) {
         heft_assert_ok(heft_test_open_methods[3].open(&plain, &s->in, NULL, &err), &err);
         for (int i = 0; i < 8; i++) {

@@ -1,13 +1,14 @@
-/* oracle_cbor.c - random items and damaged ones, judged by libcbor: both accept or both refuse, and what
- * they accept is equal, in content and in length.
+/* oracle_cbor.c - compares the CBOR parser with libcbor on random and damaged items: both must accept
+ * or both refuse, and accepted items must have equal content and length.
  *
- * libcbor does not look at UTF-8, so what it accepts is looked at here.  Not compared is what libcbor refuses
- * and RFC 8949 calls well formed, tags 6 to 20 in one byte and simple values that have no name, and what is
- * nested deeper than we go.  Keys that occur twice are nothing to either of the two.
+ * libcbor does not check UTF-8; this program does. Not compared are items that RFC 8949 calls well
+ * formed and libcbor refuses (tags 6 to 20 in one byte, unassigned simple values), and items nested
+ * deeper than TREE_DEPTH. Neither parser checks for duplicate keys.
  *
- * libcbor asks for all the memory that is announced before it looks how much is left: it is not to get it.
+ * libcbor allocates the memory that a length announces before it compares the length with the bytes
+ * left; a memory limit makes this allocation fail.
  *
- * Of some random documents, and of each FILE, every beginning is judged as well.
+ * Every prefix of some random documents and of each FILE is compared, too.
  *
  *   oracle_cbor [ROUNDS [SEED [FILE...]]]
  */
@@ -22,10 +23,10 @@
 #include "base/text.h"
 #include "grammar/cbor.h"
 
-enum { ROOM = 4096, MOST_DEPTH = 6, TREE_DEPTH = 200, MOST_MEMORY = 1 << 26 };
+enum { CAPACITY = 4096, MAX_DEPTH = 6, TREE_DEPTH = 200, MAX_MEMORY = 1 << 26 };
 
 typedef struct document {
-    uint8_t bytes[ROOM];
+    uint8_t bytes[CAPACITY];
     size_t len;
 } document;
 
@@ -44,12 +45,12 @@ static uint32_t below(uint32_t n)
     return (uint32_t)(next_random() >> 32) % n;
 }
 
-/* ---- making documents ---- */
+/* ---- random documents ---- */
 
 static void put(document *d, const void *p, size_t len)
 {
-    if (len > ROOM - d->len)
-        return; /* what is cut off there is one more damaged document */
+    if (len > CAPACITY - d->len)
+        return; /* the truncated document counts as a damaged one */
     memcpy(d->bytes + d->len, p, len);
     d->len += len;
 }
@@ -60,7 +61,7 @@ static void put_byte(document *d, unsigned byte)
     put(d, &b, 1);
 }
 
-/* A head, in its shortest form or a longer one. */
+/* Append a head, in the shortest form or a longer form. */
 static void put_head(document *d, unsigned major, uint64_t v)
 {
     unsigned least = v < 24 ? 0 : v < 1u << 8 ? 1 : v < 1u << 16 ? 2 : v <= UINT32_MAX ? 3 : 4;
@@ -96,7 +97,7 @@ static void put_float(document *d)
         put_byte(d, below(256));
 }
 
-static void put_item(document *d, uint32_t depth); /* the tests' own documents, of bounded depth */
+static void put_item(document *d, uint32_t depth); /* recursive, up to MAX_DEPTH */
 
 static void put_members(document *d, uint32_t depth, bool is_map)
 {
@@ -114,7 +115,7 @@ static void put_members(document *d, uint32_t depth, bool is_map)
 
 static void put_item(document *d, uint32_t depth)
 {
-    uint32_t kind = below(depth < MOST_DEPTH ? 14 : 8);
+    uint32_t kind = below(depth < MAX_DEPTH ? 14 : 8);
     if (kind < 2)
         put_head(d, kind, next_random() >> below(64));
     else if (kind < 4)
@@ -136,12 +137,13 @@ static void put_item(document *d, uint32_t depth)
 
 static void damage(document *d)
 {
-    static const uint8_t likely[] = { 0x00, 0x17, 0x18, 0x19, 0x1B, 0x1C, 0x1F, 0x40, 0x41, 0x5F,
-                                      0x61, 0x78, 0x7F, 0x80, 0x81, 0x9F, 0xA0, 0xA1, 0xBF, 0xC1,
-                                      0xC3, 0xD8, 0xDF, 0xF4, 0xF8, 0xF9, 0xFB, 0xFC, 0xFF };
+    static const uint8_t significant[] = { 0x00, 0x17, 0x18, 0x19, 0x1B, 0x1C, 0x1F, 0x40,
+                                           0x41, 0x5F, 0x61, 0x78, 0x7F, 0x80, 0x81, 0x9F,
+                                           0xA0, 0xA1, 0xBF, 0xC1, 0xC3, 0xD8, 0xDF, 0xF4,
+                                           0xF8, 0xF9, 0xFB, 0xFC, 0xFF };
     for (uint32_t n = below(3) + 1; n && d->len; n--) {
         size_t at = below((uint32_t)d->len);
-        uint8_t byte = below(2) ? (uint8_t)below(256) : likely[below(sizeof likely)];
+        uint8_t byte = below(2) ? (uint8_t)below(256) : significant[below(sizeof significant)];
         switch (below(4)) {
         case 0:
             d->bytes[at] = byte;
@@ -154,7 +156,7 @@ static void damage(document *d)
             d->len--;
             break;
         default:
-            if (d->len == ROOM)
+            if (d->len == CAPACITY)
                 break;
             memmove(d->bytes + at + 1, d->bytes + at, d->len - at);
             d->bytes[at] = byte;
@@ -163,7 +165,7 @@ static void damage(document *d)
     }
 }
 
-/* ---- what a document says, one line an item ---- */
+/* ---- transcript: the content of a document, one line for each item ---- */
 
 typedef struct transcript {
     char *text;
@@ -171,7 +173,7 @@ typedef struct transcript {
     bool not_utf8;
 } transcript;
 
-static void say(transcript *t, const void *p, size_t len)
+static void append(transcript *t, const void *p, size_t len)
 {
     if (t->cap - t->len < len) {
         t->cap = 2 * t->cap + len;
@@ -181,26 +183,26 @@ static void say(transcript *t, const void *p, size_t len)
     t->len += len;
 }
 
-static void say_number(transcript *t, char letter, uint64_t v)
+static void append_number(transcript *t, char letter, uint64_t v)
 {
     char line[40];
-    say(t, line, (size_t)snprintf(line, sizeof line, "%c%" PRIx64 "\n", letter, v));
+    append(t, line, (size_t)snprintf(line, sizeof line, "%c%" PRIx64 "\n", letter, v));
 }
 
-static void say_string(transcript *t, char letter, const void *p, size_t len)
+static void append_string(transcript *t, char letter, const void *p, size_t len)
 {
-    say_number(t, letter, len);
-    say(t, p, len);
+    append_number(t, letter, len);
+    append(t, p, len);
 }
 
-static void say_double(transcript *t, double v)
+static void append_double(transcript *t, double v)
 {
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
-    say_number(t, 'f', v != v ? 0 : bits); /* what libcbor makes of a NaN is its own business */
+    append_number(t, 'f', v != v ? 0 : bits); /* libcbor may change the payload of a NaN */
 }
 
-/* ---- ours ---- */
+/* ---- parser of Heft ---- */
 
 static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
 {
@@ -213,37 +215,37 @@ static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t
     return NULL;
 }
 
-static void say_ours(transcript *t, const heft_cbor *c, heft_cbor_kind k)
+static void append_ours(transcript *t, const heft_cbor *c, heft_cbor_kind k)
 {
     bool is_open = c->flags & HEFT_CBOR_INDEFINITE;
     if (k != HEFT_CBOR_ARRAY_END && k != HEFT_CBOR_MAP_END && c->flags & HEFT_CBOR_TAGGED)
-        say_number(t, '#', c->tag);
+        append_number(t, '#', c->tag);
     switch (k) {
     case HEFT_CBOR_UINT:
     case HEFT_CBOR_NINT:
-        say_number(t, k == HEFT_CBOR_UINT ? 'u' : 'n', c->u);
+        append_number(t, k == HEFT_CBOR_UINT ? 'u' : 'n', c->u);
         break;
     case HEFT_CBOR_BYTES:
     case HEFT_CBOR_TEXT:
-        say_string(t, k == HEFT_CBOR_BYTES ? 'b' : 't', c->str.ptr, c->str.len);
+        append_string(t, k == HEFT_CBOR_BYTES ? 'b' : 't', c->str.ptr, c->str.len);
         break;
     case HEFT_CBOR_ARRAY:
     case HEFT_CBOR_MAP:
-        say_number(t, k == HEFT_CBOR_ARRAY ? 'a' : 'm', is_open);
+        append_number(t, k == HEFT_CBOR_ARRAY ? 'a' : 'm', is_open);
         break;
     case HEFT_CBOR_FLOAT:
-        say_double(t, heft_cbor_f64(c));
+        append_double(t, heft_cbor_f64(c));
         break;
     case HEFT_CBOR_ARRAY_END:
     case HEFT_CBOR_MAP_END:
-        say_number(t, 'e', 0);
+        append_number(t, 'e', 0);
         break;
     default:
-        say_number(t, 's', (uint64_t)(k - HEFT_CBOR_FALSE));
+        append_number(t, 's', (uint64_t)(k - HEFT_CBOR_FALSE));
     }
 }
 
-/* Bytes of the item; 0: refused, err says why. */
+/* Parse with Heft; return the length of the item, or 0 with `err` if the item is refused. */
 static size_t read_ours(transcript *t, const uint8_t *data, size_t len, heft_error *err)
 {
     heft_allocator al = { .size = sizeof al, .resize = resize };
@@ -252,16 +254,16 @@ static size_t read_ours(transcript *t, const uint8_t *data, size_t len, heft_err
     heft_cbor c = heft_cbor_open(data, len, 0, TREE_DEPTH, &arena, err);
     heft_cbor_kind k;
     while ((k = heft_cbor_next(&c)) != HEFT_CBOR_END && k != HEFT_CBOR_FAILED)
-        say_ours(t, &c, k);
+        append_ours(t, &c, k);
     heft_arena_free(&arena);
     return k == HEFT_CBOR_END ? (size_t)(c.p - c.start) : 0;
 }
 
-/* ---- libcbor's ---- */
+/* ---- parser of libcbor ---- */
 
-static void say_chunks(transcript *t, cbor_item_t *item, bool is_text)
+static void append_chunks(transcript *t, cbor_item_t *item, bool is_text)
 {
-    cbor_item_t *one = item, **chunks = &one;
+    cbor_item_t *single = item, **chunks = &single;
     size_t count = 1, total = 0;
     if (is_text ? cbor_string_is_indefinite(item) : cbor_bytestring_is_indefinite(item)) {
         chunks = is_text ? cbor_string_chunks_handle(item) : cbor_bytestring_chunks_handle(item);
@@ -269,70 +271,70 @@ static void say_chunks(transcript *t, cbor_item_t *item, bool is_text)
     }
     for (size_t i = 0; i < count; i++)
         total += is_text ? cbor_string_length(chunks[i]) : cbor_bytestring_length(chunks[i]);
-    say_number(t, is_text ? 't' : 'b', total);
+    append_number(t, is_text ? 't' : 'b', total);
     for (size_t i = 0; i < count; i++) {
         const void *p = is_text ? cbor_string_handle(chunks[i]) : cbor_bytestring_handle(chunks[i]);
         size_t len = is_text ? cbor_string_length(chunks[i]) : cbor_bytestring_length(chunks[i]);
-        say(t, p, len);
+        append(t, p, len);
         t->not_utf8 = t->not_utf8 || (is_text && heft_utf8_valid(p, len) < len);
     }
 }
 
-static void say_theirs(transcript *t, cbor_item_t *item);
+static void append_theirs(transcript *t, cbor_item_t *item);
 
-static void say_container(transcript *t, cbor_item_t *item)
+static void append_container(transcript *t, cbor_item_t *item)
 {
     bool is_map = cbor_isa_map(item);
-    say_number(t, is_map ? 'm' : 'a',
-               is_map ? cbor_map_is_indefinite(item) : cbor_array_is_indefinite(item));
+    append_number(t, is_map ? 'm' : 'a',
+                  is_map ? cbor_map_is_indefinite(item) : cbor_array_is_indefinite(item));
     for (size_t i = 0; is_map && i < cbor_map_size(item); i++) {
-        say_theirs(t, cbor_map_handle(item)[i].key);
-        say_theirs(t, cbor_map_handle(item)[i].value);
+        append_theirs(t, cbor_map_handle(item)[i].key);
+        append_theirs(t, cbor_map_handle(item)[i].value);
     }
     for (size_t i = 0; !is_map && i < cbor_array_size(item); i++)
-        say_theirs(t, cbor_array_handle(item)[i]);
-    say_number(t, 'e', 0);
+        append_theirs(t, cbor_array_handle(item)[i]);
+    append_number(t, 'e', 0);
 }
 
-/* Depth is libcbor's affair; it was bounded when the tree was made. */
-static void say_theirs(transcript *t, cbor_item_t *item)
+/* Recursive: libcbor limits the depth when it builds the tree. */
+static void append_theirs(transcript *t, cbor_item_t *item)
 {
     uint64_t tag = 0;
     switch (cbor_typeof(item)) {
     case CBOR_TYPE_UINT:
     case CBOR_TYPE_NEGINT:
-        say_number(t, cbor_isa_uint(item) ? 'u' : 'n', cbor_get_int(item));
+        append_number(t, cbor_isa_uint(item) ? 'u' : 'n', cbor_get_int(item));
         break;
     case CBOR_TYPE_BYTESTRING:
     case CBOR_TYPE_STRING:
-        say_chunks(t, item, cbor_isa_string(item));
+        append_chunks(t, item, cbor_isa_string(item));
         break;
     case CBOR_TYPE_ARRAY:
     case CBOR_TYPE_MAP:
-        say_container(t, item);
+        append_container(t, item);
         break;
     case CBOR_TYPE_TAG:
         tag = cbor_tag_value(item);
         if (!cbor_isa_tag(cbor_move(cbor_tag_item(item))))
-            say_number(t, '#', tag);
-        say_theirs(t, cbor_move(cbor_tag_item(item)));
+            append_number(t, '#', tag);
+        append_theirs(t, cbor_move(cbor_tag_item(item)));
         break;
     case CBOR_TYPE_FLOAT_CTRL:
         if (cbor_float_get_width(item) == CBOR_FLOAT_0)
-            say_number(t, 's', cbor_ctrl_value(item) - 20u);
+            append_number(t, 's', cbor_ctrl_value(item) - 20u);
         else
-            say_double(t, cbor_float_get_float(item));
+            append_double(t, cbor_float_get_float(item));
     }
 }
 
-/* ---- judging ---- */
+/* ---- comparison ---- */
 
 typedef struct tally {
-    uint64_t accepted, refused, apart;
+    uint64_t accepted, refused, is_skipped;
 } tally;
 
-/* Heads that are well formed, but not to libcbor. */
-static bool is_strange(uint8_t head)
+/* True for a head that is well formed, but refused by libcbor. */
+static bool libcbor_refuses(uint8_t head)
 {
     return (head >= 0xC6 && head <= 0xD4) || (head >= 0xE0 && head <= 0xF3) || head == 0xF8;
 }
@@ -347,55 +349,57 @@ static void show(const document *d, size_t ours, size_t theirs, const heft_error
             (int)a->len, a->text, theirs, (int)b->len, b->text);
 }
 
-/* Whether libcbor agrees; data ends where the memory ends. */
+/* Return true if libcbor agrees. `data` is a heap block of exactly d->len bytes, so that sanitizers see
+ * overruns. */
 static bool agrees(const document *d, const uint8_t *data, const transcript *a, size_t ours,
-                   const heft_error *err, tally *sum)
+                   const heft_error *err, tally *counts)
 {
     transcript b = { .len = 0 };
     struct cbor_load_result result;
     cbor_item_t *tree = cbor_load(data, d->len, &result);
-    bool apart = err->status == HEFT_E_LIMIT ||
-                 (!tree && ours && is_strange(data[result.error.position]));
+    bool is_skipped = err->status == HEFT_E_LIMIT ||
+                      (!tree && ours && libcbor_refuses(data[result.error.position]));
     if (tree)
-        say_theirs(&b, tree);
+        append_theirs(&b, tree);
     size_t theirs = tree && !b.not_utf8 ? result.read : 0;
-    bool same = ours == theirs && (!ours || (a->len == b.len && !memcmp(a->text, b.text, a->len)));
-    if (!apart && !same)
+    bool is_equal = ours == theirs &&
+                    (!ours || (a->len == b.len && !memcmp(a->text, b.text, a->len)));
+    if (!is_skipped && !is_equal)
         show(d, ours, theirs, err, a, &b);
-    *(apart ? &sum->apart : ours ? &sum->accepted : &sum->refused) += 1;
+    *(is_skipped ? &counts->is_skipped : ours ? &counts->accepted : &counts->refused) += 1;
     if (tree)
         cbor_decref(&tree);
     free(b.text);
-    return apart || same;
+    return is_skipped || is_equal;
 }
 
-static bool judge(const document *d, tally *sum)
+static bool compare(const document *d, tally *counts)
 {
     uint8_t *data = malloc(d->len ? d->len : 1);
     memcpy(data, d->bytes, d->len);
     transcript a = { .len = 0 };
     heft_error err = { .status = HEFT_OK, .message = "" };
     size_t ours = read_ours(&a, data, d->len, &err);
-    bool agree = agrees(d, data, &a, ours, &err, sum);
+    bool is_equal = agrees(d, data, &a, ours, &err, counts);
     free(a.text);
     free(data);
-    return agree;
+    return is_equal;
 }
 
-/* A document and whatever is left when it is cut short. */
-static bool judge_beginnings(const document *d, tally *sum)
+/* Compare a document and every prefix of the document. */
+static bool compare_prefixes(const document *d, tally *counts)
 {
     document part = { .len = 0 };
-    bool agree = judge(d, sum);
-    for (size_t n = 0; n < d->len && agree; n++) {
+    bool is_equal = compare(d, counts);
+    for (size_t n = 0; n < d->len && is_equal; n++) {
         part.len = n;
         memcpy(part.bytes, d->bytes, n);
-        agree = judge(&part, sum);
+        is_equal = compare(&part, counts);
     }
-    return agree;
+    return is_equal;
 }
 
-static bool judge_file(const char *path, tally *sum)
+static bool compare_file(const char *path, tally *counts)
 {
     document d = { .len = 0 };
     FILE *f = fopen(path, "rb");
@@ -403,12 +407,12 @@ static bool judge_file(const char *path, tally *sum)
         fprintf(stderr, "%s cannot be read\n", path);
         return false;
     }
-    d.len = fread(d.bytes, 1, ROOM, f);
+    d.len = fread(d.bytes, 1, CAPACITY, f);
     fclose(f);
-    return judge_beginnings(&d, sum);
+    return compare_prefixes(&d, counts);
 }
 
-/* The address sanitizer needs address space of its own, and has a limit of its own. */
+/* The address sanitizer needs much address space and has a separate limit for allocations. */
 extern void __asan_init(void) __attribute__((weak));
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -420,7 +424,7 @@ static void limit_memory(void)
 {
     struct rlimit limit;
     if (!__asan_init && !getrlimit(RLIMIT_AS, &limit)) {
-        limit.rlim_cur = MOST_MEMORY;
+        limit.rlim_cur = MAX_MEMORY;
         setrlimit(RLIMIT_AS, &limit);
     }
 }
@@ -430,24 +434,24 @@ int main(int argc, char **argv)
     uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10000;
     if (argc > 2)
         random_state ^= strtoull(argv[2], NULL, 10) * UINT64_C(0x9E3779B97F4A7C15);
-    tally sum = { 0 };
+    tally counts = { 0 };
     limit_memory();
     for (uint64_t i = 0; i < rounds; i++) {
         document d = { .len = 0 };
         put_item(&d, 0);
-        if (i % 16 || d.len > 500 ? !judge(&d, &sum) : !judge_beginnings(&d, &sum))
+        if (i % 16 || d.len > 500 ? !compare(&d, &counts) : !compare_prefixes(&d, &counts))
             return 1;
         for (int k = 0; k < 10; k++) {
-            document worse = d;
-            damage(&worse);
-            if (!judge(&worse, &sum))
+            document damaged = d;
+            damage(&damaged);
+            if (!compare(&damaged, &counts))
                 return 1;
         }
     }
     for (int i = 3; i < argc; i++)
-        if (!judge_file(argv[i], &sum))
+        if (!compare_file(argv[i], &counts))
             return 1;
     printf("accepted by both %" PRIu64 ", refused by both %" PRIu64 ", not compared %" PRIu64 "\n",
-           sum.accepted, sum.refused, sum.apart);
-    return sum.accepted && sum.refused ? 0 : 1;
+           counts.accepted, counts.refused, counts.is_skipped);
+    return counts.accepted && counts.refused ? 0 : 1;
 }

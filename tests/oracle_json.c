@@ -1,8 +1,8 @@
-/* oracle_json.c - random documents and damaged ones, judged by jansson: both accept or both
- * refuse, and what they accept is equal.
+/* oracle_json.c - compares the JSON parser with jansson on random and damaged documents: both must
+ * accept or both refuse, and accepted documents must be equal.
  *
- * Not compared, because jansson cannot hold them: integers beyond 64 bits, reals beyond doubles,
- * and keys with a zero byte in them.
+ * Not compared, because jansson cannot represent them: integers of more than 64 bits, reals beyond
+ * the range of double, and keys that contain a zero byte.
  *
  *   oracle_json [ROUNDS [SEED]]
  */
@@ -16,10 +16,10 @@
 #include "base/text.h"
 #include "grammar/json.h"
 
-enum { ROOM = 4096, MOST_DEPTH = 6 };
+enum { CAPACITY = 4096, MAX_DEPTH = 6 };
 
 typedef struct document {
-    char text[ROOM];
+    char text[CAPACITY];
     size_t len;
 } document;
 
@@ -33,13 +33,13 @@ static uint32_t below(uint32_t n)
     return (uint32_t)(random_state >> 32) % n;
 }
 
-/* ---- making documents ---- */
+/* ---- random documents ---- */
 
 static void put(document *d, const char *s)
 {
     size_t len = strlen(s);
-    if (len > ROOM - d->len)
-        return; /* what is cut off there is one more damaged document */
+    if (len > CAPACITY - d->len)
+        return; /* the truncated document counts as a damaged one */
     memcpy(d->text + d->len, s, len);
     d->len += len;
 }
@@ -89,7 +89,7 @@ static void put_number(document *d)
     put(d, numbers[below(sizeof numbers / sizeof *numbers)]);
 }
 
-static void put_value(document *d, uint32_t depth); /* the tests' own documents, of bounded depth */
+static void put_value(document *d, uint32_t depth); /* recursive, up to MAX_DEPTH */
 
 static void put_members(document *d, uint32_t depth, bool is_object)
 {
@@ -113,7 +113,7 @@ static void put_members(document *d, uint32_t depth, bool is_object)
 static void put_value(document *d, uint32_t depth)
 {
     static const char *const words[] = { "true", "false", "null" };
-    uint32_t kind = below(depth < MOST_DEPTH ? 9 : 5);
+    uint32_t kind = below(depth < MAX_DEPTH ? 9 : 5);
     if (kind < 1)
         put(d, words[below(3)]);
     else if (kind < 3)
@@ -126,10 +126,11 @@ static void put_value(document *d, uint32_t depth)
 
 static void damage(document *d)
 {
-    static const char likely[] = "{}[]\":,\\u0123456789abcdefDE.+-\x80\xC3\xED\xF0\n\t \x01tfn/";
+    static const char significant[] =
+        "{}[]\":,\\u0123456789abcdefDE.+-\x80\xC3\xED\xF0\n\t \x01tfn/";
     for (uint32_t n = below(3) + 1; n && d->len; n--) {
         size_t at = below((uint32_t)d->len);
-        char c = likely[below(sizeof likely - 1)];
+        char c = significant[below(sizeof significant - 1)];
         switch (below(4)) {
         case 0:
             d->text[at] = c;
@@ -142,7 +143,7 @@ static void damage(document *d)
             d->len--;
             break;
         default:
-            if (d->len == ROOM)
+            if (d->len == CAPACITY)
                 break;
             memmove(d->text + at + 1, d->text + at, d->len - at);
             d->text[at] = c;
@@ -151,7 +152,7 @@ static void damage(document *d)
     }
 }
 
-/* ---- our reading of them, as a jansson tree ---- */
+/* ---- parser of Heft, with a jansson tree as the result ---- */
 
 typedef struct tree {
     json_t *open[HEFT_JSON_DEPTH + 1];
@@ -159,12 +160,12 @@ typedef struct tree {
     json_t *root;
     char *key;
     size_t key_len;
-    bool is_beyond; /* something that jansson cannot hold */
+    bool is_beyond; /* the document contains a value that jansson cannot represent */
 } tree;
 
 static json_t *number_of(tree *t, heft_str s)
 {
-    char text[ROOM + 1];
+    char text[CAPACITY + 1];
     memcpy(text, s.ptr, s.len);
     text[s.len] = '\0';
     if (strpbrk(text, ".eE")) {
@@ -172,15 +173,15 @@ static json_t *number_of(tree *t, heft_str s)
         t->is_beyond = t->is_beyond || v - v != 0;
         return json_real(v - v != 0 ? 0 : v);
     }
-    char back[32];
+    char printed[32];
     int64_t v = strtoll(text, NULL, 10);
-    snprintf(back, sizeof back, "%" PRId64, v);
-    if (strcmp(back, text) != 0 && strcmp(text, "-0") != 0)
+    snprintf(printed, sizeof printed, "%" PRId64, v);
+    if (strcmp(printed, text) != 0 && strcmp(text, "-0") != 0)
         t->is_beyond = true;
     return json_integer(v);
 }
 
-/* Takes v over. */
+/* Add a value to the open container, or as the root. Takes ownership of `v`. */
 static void add(tree *t, json_t *v)
 {
     if (!t->depth) {
@@ -247,7 +248,7 @@ static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t
     return NULL;
 }
 
-/* NULL: refused, err says why. */
+/* Parse with Heft; return the tree, or NULL with `err` if the document is refused. */
 static json_t *read_ours(const char *text, size_t len, heft_error *err, bool *is_beyond)
 {
     heft_allocator al = { .size = sizeof al, .resize = resize };
@@ -267,30 +268,30 @@ static json_t *read_ours(const char *text, size_t len, heft_error *err, bool *is
     return NULL;
 }
 
-/* ---- judging ---- */
+/* ---- comparison ---- */
 
 typedef struct tally {
     uint64_t accepted, refused, beyond;
 } tally;
 
-static bool judge(const document *d, tally *sum)
+static bool compare(const document *d, tally *counts)
 {
-    char *text = malloc(d->len ? d->len : 1); /* so that its end is the memory's end */
+    char *text = malloc(d->len ? d->len : 1); /* no slack: sanitizers see overruns */
     memcpy(text, d->text, d->len);
     heft_error err = { .message = "" };
     json_error_t theirs_err;
     bool is_beyond;
     json_t *ours = read_ours(text, d->len, &err, &is_beyond);
     json_t *theirs = json_loadb(text, d->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &theirs_err);
-    bool agree = is_beyond || (ours && theirs ? json_equal(ours, theirs) : !ours && !theirs);
-    if (!agree)
+    bool is_equal = is_beyond || (ours && theirs ? json_equal(ours, theirs) : !ours && !theirs);
+    if (!is_equal)
         fprintf(stderr, "disagreement on:\n%.*s\nours: %s\ntheirs: %s\n", (int)d->len, d->text,
                 ours ? "accepted" : err.message, theirs ? "accepted" : theirs_err.text);
-    *(is_beyond ? &sum->beyond : ours ? &sum->accepted : &sum->refused) += 1;
+    *(is_beyond ? &counts->beyond : ours ? &counts->accepted : &counts->refused) += 1;
     json_decref(ours);
     json_decref(theirs);
     free(text);
-    return agree;
+    return is_equal;
 }
 
 int main(int argc, char **argv)
@@ -298,22 +299,22 @@ int main(int argc, char **argv)
     uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 20000;
     if (argc > 2)
         random_state ^= strtoull(argv[2], NULL, 10) * UINT64_C(0x9E3779B97F4A7C15);
-    tally sum = { 0 };
+    tally counts = { 0 };
     for (uint64_t i = 0; i < rounds; i++) {
         document d = { .len = 0 };
         put_space(&d);
         put_value(&d, 0);
         put_space(&d);
-        if (!judge(&d, &sum))
+        if (!compare(&d, &counts))
             return 1;
         for (int k = 0; k < 10; k++) {
-            document worse = d;
-            damage(&worse);
-            if (!judge(&worse, &sum))
+            document damaged = d;
+            damage(&damaged);
+            if (!compare(&damaged, &counts))
                 return 1;
         }
     }
     printf("accepted by both %" PRIu64 ", refused by both %" PRIu64 ", not compared %" PRIu64 "\n",
-           sum.accepted, sum.refused, sum.beyond);
-    return sum.accepted && sum.refused ? 0 : 1;
+           counts.accepted, counts.refused, counts.beyond);
+    return counts.accepted && counts.refused ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-/* samples.c - finding sample files, and reading what stands beside them. */
+/* samples.c - finds sample files and reads the expectations in FILE.json. */
 #include "samples.h"
 
 #include <ftw.h>
@@ -21,30 +21,30 @@ typedef struct facts {
     size_t count;
 } facts;
 
-enum { MOST_LEVELS = 16 };
+enum { MAX_DEPTH = 16 };
 
-typedef struct place { /* where a reader of JSON is, as a path */
+typedef struct position { /* position in a JSON document, as a path */
     char path[120];
-    size_t prefix[MOST_LEVELS]; /* of the path: the container's own */
-    uint32_t index[MOST_LEVELS], depth;
-    bool is_list[MOST_LEVELS];
-} place;
+    size_t prefix[MAX_DEPTH]; /* length of the path of each open container */
+    uint32_t index[MAX_DEPTH], depth;
+    bool is_list[MAX_DEPTH];
+} position;
 
-static void step_into(place *p, bool is_list)
+static void step_into(position *p, bool is_list)
 {
-    assert_in_range(p->depth, 0, MOST_LEVELS - 1);
+    assert_in_range(p->depth, 0, MAX_DEPTH - 1);
     p->prefix[p->depth] = strlen(p->path);
     p->index[p->depth] = 0;
     p->is_list[p->depth++] = is_list;
 }
 
-static void name_member(place *p, heft_str key)
+static void name_member(position *p, heft_str key)
 {
     size_t at = p->prefix[p->depth - 1];
     snprintf(p->path + at, sizeof p->path - at, "%s%.*s", at ? "." : "", (int)key.len, key.ptr);
 }
 
-static void name_element(place *p)
+static void name_element(position *p)
 {
     if (p->depth && p->is_list[p->depth - 1]) {
         size_t at = p->prefix[p->depth - 1];
@@ -52,9 +52,9 @@ static void name_element(place *p)
     }
 }
 
-static void add_fact(facts *f, const place *p, heft_str text)
+static void add_fact(facts *f, const position *p, heft_str text)
 {
-    if (!(f->count & (f->count - 1))) { /* a power of two: the array is full */
+    if (!(f->count & (f->count - 1))) { /* the capacity is a power of two; the array is full */
         f->at = realloc(f->at, (f->count ? 2 * f->count : 1) * sizeof *f->at);
         assert_non_null(f->at);
     }
@@ -65,7 +65,7 @@ static void add_fact(facts *f, const place *p, heft_str text)
 static void read_facts(facts *f)
 {
     heft_error err;
-    place p = { .depth = 0 };
+    position p = { .depth = 0 };
     heft_str text = { (const char *)f->json.p, f->json.len };
     heft_json j = heft_json_open(text, 0, 64, &f->arena, &err);
     for (heft_json_kind k; (k = heft_json_next(&j)) != HEFT_JSON_END;) {
@@ -131,7 +131,7 @@ bool heft_test_fact_is(heft_str f, const char *text)
 
 /* ---- finding -------------------------------------------------------------------------------- */
 
-static samples found; /* nftw() passes nothing along */
+static samples found; /* static because nftw() has no context argument */
 static const char *root;
 
 static void add_sample(const char *path, const char *title, sample_kind kind)
@@ -150,7 +150,8 @@ static bool ends_with(const char *s, const char *end)
     return n > m && !strcmp(s + n - m, end);
 }
 
-/* Whether this build reads "mag/..." or, of several formats, "gptrs/...". */
+/* Return true if this build reads the format of the title's folder: "mag" for "mag/...", or, as in
+ * "gptrs/...", the common prefix of several formats. */
 static bool is_read(const char *title)
 {
     size_t len = strcspn(title, "/");
@@ -178,11 +179,11 @@ static int visit_sample(const char *path, const struct stat *st, int kind, struc
     return 0;
 }
 
-/* Large ones of those that few programs write are for other tests. */
+/* Return true for real-world PyTorch and safetensors files. Large PyTorch files belong to other tests. */
 static bool is_real(const char *path, const struct stat *st)
 {
     enum { LARGE = 64 << 10 };
-    if (ends_with(path, "/broken.pt")) /* which it is */
+    if (ends_with(path, "/broken.pt")) /* damaged on purpose */
         return false;
     if (ends_with(path, ".pt") || ends_with(path, ".pth"))
         return st->st_size < LARGE && is_read("torch");
@@ -192,9 +193,9 @@ static bool is_real(const char *path, const struct stat *st)
 static int visit_real(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
     (void)ftw;
-    bool wanted = is_real(path, st) ||
-                  (ends_with(path, ".gguf") && is_read("gguf") && !strstr(path, "/damaged/"));
-    if (kind == FTW_F && wanted)
+    bool is_wanted = is_real(path, st) ||
+                     (ends_with(path, ".gguf") && is_read("gguf") && !strstr(path, "/damaged/"));
+    if (kind == FTW_F && is_wanted)
         add_sample(path, path + strlen(root) + 1, SAMPLE_REAL);
     return 0;
 }

@@ -1,11 +1,11 @@
-/* test_abi.c - what a program compiled against an older or a newer header may rely on. */
+/* test_abi.c - tests of programs compiled with an older or a newer header. */
 #include <heft/params.h>
 
 #include "models.h"
 
 typedef struct size_row {
     const char *name;
-    size_t size, expected; /* with pointers of eight bytes */
+    size_t size, expected; /* bytes, with 64-bit pointers */
 } size_row;
 
 static const size_row sizes[] = {
@@ -76,7 +76,7 @@ static void structs_keep_their_sizes(void **state)
     assert_false(differs);
 }
 
-static void numbers_keep_their_meaning(void **state)
+static void enumerators_and_names_stay_the_same(void **state)
 {
     static const char *const names[] = { "bool",        "u8",        "i8",      "u16",
                                          "i16",         "u32",       "i32",     "u64",
@@ -105,8 +105,8 @@ static void numbers_keep_their_meaning(void **state)
 
 /* ---- options of other sizes ----------------------------------------------------------------- */
 
-/* As from a header in which the struct ended sooner, with rubbish behind. */
-static void shorter_options_have_defaults_behind(void **state)
+/* Use structs as an older header declares them, shorter and followed by garbage. */
+static void members_that_an_older_header_lacks_have_defaults(void **state)
 {
     heft_bytes b = heft_test_one("mag", 100);
     heft_test_sink sink;
@@ -133,8 +133,8 @@ static void shorter_options_have_defaults_behind(void **state)
     heft_test_free(&b);
 }
 
-/* What a later header has set would be left undone without a word. */
-static void longer_options_are_refused_when_they_set_what_is_not_known(void **state)
+/* Otherwise a setting of a newer header would be ignored silently. */
+static void unknown_options_of_a_newer_header_are_refused(void **state)
 {
     struct {
         heft_write_options known;
@@ -227,7 +227,7 @@ static void formats_are_found_by_name_and_suffix(void **state)
     assert_null(heft_format_find(""));
 }
 
-static void null_is_harmless_where_it_says_so(void **state)
+static void null_handles_can_be_released(void **state)
 {
     (void)state;
     heft_file_close(NULL);
@@ -237,9 +237,9 @@ static void null_is_harmless_where_it_says_so(void **state)
     heft_stream_close(NULL);
 }
 
-/* ---- misuse that has an answer -------------------------------------------------------------- */
+/* ---- misuse that is refused ----------------------------------------------------------------- */
 
-static void what_is_not_there_is_said_not_to_be(void **state)
+static void ranges_and_parts_that_do_not_exist_are_refused(void **state)
 {
     heft_bytes b = heft_test_one("mag", 100);
     heft_error err;
@@ -273,7 +273,7 @@ static void what_is_not_there_is_said_not_to_be(void **state)
     heft_test_free(&b);
 }
 
-static void a_format_can_be_insisted_on(void **state)
+static void a_file_of_another_format_than_required_is_refused(void **state)
 {
     heft_bytes b = heft_test_one("mag", 100);
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
@@ -292,7 +292,7 @@ static void a_format_can_be_insisted_on(void **state)
     heft_test_free(&b);
 }
 
-static void a_host_without_an_allocator_is_none(void **state)
+static void a_host_without_an_allocator_is_refused(void **state)
 {
     heft_host host = { .size = sizeof host };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
@@ -345,15 +345,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(structs_keep_their_sizes),
-        cmocka_unit_test(numbers_keep_their_meaning),
-        cmocka_unit_test(shorter_options_have_defaults_behind),
-        cmocka_unit_test(longer_options_are_refused_when_they_set_what_is_not_known),
+        cmocka_unit_test(enumerators_and_names_stay_the_same),
+        cmocka_unit_test(members_that_an_older_header_lacks_have_defaults),
+        cmocka_unit_test(unknown_options_of_a_newer_header_are_refused),
         cmocka_unit_test(options_without_a_size_are_refused),
         cmocka_unit_test(formats_are_found_by_name_and_suffix),
-        cmocka_unit_test(null_is_harmless_where_it_says_so),
-        cmocka_unit_test(what_is_not_there_is_said_not_to_be),
-        cmocka_unit_test(a_format_can_be_insisted_on),
-        cmocka_unit_test(a_host_without_an_allocator_is_none),
+        cmocka_unit_test(null_handles_can_be_released),
+        cmocka_unit_test(ranges_and_parts_that_do_not_exist_are_refused),
+        cmocka_unit_test(a_file_of_another_format_than_required_is_refused),
+        cmocka_unit_test(a_host_without_an_allocator_is_refused),
         cmocka_unit_test(a_digest_longer_than_a_stored_checksum_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_allocator.c - an allocator that checks its caller, and keeps large blocks for the next request. */
+/* test_allocator.c - an allocator that checks the arguments of the library and caches large blocks. */
 #include "test_allocator.h"
 
 #include <pthread.h>
@@ -8,11 +8,11 @@
 #include <string.h>
 
 enum {
-    HEAD = 64,           /* before each block, so that the block is aligned for everything */
-    FILLED = 16 << 10,   /* bytes at each end of a block that are filled */
-    LARGE = 64 << 10,    /* a block of that size is kept when it is released ... */
-    TOO_LARGE = 4 << 20, /* ... unless it has this size */
-    KEPT = 16
+    HEAD = 64,           /* bytes of the head before each block, a multiple of any alignment */
+    FILLED = 16 << 10,   /* bytes to fill at each end of a block */
+    LARGE = 64 << 10,    /* released blocks of at least this size are cached ... */
+    TOO_LARGE = 4 << 20, /* ... and of less than this size */
+    CACHED = 16          /* most blocks in the cache */
 };
 
 typedef struct head {
@@ -21,15 +21,15 @@ typedef struct head {
 
 static struct {
     pthread_mutex_t lock;
-    head *at[KEPT];
-} kept = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    head *at[CACHED];
+} cache = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Functions of the address sanitizer: NULL where there is none. */
+/* Functions of the address sanitizer, NULL in builds without it. */
 __attribute__((weak)) void __asan_poison_memory_region(void const volatile *p, size_t size);
 __attribute__((weak)) void __asan_unpoison_memory_region(void const volatile *p, size_t size);
 
-/* Not an assertion of cmocka's: this may happen on any thread. */
-static void broken(const char *what)
+/* Print a message and abort. An assertion of cmocka works on the main thread only. */
+static void report_misuse(const char *what)
 {
     fprintf(stderr, "the library misuses its allocator: %s\n", what);
     abort();
@@ -42,17 +42,17 @@ static void fill(void *p, int byte, size_t size)
     memset((char *)p + size - n, byte, n);
 }
 
-/* A kept block of exactly that size, or NULL. */
-static head *take_kept(size_t size)
+/* Remove a block of exactly this size from the cache; return NULL if there is none. */
+static head *take_cached(size_t size)
 {
     head *h = NULL;
-    pthread_mutex_lock(&kept.lock);
-    for (size_t i = 0; i < KEPT && !h; i++)
-        if (kept.at[i] && kept.at[i]->size == size) {
-            h = kept.at[i];
-            kept.at[i] = NULL;
+    pthread_mutex_lock(&cache.lock);
+    for (size_t i = 0; i < CACHED && !h; i++)
+        if (cache.at[i] && cache.at[i]->size == size) {
+            h = cache.at[i];
+            cache.at[i] = NULL;
         }
-    pthread_mutex_unlock(&kept.lock);
+    pthread_mutex_unlock(&cache.lock);
     if (h && __asan_unpoison_memory_region)
         __asan_unpoison_memory_region((char *)h + HEAD, size);
     return h;
@@ -60,22 +60,22 @@ static head *take_kept(size_t size)
 
 static void *new_block(size_t size, size_t align)
 {
-    void *block = size >= LARGE ? take_kept(size) : NULL;
+    void *block = size >= LARGE ? take_cached(size) : NULL;
     if (!block && posix_memalign(&block, HEAD, HEAD + size))
-        broken("it wants more than there is");
+        report_misuse("it asks for more memory than there is");
     *(head *)block = (head){ size, align };
     fill((char *)block + HEAD, 0xA5, size);
     return (char *)block + HEAD;
 }
 
-/* Keeps a block; the one that was kept longest goes. */
-static void keep(head *h)
+/* Add a block to the cache and free the oldest block. */
+static void add_to_cache(head *h)
 {
-    pthread_mutex_lock(&kept.lock);
-    head *oldest = kept.at[KEPT - 1];
-    memmove(kept.at + 1, kept.at, (KEPT - 1) * sizeof *kept.at);
-    kept.at[0] = h;
-    pthread_mutex_unlock(&kept.lock);
+    pthread_mutex_lock(&cache.lock);
+    head *oldest = cache.at[CACHED - 1];
+    memmove(cache.at + 1, cache.at, (CACHED - 1) * sizeof *cache.at);
+    cache.at[0] = h;
+    pthread_mutex_unlock(&cache.lock);
     free(oldest);
 }
 
@@ -89,7 +89,7 @@ static void release(head *h)
     }
     if (__asan_poison_memory_region)
         __asan_poison_memory_region((char *)h + HEAD, size);
-    keep(h);
+    add_to_cache(h);
 }
 
 void *heft_test_resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
@@ -97,11 +97,11 @@ void *heft_test_resize(void *ctx, void *ptr, size_t old_size, size_t new_size, s
     head *old = ptr ? (head *)(void *)((char *)ptr - HEAD) : NULL;
     (void)ctx;
     if (!align || align > HEAD || align & (align - 1))
-        broken("an alignment that is none");
+        report_misuse("invalid alignment");
     if (old_size != (old ? old->size : 0))
-        broken("a size that the block never had");
+        report_misuse("wrong size of a block");
     if (old && old->align != align)
-        broken("an alignment that the block never had");
+        report_misuse("wrong alignment of a block");
     void *p = new_size ? new_block(new_size, align) : NULL;
     if (p && old)
         memcpy(p, ptr, old_size < new_size ? old_size : new_size);
