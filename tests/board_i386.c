@@ -1,4 +1,5 @@
-/* board_i386.c - Linux on i386 as a board without an operating system: entry point, two system calls. */
+/* board_i386.c - Linux on i386 as a board without an operating system: entry point, two system
+ * calls. */
 #include <stddef.h>
 
 int board_run(void);

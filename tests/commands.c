@@ -1,11 +1,11 @@
-/* commands.c - runs many heft commands in one process, for tests that would otherwise spend most of
- * their time on process creation.
+/* commands.c - runs many heft commands in one process, for tests that would otherwise spend most
+ * of their time on process creation.
  *
  *   heft-commands OUT ERR
  *
- * OUT and ERR are descriptors of open files, which receive the stdout and stderr of each command. A
- * request on stdin is a line with the number of arguments, followed by the arguments, each terminated
- * by a zero byte. The response is a line on stdout with the exit status. */
+ * OUT and ERR are descriptors of open files, which receive the stdout and stderr of each
+ * command. A request on stdin is a line with the number of arguments, followed by the arguments,
+ * each terminated by a zero byte. The response is a line on stdout with the exit status. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>

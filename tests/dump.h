@@ -1,4 +1,5 @@
-/* dump.h - the content of an open file as text, which does not depend on how the file was opened. */
+/* dump.h - the content of an open file as text, which does not depend on how the file was
+ * opened. */
 #ifndef DUMP_H
 #define DUMP_H
 #include "heft_test.h"

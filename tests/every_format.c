@@ -154,7 +154,8 @@ static void compare_tensor(const sample *s, unsigned k, const heft_file *f)
         compare_parts(s, k, f, &t);
 }
 
-/* Return the attribute as malloc'ed text, spelled as in FILE.json, or NULL if the tensor has none. */
+/* Return the attribute as malloc'ed text, spelled as in FILE.json, or NULL if the tensor has
+ * none. */
 static char *attribute_text(const heft_file *f, uint32_t id, const char *key)
 {
     char text[40];
@@ -249,7 +250,8 @@ static void check_facts(const sample *s)
 
 /* ---- verify --------------------------------------------------------------------------------- */
 
-/* Return the verdict as FILE.json spells it. "refuse": well formed, but unsupported by this build. */
+/* Return the verdict as FILE.json spells it. "refuse": well formed, but unsupported by this
+ * build. */
 static const char *verdict(heft_status opened, const heft_verify_result *r)
 {
     if (opened == HEFT_E_UNSUPPORTED || opened == HEFT_E_LIMIT)
@@ -257,7 +259,8 @@ static const char *verdict(heft_status opened, const heft_verify_result *r)
     return opened || r->faults ? "reject" : r->warnings ? "warn" : "accept";
 }
 
-/* Accept a refusal where "reject" is expected: a limit may stop parsing before the damage is found. */
+/* Accept a refusal where "reject" is expected: a limit may stop parsing before the damage is
+ * found. */
 static bool is_expected(const sample *s, heft_status opened, const char *got)
 {
     heft_str expect = heft_test_fact(s, "expect");

@@ -1,6 +1,6 @@
 /* fail_memory.c - allocation functions, preloaded into the command, that fail at a chosen call.
- * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too. When the call
- * is reached, a byte is written to the file descriptor HEFT_FAIL_TELL. */
+ * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too. When the
+ * call is reached, a byte is written to the file descriptor HEFT_FAIL_TELL. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* formats_damage.c - checks of samples that are truncated, damaged, or used while memory runs out. */
+/* formats_damage.c - checks of samples that are truncated, damaged, or used while memory runs
+ * out. */
 #include "every_format.h"
 
 /* Most bytes of memory for each byte of the file, and for any file. The worst records are metadata
@@ -155,8 +156,8 @@ void check_truncated(const sample *s)
 
 /* ---- damaged -------------------------------------------------------------------------------- */
 
-/* Return a malloc'ed array: for each byte of the file, true if the byte is payload. A file that does
- * not open has no payload. */
+/* Return a malloc'ed array: for each byte of the file, true if the byte is payload. A file that
+ * does not open has no payload. */
 static bool *payload_of(const sample *s)
 {
     heft_file *f;
@@ -315,9 +316,9 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool keeps_f
     return is_reached;
 }
 
-/* Return the next request to fail: every request of a sample, but increasingly few for a sample with
- * hundreds of tensors or values, whose requests are alike, and with HEFT_TEST_FEWER, which is set for
- * sanitizer builds, which take ten times as long. */
+/* Return the next request to fail: every request of a sample, but increasingly few for a sample
+ * with hundreds of tensors or values, whose requests are alike, and with HEFT_TEST_FEWER, which
+ * is set for sanitizer builds, which take ten times as long. */
 static uint32_t next_request(uint32_t n, bool has_many)
 {
     static const char *fewer;

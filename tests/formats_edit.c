@@ -4,8 +4,8 @@
 
 /* ---- edits ---------------------------------------------------------------------------------- */
 
-/* RENAME: to a name of the same length, at most 64 bytes. RENAME_LONG: to a name of 700 bytes, which
- * moves the data. TRAIN: set requires_grad of every tensor and clear the base ids. */
+/* RENAME: to a name of the same length, at most 64 bytes. RENAME_LONG: to a name of 700 bytes,
+ * which moves the data. TRAIN: set requires_grad of every tensor and clear the base ids. */
 enum { SET = 1, UNSET = 2, RENAME = 4, RENAME_LONG = 8, VOCAB = 16, CONFIG = 32, TRAIN = 64 };
 
 static const int edits[] = {
@@ -338,8 +338,8 @@ static void prepare(trial *t, const sample *s)
     heft_file_close(f);
 }
 
-/* Return the distance between damaged bytes. Of a large file, which takes longer to check, fewer bytes
- * are damaged; and fewer of all files with HEFT_TEST_FEWER. */
+/* Return the distance between damaged bytes. Of a large file, which takes longer to check, fewer
+ * bytes are damaged; and fewer of all files with HEFT_TEST_FEWER. */
 static size_t stride_of(size_t len)
 {
     enum { WORK = 1 << 18, MIN_BYTES = 48, MAX_BYTES = 256, FEWER = 5 };

@@ -1,4 +1,5 @@
-/* formats_write.c - checks of samples converted to their own format, to every other format and back. */
+/* formats_write.c - checks of samples converted to their own format, to every other format and
+ * back. */
 #include "every_format.h"
 
 /* ---- losses --------------------------------------------------------------------------------- */
@@ -152,8 +153,8 @@ static void assert_losses_refused(const heft_file *f, const target *t, bool stri
     free_losses(&lost);
 }
 
-/* True if parts stay compressed because the file is converted to its own format. Their size is known
- * only after they are written. */
+/* True if parts stay compressed because the file is converted to its own format. Their size is
+ * known only after they are written. */
 static bool keeps_compressed(const heft_file *f, const target *t)
 {
     bool any = false;
@@ -302,8 +303,8 @@ static void rewrite(const heft_file *f, const target *t, bool is_bad)
     free_written(&w);
 }
 
-/* Samples written by other programs ($HEFT_SHARED/fixtures), and the version that rewrites them byte
- * for byte. Generated samples state the version in FILE.json ("rewritten"). */
+/* Samples written by other programs ($HEFT_SHARED/fixtures), and the version that rewrites them
+ * byte for byte. Generated samples state the version in FILE.json ("rewritten"). */
 static const struct {
     const char *part_of_title, *version;
 } rewritten[] = {

@@ -1,12 +1,12 @@
-/* oracle_cbor.c - compares the CBOR parser with libcbor on random and damaged items: both must accept
- * or both refuse, and accepted items must have equal content and length.
+/* oracle_cbor.c - compares the CBOR parser with libcbor on random and damaged items: both must
+ * accept or both refuse, and accepted items must have equal content and length.
  *
- * libcbor does not check UTF-8; this program does. Not compared are items that RFC 8949 calls well
- * formed and libcbor refuses (tags 6 to 20 in one byte, unassigned simple values), and items nested
- * deeper than TREE_DEPTH. Neither parser checks for duplicate keys.
+ * libcbor does not check UTF-8; this program does. Not compared are items that RFC 8949 calls
+ * well formed and libcbor refuses (tags 6 to 20 in one byte, unassigned simple values), and
+ * items nested deeper than TREE_DEPTH. Neither parser checks for duplicate keys.
  *
- * libcbor allocates the memory that a length announces before it compares the length with the bytes
- * left; a memory limit makes this allocation fail.
+ * libcbor allocates the memory that a length announces before it compares the length with the
+ * bytes left; a memory limit makes this allocation fail.
  *
  * Every prefix of some random documents and of each FILE is compared, too.
  *
@@ -349,8 +349,8 @@ static void show(const document *d, size_t ours, size_t theirs, const heft_error
             (int)a->len, a->text, theirs, (int)b->len, b->text);
 }
 
-/* Return true if libcbor agrees. `data` is a heap block of exactly d->len bytes, so that sanitizers see
- * overruns. */
+/* Return true if libcbor agrees. `data` is a heap block of exactly d->len bytes, so that
+ * sanitizers see overruns. */
 static bool agrees(const document *d, const uint8_t *data, const transcript *a, size_t ours,
                    const heft_error *err, tally *counts)
 {

@@ -179,7 +179,8 @@ static int visit_sample(const char *path, const struct stat *st, int kind, struc
     return 0;
 }
 
-/* Return true for real-world PyTorch and safetensors files. Large PyTorch files belong to other tests. */
+/* Return true for real-world PyTorch and safetensors files. Large PyTorch files belong to other
+ * tests. */
 static bool is_real(const char *path, const struct stat *st)
 {
     enum { LARGE = 64 << 10 };

@@ -1,5 +1,5 @@
-/* samples.h - sample files: ROOT/FORMAT/good/FILE and ROOT/FORMAT/bad/FILE, each with a FILE.json that
- * states the expected content or verdict; and real-world files. */
+/* samples.h - sample files: ROOT/FORMAT/good/FILE and ROOT/FORMAT/bad/FILE, each with a
+ * FILE.json that states the expected content or verdict; and real-world files. */
 #ifndef SAMPLES_H
 #define SAMPLES_H
 #include "heft_test.h"

@@ -11,7 +11,8 @@
 
 heft_stopping heft_stop;
 
-/* Count a call. Kill the program if the call is to be killed; return true, with errno, if it fails. */
+/* Count a call. Kill the program if the call is to be killed; return true, with errno, if it
+ * fails. */
 static bool fails(void)
 {
     heft_stop.calls++;
@@ -43,7 +44,8 @@ static int stopping_truncate(int fd, off_t size)
     return fails() ? -1 : heft_system_disk.truncate(fd, size);
 }
 
-/* Do not sync: the writes of a killed program survive anyway; only a power failure would lose them. */
+/* Do not sync: the writes of a killed program survive anyway; only a power failure would lose
+ * them. */
 static int stopping_sync(int fd)
 {
     (void)fd;
@@ -123,7 +125,8 @@ static int stopping_reserve(int fd, off_t size)
     return fails() ? -1 : heft_system_disk.reserve(fd, size);
 }
 
-/* Never fail or kill these calls: reads and hints change nothing, and locks end with the program. */
+/* Never fail or kill these calls: reads and hints change nothing, and locks end with the
+ * program. */
 static ssize_t plain_read(int fd, void *buf, size_t len, off_t at)
 {
     return heft_system_disk.read(fd, buf, len, at);

@@ -25,8 +25,8 @@ typedef struct heft_stopping {
 extern heft_stopping heft_stop;
 extern const heft_disk heft_stopping_disk;
 
-/* Run fn(ctx) in a child process with `failure` at call `at`. Return true if the child was killed; a
- * child that survives must return HEFT_OK. */
+/* Run fn(ctx) in a child process with `failure` at call `at`. Return true if the child was
+ * killed; a child that survives must return HEFT_OK. */
 bool heft_test_is_killed(heft_disk_failure failure, unsigned at, heft_status (*fn)(void *ctx),
                          void *ctx);
 

@@ -1,4 +1,5 @@
-/* test_allocator.c - an allocator that checks the arguments of the library and caches large blocks. */
+/* test_allocator.c - an allocator that checks the arguments of the library and caches large
+ * blocks. */
 #include "test_allocator.h"
 
 #include <pthread.h>

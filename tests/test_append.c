@@ -1,4 +1,5 @@
-/* test_append.c - tensors are added to a file whole or not at all, whatever happens meanwhile. */
+/* test_append.c - tests of heft_file_append(): the append is complete or has no effect, even if the
+ * program is killed, a call fails or memory runs out. */
 #include "models.h"
 
 #include <errno.h>
@@ -10,12 +11,12 @@
 
 enum { DATA = 5000, MORE = 9000 };
 
-static bool file_is(const char *path, heft_bytes want)
+static bool file_is(const char *path, heft_bytes expected)
 {
     heft_bytes b = heft_test_load(path);
-    bool same = b.len == want.len && !memcmp(b.p, want.p, b.len);
+    bool is_same = b.len == expected.len && !memcmp(b.p, expected.p, b.len);
     heft_test_free(&b);
-    return same;
+    return is_same;
 }
 
 static bool has_journal(const char *path)
@@ -25,7 +26,7 @@ static bool has_journal(const char *path)
     return heft_test_exists(name);
 }
 
-/* What is appended: two tensors, in memory. */
+/* Return a file with two tensors to append. */
 static heft_bytes more_of(const char *format)
 {
     static const test_tensor tensors[] = { { "v", HEFT_F32, 2, { MORE / 12, 3 } },
@@ -53,13 +54,14 @@ static heft_status append(const heft_disk *disk, const char *path, heft_bytes mo
     return st;
 }
 
-/* ---- scenes: a file of each kind, and what it becomes ------------------------------------------ */
+/* ---- scenarios: a file before and after the append ------------------------------------------- */
 
-typedef struct scene {
+typedef struct scenario {
     const char *dir, *path;
-    heft_bytes old, new, more;
+    heft_bytes old, new; /* the file before and after the append */
+    heft_bytes more;     /* the file with the tensors to append */
     bool no_copy, no_unnamed;
-} scene;
+} scenario;
 
 static heft_bytes zt2_file(void)
 {
@@ -72,17 +74,17 @@ static heft_bytes zt2_file(void)
     return heft_test_converted("safetensors", &w, 1, "ztensor", &o);
 }
 
-static void nothing_stops(void)
+static void reset_disk(void)
 {
     memset(&heft_stop, 0, sizeof heft_stop);
 }
 
-static scene scene_of(const char *dir, size_t kind)
+static scenario begin_scenario(const char *dir, size_t kind)
 {
-    scene s = { .dir = dir, .path = heft_test_path(dir, "model") };
+    scenario s = { .dir = dir, .path = heft_test_path(dir, "model") };
     const char *format = kind ? heft_test_writable(kind - 1) : "ztensor";
     heft_error err;
-    nothing_stops();
+    reset_disk();
     if (!format)
         return s;
     s.old = kind ? heft_test_one(format, DATA) : zt2_file();
@@ -93,229 +95,232 @@ static scene scene_of(const char *dir, size_t kind)
     return s;
 }
 
-static void end_scene(scene *s)
+static void end_scenario(scenario *s)
 {
     heft_test_free(&s->old);
     heft_test_free(&s->new);
     heft_test_free(&s->more);
     unlink(s->path);
-    nothing_stops();
+    reset_disk();
 }
 
-static void begin(const scene *s)
+static void restore(const scenario *s)
 {
     heft_test_save(s->path, s->old.p, s->old.len);
-    nothing_stops();
+    reset_disk();
     heft_stop.no_copy = s->no_copy;
     heft_stop.no_unnamed = s->no_unnamed;
 }
 
-/* ---- what is there afterwards ------------------------------------------------------------------ */
+/* ---- content after an append ----------------------------------------------------------------- */
 
 static void assert_same_tensor(const heft_file *f, const heft_file *from, const char *name)
 {
     uint32_t a = heft_tensor_find(f, heft_str_from(name)),
              b = heft_tensor_find(from, heft_str_from(name));
     heft_error err;
-    uint8_t got[MORE], want[MORE];
+    uint8_t got[MORE], expected[MORE];
     assert_true(a != HEFT_NONE && b != HEFT_NONE);
     size_t len = (size_t)heft_tensor_bytes(from, b);
     assert_int_equal(heft_tensor_bytes(f, a), len);
     heft_assert_ok(heft_part_read(got, f, heft_tensor_at(f, a).first_part, 0, len, &err), &err);
-    heft_assert_ok(heft_part_read(want, from, heft_tensor_at(from, b).first_part, 0, len, &err),
+    heft_assert_ok(heft_part_read(expected, from, heft_tensor_at(from, b).first_part, 0, len, &err),
                    &err);
-    assert_memory_equal(got, want, len);
+    assert_memory_equal(got, expected, len);
 }
 
 static void a_file_of_any_format_gains_tensors(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
-        heft_file *f, *was, *from;
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
+        heft_file *f, *original, *from;
         heft_verify_result found;
         heft_error err;
         heft_assert_ok(heft_file_open(&f, s.path, NULL, &err), &err);
-        heft_assert_ok(heft_test_open(&was, s.old, NULL, &err), &err);
+        heft_assert_ok(heft_test_open(&original, s.old, NULL, &err), &err);
         heft_assert_ok(heft_test_open(&from, s.more, NULL, &err), &err);
         assert_int_equal(heft_tensor_count(f), 3);
-        assert_ptr_equal(heft_file_format(f), heft_file_format(was));
-        assert_same_tensor(f, was, "w");
+        assert_ptr_equal(heft_file_format(f), heft_file_format(original));
+        assert_same_tensor(f, original, "w");
         assert_same_tensor(f, from, "v");
         assert_same_tensor(f, from, "u");
         heft_assert_ok(heft_file_verify(&found, f, NULL, &err), &err);
         assert_int_equal(found.faults + found.warnings, 0);
         assert_int_equal(heft_test_dir_entries(*state), 1);
         heft_file_close(from);
-        heft_file_close(was);
+        heft_file_close(original);
         heft_file_close(f);
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
-/* ---- killed ------------------------------------------------------------------------------------- */
+/* ---- killed ---------------------------------------------------------------------------------- */
 
 static heft_status do_append(void *ctx)
 {
-    const scene *s = ctx;
+    const scenario *s = ctx;
     heft_error err;
     return append(&heft_stopping_disk, s->path, s->more, NULL, NULL, &err);
 }
 
-/* What was left behind is cleared away by the next append, which comes to the same. */
-static void assert_mended(const scene *s)
+/* Assert that an append after a kill rolls back the journal, removes temporary files and gives the
+ * same file. */
+static void assert_append_repeated(const scenario *s)
 {
     heft_append_result r;
     heft_error err;
     heft_file *f;
     bool had_journal = has_journal(s->path);
-    nothing_stops();
+    reset_disk();
     if (had_journal)
         heft_assert_fails(heft_file_open(&f, s->path, NULL, &err), HEFT_E_IO, &err, "journal");
     else
         assert_true(file_is(s->path, s->old) || file_is(s->path, s->new));
     heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
-    if (st) /* it had happened */
+    if (st) /* the killed append was complete */
         heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "already");
     assert_int_equal(r.edit.rolled_back, had_journal);
     assert_true(file_is(s->path, s->new));
     assert_int_equal(heft_test_dir_entries(s->dir), 1);
 }
 
-static void kill_everywhere(scene *s, heft_disk_failure what)
+static void kill_everywhere(scenario *s, heft_disk_failure failure)
 {
-    bool killed = true;
     unsigned n = 1;
-    for (unsigned spared = 0; spared < 3 && n < 200; n++) {
-        begin(s);
-        killed = heft_test_is_killed(what, n, do_append, s);
-        assert_mended(s);
-        spared = killed ? 0 : spared + 1; /* not every call writes, and can be torn */
+    for (unsigned survived = 0; survived < 3 && n < 200; n++) {
+        restore(s);
+        bool killed = heft_test_is_killed(failure, n, do_append, s);
+        assert_append_repeated(s);
+        survived = killed ? 0 : survived + 1; /* only a write can be torn; other calls survive */
     }
     assert_true(n > 4 && n < 200);
 }
 
-static void a_killed_append_has_not_happened(void **state)
+static void an_append_after_a_kill_rolls_back_and_completes(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
-        for (int way = 0; way < 4; way++) {
-            s.no_copy = way & 1;
-            s.no_unnamed = way & 2;
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
+        for (int missing = 0; missing < 4; missing++) {
+            s.no_copy = missing & 1;
+            s.no_unnamed = missing & 2;
             kill_everywhere(&s, HEFT_KILLED);
         }
         kill_everywhere(&s, HEFT_TORN);
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
-/* Without an append after it: what heft_edit_recover() puts back is the file as it was. */
-static void undoing_brings_the_old_file_back(void **state)
+/* heft_edit_recover() alone, without another append, restores the old file. */
+static void recovery_restores_the_old_file(void **state)
 {
     for (size_t kind = 0; kind < 2; kind++) {
-        scene s = scene_of(*state, 0);
+        scenario s = begin_scenario(*state, 0);
         unsigned journals = 0;
         bool killed = true;
         s.no_copy = kind;
         for (unsigned n = 1; killed; n++) {
             heft_error err;
-            bool undone;
-            begin(&s);
+            bool rolled_back;
+            restore(&s);
             killed = heft_test_is_killed(HEFT_KILLED, n, do_append, &s);
             bool had_journal = has_journal(s.path);
             journals += had_journal;
-            nothing_stops();
-            heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err), &err);
-            assert_int_equal(undone, had_journal);
+            reset_disk();
+            heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err),
+                           &err);
+            assert_int_equal(rolled_back, had_journal);
             assert_true(!had_journal || file_is(s.path, s.old));
         }
         assert_true(journals > 1);
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
-/* The journal of an append tells less than that of an edit, and is as little to be trusted. */
+/* The journal of an append has a version of its own (2) and is checked as strictly as that of an
+ * edit. */
 static void a_damaged_journal_is_refused(void **state)
 {
-    scene s = scene_of(*state, 0);
-    const char *beside = heft_test_path(*state, "model.heft-journal");
+    scenario s = begin_scenario(*state, 0);
+    const char *journal_path = heft_test_path(*state, "model.heft-journal");
     heft_error err;
-    bool undone;
+    bool rolled_back;
     unsigned n = 1;
     do {
         assert_true(n < 100);
-        begin(&s);
-        unlink(beside);
+        restore(&s);
+        unlink(journal_path);
         (void)heft_test_is_killed(HEFT_KILLED, n++, do_append, &s);
-    } while (!heft_test_exists(beside) || file_is(s.path, s.old));
-    nothing_stops();
-    heft_bytes journal = heft_test_load(beside), half = heft_test_load(s.path);
+    } while (!heft_test_exists(journal_path) || file_is(s.path, s.old));
+    reset_disk();
+    heft_bytes journal = heft_test_load(journal_path), interrupted = heft_test_load(s.path);
     assert_int_equal(journal.p[8], 2); /* the version */
     for (size_t i = 0; i < journal.len; i++) {
         journal.p[i] ^= 1;
-        heft_test_save(beside, journal.p, journal.len);
+        heft_test_save(journal_path, journal.p, journal.len);
         journal.p[i] ^= 1;
-        heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err),
+        heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err),
                           HEFT_E_FORMAT, &err, "is damaged");
-        heft_test_save(beside, journal.p, i);
-        heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err),
+        heft_test_save(journal_path, journal.p, i);
+        heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err),
                           HEFT_E_FORMAT, &err, "is damaged");
-        assert_true(file_is(s.path, half));
+        assert_true(file_is(s.path, interrupted));
     }
-    heft_test_save(beside, journal.p, journal.len);
-    half.p[100] ^= 1; /* not the file that it is about */
-    heft_test_save(s.path, half.p, half.len);
-    heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err),
+    heft_test_save(journal_path, journal.p, journal.len);
+    interrupted.p[100] ^= 1; /* the journal no longer matches the file */
+    heft_test_save(s.path, interrupted.p, interrupted.len);
+    heft_assert_fails(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err),
                       HEFT_E_FORMAT, &err, "belongs to another file");
-    half.p[100] ^= 1;
-    heft_test_save(s.path, half.p, half.len);
-    heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, s.path, &err), &err);
-    assert_true(undone && file_is(s.path, s.old));
+    interrupted.p[100] ^= 1;
+    heft_test_save(s.path, interrupted.p, interrupted.len);
+    heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s.path, &err), &err);
+    assert_true(rolled_back && file_is(s.path, s.old));
     heft_test_free(&journal);
-    heft_test_free(&half);
-    end_scene(&s);
+    heft_test_free(&interrupted);
+    end_scenario(&s);
 }
 
-/* ---- calls that fail ---------------------------------------------------------------------------- */
+/* ---- calls that fail ------------------------------------------------------------------------- */
 
-static void fail_everywhere(scene *s, heft_disk_failure what, int os)
+static void fail_everywhere(scenario *s, heft_disk_failure failure, int os)
 {
     bool reached = true;
     for (unsigned n = 1; reached; n++) {
         heft_append_result r;
         heft_error err;
-        bool undone;
-        begin(s);
-        heft_stop.failure = what;
+        bool rolled_back;
+        restore(s);
+        heft_stop.failure = failure;
         heft_stop.at = n;
         heft_stop.os = os;
         heft_status st = append(&heft_stopping_disk, s->path, s->more, NULL, &r, &err);
         reached = heft_stop.calls >= n;
-        nothing_stops();
+        reset_disk();
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
         assert_int_equal(r.tensors, st ? 0 : 2);
-        heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, s->path, &err), &err);
+        heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, s->path, &err),
+                       &err);
         assert_true(file_is(s->path, s->new) || (st && file_is(s->path, s->old)));
-        if (undone)
+        if (rolled_back)
             assert_true(file_is(s->path, s->old));
     }
 }
 
-static void a_failing_disk_leaves_the_file_whole(void **state)
+static void a_failing_call_leaves_the_old_or_the_new_file(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
         fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
         fail_everywhere(&s, HEFT_FAILS_FROM, EIO);
         s.no_copy = true;
         fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
-/* ---- memory that runs out ------------------------------------------------------------------------ */
+/* ---- memory that runs out -------------------------------------------------------------------- */
 
-static heft_status append_with(heft_test_memory *m, const scene *s, heft_error *err)
+static heft_status append_with(heft_test_memory *m, const scenario *s, heft_error *err)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
@@ -330,15 +335,15 @@ static heft_status append_with(heft_test_memory *m, const scene *s, heft_error *
     return st;
 }
 
-static void memory_that_runs_out_leaves_the_file_alone(void **state)
+static void running_out_of_memory_leaves_the_file_unchanged(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
         heft_status st = HEFT_E_NOMEM;
         for (uint32_t n = 1; st; n++) {
             heft_test_memory m;
             heft_error err;
-            begin(&s);
+            restore(&s);
             heft_test_memory_init(&m, n);
             st = append_with(&m, &s, &err);
             if (st)
@@ -347,11 +352,11 @@ static void memory_that_runs_out_leaves_the_file_alone(void **state)
             assert_true(file_is(s.path, st ? s.old : s.new));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------ */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static bool keep_none(void *ctx, const heft_tensor *t)
 {
@@ -371,9 +376,9 @@ static heft_str all_are_w(void *ctx, const heft_tensor *t)
     return heft_test_str("w");
 }
 
-static void names_that_are_there_are_refused(void **state)
+static void names_that_the_file_has_are_refused(void **state)
 {
-    scene s = scene_of(*state, 1);
+    scenario s = begin_scenario(*state, 1);
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_append_result r;
@@ -381,7 +386,7 @@ static void names_that_are_there_are_refused(void **state)
     heft_status st = append(&heft_system_disk, s.path, s.more, NULL, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "tensor 'v' already exists");
     assert_false(r.source_failed);
-    begin(&s);
+    restore(&s);
     o.convert = &convert;
     convert.keep = keep_v;
     convert.rename = all_are_w;
@@ -395,17 +400,17 @@ static void names_that_are_there_are_refused(void **state)
     st = append(&heft_system_disk, s.path, s.more, &o, &r, &err);
     heft_assert_fails(st, HEFT_E_ARGUMENT, &err, "does not replace");
     assert_true(file_is(s.path, s.old));
-    end_scene(&s);
+    end_scenario(&s);
 }
 
 static void nothing_to_append_changes_nothing(void **state)
 {
-    scene s = scene_of(*state, 1);
+    scenario s = begin_scenario(*state, 1);
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_append_result r;
     heft_error err;
-    o.duplicates = HEFT_DUPLICATES_FIRST; /* all of them are there */
+    o.duplicates = HEFT_DUPLICATES_FIRST; /* the file already has both tensors */
     heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
     assert_int_equal(r.tensors, 0);
     assert_false(r.edit.changed);
@@ -414,72 +419,73 @@ static void nothing_to_append_changes_nothing(void **state)
     heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
     assert_false(r.edit.changed);
     assert_true(file_is(s.path, s.new));
-    begin(&s);
+    restore(&s);
     heft_assert_ok(append(&heft_system_disk, s.path, s.more, &o, &r, &err), &err);
     assert_int_equal(r.edit.size, s.old.len);
     assert_true(file_is(s.path, s.old));
-    end_scene(&s);
+    end_scenario(&s);
 }
 
-static void a_dry_run_says_what_would_be(void **state)
+static void a_dry_run_reports_the_result_without_writing(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
         heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
         heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
-        heft_append_result dry, real;
+        heft_append_result dry_run_result, result;
         heft_error err;
-        begin(&s);
+        restore(&s);
         o.convert = &convert;
         convert.dry_run = true;
-        heft_assert_ok(append(&heft_stopping_disk, s.path, s.more, &o, &dry, &err), &err);
+        heft_assert_ok(append(&heft_stopping_disk, s.path, s.more, &o, &dry_run_result, &err),
+                       &err);
         assert_int_equal(heft_stop.calls, 0);
         assert_true(file_is(s.path, s.old));
-        heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, &real, &err), &err);
-        assert_int_equal(dry.tensors, 2);
-        assert_int_equal(real.tensors, 2);
-        assert_true(dry.edit.in_place == real.edit.in_place);
-        assert_true(dry.edit.size == real.edit.size || !kind);
-        assert_true(real.edit.changed && real.edit.size == s.new.len);
-        end_scene(&s);
+        heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, &result, &err), &err);
+        assert_int_equal(dry_run_result.tensors, 2);
+        assert_int_equal(result.tensors, 2);
+        assert_true(dry_run_result.edit.in_place == result.edit.in_place);
+        assert_true(dry_run_result.edit.size == result.edit.size || !kind);
+        assert_true(result.edit.changed && result.edit.size == s.new.len);
+        end_scenario(&s);
     }
 }
 
-static bool stop_at_once(void *ctx, uint64_t done, uint64_t total)
+static bool count_down(void *ctx, uint64_t done, uint64_t total)
 {
     (void)done, (void)total;
     return --*(int *)ctx >= 0;
 }
 
-static void an_append_that_is_stopped_leaves_the_file(void **state)
+static void a_cancelled_append_leaves_the_file_unchanged(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
         heft_status st = HEFT_E_CANCELLED;
         for (int steps = 0; st; steps++) {
             heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
             heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
             heft_error err;
-            int left = steps;
-            begin(&s);
+            int steps_left = steps;
+            restore(&s);
             o.convert = &convert;
-            convert.progress = stop_at_once;
-            convert.progress_ctx = &left;
+            convert.progress = count_down;
+            convert.progress_ctx = &steps_left;
             st = append(&heft_system_disk, s.path, s.more, &o, NULL, &err);
             if (st)
                 heft_assert_status(st, HEFT_E_CANCELLED, &err);
             assert_true(file_is(s.path, st ? s.old : s.new));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
-/* ---- what is said of a file ---------------------------------------------------------------------- */
+/* ---- sources, file modes, readers, plans ----------------------------------------------------- */
 
-static void damage_to_what_is_appended_is_found(void **state)
+static void damage_in_the_source_is_reported(void **state)
 {
-    scene s = scene_of(*state, 1);
+    scenario s = begin_scenario(*state, 1);
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_append_options o = HEFT_APPEND_OPTIONS_INIT;
     heft_append_result r;
@@ -491,7 +497,7 @@ static void damage_to_what_is_appended_is_found(void **state)
     write.digest = "crc32c";
     heft_bytes broken = heft_test_converted("safetensors", &v, 1, "ztensor", &c);
     broken.p[100] ^= 1;
-    begin(&s);
+    restore(&s);
     heft_status st = append(&heft_system_disk, s.path, broken, NULL, &r, &err);
     heft_assert_status(st, HEFT_E_CHECKSUM, &err);
     assert_true(r.source_failed);
@@ -500,7 +506,7 @@ static void damage_to_what_is_appended_is_found(void **state)
     convert.no_verify = true;
     heft_assert_ok(append(&heft_system_disk, s.path, broken, &o, &r, &err), &err);
     heft_test_free(&broken);
-    end_scene(&s);
+    end_scenario(&s);
 }
 
 static void a_file_may_be_appended_to_itself(void **state)
@@ -530,15 +536,15 @@ static void a_file_may_be_appended_to_itself(void **state)
     }
 }
 
-static void mode_and_links_stay(void **state)
+static void mode_and_links_are_kept(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
         const char *hard = heft_test_path(*state, "hard"), *soft = heft_test_path(*state, "soft");
         heft_append_result r;
-        struct stat is;
+        struct stat info;
         heft_error err;
-        begin(&s);
+        restore(&s);
         assert_int_equal(chmod(s.path, 0640), 0);
         assert_int_equal(link(s.path, hard), 0);
         assert_int_equal(symlink("model", soft), 0);
@@ -546,43 +552,43 @@ static void mode_and_links_stay(void **state)
         assert_int_equal(r.edit.hard_links, 1);
         assert_true(file_is(s.path, s.new));
         assert_true(file_is(hard, r.edit.in_place ? s.new : s.old));
-        assert_int_equal(stat(s.path, &is), 0);
-        assert_int_equal(is.st_mode & 07777, 0640);
-        assert_int_equal(lstat(soft, &is), 0);
-        assert_true(S_ISLNK(is.st_mode));
+        assert_int_equal(stat(s.path, &info), 0);
+        assert_int_equal(info.st_mode & 07777, 0640);
+        assert_int_equal(lstat(soft, &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
         unlink(hard);
         unlink(soft);
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
-/* A reader that has the file open sees the tensors that it found there. */
-static void readers_keep_the_tensors_they_found(void **state)
+/* A reader that opened the file before the append still reads the same bytes. */
+static void open_readers_still_read_the_old_tensors(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
-        heft_file *f, *was;
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
+        heft_file *f, *original;
         heft_error err;
-        begin(&s);
-        heft_assert_ok(heft_test_open(&was, s.old, NULL, &err), &err);
+        restore(&s);
+        heft_assert_ok(heft_test_open(&original, s.old, NULL, &err), &err);
         heft_assert_ok(heft_file_open(&f, s.path, NULL, &err), &err);
         uint32_t part = heft_tensor_at(f, 0).first_part;
         heft_assert_ok(append(&heft_system_disk, s.path, s.more, NULL, NULL, &err), &err);
-        uint8_t got[DATA], want[DATA];
+        uint8_t got[DATA], expected[DATA];
         heft_assert_ok(heft_part_read(got, f, part, 0, DATA, &err), &err);
-        heft_assert_ok(heft_part_read(want, was, part, 0, DATA, &err), &err);
-        assert_memory_equal(got, want, DATA);
+        heft_assert_ok(heft_part_read(expected, original, part, 0, DATA, &err), &err);
+        assert_memory_equal(got, expected, DATA);
         heft_file_close(f);
-        heft_file_close(was);
-        end_scene(&s);
+        heft_file_close(original);
+        end_scenario(&s);
     }
 }
 
-/* For those who keep the bytes themselves: the pieces, put together, are the file. */
-static void the_pieces_of_a_plan_are_the_file(void **state)
+/* For programs that apply a plan to their own storage: the extents together form the new file. */
+static void the_extents_of_a_plan_form_the_new_file(void **state)
 {
-    scene s;
-    for (size_t kind = 0; (s = scene_of(*state, kind)).old.p; kind++) {
+    scenario s;
+    for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
         heft_file *f, *from, *added;
         heft_test_sink sink;
         heft_edit *e;
@@ -608,7 +614,7 @@ static void the_pieces_of_a_plan_are_the_file(void **state)
         heft_file_close(from);
         heft_file_close(f);
         heft_test_sink_free(&sink);
-        end_scene(&s);
+        end_scenario(&s);
     }
 }
 
@@ -618,20 +624,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         in_dir(a_file_of_any_format_gains_tensors),
-        in_dir(a_killed_append_has_not_happened),
-        in_dir(undoing_brings_the_old_file_back),
+        in_dir(an_append_after_a_kill_rolls_back_and_completes),
+        in_dir(recovery_restores_the_old_file),
         in_dir(a_damaged_journal_is_refused),
-        in_dir(a_failing_disk_leaves_the_file_whole),
-        in_dir(memory_that_runs_out_leaves_the_file_alone),
-        in_dir(names_that_are_there_are_refused),
+        in_dir(a_failing_call_leaves_the_old_or_the_new_file),
+        in_dir(running_out_of_memory_leaves_the_file_unchanged),
+        in_dir(names_that_the_file_has_are_refused),
         in_dir(nothing_to_append_changes_nothing),
-        in_dir(a_dry_run_says_what_would_be),
-        in_dir(an_append_that_is_stopped_leaves_the_file),
-        in_dir(damage_to_what_is_appended_is_found),
+        in_dir(a_dry_run_reports_the_result_without_writing),
+        in_dir(a_cancelled_append_leaves_the_file_unchanged),
+        in_dir(damage_in_the_source_is_reported),
         in_dir(a_file_may_be_appended_to_itself),
-        in_dir(mode_and_links_stay),
-        in_dir(readers_keep_the_tensors_they_found),
-        in_dir(the_pieces_of_a_plan_are_the_file),
+        in_dir(mode_and_links_are_kept),
+        in_dir(open_readers_still_read_the_old_tensors),
+        in_dir(the_extents_of_a_plan_form_the_new_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

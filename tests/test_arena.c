@@ -1,4 +1,4 @@
-/* test_arena.c - the arena and vectors, with an allocator that can fail. */
+/* test_arena.c - tests of the arena and of vectors, with an allocator that can fail. */
 #include "base/arena.h"
 
 #include <string.h>
@@ -27,24 +27,24 @@ static void releasing_nothing_is_harmless(void **state)
     assert_int_equal(t.live, 0);
 }
 
-static void pieces_are_aligned_and_do_not_overlap(void **state)
+static void allocations_are_aligned_and_do_not_overlap(void **state)
 {
     (void)state;
     test_memory t;
     test_memory_init(&t, 0);
     heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
     heft_arena a = { .mem = &m };
-    uint8_t *piece[400];
+    uint8_t *blocks[400];
     for (size_t i = 0; i < 400; i++) {
         size_t align = (size_t)1 << i % 7;
-        piece[i] = heft_arena_alloc(&a, i, align);
-        assert_non_null(piece[i]);
-        assert_int_equal((uintptr_t)piece[i] % align, 0);
-        memset(piece[i], (int)(i & 0xFF), i);
+        blocks[i] = heft_arena_alloc(&a, i, align);
+        assert_non_null(blocks[i]);
+        assert_int_equal((uintptr_t)blocks[i] % align, 0);
+        memset(blocks[i], (int)(i & 0xFF), i);
     }
     for (size_t i = 0; i < 400; i++)
         for (size_t b = 0; b < i; b++)
-            assert_int_equal(piece[i][b], i & 0xFF);
+            assert_int_equal(blocks[i][b], i & 0xFF);
     assert_int_equal(m.used, t.live);
     assert_true(t.calls < 12); /* blocks grow */
     heft_arena_free(&a);
@@ -53,7 +53,7 @@ static void pieces_are_aligned_and_do_not_overlap(void **state)
     assert_null(a.last);
 }
 
-static void a_small_arena_takes_little(void **state)
+static void a_small_arena_reserves_at_most_one_kibibyte(void **state)
 {
     (void)state;
     test_memory t;
@@ -82,7 +82,7 @@ static void blocks_stop_growing_at_a_mebibyte(void **state)
     heft_arena_free(&a);
 }
 
-static void a_large_piece_gets_a_block_of_its_own(void **state)
+static void a_large_allocation_gets_a_separate_block(void **state)
 {
     (void)state;
     test_memory t;
@@ -98,7 +98,7 @@ static void a_large_piece_gets_a_block_of_its_own(void **state)
     assert_int_equal(t.live, 0);
 }
 
-static void alignment_never_reaches_behind_a_block(void **state)
+static void aligned_allocations_stay_inside_the_block(void **state)
 {
     (void)state;
     for (size_t size = 800; size < 1100; size++) {
@@ -123,7 +123,7 @@ static void impossible_sizes_are_refused(void **state)
     heft_arena a = { .mem = &m };
     assert_null(heft_arena_alloc(&a, SIZE_MAX, 16));
     assert_null(heft_arena_alloc(&a, SIZE_MAX - 40, 16));
-    assert_null(heft_arena_alloc(&a, 1 << 20, 16)); /* the limit holds the header too */
+    assert_null(heft_arena_alloc(&a, 1 << 20, 16)); /* the limit includes the block header */
     assert_non_null(heft_arena_alloc(&a, (1 << 20) - 200, 16));
     assert_null(heft_arena_alloc(&a, 1000, 16));
     assert_true(m.used <= m.limit);
@@ -145,7 +145,7 @@ static void copies_are_equal_and_never_null(void **state)
     heft_arena_free(&a);
 }
 
-static void without_memory_a_copy_has_no_ptr(void **state)
+static void a_copy_is_null_when_memory_runs_out(void **state)
 {
     (void)state;
     test_memory t;
@@ -181,7 +181,7 @@ static void a_vector_keeps_its_elements_while_growing(void **state)
     heft_vec_free(&m, &v, sizeof(uint64_t));
 }
 
-static void reserving_makes_room_once(void **state)
+static void reserved_capacity_needs_one_allocation(void **state)
 {
     (void)state;
     test_memory t;
@@ -197,7 +197,7 @@ static void reserving_makes_room_once(void **state)
     heft_vec_free(&m, &v, 12);
 }
 
-static void a_vector_ends_below_two_to_the_32nd(void **state)
+static void a_vector_has_fewer_than_two_to_the_32_elements(void **state)
 {
     (void)state;
     test_memory t;
@@ -214,7 +214,7 @@ static void a_vector_ends_below_two_to_the_32nd(void **state)
     assert_int_equal(t.live, 0);
 }
 
-/* Returns whether everything could be had. */
+/* Allocate from an arena and a vector; return true if every allocation succeeded. */
 static bool use_memory(heft_memory *m)
 {
     heft_arena a = { .mem = m };
@@ -255,17 +255,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(releasing_nothing_is_harmless),
-        cmocka_unit_test(pieces_are_aligned_and_do_not_overlap),
-        cmocka_unit_test(a_small_arena_takes_little),
+        cmocka_unit_test(allocations_are_aligned_and_do_not_overlap),
+        cmocka_unit_test(a_small_arena_reserves_at_most_one_kibibyte),
         cmocka_unit_test(blocks_stop_growing_at_a_mebibyte),
-        cmocka_unit_test(a_large_piece_gets_a_block_of_its_own),
-        cmocka_unit_test(alignment_never_reaches_behind_a_block),
+        cmocka_unit_test(a_large_allocation_gets_a_separate_block),
+        cmocka_unit_test(aligned_allocations_stay_inside_the_block),
         cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(copies_are_equal_and_never_null),
-        cmocka_unit_test(without_memory_a_copy_has_no_ptr),
+        cmocka_unit_test(a_copy_is_null_when_memory_runs_out),
         cmocka_unit_test(a_vector_keeps_its_elements_while_growing),
-        cmocka_unit_test(reserving_makes_room_once),
-        cmocka_unit_test(a_vector_ends_below_two_to_the_32nd),
+        cmocka_unit_test(reserved_capacity_needs_one_allocation),
+        cmocka_unit_test(a_vector_has_fewer_than_two_to_the_32_elements),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);

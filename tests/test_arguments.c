@@ -1,9 +1,10 @@
-/* test_arguments.c - numbers past the end, HEFT_NONE from a search that found nothing, and NULL have an answer. */
+/* test_arguments.c - tests of invalid arguments: numbers past the end, HEFT_NONE, NULL. */
 #include <heft/params.h>
 
 #include "models.h"
 
-static const uint32_t wrong[] = { 1, 2, 1000, UINT32_MAX - 1, HEFT_NONE };
+/* Numbers that do not exist where there is one tensor, part or value. */
+static const uint32_t past_end[] = { 1, 2, 1000, UINT32_MAX - 1, HEFT_NONE };
 
 typedef struct fixture {
     heft_bytes bytes;
@@ -30,13 +31,13 @@ static void tensors_past_the_end_are_empty(void **state)
     heft_value v;
     (void)state;
     begin(&x);
-    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
-        heft_tensor t = heft_tensor_at(x.f, wrong[i]);
+    for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
+        heft_tensor t = heft_tensor_at(x.f, past_end[i]);
         assert_true(!t.name.len && !t.rank && !t.part_count && t.dtype == HEFT_UNTYPED);
-        assert_int_equal(heft_tensor_layout_name(x.f, wrong[i]).len, 0);
-        assert_int_equal(heft_tensor_bytes(x.f, wrong[i]), 0);
-        assert_false(heft_attribute_at(&v, x.f, wrong[i], 0));
-        assert_int_equal(heft_part_find(x.f, wrong[i], HEFT_STR("data")), HEFT_NONE);
+        assert_int_equal(heft_tensor_layout_name(x.f, past_end[i]).len, 0);
+        assert_int_equal(heft_tensor_bytes(x.f, past_end[i]), 0);
+        assert_false(heft_attribute_at(&v, x.f, past_end[i], 0));
+        assert_int_equal(heft_part_find(x.f, past_end[i], HEFT_STR("data")), HEFT_NONE);
     }
     assert_int_equal(heft_tensor_find(x.f, HEFT_STR("none such")), HEFT_NONE);
     end(&x);
@@ -52,37 +53,37 @@ static void parts_past_the_end_are_empty(void **state)
     bool checked;
     (void)state;
     begin(&x);
-    heft_part_prefetch(x.f, wrong, HEFT_COUNT(wrong));
+    heft_part_prefetch(x.f, past_end, HEFT_COUNT(past_end));
     heft_assert_ok(heft_checked_read_open(&r, x.f, NULL, 0, &err), &err);
-    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
+    for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
         void *to = buf;
-        heft_part p = heft_part_at(x.f, wrong[i]);
+        heft_part p = heft_part_at(x.f, past_end[i]);
         assert_true(!p.role.len && !p.stored && !p.length && !p.digest.len && !p.shard);
-        assert_null(heft_part_view(x.f, wrong[i]));
-        heft_assert_fails(heft_part_read(buf, x.f, wrong[i], 0, 1, &err), HEFT_E_ARGUMENT, &err,
+        assert_null(heft_part_view(x.f, past_end[i]));
+        heft_assert_fails(heft_part_read(buf, x.f, past_end[i], 0, 1, &err), HEFT_E_ARGUMENT, &err,
                           "no part");
-        heft_assert_fails(heft_part_read(buf, x.f, wrong[i], 0, 0, &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_fails(heft_part_read(buf, x.f, past_end[i], 0, 0, &err), HEFT_E_ARGUMENT, &err,
                           "no part");
-        heft_assert_fails(heft_part_read_many(&to, x.f, &wrong[i], 1, NULL, NULL, &err),
+        heft_assert_fails(heft_part_read_many(&to, x.f, &past_end[i], 1, NULL, NULL, &err),
                           HEFT_E_ARGUMENT, &err, "no part");
-        heft_assert_fails(heft_stream_open(&s, x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_fails(heft_stream_open(&s, x.f, past_end[i], &err), HEFT_E_ARGUMENT, &err,
                           "no part");
-        heft_assert_fails(heft_stream_open_checked(&s, x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_fails(heft_stream_open_checked(&s, x.f, past_end[i], &err), HEFT_E_ARGUMENT,
+                          &err, "no part");
+        heft_assert_fails(heft_checked_read_stream(&s, r, past_end[i], &err), HEFT_E_ARGUMENT, &err,
                           "no part");
-        heft_assert_fails(heft_checked_read_stream(&s, r, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_fails(heft_part_verify(&checked, x.f, past_end[i], &err), HEFT_E_ARGUMENT, &err,
                           "no part");
-        heft_assert_fails(heft_part_verify(&checked, x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_fails(heft_part_populate(x.f, past_end[i], &err), HEFT_E_ARGUMENT, &err,
                           "no part");
-        heft_assert_fails(heft_part_populate(x.f, wrong[i], &err), HEFT_E_ARGUMENT, &err,
-                          "no part");
-        heft_part_dont_need(x.f, wrong[i]);
+        heft_part_dont_need(x.f, past_end[i]);
     }
     heft_checked_read_close(r);
     end(&x);
 }
 
-/* Their numbers come after those of the tensors' parts. */
-static void parts_of_the_file_itself_are_not_past_the_end(void **state)
+/* Parts of the file are numbered after the parts of the tensors. */
+static void parts_of_the_file_follow_the_parts_of_tensors(void **state)
 {
     static const char config[] = "{\"kind\":\"gpt\",\"config\":{}}";
     heft_test_sink sink;
@@ -110,7 +111,7 @@ static void parts_of_the_file_itself_are_not_past_the_end(void **state)
     heft_test_sink_free(&sink);
 }
 
-static void what_else_a_file_has_ends_where_it_ends(void **state)
+static void shards_metadata_notices_and_ids_past_the_end_are_empty(void **state)
 {
     fixture x;
     heft_value v;
@@ -122,16 +123,16 @@ static void what_else_a_file_has_ends_where_it_ends(void **state)
     heft_id id = { .kind = (heft_id_kind)7 };
     (void)state;
     begin(&x);
-    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
-        heft_shard_file s = heft_shard_file_at(x.f, wrong[i] - 1);
+    for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
+        heft_shard_file s = heft_shard_file_at(x.f, past_end[i] - 1);
         assert_true(!s.name.len && s.status == HEFT_E_ARGUMENT && s.size == HEFT_UNKNOWN_LENGTH);
-        uint32_t past = heft_meta_count(x.f) + wrong[i] - 1;
-        past = past < wrong[i] - 1 ? HEFT_NONE : past;
+        uint32_t past = heft_meta_count(x.f) + past_end[i] - 1;
+        past = past < past_end[i] - 1 ? HEFT_NONE : past;
         assert_int_equal(heft_meta_at(x.f, past).kind, HEFT_KIND_NULL);
         assert_int_equal(heft_meta_next(x.f, past), heft_meta_count(x.f));
-        assert_false(heft_attribute_at(&v, x.f, 0, 1000 + wrong[i]));
-        assert_false(heft_notice_at(&finding, x.f, 1000 + (size_t)wrong[i]));
-        assert_false(heft_checksum_at(&sum, x.f, 1000 + (size_t)wrong[i]));
+        assert_false(heft_attribute_at(&v, x.f, 0, 1000 + past_end[i]));
+        assert_false(heft_notice_at(&finding, x.f, 1000 + (size_t)past_end[i]));
+        assert_false(heft_checksum_at(&sum, x.f, 1000 + (size_t)past_end[i]));
     }
     assert_false(heft_meta_find(&v, x.f, NULL));
     heft_assert_ok(heft_ids_open(&ids, x.f, &err), &err);
@@ -143,7 +144,7 @@ static void what_else_a_file_has_ends_where_it_ends(void **state)
     end(&x);
 }
 
-static void texts_beside_weights_end_where_they_end(void **state)
+static void tokens_and_settings_past_the_end_are_empty(void **state)
 {
     heft_vocab *vocab;
     heft_settings *s;
@@ -152,11 +153,11 @@ static void texts_beside_weights_end_where_they_end(void **state)
     (void)state;
     heft_assert_ok(heft_vocab_parse_lines(&vocab, heft_test_str("a\n"), NULL, &err), &err);
     heft_assert_ok(heft_settings_parse_json(&s, heft_test_str("{\"a\": 1}"), NULL, &err), &err);
-    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
-        assert_int_equal(heft_vocab_token(vocab, wrong[i]).len, 0);
-        assert_int_equal(heft_settings_at(s, wrong[i]).kind, HEFT_KIND_NULL);
-        assert_int_equal(heft_settings_value_at(s, wrong[i]).kind, HEFT_KIND_NULL);
-        assert_int_equal(heft_settings_next(s, wrong[i]), heft_settings_value_count(s));
+    for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
+        assert_int_equal(heft_vocab_token(vocab, past_end[i]).len, 0);
+        assert_int_equal(heft_settings_at(s, past_end[i]).kind, HEFT_KIND_NULL);
+        assert_int_equal(heft_settings_value_at(s, past_end[i]).kind, HEFT_KIND_NULL);
+        assert_int_equal(heft_settings_next(s, past_end[i]), heft_settings_value_count(s));
     }
     assert_int_equal(heft_vocab_special(vocab, (heft_special)7), HEFT_NONE);
     heft_vocab_set_special(vocab, (heft_special)7, 0);
@@ -168,52 +169,52 @@ static void texts_beside_weights_end_where_they_end(void **state)
     heft_vocab_close(vocab);
 }
 
-static void parameters_that_are_none_are_not_found(void **state)
+static void unknown_parameter_keys_are_not_found(void **state)
 {
     fixture x;
     heft_params *p;
     heft_param param;
-    heft_id128 space, key, none = { { 0xEE } };
+    heft_id128 space, key, unknown = { { 0xEE } };
     heft_error err;
     (void)state;
     begin(&x);
     heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
     heft_assert_ok(heft_params_add(&space, p, x.f, &err), &err);
     x.f = NULL;
-    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
-        key = heft_params_key_at(p, wrong[i]);
+    for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
+        key = heft_params_key_at(p, past_end[i]);
         heft_assert_fails(heft_params_acquire(&param, p, key, &err), HEFT_E_NOTFOUND, &err, "");
     }
-    heft_params_release(p, none);
-    heft_params_unpin(p, none);
-    heft_params_release_form(p, none, 1);
+    heft_params_release(p, unknown);
+    heft_params_unpin(p, unknown);
+    heft_params_release_form(p, unknown, 1);
     heft_params_release_form(p, heft_params_key_at(p, 0), 1);
-    heft_params_prefetch(p, &none, 1);
-    assert_int_equal(heft_params_name(p, none).len, 0);
-    assert_false(heft_params_find(&key, p, none, HEFT_STR("w")));
-    heft_assert_fails(heft_params_pin(p, none, &err), HEFT_E_NOTFOUND, &err, "");
+    heft_params_prefetch(p, &unknown, 1);
+    assert_int_equal(heft_params_name(p, unknown).len, 0);
+    assert_false(heft_params_find(&key, p, unknown, HEFT_STR("w")));
+    heft_assert_fails(heft_params_pin(p, unknown, &err), HEFT_E_NOTFOUND, &err, "");
     heft_params_close(p);
     end(&x);
 }
 
-static void element_types_that_are_none_have_no_numbers(void **state)
+static void unknown_element_types_cannot_be_cast(void **state)
 {
-    static const heft_dtype none[] = { HEFT_UNTYPED, HEFT_DTYPES, 1000, UINT16_MAX };
+    static const heft_dtype unknown[] = { HEFT_UNTYPED, HEFT_DTYPES, 1000, UINT16_MAX };
     uint8_t from[16] = { 0 }, to[16];
     double number;
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(none); i++) {
-        assert_null(heft_dtype_get(none[i]));
-        assert_false(heft_dtype_can_cast(none[i], HEFT_F32) ||
-                     heft_dtype_can_cast(HEFT_F32, none[i]));
-        assert_false(heft_dtype_cast(to, none[i], from, HEFT_F32, 1));
-        assert_false(heft_dtype_cast(to, HEFT_F32, from, none[i], 1));
-        assert_false(heft_dtype_to_f64(&number, none[i], from, 0, 1));
+    for (size_t i = 0; i < HEFT_COUNT(unknown); i++) {
+        assert_null(heft_dtype_get(unknown[i]));
+        assert_false(heft_dtype_can_cast(unknown[i], HEFT_F32) ||
+                     heft_dtype_can_cast(HEFT_F32, unknown[i]));
+        assert_false(heft_dtype_cast(to, unknown[i], from, HEFT_F32, 1));
+        assert_false(heft_dtype_cast(to, HEFT_F32, from, unknown[i], 1));
+        assert_false(heft_dtype_to_f64(&number, unknown[i], from, 0, 1));
     }
     assert_int_equal(heft_dtype_find((heft_str){ NULL, 0 }), HEFT_UNTYPED);
 }
 
-static void bytes_of_a_part_that_is_not_next_are_refused(void **state)
+static void writes_to_parts_that_do_not_exist_are_refused(void **state)
 {
     static const uint64_t dims[] = { 4 };
     heft_test_sink sink;
@@ -228,10 +229,10 @@ static void bytes_of_a_part_that_is_not_next_are_refused(void **state)
     heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("w"), HEFT_U8, dims, 1, &err),
                    &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
-    for (size_t i = 0; i < HEFT_COUNT(wrong); i++) {
-        heft_assert_fails(heft_writer_write(w, wrong[i], "abcd", 4, &err), HEFT_E_ARGUMENT, &err,
+    for (size_t i = 0; i < HEFT_COUNT(past_end); i++) {
+        heft_assert_fails(heft_writer_write(w, past_end[i], "abcd", 4, &err), HEFT_E_ARGUMENT, &err,
                           "part");
-        heft_assert_fails(heft_writer_write(w, wrong[i], NULL, 0, &err), HEFT_E_ARGUMENT, &err,
+        heft_assert_fails(heft_writer_write(w, past_end[i], NULL, 0, &err), HEFT_E_ARGUMENT, &err,
                           "no part");
     }
     heft_assert_ok(heft_writer_write(w, part, "abcd", 4, &err), &err);
@@ -239,7 +240,7 @@ static void bytes_of_a_part_that_is_not_next_are_refused(void **state)
     heft_test_sink_free(&sink);
 }
 
-static void null_is_answered_where_it_is_cheap(void **state)
+static void null_formats_paths_and_sources_are_refused(void **state)
 {
     heft_source *source = NULL;
     heft_sink *sink = NULL;
@@ -271,13 +272,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_past_the_end_are_empty),
         cmocka_unit_test(parts_past_the_end_are_empty),
-        cmocka_unit_test(parts_of_the_file_itself_are_not_past_the_end),
-        cmocka_unit_test(what_else_a_file_has_ends_where_it_ends),
-        cmocka_unit_test(texts_beside_weights_end_where_they_end),
-        cmocka_unit_test(parameters_that_are_none_are_not_found),
-        cmocka_unit_test(element_types_that_are_none_have_no_numbers),
-        cmocka_unit_test(bytes_of_a_part_that_is_not_next_are_refused),
-        cmocka_unit_test(null_is_answered_where_it_is_cheap),
+        cmocka_unit_test(parts_of_the_file_follow_the_parts_of_tensors),
+        cmocka_unit_test(shards_metadata_notices_and_ids_past_the_end_are_empty),
+        cmocka_unit_test(tokens_and_settings_past_the_end_are_empty),
+        cmocka_unit_test(unknown_parameter_keys_are_not_found),
+        cmocka_unit_test(unknown_element_types_cannot_be_cast),
+        cmocka_unit_test(writes_to_parts_that_do_not_exist_are_refused),
+        cmocka_unit_test(null_formats_paths_and_sources_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

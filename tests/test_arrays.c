@@ -1,13 +1,10 @@
-/* test_arrays.c - whole tensors read, cast, viewed and saved in one call. */
+/* test_arrays.c - tests of heft_array: read, cast, view and save whole tensors. */
 #include "models.h"
 
 #include <math.h>
 
-enum {
-    ROWS = 700,
-    COLUMNS = 301,
-    MANY = ROWS * COLUMNS
-}; /* more than two chunks, the last one short */
+/* Large enough for more than two chunks, the last of which is short. */
+enum { ROWS = 700, COLUMNS = 301, ELEMENTS = ROWS * COLUMNS };
 
 static const test_tensor tensors[] = {
     { "f32", HEFT_F32, 2, { ROWS, COLUMNS } },
@@ -18,7 +15,7 @@ static const test_tensor tensors[] = {
     { "i64", HEFT_I64, 1, { 9 } },
 };
 
-/* The elements of a tensor as that type, made of its bytes in one piece. */
+/* Return the elements of a tensor, cast in a single call. */
 static uint8_t *expected(size_t *bytes, const heft_file *f, const char *name, heft_dtype as)
 {
     heft_error err;
@@ -39,23 +36,23 @@ static void assert_reads(const heft_file *f, const char *name, heft_dtype as)
     heft_array a;
     heft_error err;
     size_t bytes;
-    uint8_t *want = expected(&bytes, f, name, as);
+    uint8_t *elements = expected(&bytes, f, name, as);
     heft_assert_ok(heft_array_read(&a, f, heft_str_from(name), as, NULL, 0, &err), &err);
     assert_int_equal(a.bytes, bytes);
     assert_int_equal(a.dtype, as);
     assert_int_equal((uintptr_t)a.data % 64, 0);
-    assert_memory_equal(bytes ? a.data : "", want, bytes);
+    assert_memory_equal(bytes ? a.data : "", elements, bytes);
     heft_array_free(&a);
     assert_null(a.data);
-    uint8_t *own = malloc(bytes + 1);
-    own[bytes] = 0xA7;
-    heft_assert_ok(heft_array_read(&a, f, heft_str_from(name), as, own, bytes, &err), &err);
-    assert_ptr_equal(a.data, own);
-    assert_memory_equal(own, want, bytes);
-    assert_int_equal(own[bytes], 0xA7);
-    heft_array_free(&a); /* the memory stays the caller's */
-    free(own);
-    free(want);
+    uint8_t *buffer = malloc(bytes + 1);
+    buffer[bytes] = 0xA7;
+    heft_assert_ok(heft_array_read(&a, f, heft_str_from(name), as, buffer, bytes, &err), &err);
+    assert_ptr_equal(a.data, buffer);
+    assert_memory_equal(buffer, elements, bytes);
+    assert_int_equal(buffer[bytes], 0xA7);
+    heft_array_free(&a); /* does not free the caller's buffer */
+    free(buffer);
+    free(elements);
 }
 
 static void assert_reads_all(heft_bytes b, const heft_host *host, bool check)
@@ -77,20 +74,20 @@ static void a_tensor_is_read_as_any_type(void **state)
     write.digest = "crc32c";
     opt.write = &write;
     heft_bytes plain = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
-    heft_bytes packed = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors), "ztensor",
-                                            &opt);
+    heft_bytes compressed = heft_test_converted("safetensors", tensors, HEFT_COUNT(tensors),
+                                                "ztensor", &opt);
     for (uint32_t i = 0; i < 2; i++) {
         heft_test_host_init(&h[i], i ? 4 : 1);
         assert_reads_all(plain, &h[i].host, i);
-        assert_reads_all(packed, &h[i].host, i);
+        assert_reads_all(compressed, &h[i].host, i);
     }
     heft_test_free(&plain);
-    heft_test_free(&packed);
+    heft_test_free(&compressed);
     (void)state;
 }
 
-/* One block of ggml's q8_0: a scale, then 32 signed bytes. */
-static void the_blocks_of_a_type_become_its_elements(void **state)
+/* A block of ggml's q8_0 is an f16 scale followed by 32 signed bytes. */
+static void quantized_blocks_are_cast_to_elements(void **state)
 {
     uint8_t blocks[3 * 34], back[sizeof blocks];
     uint64_t dims[] = { 3, 32 };
@@ -120,7 +117,7 @@ static void the_blocks_of_a_type_become_its_elements(void **state)
     (void)state;
 }
 
-static void what_cannot_be_read_is_told(void **state)
+static void unknown_names_and_short_buffers_are_refused(void **state)
 {
     heft_array a;
     heft_error err;
@@ -162,8 +159,9 @@ static void a_sparse_tensor_is_refused(void **state)
     (void)state;
 }
 
-/* The same file at every alignment: what is lent is aligned, or copied. */
-static void what_is_viewed_is_aligned(void **state)
+/* Open the same file at every alignment: a view points into the file if the data are aligned,
+ * otherwise to a copy. */
+static void views_are_aligned_or_copied(void **state)
 {
     heft_array a;
     heft_error err;
@@ -179,7 +177,7 @@ static void what_is_viewed_is_aligned(void **state)
         assert_int_equal(in_place, (uintptr_t)heft_part_view(f, part) % sizeof(float) == 0);
         const float *values = a.data;
         double sum = 0;
-        for (size_t i = 0; i < MANY; i++) /* the sanitizer sees a load that is not aligned */
+        for (size_t i = 0; i < ELEMENTS; i++) /* a sanitizer reports unaligned loads */
             sum += isfinite(values[i]) ? 1 : 0;
         assert_true(sum > 0);
         heft_array_free(&a);
@@ -193,7 +191,7 @@ static void what_is_viewed_is_aligned(void **state)
     (void)state;
 }
 
-static void a_wrong_digest_is_found_in_place_too(void **state)
+static void views_and_reads_check_the_digest(void **state)
 {
     heft_array a;
     heft_error err;
@@ -250,12 +248,12 @@ static void arrays_are_saved_and_read_again(void **state)
     heft_file_close(f);
 }
 
-static void what_cannot_be_saved_leaves_no_file(void **state)
+static void a_refused_save_leaves_no_file(void **state)
 {
-    static const float one[] = { 1 };
+    static const float weight[] = { 1 };
     static const uint64_t dims[] = { 1 };
     heft_value list = { HEFT_KIND_LIST, HEFT_UNTYPED, HEFT_STR("k"), { .b = false } };
-    heft_array a = { HEFT_STR("w"), one, 3, dims, 1, HEFT_F32, NULL };
+    heft_array a = { HEFT_STR("w"), weight, 3, dims, 1, HEFT_F32, NULL };
     heft_save_options opt = HEFT_SAVE_OPTIONS_INIT;
     heft_error err;
     const char *path = heft_test_path(*state, "model.safetensors");
@@ -274,7 +272,7 @@ static void what_cannot_be_saved_leaves_no_file(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 0);
 }
 
-static void without_memory_nothing_is_left(void **state)
+static void a_read_without_memory_leaks_nothing(void **state)
 {
     heft_test_memory m;
     heft_array a;
@@ -305,16 +303,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tensor_is_read_as_any_type),
-        cmocka_unit_test(the_blocks_of_a_type_become_its_elements),
-        cmocka_unit_test(what_cannot_be_read_is_told),
+        cmocka_unit_test(quantized_blocks_are_cast_to_elements),
+        cmocka_unit_test(unknown_names_and_short_buffers_are_refused),
         cmocka_unit_test(a_sparse_tensor_is_refused),
-        cmocka_unit_test(what_is_viewed_is_aligned),
-        cmocka_unit_test(a_wrong_digest_is_found_in_place_too),
+        cmocka_unit_test(views_are_aligned_or_copied),
+        cmocka_unit_test(views_and_reads_check_the_digest),
         cmocka_unit_test_setup_teardown(arrays_are_saved_and_read_again, heft_test_dir_make,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(what_cannot_be_saved_leaves_no_file, heft_test_dir_make,
+        cmocka_unit_test_setup_teardown(a_refused_save_leaves_no_file, heft_test_dir_make,
                                         heft_test_dir_remove),
-        cmocka_unit_test(without_memory_nothing_is_left),
+        cmocka_unit_test(a_read_without_memory_leaks_nothing),
     };
     return cmocka_run_group_tests_name("arrays", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_bisect.c - binary searches among runs of equal numbers, and in parts of a list. */
+/* test_bisect.c - tests of binary search with runs of equal numbers and in sublists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,9 +8,9 @@
 
 #include "base/bisect.h"
 
-enum { MOST = 40 };
+enum { MAX_LENGTH = 40 };
 
-/* The numbers 1, 1, 1, 3, 3, 3, 5 and so on. */
+/* Return element i of the sequence 1, 1, 1, 3, 3, 3, 5, 5, 5, ... */
 static uint32_t number_at(uint32_t i)
 {
     return i / 3 * 2 + 1;
@@ -26,12 +26,12 @@ static uint32_t lower_bound(uint32_t first, uint32_t end, uint32_t sought)
     return b.first;
 }
 
-static void the_first_number_that_is_not_before_is_found(void **state)
+static void the_lower_bound_is_found(void **state)
 {
     (void)state;
-    for (uint32_t end = 0; end < MOST; end++)
+    for (uint32_t end = 0; end < MAX_LENGTH; end++)
         for (uint32_t first = 0; first <= end; first++)
-            for (uint32_t sought = 0; sought < MOST; sought++) {
+            for (uint32_t sought = 0; sought < MAX_LENGTH; sought++) {
                 uint32_t at = first;
                 while (at < end && number_at(at) < sought)
                     at++;
@@ -39,7 +39,7 @@ static void the_first_number_that_is_not_before_is_found(void **state)
             }
 }
 
-static void a_search_among_all_numbers_ends(void **state)
+static void a_search_takes_at_most_32_steps(void **state)
 {
     (void)state;
     heft_bisect b = { .end = UINT32_MAX };
@@ -50,7 +50,7 @@ static void a_search_among_all_numbers_ends(void **state)
     assert_in_range(steps, 1, 32);
 }
 
-static void nothing_lies_between_equal_ends_or_after_the_end(void **state)
+static void empty_and_reversed_ranges_take_no_step(void **state)
 {
     (void)state;
     assert_int_equal(lower_bound(7, 7, 0), 7);
@@ -62,9 +62,9 @@ static void nothing_lies_between_equal_ends_or_after_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_number_that_is_not_before_is_found),
-        cmocka_unit_test(a_search_among_all_numbers_ends),
-        cmocka_unit_test(nothing_lies_between_equal_ends_or_after_the_end),
+        cmocka_unit_test(the_lower_bound_is_found),
+        cmocka_unit_test(a_search_takes_at_most_32_steps),
+        cmocka_unit_test(empty_and_reversed_ranges_take_no_step),
     };
     return cmocka_run_group_tests_name("bisect", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_blake3.c - BLAKE3 against tests/py/blake3_ref.py, in one piece and in many; and against the
- * ids of names in ../shared, where that is present. */
+/* test_blake3.c - tests of BLAKE3 against vectors of tests/py/blake3_ref.py and, if the files
+ * exist, against the ids in ../shared/fixtures. */
 #include "base/blake3.h"
 
 #include <stdio.h>
@@ -15,14 +15,14 @@ static const struct {
 } vectors[] = {
 #include "blake3_vectors.h"
 };
-enum { VECTORS = sizeof vectors / sizeof *vectors, LONGEST = 102400, IDS = 24 };
+enum { VECTORS = sizeof vectors / sizeof *vectors, MAX_LENGTH = 102400, IDS = 24 };
 
-static uint8_t input[LONGEST];
+static uint8_t input[MAX_LENGTH];
 
 static int fill_input(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < LONGEST; i++)
+    for (size_t i = 0; i < MAX_LENGTH; i++)
         input[i] = (uint8_t)(i % 251);
     return 0;
 }
@@ -36,19 +36,19 @@ static void assert_hex(const uint8_t *bytes, size_t n, const char *hex, size_t l
         fail_msg("%zu bytes: %s instead of %s", len, text, hex);
 }
 
-/* In pieces of `piece` bytes. */
-static void check_pieces(size_t vector, size_t piece)
+/* Hash the input of a vector in chunks of `chunk` bytes. */
+static void check_chunks(size_t vector, size_t chunk)
 {
     heft_blake3 h;
     uint8_t out[32];
     heft_blake3_init(&h);
-    for (size_t at = 0; at < vectors[vector].len; at += piece) {
-        size_t left = vectors[vector].len - at;
-        heft_blake3_update(&h, input + at, left < piece ? left : piece);
+    for (size_t at = 0; at < vectors[vector].len; at += chunk) {
+        size_t rest = vectors[vector].len - at;
+        heft_blake3_update(&h, input + at, rest < chunk ? rest : chunk);
     }
     heft_blake3_final(&h, out);
     assert_hex(out, 32, vectors[vector].hex, vectors[vector].len);
-    heft_blake3_final(&h, out); /* changes nothing */
+    heft_blake3_final(&h, out); /* final() does not change the state */
     assert_hex(out, 32, vectors[vector].hex, vectors[vector].len);
 }
 
@@ -56,19 +56,21 @@ static void hashes_agree_with_the_reference(void **state)
 {
     (void)state;
     for (size_t i = 0; i < VECTORS; i++)
-        check_pieces(i, LONGEST);
+        check_chunks(i, MAX_LENGTH);
 }
 
-static void pieces_of_any_size_hash_alike(void **state)
+static void chunks_of_any_size_give_the_same_hash(void **state)
 {
     (void)state;
-    static const size_t pieces[] = { 1, 7, 63, 64, 65, 1000, 1023, 1024, 1025, 4096, 4097, 9999 };
+    static const size_t chunk_sizes[] = {
+        1, 7, 63, 64, 65, 1000, 1023, 1024, 1025, 4096, 4097, 9999
+    };
     for (size_t i = 0; i < VECTORS; i++)
-        for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
-            check_pieces(i, pieces[k]);
+        for (size_t k = 0; k < sizeof chunk_sizes / sizeof *chunk_sizes; k++)
+            check_chunks(i, chunk_sizes[k]);
 }
 
-static void a_short_first_piece_hashes_alike(void **state)
+static void a_short_first_chunk_gives_the_same_hash(void **state)
 {
     (void)state;
     for (size_t first = 0; first <= 5000; first += 61) {
@@ -77,20 +79,20 @@ static void a_short_first_piece_hashes_alike(void **state)
         heft_blake3_init(&h);
         heft_blake3_update(&h, input, first);
         heft_blake3_update(&h, NULL, 0);
-        heft_blake3_update(&h, input + first, LONGEST - first);
+        heft_blake3_update(&h, input + first, MAX_LENGTH - first);
         heft_blake3_final(&h, out);
-        assert_hex(out, 32, vectors[VECTORS - 1].hex, LONGEST);
+        assert_hex(out, 32, vectors[VECTORS - 1].hex, MAX_LENGTH);
     }
 }
 
-static void the_counter_reaches_beyond_32_bits(void **state)
+static void the_chunk_counter_has_64_bits(void **state)
 {
     (void)state;
-    /* A state in the middle of a very long input, with a subtree for each bit of the chunk's
-     * number; then the same bytes by lanes and alone. */
+    /* Start in the middle of a very long input, with a subtree for each bit of the chunk number.
+     * Hash the same bytes in large updates, which use SIMD lanes, and in small updates. */
     heft_blake3 a;
     heft_blake3_init(&a);
-    a.chunk = (UINT64_C(1) << 32) - 7; /* four lanes will lie across */
+    a.chunk = (UINT64_C(1) << 32) - 7; /* four lanes straddle 2^32 */
     a.depth = 30;
     for (int i = 0; i < 30; i++)
         memset(a.stack[i], i, sizeof a.stack[i]);
@@ -98,12 +100,12 @@ static void the_counter_reaches_beyond_32_bits(void **state)
     heft_blake3_update(&a, input, 20000);
     for (size_t at = 0; at < 20000; at += 100)
         heft_blake3_update(&b, input + at, 100);
-    uint8_t one[32], other[32];
-    heft_blake3_final(&a, one);
-    heft_blake3_final(&b, other);
+    uint8_t sum_a[32], sum_b[32];
+    heft_blake3_final(&a, sum_a);
+    heft_blake3_final(&b, sum_b);
     assert_true(a.chunk > UINT64_C(1) << 32);
     assert_int_equal(a.chunk, b.chunk);
-    assert_memory_equal(one, other, 32);
+    assert_memory_equal(sum_a, sum_b, 32);
 }
 
 static void ids_are_the_first_sixteen_bytes(void **state)
@@ -116,7 +118,7 @@ static void ids_are_the_first_sixteen_bytes(void **state)
     }
 }
 
-/* The members "name" and "on_disk_bytes" of one vector. */
+/* Compare the id of "name" with "on_disk_bytes" in a vector. */
 static void check_id(heft_json *j)
 {
     heft_str name = { NULL, 0 }, bytes = { NULL, 0 };
@@ -135,7 +137,7 @@ static void check_id(heft_json *j)
     assert_hex(id, 16, bytes.ptr, name.len);
 }
 
-static void ids_agree_with_the_fixtures(void **state)
+static void ids_agree_with_the_fixtures_of_gpt_rs(void **state)
 {
     (void)state;
     static char text[200000];
@@ -168,11 +170,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hashes_agree_with_the_reference),
-        cmocka_unit_test(pieces_of_any_size_hash_alike),
-        cmocka_unit_test(a_short_first_piece_hashes_alike),
-        cmocka_unit_test(the_counter_reaches_beyond_32_bits),
+        cmocka_unit_test(chunks_of_any_size_give_the_same_hash),
+        cmocka_unit_test(a_short_first_chunk_gives_the_same_hash),
+        cmocka_unit_test(the_chunk_counter_has_64_bits),
         cmocka_unit_test(ids_are_the_first_sixteen_bytes),
-        cmocka_unit_test(ids_agree_with_the_fixtures),
+        cmocka_unit_test(ids_agree_with_the_fixtures_of_gpt_rs),
     };
     return cmocka_run_group_tests_name("blake3", tests, fill_input, NULL);
 }

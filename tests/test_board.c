@@ -1,4 +1,5 @@
-/* test_board.c - no operating system: 64 KiB of memory, bytes that are fed, nothing else. */
+/* test_board.c - tests of heft_arena_allocator() and of files fed and opened in 64 KiB of
+ * memory, as on a board without an operating system. */
 #include "dump.h"
 #include "models.h"
 
@@ -8,7 +9,7 @@ static const heft_arena_memory empty;
 
 /* ---- the allocator -------------------------------------------------------------------------- */
 
-static void the_last_block_grows_shrinks_and_goes(void **state)
+static void the_last_block_is_resized_and_freed_in_place(void **state)
 {
     static _Alignas(64) uint8_t memory[1000];
     heft_arena_memory m = { memory, sizeof memory, 7, 7 };
@@ -28,7 +29,7 @@ static void the_last_block_grows_shrinks_and_goes(void **state)
     assert_int_equal(m.peak, 112 + 512);
 }
 
-static void a_lower_block_moves_to_grow(void **state)
+static void any_other_block_moves_to_grow(void **state)
 {
     static _Alignas(64) uint8_t memory[1000];
     heft_arena_memory m = { memory, sizeof memory, 0, 0 };
@@ -36,16 +37,16 @@ static void a_lower_block_moves_to_grow(void **state)
     (void)state;
     uint8_t *a = al.resize(al.ctx, NULL, 0, 100, 16), *b = al.resize(al.ctx, NULL, 0, 50, 16);
     memset(a, 5, 100);
-    assert_ptr_equal(al.resize(al.ctx, a, 100, 60, 16), a); /* smaller: where it is */
+    assert_ptr_equal(al.resize(al.ctx, a, 100, 60, 16), a); /* shrinks in place */
     uint8_t *c = al.resize(al.ctx, a, 60, 200, 16);
     assert_true(c > b);
     for (int i = 0; i < 60; i++)
         assert_int_equal(c[i], 5);
-    assert_null(al.resize(al.ctx, b, 50, 0, 16)); /* below others: it stays used */
+    assert_null(al.resize(al.ctx, b, 50, 0, 16)); /* not the last block: the bytes stay used */
     assert_int_equal(m.used, 112 + 64 + 208);
 }
 
-static void what_does_not_fit_changes_nothing(void **state)
+static void a_request_that_does_not_fit_changes_nothing(void **state)
 {
     static _Alignas(64) uint8_t memory[208];
     heft_arena_memory m = { memory, sizeof memory, 0, 0 };
@@ -57,13 +58,13 @@ static void what_does_not_fit_changes_nothing(void **state)
     assert_null(al.resize(al.ctx, a, 100, 209, 64));
     assert_null(al.resize(al.ctx, NULL, 0, SIZE_MAX, 16));
     assert_null(al.resize(al.ctx, a, 100, SIZE_MAX, 64));
-    assert_null(al.resize(al.ctx, NULL, 0, 81, 64)); /* the alignment takes it too far */
+    assert_null(al.resize(al.ctx, NULL, 0, 81, 64)); /* the aligned block would exceed the memory */
     assert_int_equal(m.used, 112);
     assert_int_equal(a[99], 5);
     assert_non_null(al.resize(al.ctx, NULL, 0, 80, 64));
 }
 
-static void alignment_is_kept_wherever_the_memory_begins(void **state)
+static void blocks_are_aligned_wherever_the_memory_begins(void **state)
 {
     static _Alignas(64) uint8_t memory[4000];
     (void)state;
@@ -78,7 +79,7 @@ static void alignment_is_kept_wherever_the_memory_begins(void **state)
     }
 }
 
-/* ---- opening in it -------------------------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 typedef struct board {
     heft_arena_memory memory;
@@ -96,26 +97,28 @@ static void start(board *b)
     b->host = (heft_host){ .size = sizeof b->host, .allocator = &b->al };
 }
 
-static const test_tensor few[] = { { "embedding.weight", HEFT_F32, 2, { 40, 30 } },
-                                   { "layer.0.weight", HEFT_F32, 2, { 30, 30 } },
-                                   { "layer.0.bias", HEFT_F32, 1, { 30 } } };
+static const test_tensor small_model[] = { { "embedding.weight", HEFT_F32, 2, { 40, 30 } },
+                                           { "layer.0.weight", HEFT_F32, 2, { 30, 30 } },
+                                           { "layer.0.bias", HEFT_F32, 1, { 30 } } };
 
 static void a_small_file_opens_in_64_kib(void **state)
 {
     const char *format;
     (void)state;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
-        heft_test_input in = { NULL, heft_test_model(format, few, HEFT_COUNT(few)) };
+        heft_test_input in = { NULL,
+                               heft_test_model(format, small_model, HEFT_COUNT(small_model)) };
         char *expected = NULL;
-        for (size_t way = 4; way < heft_test_open_method_count; way++) {
+        for (size_t method = 4; method < heft_test_open_method_count; method++) {
             heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
             heft_error err;
             heft_file *f;
             board b;
             start(&b);
             opt.host = &b.host;
-            heft_status st = heft_test_open_methods[way].open(&f, &in, &opt, &err);
-            if (way > 5 && st == HEFT_E_NOMEM) /* pieces from the back fill it with old copies */
+            heft_status st = heft_test_open_methods[method].open(&f, &in, &opt, &err);
+            if (method > 5 &&
+                st == HEFT_E_NOMEM) /* chunks fed backwards leave old copies in memory */
                 continue;
             heft_assert_ok(st, &err);
             char *dump = heft_test_dump(f, DUMP_ALL);
@@ -124,7 +127,7 @@ static void a_small_file_opens_in_64_kib(void **state)
             else
                 expected = strdup(dump);
             free(dump);
-            if (way == 4) { /* the whole was lent */
+            if (method == 4) { /* all bytes of the file stay available */
                 heft_verify_result result;
                 heft_assert_ok(heft_file_verify(&result, f, NULL, &err), &err);
                 assert_int_equal(result.faults, 0);
@@ -141,14 +144,14 @@ static void a_file_that_does_not_fit_is_refused(void **state)
 {
     heft_test_input in = { NULL, heft_test_many("mag", 3000) };
     (void)state;
-    for (size_t way = 4; way < heft_test_open_method_count; way++) {
+    for (size_t method = 4; method < heft_test_open_method_count; method++) {
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         heft_error err;
         heft_file *f;
         board b;
         start(&b);
         opt.host = &b.host;
-        heft_assert_status(heft_test_open_methods[way].open(&f, &in, &opt, &err), HEFT_E_NOMEM,
+        heft_assert_status(heft_test_open_methods[method].open(&f, &in, &opt, &err), HEFT_E_NOMEM,
                            &err);
     }
     heft_test_free(&in.bytes);
@@ -157,10 +160,10 @@ static void a_file_that_does_not_fit_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_block_grows_shrinks_and_goes),
-        cmocka_unit_test(a_lower_block_moves_to_grow),
-        cmocka_unit_test(what_does_not_fit_changes_nothing),
-        cmocka_unit_test(alignment_is_kept_wherever_the_memory_begins),
+        cmocka_unit_test(the_last_block_is_resized_and_freed_in_place),
+        cmocka_unit_test(any_other_block_moves_to_grow),
+        cmocka_unit_test(a_request_that_does_not_fit_changes_nothing),
+        cmocka_unit_test(blocks_are_aligned_wherever_the_memory_begins),
         cmocka_unit_test(a_small_file_opens_in_64_kib),
         cmocka_unit_test(a_file_that_does_not_fit_is_refused),
     };

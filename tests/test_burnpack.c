@@ -1,4 +1,5 @@
-/* test_burnpack.c - what samples cannot hold: Burn's limits, and models of other formats in a Burnpack. */
+/* test_burnpack.c - tests of Burnpack that samples cannot cover: Burn's limits, and models of other
+ * formats converted to Burnpack. */
 #include "dump.h"
 #include "models.h"
 
@@ -7,24 +8,24 @@
 
 /* ---- losses --------------------------------------------------------------------------------- */
 
-typedef struct writing {
+typedef struct target {
     heft_test_sink sink;
     heft_write_options opt;
     heft_error err;
     heft_writer *w;
-    char losses[2000]; /* "severity rule: text", a line each */
-} writing;
+    char losses[2000]; /* lines of "severity rule tensor: text" */
+} target;
 
 static void note_loss(void *ctx, heft_severity s, const char *rule, heft_str tensor,
                       const char *text)
 {
-    writing *f = ctx;
+    target *f = ctx;
     size_t at = strlen(f->losses);
     snprintf(f->losses + at, sizeof f->losses - at, "%d %s%s%.*s: %s\n", (int)s, rule,
              tensor.ptr ? " " : "", (int)tensor.len, tensor.ptr ? tensor.ptr : "", text);
 }
 
-static void begin(writing *f, bool allow_loss)
+static void begin(target *f, bool allow_loss)
 {
     memset(f, 0, sizeof *f);
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
@@ -36,14 +37,14 @@ static void begin(writing *f, bool allow_loss)
                    &f->err);
 }
 
-static void add(writing *f, const char *name, heft_dtype t, uint64_t elements)
+static void add(target *f, const char *name, heft_dtype t, uint64_t elements)
 {
     uint32_t part;
     heft_assert_ok(
         heft_writer_add_dense(&part, f->w, heft_test_str(name), t, &elements, 1, &f->err), &f->err);
 }
 
-static void assert_losses(const writing *f, const char *expected)
+static void assert_losses(const target *f, const char *expected)
 {
     if (strcmp(f->losses, expected) != 0)
         fail_msg("losses are:\n%s", f->losses);
@@ -51,7 +52,7 @@ static void assert_losses(const writing *f, const char *expected)
 
 /* ---- Burn's limits -------------------------------------------------------------------------- */
 
-static void add_many(writing *f)
+static void add_too_many_tensors(target *f)
 {
     char name[12];
     for (unsigned i = 0; i <= HEFT_BURNPACK_MAX_TENSORS; i++) {
@@ -60,12 +61,12 @@ static void add_many(writing *f)
     }
 }
 
-static void add_large(writing *f)
+static void add_large_tensor(target *f)
 {
     add(f, "w", HEFT_U8, HEFT_BURNPACK_MAX_TENSOR + 1);
 }
 
-static void add_ten(writing *f)
+static void add_too_many_bytes(target *f)
 {
     char name[12];
     for (unsigned i = 0; i <= 10; i++) {
@@ -74,7 +75,7 @@ static void add_ten(writing *f)
     }
 }
 
-static void add_text(writing *f)
+static void add_large_metadata(target *f)
 {
     heft_value v = { .kind = HEFT_KIND_STR, .key = heft_test_str("k") };
     char *text = calloc(1, HEFT_BURNPACK_MAX_METADATA);
@@ -87,17 +88,17 @@ static void add_text(writing *f)
 static void more_than_burn_reads_is_written_only_when_allowed(void **state)
 {
     static const struct {
-        void (*fill)(writing *f);
+        void (*fill)(target *f);
         const char *rule;
     } rows[] = {
-        { add_many, "burnpack/tensor-count" },
-        { add_large, "burnpack/tensor-size w" },
-        { add_ten, "burnpack/file-size" },
-        { add_text, "burnpack/manifest-size" },
+        { add_too_many_tensors, "burnpack/tensor-count" },
+        { add_large_tensor, "burnpack/tensor-size w" },
+        { add_too_many_bytes, "burnpack/file-size" },
+        { add_large_metadata, "burnpack/manifest-size" },
     };
     (void)state;
     for (size_t i = 0; i < 2 * HEFT_COUNT(rows); i++) {
-        writing f;
+        target f;
         bool allowed = i % 2;
         begin(&f, allowed);
         rows[i / 2].fill(&f);
@@ -111,7 +112,8 @@ static void more_than_burn_reads_is_written_only_when_allowed(void **state)
     }
 }
 
-/* The notes of a file of so many bytes of which only what is asked for is there: zeros behind data. */
+/* Feed the requested ranges of a file of `size` bytes, which begins with `data` and continues with
+ * zeros. Assert that parsing gives one warning, of `rule`. */
 static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const char *rule)
 {
     heft_error err;
@@ -120,12 +122,12 @@ static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const c
     const heft_range *needs;
     while (!st && (st = heft_file_step(f, &err)) == HEFT_AGAIN) {
         heft_range r = (heft_file_needs(f, &needs), needs[0]);
-        uint8_t *piece = calloc(1, (size_t)r.length);
-        assert_non_null(piece);
+        uint8_t *bytes = calloc(1, (size_t)r.length);
+        assert_non_null(bytes);
         if (r.offset < len)
-            memcpy(piece, data + r.offset, r.length < len - r.offset ? r.length : len - r.offset);
-        st = heft_file_feed(f, r.offset, piece, (size_t)r.length, &err);
-        free(piece);
+            memcpy(bytes, data + r.offset, r.length < len - r.offset ? r.length : len - r.offset);
+        st = heft_file_feed(f, r.offset, bytes, (size_t)r.length, &err);
+        free(bytes);
     }
     heft_assert_ok(st, &err);
     const heft_note *notes = f->x.notes.ptr;
@@ -138,17 +140,17 @@ static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const c
 static void more_than_burn_reads_is_read_with_a_warning(void **state)
 {
     static const struct {
-        void (*fill)(writing *f);
+        void (*fill)(target *f);
         const char *rule;
     } rows[] = {
-        { add_many, "burnpack/tensor-count" },
-        { add_large, "burnpack/tensor-size" },
-        { add_ten, "burnpack/file-size" },
-        { add_text, "burnpack/manifest-size" },
+        { add_too_many_tensors, "burnpack/tensor-count" },
+        { add_large_tensor, "burnpack/tensor-size" },
+        { add_too_many_bytes, "burnpack/file-size" },
+        { add_large_metadata, "burnpack/manifest-size" },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        writing f;
+        target f;
         begin(&f, true);
         rows[i].fill(&f);
         heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
@@ -160,7 +162,7 @@ static void more_than_burn_reads_is_read_with_a_warning(void **state)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-static void put(writing *f, heft_value v)
+static void add_value(target *f, heft_value v)
 {
     heft_assert_ok(heft_writer_add_meta(f->w, v, &f->err), &f->err);
 }
@@ -170,38 +172,38 @@ static heft_value value(heft_kind kind, const char *key)
     return (heft_value){ .kind = kind, .key = heft_test_str(key) };
 }
 
-static void put_all_kinds(writing *f)
+static void add_values_of_all_kinds(target *f)
 {
     heft_value v = value(HEFT_KIND_INT, "z");
     v.as.i = INT64_MIN;
-    put(f, v);
+    add_value(f, v);
     v = value(HEFT_KIND_UINT, "u");
     v.as.u = UINT64_MAX;
-    put(f, v);
+    add_value(f, v);
     v = value(HEFT_KIND_FLOAT, "f");
     v.as.f = 0.1;
-    put(f, v);
+    add_value(f, v);
     v = value(HEFT_KIND_BOOL, "b");
     v.as.b = true;
-    put(f, v);
+    add_value(f, v);
     v = value(HEFT_KIND_STR, "s");
     v.as.s = heft_test_str("text");
-    put(f, v);
+    add_value(f, v);
     v = value(HEFT_KIND_BYTES, "raw");
     v.as.s = heft_test_str("text");
-    put(f, v);
-    put(f, value(HEFT_KIND_NULL, "null"));
-    put(f, value(HEFT_KIND_LIST, "list"));
+    add_value(f, v);
+    add_value(f, value(HEFT_KIND_NULL, "null"));
+    add_value(f, value(HEFT_KIND_LIST, "list"));
     heft_assert_ok(heft_writer_end_meta(f->w, &f->err), &f->err);
 }
 
 static void numbers_become_text_and_lists_are_left_out(void **state)
 {
-    writing f;
-    heft_file *back;
+    target f;
+    heft_file *reopened;
     (void)state;
     begin(&f, false);
-    put_all_kinds(&f);
+    add_values_of_all_kinds(&f);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     assert_losses(&f,
@@ -213,26 +215,26 @@ static void numbers_become_text_and_lists_are_left_out(void **state)
                   "1 burnpack/metadata: metadata 'null' is left out: a Burnpack stores only text\n"
                   "1 burnpack/metadata: metadata 'list' is left out: a Burnpack stores only text\n"
                   "0 burnpack/order: the metadata are written in the order of their keys\n");
-    heft_assert_ok(heft_test_open(&back, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
-    char *dump = heft_test_dump(back, DUMP_MODEL);
+    heft_assert_ok(heft_test_open(&reopened, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    char *dump = heft_test_dump(reopened, DUMP_MODEL);
     assert_string_equal(dump, "meta 1 \"b\" str \"true\"\nmeta 1 \"f\" str \"0.1\"\n"
                               "meta 1 \"s\" str \"text\"\n"
                               "meta 1 \"u\" str \"18446744073709551615\"\n"
                               "meta 1 \"z\" str \"-9223372036854775808\"\n");
     free(dump);
-    heft_file_close(back);
+    heft_file_close(reopened);
     heft_test_sink_free(&f.sink);
 }
 
-static void scalars_that_are_none_are_left_out(void **state)
+static void scalars_that_are_not_numbers_or_bools_are_left_out(void **state)
 {
-    writing f;
+    target f;
     (void)state;
     begin(&f, false);
-    put(&f, value(HEFT_KIND_MAP, "burn.scalars"));
-    put(&f, value(HEFT_KIND_STR, "text"));
-    put(&f, value(HEFT_KIND_INT, "b"));
-    put(&f, value(HEFT_KIND_BOOL, "a"));
+    add_value(&f, value(HEFT_KIND_MAP, "burn.scalars"));
+    add_value(&f, value(HEFT_KIND_STR, "text"));
+    add_value(&f, value(HEFT_KIND_INT, "b"));
+    add_value(&f, value(HEFT_KIND_BOOL, "a"));
     heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     assert_losses(&f, "1 burnpack/metadata: metadata 'text' is left out: a scalar is a number or "
@@ -245,11 +247,11 @@ static void scalars_that_are_none_are_left_out(void **state)
 
 static void a_key_that_occurs_twice_is_refused(void **state)
 {
-    writing f;
+    target f;
     (void)state;
     begin(&f, true);
-    put(&f, value(HEFT_KIND_INT, "k"));
-    put(&f, value(HEFT_KIND_INT, "k"));
+    add_value(&f, value(HEFT_KIND_INT, "k"));
+    add_value(&f, value(HEFT_KIND_INT, "k"));
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "occurs twice");
     heft_writer_discard(f.w);
     heft_test_sink_free(&f.sink);
@@ -259,7 +261,7 @@ static void a_key_that_occurs_twice_is_refused(void **state)
 
 static void names_are_utf8_without_nul(void **state)
 {
-    writing f;
+    target f;
     uint32_t part;
     uint64_t dims[1] = { 1 };
     (void)state;
@@ -292,8 +294,8 @@ static void unknown_versions_are_refused(void **state)
     }
 }
 
-/* A safetensors file whose one tensor has a stored_dtype, as a Burnpack. */
-static void convert_stored(writing *f, const char *dtype, uint64_t bytes, const char *stored)
+/* Convert a safetensors file with one tensor and its stored_dtype to Burnpack. */
+static void convert_stored(target *f, const char *dtype, uint64_t bytes, const char *stored)
 {
     char header[600];
     int n = snprintf(header + 8, sizeof header - 8,
@@ -318,7 +320,7 @@ static void convert_stored(writing *f, const char *dtype, uint64_t bytes, const 
     heft_file_close(file);
 }
 
-static void stored_types_of_other_formats(void **state)
+static void stored_types_unknown_to_burn_are_left_out(void **state)
 {
     static const struct {
         const char *dtype, *stored, *losses, *written;
@@ -351,7 +353,7 @@ static void stored_types_of_other_formats(void **state)
     if (!heft_format_find("safetensors"))
         return;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        writing f;
+        target f;
         convert_stored(&f, rows[i].dtype, rows[i].bytes, rows[i].stored);
         assert_losses(&f, rows[i].losses);
         assert_non_null(memmem(f.sink.p, f.sink.len, rows[i].written, strlen(rows[i].written)));
@@ -365,11 +367,11 @@ int main(void)
         cmocka_unit_test(more_than_burn_reads_is_written_only_when_allowed),
         cmocka_unit_test(more_than_burn_reads_is_read_with_a_warning),
         cmocka_unit_test(numbers_become_text_and_lists_are_left_out),
-        cmocka_unit_test(scalars_that_are_none_are_left_out),
+        cmocka_unit_test(scalars_that_are_not_numbers_or_bools_are_left_out),
         cmocka_unit_test(a_key_that_occurs_twice_is_refused),
         cmocka_unit_test(names_are_utf8_without_nul),
         cmocka_unit_test(unknown_versions_are_refused),
-        cmocka_unit_test(stored_types_of_other_formats),
+        cmocka_unit_test(stored_types_unknown_to_burn_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

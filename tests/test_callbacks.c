@@ -1,5 +1,5 @@
-/* test_callbacks.c - what a program supplies is never called while the library holds a lock: a callback may do the work
- * of another worker itself, on its own thread, where a lock that is held would never be released. */
+/* test_callbacks.c - tests that the library holds no lock during a callback: a callback may run the
+ * work of another worker on its own thread, which would deadlock on a held lock. */
 #include "models.h"
 
 #include <pthread.h>
@@ -10,16 +10,16 @@
 #include "core/read/partial_crcs.h"
 #include "core/read/progress.h"
 
-enum { PATIENCE = 300 }; /* seconds, after which a test that waits for itself is killed */
+enum { TIMEOUT = 300 }; /* seconds, after which a deadlocked test is killed */
 
-/* ---- work within callbacks ------------------------------------------------------------------ */
+/* ---- work inside callbacks ------------------------------------------------------------------ */
 
 static struct {
     void (*fn)(void *arg, size_t i);
     void *arg;
     size_t next, count;
     bool is_nested;
-    size_t nested; /* items that a callback has worked on */
+    size_t nested; /* number of items run by callbacks */
     uint64_t done, total;
     size_t calls;
 } work;
@@ -40,7 +40,7 @@ static void run(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
     run_items();
 }
 
-static bool work_on(void *ctx, uint64_t done, uint64_t total)
+static bool run_rest(void *ctx, uint64_t done, uint64_t total)
 {
     (void)ctx;
     assert_true(done >= work.done && done <= total);
@@ -68,7 +68,7 @@ static heft_status read_all(const heft_file *f, heft_error *err)
     void *buffers[HEFT_COUNT(parts)];
     for (size_t i = 0; i < HEFT_COUNT(parts); i++)
         buffers[i] = heft_buffer_new((size_t)heft_part_at(f, parts[i]).length);
-    heft_status st = heft_part_read_many(buffers, f, parts, HEFT_COUNT(parts), work_on, NULL, err);
+    heft_status st = heft_part_read_many(buffers, f, parts, HEFT_COUNT(parts), run_rest, NULL, err);
     for (size_t i = 0; i < HEFT_COUNT(parts); i++)
         heft_buffer_free(buffers[i], (size_t)heft_part_at(f, parts[i]).length);
     return st;
@@ -78,14 +78,14 @@ static heft_status verify(const heft_file *f, heft_error *err)
 {
     return heft_file_verify(NULL, f,
                             &(heft_verify_options){ sizeof(heft_verify_options),
-                                                    .progress = work_on, .progress_ctx = NULL },
+                                                    .progress = run_rest, .progress_ctx = NULL },
                             err);
 }
 
 static heft_status hash(const heft_file *f, heft_error *err)
 {
     heft_hash model, each[HEFT_COUNT(tensors)];
-    return heft_file_hash(&model, each, f, work_on, NULL, err);
+    return heft_file_hash(&model, each, f, run_rest, NULL, err);
 }
 
 static heft_status convert_to(const heft_file *f, const char *format, heft_encoding encoding,
@@ -94,7 +94,7 @@ static heft_status convert_to(const heft_file *f, const char *format, heft_encod
     heft_test_sink sink;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    o.progress = work_on;
+    o.progress = run_rest;
     o.write = &write;
     write.encoding = encoding;
     write.host = host;
@@ -124,38 +124,38 @@ static heft_file *open_model(heft_bytes b, const heft_host *host)
     return f;
 }
 
-static void progress_may_work_itself(void **state)
+static void progress_callbacks_may_run_other_work_items(void **state)
 {
     heft_executor x;
     heft_host host = nesting_host(&x);
     heft_bytes b = heft_test_model("embd", tensors, HEFT_COUNT(tensors));
-    heft_file *f = open_model(b, &host); /* which has checksums */
+    heft_file *f = open_model(b, &host); /* embd files have checksums */
     (void)state;
-    alarm(PATIENCE);
-    for (int what = 0; what < 5; what++) {
+    alarm(TIMEOUT);
+    for (int operation = 0; operation < 5; operation++) {
         heft_error err;
         memset(&work, 0, sizeof work);
-        heft_status st = what == 0   ? read_all(f, &err)
-                         : what == 1 ? verify(f, &err)
-                         : what == 2 ? hash(f, &err)
-                         : what == 3 ? convert_to(f, "gptrs-archive", HEFT_RAW, &host, &err)
-                                     : convert_to(f, "ztensor", HEFT_ZSTD, &host, &err);
+        heft_status st = operation == 0   ? read_all(f, &err)
+                         : operation == 1 ? verify(f, &err)
+                         : operation == 2 ? hash(f, &err)
+                         : operation == 3 ? convert_to(f, "gptrs-archive", HEFT_RAW, &host, &err)
+                                          : convert_to(f, "ztensor", HEFT_ZSTD, &host, &err);
         heft_assert_ok(st, &err);
         assert_true(work.nested);
-        if (what != 1) /* bytes under two checksums are read once */
+        if (operation != 1) /* verify reads bytes covered by two checksums once, but counts both */
             assert_int_equal(work.done, work.total);
     }
     heft_file_close(f);
     heft_test_free(&b);
 }
 
-/* ---- an allocator that adds to what asks it ------------------------------------------------- */
+/* ---- an allocator that calls the structure for which it allocates ---------------------------- */
 
 static heft_partial_crcs *growing;
 static bool is_in_allocator;
 static uint64_t added;
 
-static void *add_from_within(void *ctx, void *p, size_t old, size_t new, size_t align)
+static void *add_and_allocate(void *ctx, void *p, size_t old, size_t new, size_t align)
 {
     heft_error err;
     (void)ctx;
@@ -168,16 +168,16 @@ static void *add_from_within(void *ctx, void *p, size_t old, size_t new, size_t 
     return al->resize(al->ctx, p, old, new, align);
 }
 
-static void the_allocator_may_work_itself(void **state)
+static void the_allocator_may_add_crcs_while_crcs_are_added(void **state)
 {
     enum { MANY = 5000 };
-    heft_allocator al = { .size = sizeof al, .resize = add_from_within };
+    heft_allocator al = { .size = sizeof al, .resize = add_and_allocate };
     heft_host host = *heft_host_default();
     heft_partial_crcs s;
     heft_error err;
     uint32_t crc, whole;
     (void)state;
-    alarm(PATIENCE);
+    alarm(TIMEOUT);
     host.allocator = &al;
     growing = &s;
     heft_partial_crcs_init(&s, &host);
@@ -197,29 +197,29 @@ static void the_allocator_may_work_itself(void **state)
     heft_partial_crcs_free(&s);
 }
 
-/* ---- a parameter store that is asked while it gives up bytes -------------------------------- */
+/* ---- a parameter store that is queried during an eviction ------------------------------------ */
 
 enum { PARAM = 1 << 20, PARAMS = 4 };
 
-static heft_params *asked;
-static size_t answers;
+static heft_params *queried;
+static size_t queries;
 
-static void ask_store(void)
+static void query_store(void)
 {
-    if (asked)
-        answers += heft_params_statistics(asked).loads > 0;
+    if (queried)
+        queries += heft_params_statistics(queried).loads > 0;
 }
 
-static void *ask_and_free(void *ctx, void *p, size_t old, size_t new, size_t align)
+static void *query_and_free(void *ctx, void *p, size_t old, size_t new, size_t align)
 {
     (void)ctx;
     if (!new)
-        ask_store();
+        query_store();
     const heft_allocator *al = heft_host_default()->allocator;
     return al->resize(al->ctx, p, old, new, align);
 }
 
-typedef struct mapped { /* a source that says that its bytes are mapped */
+typedef struct mapped { /* a source that reports memory-mapped bytes */
     heft_source base;
     heft_bytes bytes;
 } mapped;
@@ -231,7 +231,7 @@ static heft_status read_mapped(heft_source *s, uint64_t off, void *buf, size_t l
     return HEFT_OK;
 }
 
-static const void *lend_mapped(heft_source *s, uint64_t off, uint64_t len)
+static const void *view_mapped(heft_source *s, uint64_t off, uint64_t len)
 {
     (void)len;
     return ((const mapped *)s)->bytes.p + off;
@@ -243,10 +243,10 @@ static heft_status populate_mapped(heft_source *s, uint64_t off, uint64_t len, h
     return HEFT_OK;
 }
 
-static void forget_mapped(heft_source *s, uint64_t off, uint64_t len)
+static void drop_mapped(heft_source *s, uint64_t off, uint64_t len)
 {
     (void)s, (void)off, (void)len;
-    ask_store();
+    query_store();
 }
 
 static void close_mapped(heft_source *s)
@@ -254,23 +254,23 @@ static void close_mapped(heft_source *s)
     (void)s;
 }
 
-static void an_eviction_may_ask_the_store(void **state)
+static void callbacks_of_an_eviction_may_query_the_store(void **state)
 {
     static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                          .read = read_mapped,
-                                         .map = lend_mapped,
+                                         .map = view_mapped,
                                          .populate = populate_mapped,
-                                         .dont_need = forget_mapped,
+                                         .dont_need = drop_mapped,
                                          .close = close_mapped };
     static const test_tensor params[PARAMS] = { { "a", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "b", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "c", HEFT_F32, 1, { PARAM / 4 } },
                                                 { "d", HEFT_F32, 1, { PARAM / 4 } } };
-    heft_allocator al = { .size = sizeof al, .resize = ask_and_free };
+    heft_allocator al = { .size = sizeof al, .resize = query_and_free };
     heft_host host = *heft_host_default();
     heft_bytes b = heft_test_model("safetensors", params, PARAMS);
     (void)state;
-    alarm(PATIENCE);
+    alarm(TIMEOUT);
     host.allocator = &al;
     for (int copies = 0; copies < 2; copies++) {
         heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -285,8 +285,8 @@ static void an_eviction_may_ask_the_store(void **state)
         heft_assert_ok(heft_file_open_source(&f, &s.base, NULL, &err), &err);
         heft_assert_ok(heft_params_open(&p, &opt, &err), &err);
         heft_assert_ok(heft_params_add(&model, p, f, &err), &err);
-        asked = p;
-        answers = 0;
+        queried = p;
+        queries = 0;
         for (uint32_t i = 0; i < PARAMS; i++) {
             heft_param got;
             heft_id128 key = heft_params_key_at(p, i);
@@ -294,8 +294,8 @@ static void an_eviction_may_ask_the_store(void **state)
             heft_params_release(p, key);
         }
         assert_true(heft_params_statistics(p).evictions);
-        assert_true(answers);
-        asked = NULL;
+        assert_true(queries);
+        queried = NULL;
         heft_params_close(p);
     }
     heft_test_free(&b);
@@ -305,7 +305,7 @@ static void an_eviction_may_ask_the_store(void **state)
 
 enum { WORKERS = 4, ITEMS = 20000 };
 
-typedef struct counting { /* without any synchronisation: calls come one after the other */
+typedef struct counting { /* not synchronised: calls must not overlap */
     uint64_t calls, last, stop_at;
     bool stopped;
 } counting;
@@ -328,7 +328,7 @@ static void *add_bytes(void *arg)
     return NULL;
 }
 
-static void progress_is_told_on_one_thread_at_a_time(void **state)
+static void progress_callbacks_never_overlap(void **state)
 {
     (void)state;
     for (uint64_t stop_at = 0; stop_at <= ITEMS; stop_at += ITEMS) {
@@ -345,12 +345,12 @@ static void progress_is_told_on_one_thread_at_a_time(void **state)
             assert_true(c.stopped);
         } else {
             heft_assert_ok(heft_progress_end(&m, &err), &err);
-            assert_int_equal(c.last, WORKERS * ITEMS); /* the end is told in any case */
+            assert_int_equal(c.last, WORKERS * ITEMS); /* the end is always reported */
         }
     }
 }
 
-static void *fail_too(void *arg)
+static void *fail_worker(void *arg)
 {
     heft_error err = { .status = HEFT_E_IO, .message = "the disk is gone" };
     heft_progress_fail(arg, err.status, &err);
@@ -364,7 +364,7 @@ static void the_first_error_is_kept(void **state)
     heft_error err;
     (void)state;
     for (int i = 0; i < WORKERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, fail_too, &m), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, fail_worker, &m), 0);
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_true(heft_progress_halted(&m));
@@ -374,10 +374,10 @@ static void the_first_error_is_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(progress_may_work_itself),
-        cmocka_unit_test(the_allocator_may_work_itself),
-        cmocka_unit_test(an_eviction_may_ask_the_store),
-        cmocka_unit_test(progress_is_told_on_one_thread_at_a_time),
+        cmocka_unit_test(progress_callbacks_may_run_other_work_items),
+        cmocka_unit_test(the_allocator_may_add_crcs_while_crcs_are_added),
+        cmocka_unit_test(callbacks_of_an_eviction_may_query_the_store),
+        cmocka_unit_test(progress_callbacks_never_overlap),
         cmocka_unit_test(the_first_error_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* test_cast.c - element types and conversions between them, against tests/py/gen_cast_vectors.py. */
+/* test_cast.c - tests of element types and casts, against vectors of
+ * tests/py/gen_cast_vectors.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 #include "model/number.h"
 
-enum { DOUBLES = 0xFFFF, GUARD = 0xA5, MOST = 70000 };
+enum { DOUBLES = 0xFFFF, GUARD = 0xA5, MAX_COUNT = 70000 };
 
 typedef struct record {
     uint16_t from, to;
@@ -57,7 +58,7 @@ static int read_vectors(void **state)
         r.from = types[0];
         r.to = types[1];
         assert_int_equal(fread(&r.count, sizeof r.count, 1, f), 1);
-        assert_in_range(r.count, 1, MOST);
+        assert_in_range(r.count, 1, MAX_COUNT);
         assert_int_equal(fread(r.lost, sizeof r.lost, 1, f), 1);
         r.given_bytes = bytes_of(r.from, r.count);
         r.expected_bytes =
@@ -84,14 +85,14 @@ static int free_vectors(void **state)
     return 0;
 }
 
-static void print_bytes(const char *what, const uint8_t *p, size_t n)
+static void print_bytes(const char *label, const uint8_t *p, size_t n)
 {
-    print_error(" %s ", what);
+    print_error(" %s ", label);
     while (n)
         print_error("%02x", p[--n]);
 }
 
-/* Bits of one element of a type that is packed; 0: it is not. */
+/* Return the bits of an element of a packed type, 0 for other types. */
 static uint32_t packed_bits(uint16_t type)
 {
     if (type == HEFT_F4_E2M1)
@@ -107,11 +108,11 @@ static uint32_t code_at(const uint8_t *p, uint32_t bits, uint32_t i)
     return code;
 }
 
-/* Packed elements, and zeros in what is left of the last block. */
+/* Compare packed elements; the rest of the last block must be zero. */
 static void assert_same_packed(const record *r, const uint8_t *got, uint32_t first, uint32_t count)
 {
-    uint32_t bits = packed_bits(r->to), room = (uint32_t)(bytes_of(r->to, count) * 8 / bits);
-    for (uint32_t i = 0; i < room; i++) {
+    uint32_t bits = packed_bits(r->to), slots = (uint32_t)(bytes_of(r->to, count) * 8 / bits);
+    for (uint32_t i = 0; i < slots; i++) {
         uint32_t expected = i < count ? code_at(r->expected, bits, first + i) : 0;
         if (code_at(got, bits, i) != expected)
             fail_msg("%s to %s, element %u: expected %x, got %x", heft_dtype_name(r->from),
@@ -146,7 +147,7 @@ static void assert_same(const record *r, const uint8_t *got, uint32_t first, uin
 static void every_conversion_gives_the_nearest_number(void **state)
 {
     const vectors *v = *state;
-    uint8_t *out = malloc(MOST * 16 + 2);
+    uint8_t *out = malloc(MAX_COUNT * 16 + 2);
     assert_true(v->count > 300);
     for (size_t i = 0; i < v->count; i++) {
         const record *r = &v->at[i];
@@ -164,28 +165,28 @@ static void every_conversion_gives_the_nearest_number(void **state)
 static void lost_values_are_counted(void **state)
 {
     const vectors *v = *state;
-    uint8_t *out = malloc(MOST * 16);
+    uint8_t *out = malloc(MAX_COUNT * 16);
     for (size_t i = 0; i < v->count; i++) {
         const record *r = &v->at[i];
-        uint64_t lost[HEFT_CAST_LOSSES] = { 0 }, any = 0;
+        uint64_t lost[HEFT_CAST_LOSSES] = { 0 }, total = 0;
         if (r->to == DOUBLES)
             continue;
         assert_true(heft_cast_counted(out, r->to, r->given, r->from, r->count, lost));
         assert_same(r, out, 0, r->count);
         for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
-            any |= lost[k];
+            total |= lost[k];
             if (lost[k] != r->lost[k])
                 fail_msg("%s to %s, kind %d: %u are lost, %llu were counted",
                          heft_dtype_name(r->from), heft_dtype_name(r->to), k, (unsigned)r->lost[k],
                          (unsigned long long)lost[k]);
         }
-        assert_true(!any || heft_cast_loses(r->to, r->from));
+        assert_true(!total || heft_cast_loses(r->to, r->from));
     }
     free(out);
 }
 
-/* Blocks without such a number are not looked at again: one among many must not be missed. */
-static void one_lost_value_among_many_is_counted(void **state)
+/* The fast path skips blocks without a lost value, so place one at every index. */
+static void a_lost_value_is_counted_at_every_index(void **state)
 {
     static const struct row {
         heft_dtype to, from;
@@ -214,7 +215,7 @@ static void one_lost_value_among_many_is_counted(void **state)
         }
 }
 
-static void short_and_unaligned_runs_touch_nothing_else(void **state)
+static void short_and_unaligned_casts_stay_inside_the_output(void **state)
 {
     static const struct run {
         uint32_t first, count;
@@ -226,7 +227,7 @@ static void short_and_unaligned_runs_touch_nothing_else(void **state)
             struct run n = runs[k];
             size_t step = heft_dtype_size(r->from), size = (size_t)bytes_of(r->to, n.count);
             if (n.first + n.count > r->count || (n.first && !step))
-                continue; /* a run of blocks begins with one */
+                continue; /* block types can only begin at the first block */
             size_t bytes = (size_t)bytes_of(r->from, n.count);
             uint8_t *in = malloc(bytes + 1), *out = malloc(size + 1);
             memcpy(in + 1, r->given + n.first * step, bytes);
@@ -240,10 +241,10 @@ static void short_and_unaligned_runs_touch_nothing_else(void **state)
     }
 }
 
-static void every_number_reads_as_a_double(void **state)
+static void every_real_type_reads_as_doubles(void **state)
 {
     const vectors *v = *state;
-    double *out = malloc(MOST * sizeof *out);
+    double *out = malloc(MAX_COUNT * sizeof *out);
     uint32_t types = 0;
     for (size_t i = 0; i < v->count; i++) {
         const record *r = &v->at[i];
@@ -255,10 +256,11 @@ static void every_number_reads_as_a_double(void **state)
             out[count] = 14;
             assert_true(heft_dtype_to_f64(out, r->from, r->given, first, count));
             assert_same(r, (const uint8_t *)out, first, count);
-            assert_true(out[count] == 14); /* nothing behind the last */
+            assert_true(out[count] == 14); /* no write past the last element */
         }
     }
-    /* but for none, the complex ones, and the opaque blocks; q2_0 comes behind these */
+    /* Every type except untyped, the complex types and the opaque blocks; q2_0, which follows the
+     * opaque blocks, counts. */
     assert_int_equal(types, HEFT_IQ2_XXS - 3 + 1);
     free(out);
 }
@@ -277,23 +279,23 @@ static void complex_numbers_read_as_two_doubles(void **state)
     assert_true(out[0] == -2 && out[1] == 3 && out[2] == 0.5);
 }
 
-static void can_cast_says_what_cast_does(void **state)
+static void can_cast_agrees_with_cast(void **state)
 {
     const vectors *v = *state;
     for (heft_dtype from = 0; from <= HEFT_DTYPES; from++)
         for (heft_dtype to = 0; to <= HEFT_DTYPES; to++) {
-            bool listed = false;
+            bool is_in_vectors = false;
             uint8_t in[512] = { 0 }, out[16] = { 0 };
             for (size_t i = 0; i < v->count; i++)
-                listed = listed || (v->at[i].from == from && v->at[i].to == to);
-            assert_int_equal(heft_dtype_can_cast(to, from), listed);
-            assert_int_equal(heft_dtype_cast(out, to, in, from, 1), listed);
+                is_in_vectors = is_in_vectors || (v->at[i].from == from && v->at[i].to == to);
+            assert_int_equal(heft_dtype_can_cast(to, from), is_in_vectors);
+            assert_int_equal(heft_dtype_cast(out, to, in, from, 1), is_in_vectors);
         }
-    double none;
+    double number;
     for (heft_dtype t = HEFT_IQ2_XXS; t <= HEFT_Q1_0; t++)
-        assert_false(heft_dtype_to_f64(&none, t, "", 0, 0));
-    assert_false(heft_dtype_to_f64(&none, HEFT_UNTYPED, "", 0, 0));
-    assert_false(heft_dtype_to_f64(&none, HEFT_DTYPES, "", 0, 0));
+        assert_false(heft_dtype_to_f64(&number, t, "", 0, 0));
+    assert_false(heft_dtype_to_f64(&number, HEFT_UNTYPED, "", 0, 0));
+    assert_false(heft_dtype_to_f64(&number, HEFT_DTYPES, "", 0, 0));
 }
 
 static void element_types_are_found_by_name(void **state)
@@ -316,7 +318,7 @@ static void element_types_are_found_by_name(void **state)
     assert_int_equal(heft_dtype_find(HEFT_STR("")), HEFT_UNTYPED);
 }
 
-static void sizes_count_begun_blocks_and_say_when_they_overflow(void **state)
+static void sizes_round_up_to_blocks_and_detect_overflow(void **state)
 {
     (void)state;
     static const struct size {
@@ -355,14 +357,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(element_types_are_found_by_name),
-        cmocka_unit_test(sizes_count_begun_blocks_and_say_when_they_overflow),
+        cmocka_unit_test(sizes_round_up_to_blocks_and_detect_overflow),
         cmocka_unit_test(every_conversion_gives_the_nearest_number),
         cmocka_unit_test(lost_values_are_counted),
-        cmocka_unit_test(one_lost_value_among_many_is_counted),
-        cmocka_unit_test(short_and_unaligned_runs_touch_nothing_else),
-        cmocka_unit_test(every_number_reads_as_a_double),
+        cmocka_unit_test(a_lost_value_is_counted_at_every_index),
+        cmocka_unit_test(short_and_unaligned_casts_stay_inside_the_output),
+        cmocka_unit_test(every_real_type_reads_as_doubles),
         cmocka_unit_test(complex_numbers_read_as_two_doubles),
-        cmocka_unit_test(can_cast_says_what_cast_does),
+        cmocka_unit_test(can_cast_agrees_with_cast),
     };
     return cmocka_run_group_tests(tests, read_vectors, free_vectors);
 }

@@ -1,15 +1,16 @@
-/* test_cast_losses.c - values that casts lose are counted once each, whoever casts them, and stop what is strict before
- * anything is there. */
+/* test_cast_losses.c - tests that each value that a cast loses is counted once, with any number of
+ * threads, and that strict conversions then leave no output. */
 #include "heft_test.h"
 
-enum { COUNT = 6000004, ODD = 1234567 }; /* more than two workers' shares, in whichever type */
+/* Elements, enough for the chunks of more than two workers in any type; index of the NaN. */
+enum { COUNT = 6000004, NAN_INDEX = 1234567 };
 
 typedef struct fixture {
     heft_test_sink bytes;
     heft_file *in;
 } fixture;
 
-/* One tensor of f32, all of them 100 but for a NaN, and one in which nothing is lost. */
+/* Make a model with two f32 tensors: "large" contains 100 and one NaN, "small" loses no value. */
 static int make_model(void **state)
 {
     heft_error err;
@@ -20,7 +21,7 @@ static int make_model(void **state)
     float *values = malloc(COUNT * sizeof *values), small[4] = { 1, 2 };
     for (uint32_t i = 0; i < COUNT; i++)
         values[i] = 100;
-    memcpy(&values[ODD], &(uint32_t){ 0x7FC00000 }, sizeof *values);
+    memcpy(&values[NAN_INDEX], &(uint32_t){ 0x7FC00000 }, sizeof *values);
     heft_sink *sink = heft_test_sink_init(&f->bytes, false);
     heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"), sink, NULL, &err), &err);
     heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("large"), HEFT_F32, &n, 1, &err),
@@ -46,68 +47,68 @@ static int free_model(void **state)
     return 0;
 }
 
-typedef struct said {
+typedef struct reports {
     uint32_t count;
     heft_severity severity;
     char text[256];
     const heft_test_sink *sink;
-    bool before; /* anything was written */
-} said;
+    bool before_output; /* the loss was reported before a byte was written */
+} reports;
 
 static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                       const char *text)
 {
-    said *s = ctx;
+    reports *s = ctx;
     if (strcmp(rule, "heft/cast") != 0)
         return;
     assert_true(tensor.len == 5 && !memcmp(tensor.ptr, "large", 5));
     s->count++;
     s->severity = severity;
-    s->before = s->sink && !s->sink->len;
+    s->before_output = s->sink && !s->sink->len;
     snprintf(s->text, sizeof s->text, "%s", text);
 }
 
-typedef struct way {
+typedef struct conversion {
     const char *format;
     heft_dtype to;
     uint32_t threads;
     bool is_stream, strict, dry_run;
     heft_encoding encoding;
-} way;
+} conversion;
 
 static heft_dtype cast(void *ctx, const heft_tensor *t)
 {
     (void)t;
-    return ((const way *)ctx)->to;
+    return ((const conversion *)ctx)->to;
 }
 
-static heft_status run(const fixture *f, const way *how, said *s, heft_test_sink *sink,
-                       heft_error *err)
+static heft_status run(const fixture *f, const conversion *options, reports *s,
+                       heft_test_sink *sink, heft_error *err)
 {
     heft_test_host host;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
-    way copy = *how;
-    heft_test_host_init(&host, how->threads);
+    conversion copy = *options;
+    heft_test_host_init(&host, options->threads);
     o.write = &write;
     write.host = &host.host;
-    write.version = how->encoding ? "1.2" : NULL;
-    write.encoding = how->encoding;
-    write.strict = how->strict;
+    write.version = options->encoding ? "1.2" : NULL;
+    write.encoding = options->encoding;
+    write.strict = options->strict;
     write.on_loss = note_loss;
     write.loss_ctx = s;
     o.cast = cast;
     o.ctx = &copy;
-    o.dry_run = how->dry_run;
+    o.dry_run = options->dry_run;
     s->sink = sink;
-    heft_sink *to = heft_test_sink_init(sink, how->is_stream);
-    return heft_file_convert(f->in, heft_format_find(how->format), to, &o, err);
+    heft_sink *to = heft_test_sink_init(sink, options->is_stream);
+    return heft_file_convert(f->in, heft_format_find(options->format), to, &o, err);
 }
 
-static void each_value_is_counted_once(void **state)
+static void each_lost_value_is_counted_once(void **state)
 {
     static const struct row {
-        way how;
+        conversion options;
         const char *text;
     } rows[] = {
         { { "safetensors", HEFT_F6_E2M3, 1, false, false, false, HEFT_RAW },
@@ -128,8 +129,8 @@ static void each_value_is_counted_once(void **state)
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_error err;
         heft_test_sink sink;
-        said s = { 0 };
-        heft_assert_ok(run(*state, &rows[i].how, &s, &sink, &err), &err);
+        reports s = { 0 };
+        heft_assert_ok(run(*state, &rows[i].options, &s, &sink, &err), &err);
         heft_test_sink_free(&sink);
         assert_int_equal(s.count, rows[i].text != NULL);
         if (!rows[i].text)
@@ -139,26 +140,26 @@ static void each_value_is_counted_once(void **state)
     }
 }
 
-static void strict_conversions_leave_nothing(void **state)
+static void strict_conversions_leave_no_output(void **state)
 {
-    static const way ways[] = {
+    static const conversion conversions[] = {
         { "safetensors", HEFT_F6_E2M3, 2, false, true, false, HEFT_RAW },
         { "safetensors", HEFT_F6_E2M3, 2, true, true, false, HEFT_RAW },
         { "safetensors", HEFT_F6_E2M3, 2, false, true, true, HEFT_RAW },
         { "ztensor", HEFT_I8, 2, false, true, false, HEFT_ZSTD },
     };
-    for (size_t i = 0; i < HEFT_COUNT(ways); i++) {
+    for (size_t i = 0; i < HEFT_COUNT(conversions); i++) {
         heft_error err;
         heft_test_sink sink;
-        said s = { 0 };
-        heft_assert_fails(run(*state, &ways[i], &s, &sink, &err), HEFT_E_LOSSY, &err,
+        reports s = { 0 };
+        heft_assert_fails(run(*state, &conversions[i], &s, &sink, &err), HEFT_E_LOSSY, &err,
                           "1 tensor loses values by a cast");
         assert_true(sink.discarded);
         assert_false(sink.finished);
         assert_int_equal(s.count, 1);
         assert_int_equal(s.severity, HEFT_FAULT);
-        assert_true(s.before || !ways[i].is_stream);
-        assert_true(sink.len == 0 || !ways[i].is_stream);
+        assert_true(s.before_output || !conversions[i].is_stream);
+        assert_true(sink.len == 0 || !conversions[i].is_stream);
         heft_test_sink_free(&sink);
     }
 }
@@ -166,8 +167,8 @@ static void strict_conversions_leave_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_value_is_counted_once),
-        cmocka_unit_test(strict_conversions_leave_nothing),
+        cmocka_unit_test(each_lost_value_is_counted_once),
+        cmocka_unit_test(strict_conversions_leave_no_output),
     };
     return cmocka_run_group_tests_name("cast_losses", tests, make_model, free_model);
 }

@@ -1,4 +1,4 @@
-/* test_cbor.c - the CBOR reader and writer.  The values are those of RFC 8949, Appendix A. */
+/* test_cbor.c - tests of the CBOR reader and writer, with the values of RFC 8949, Appendix A. */
 #include "grammar/cbor.h"
 
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include "base/text.h"
 #include "test_memory.h"
 
-enum { BASE = 1000, MOST_BYTES = 700, ROOM = 4000 };
+enum { BASE = 1000, MAX_BYTES = 700, CAPACITY = 4000 };
 
-/* A reader over a copy of the data that ends where the memory ends. */
-typedef struct reading {
+/* A parser and a heap copy of the data without slack, so that sanitizers see overruns. */
+typedef struct parser {
     test_memory t;
     heft_memory m;
     heft_arena arena;
@@ -20,23 +20,23 @@ typedef struct reading {
     uint8_t *data;
     size_t len;
     heft_cbor c;
-} reading;
+} parser;
 
 static size_t from_hex(uint8_t *to, const char *hex)
 {
     size_t len = 0;
     unsigned byte;
     for (; *hex; hex += 2, len++) {
-        assert_true(len < MOST_BYTES);
+        assert_true(len < MAX_BYTES);
         assert_int_equal(sscanf(hex, "%2x", &byte), 1);
         to[len] = (uint8_t)byte;
     }
     return len;
 }
 
-static void open_bytes(reading *r, const uint8_t *data, size_t len, uint32_t max_depth)
+static void open_bytes(parser *r, const uint8_t *data, size_t len, uint32_t max_depth)
 {
-    *r = (reading){ .data = malloc(len ? len : 1), .len = len };
+    *r = (parser){ .data = malloc(len ? len : 1), .len = len };
     assert_non_null(r->data);
     memcpy(r->data, data, len);
     test_memory_init(&r->t, 0);
@@ -45,61 +45,62 @@ static void open_bytes(reading *r, const uint8_t *data, size_t len, uint32_t max
     r->c = heft_cbor_open(r->data, len, BASE, max_depth, &r->arena, &r->err);
 }
 
-static void open_hex(reading *r, const char *hex)
+static void open_hex(parser *r, const char *hex)
 {
-    uint8_t data[MOST_BYTES];
+    uint8_t data[MAX_BYTES];
     size_t len = from_hex(data, hex);
     open_bytes(r, data, len, 128);
 }
 
-static void close_reading(reading *r)
+static void close_parser(parser *r)
 {
     heft_arena_free(&r->arena);
     assert_int_equal(r->t.live, 0);
     free(r->data);
 }
 
-/* One letter per item, with its number, text or bytes: 82 01 61 61 is [u1 t(a)].  Before it #TAG,
- * _ for an indefinite length and ~ for a form that is longer than need be; : stands before values. */
-static void spell_next(char *out, size_t room, const heft_cbor *c, heft_cbor_kind k)
+/* Append a letter for the item, followed by the number, text or bytes: 82 01 61 61 is [u1 t(a)].
+ * Prefixes: #TAG, _ for an indefinite length, ~ for a form longer than the shortest, : for a
+ * value in a map. */
+static void spell_next(char *out, size_t capacity, const heft_cbor *c, heft_cbor_kind k)
 {
     static const char letters[] = "!.unbt[]{}FT0?sf";
     size_t at = strlen(out);
     if (k == HEFT_CBOR_END || k == HEFT_CBOR_FAILED || k == HEFT_CBOR_ARRAY_END ||
         k == HEFT_CBOR_MAP_END) {
-        snprintf(out + at, room - at, "%c", letters[k]);
+        snprintf(out + at, capacity - at, "%c", letters[k]);
         return;
     }
     if (c->context == HEFT_CBOR_AS_VALUE)
-        at += (size_t)snprintf(out + at, room - at, ":");
+        at += (size_t)snprintf(out + at, capacity - at, ":");
     if (c->flags & HEFT_CBOR_TAGGED)
-        at += (size_t)snprintf(out + at, room - at, "#%" PRIu64 " ", c->tag);
-    at += (size_t)snprintf(out + at, room - at, "%s%s%c",
+        at += (size_t)snprintf(out + at, capacity - at, "#%" PRIu64 " ", c->tag);
+    at += (size_t)snprintf(out + at, capacity - at, "%s%s%c",
                            c->flags & HEFT_CBOR_INDEFINITE ? "_" : "",
                            c->flags & HEFT_CBOR_NOT_SHORTEST ? "~" : "", letters[k]);
     if (k == HEFT_CBOR_UINT || k == HEFT_CBOR_NINT || k == HEFT_CBOR_SIMPLE)
-        snprintf(out + at, room - at, "%" PRIu64 " ", c->u);
+        snprintf(out + at, capacity - at, "%" PRIu64 " ", c->u);
     else if (k == HEFT_CBOR_TEXT)
-        snprintf(out + at, room - at, "(%.*s)", (int)c->str.len, c->str.ptr);
+        snprintf(out + at, capacity - at, "(%.*s)", (int)c->str.len, c->str.ptr);
     else if (k == HEFT_CBOR_FLOAT)
-        snprintf(out + at, room - at, "%d:%.17g ", c->width, heft_cbor_f64(c));
+        snprintf(out + at, capacity - at, "%d:%.17g ", c->width, heft_cbor_f64(c));
     else if (k == HEFT_CBOR_BYTES) {
-        at += (size_t)snprintf(out + at, room - at, "<");
+        at += (size_t)snprintf(out + at, capacity - at, "<");
         for (size_t i = 0; i < c->str.len; i++)
-            at += (size_t)snprintf(out + at, room - at, "%02x", (uint8_t)c->str.ptr[i]);
-        snprintf(out + at, room - at, ">");
+            at += (size_t)snprintf(out + at, capacity - at, "%02x", (uint8_t)c->str.ptr[i]);
+        snprintf(out + at, capacity - at, ">");
     }
 }
 
-static void spell(char *out, size_t room, heft_cbor *c)
+static void spell(char *out, size_t capacity, heft_cbor *c)
 {
     heft_cbor_kind k;
     *out = '\0';
     do {
         k = heft_cbor_next(c);
-        spell_next(out, room, c, k);
+        spell_next(out, capacity, c, k);
     } while (k != HEFT_CBOR_END && k != HEFT_CBOR_FAILED);
-    assert_int_equal(heft_cbor_next(c), k); /* both stay */
+    assert_int_equal(heft_cbor_next(c), k); /* END and FAILED are final */
 }
 
 typedef struct item {
@@ -230,57 +231,57 @@ static void well_formed_items_give_their_tokens(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
-        reading r;
-        char got[ROOM];
+        parser r;
+        char got[CAPACITY];
         open_hex(&r, accepted[i].hex);
         spell(got, sizeof got, &r.c);
-        /* The sign of what is no number is the C library's business. */
+        /* C libraries differ in whether they print the sign of a NaN. */
         if (!strstr(accepted[i].spelled, "-nan"))
             assert_string_equal(got, accepted[i].spelled);
         assert_int_equal(r.c.st, HEFT_OK);
         assert_ptr_equal(r.c.p, r.data + r.len);
         assert_string_equal(r.err.message, "");
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void what_follows_the_item_is_left_alone(void **state)
+static void bytes_after_the_item_are_not_read(void **state)
 {
     (void)state;
-    reading r;
-    char got[ROOM];
+    parser r;
+    char got[CAPACITY];
     open_hex(&r, "a18001ffff1c");
     spell(got, sizeof got, &r.c);
     assert_string_equal(got, "{[]:u1 }.");
     assert_ptr_equal(r.c.p, r.data + 3);
-    close_reading(&r);
+    close_parser(&r);
 }
 
 static void every_truncation_is_refused_within_bounds(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
-        uint8_t data[MOST_BYTES];
+        uint8_t data[MAX_BYTES];
         size_t whole = from_hex(data, accepted[i].hex);
         for (size_t len = 0; len < whole; len++) {
-            reading r;
-            char got[ROOM];
+            parser r;
+            char got[CAPACITY];
             open_bytes(&r, data, len, 128);
             spell(got, sizeof got, &r.c);
             assert_int_equal(r.c.st, HEFT_E_FORMAT);
             assert_true(r.err.offset >= BASE && r.err.offset <= BASE + len);
-            close_reading(&r);
+            close_parser(&r);
         }
     }
 }
 
-static void malformed_items_are_refused_where_they_break(void **state)
+static void malformed_items_are_refused_with_their_offset(void **state)
 {
     (void)state;
     static const struct {
         const char *hex;
         uint64_t at;
-        const char *message; /* how it begins */
+        const char *message; /* beginning of the message */
     } rows[] = {
         { "", 0, "CBOR: the next item takes 1 bytes, 0 are left" },
         { "1c", 0, "CBOR: byte 0x1c does not begin an item" },
@@ -346,58 +347,58 @@ static void malformed_items_are_refused_where_they_break(void **state)
         { "7f61c361bcff", 2, "CBOR: a text is not UTF-8: byte 0xc3" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
-        char got[ROOM];
+        parser r;
+        char got[CAPACITY];
         open_hex(&r, rows[i].hex);
         spell(got, sizeof got, &r.c);
         if (r.c.st != HEFT_E_FORMAT || r.err.offset != BASE + rows[i].at ||
             strncmp(r.err.message, rows[i].message, strlen(rows[i].message)) != 0)
             fail_msg("%s: %d at %d: %s", rows[i].hex, r.c.st, (int)r.err.offset - BASE,
                      r.err.message);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
 static void every_damaged_byte_leaves_the_reader_within_bounds(void **state)
 {
     (void)state;
-    uint8_t data[MOST_BYTES];
+    uint8_t data[MAX_BYTES];
     size_t len = from_hex(data, "bf6774656e736f7273a2617ba46564747970656346333265736861706582190100"
                                 "186c6c646174615f6f66667365747382001a0001000068706172616d5f69641bff"
                                 "ffffffffffffff7f617c61c3bcff617dc2430102039f5f4101ff81fb3ff1999999"
                                 "99999af6ffff");
     for (size_t at = 0; at < len; at++)
         for (unsigned byte = 0; byte < 256; byte++) {
-            uint8_t was = data[at];
-            reading r;
-            char got[ROOM];
+            uint8_t original = data[at];
+            parser r;
+            char got[CAPACITY];
             data[at] = (uint8_t)byte;
             open_bytes(&r, data, len, 128);
             spell(got, sizeof got, &r.c);
             assert_int_equal(r.c.st != HEFT_OK, r.err.message[0] != '\0');
-            close_reading(&r);
-            data[at] = was;
+            close_parser(&r);
+            data[at] = original;
         }
 }
 
-static void only_strings_in_several_chunks_take_memory(void **state)
+static void only_strings_of_several_chunks_allocate_memory(void **state)
 {
     (void)state;
-    reading r;
+    parser r;
     open_hex(&r, "8561617f6161ff7f60616160ff4161"
                  "7f61616162ff");
     heft_cbor_next(&r.c);
-    static const size_t places[] = { 2, 5, 10, 14 };
+    static const size_t offsets[] = { 2, 5, 10, 14 };
     for (size_t i = 0; i < 4; i++) {
         heft_cbor_next(&r.c);
-        assert_ptr_equal(r.c.str.ptr, r.data + places[i]);
+        assert_ptr_equal(r.c.str.ptr, r.data + offsets[i]);
         assert_int_equal(r.c.str.len, 1);
     }
     assert_int_equal(r.t.live, 0);
     heft_cbor_next(&r.c);
     assert_true(r.t.live > 0);
     assert_true(heft_str_is(r.c.str, "ab"));
-    close_reading(&r);
+    close_parser(&r);
 }
 
 static void without_an_arena_joined_strings_are_unsupported(void **state)
@@ -416,20 +417,20 @@ static void without_an_arena_joined_strings_are_unsupported(void **state)
     assert_int_equal(heft_cbor_next(&c), HEFT_CBOR_END);
 }
 
-static void without_memory_a_joined_string_says_so(void **state)
+static void joining_chunks_without_memory_fails(void **state)
 {
     (void)state;
-    reading r;
+    parser r;
     open_hex(&r, "817f61616162ff");
     r.t.fail_at = 1;
     heft_cbor_next(&r.c);
     assert_int_equal(heft_cbor_next(&r.c), HEFT_CBOR_FAILED);
     assert_int_equal(r.c.st, HEFT_E_NOMEM);
     assert_int_equal(r.err.status, HEFT_E_NOMEM);
-    close_reading(&r);
+    close_parser(&r);
 }
 
-/* depth containers or tags of a kind, around a 0. */
+/* Write `depth` nested containers or tags of a kind around a 0; return the length. */
 static size_t nest(uint8_t *data, uint32_t depth, unsigned kind)
 {
     size_t len = 0, closing = 0;
@@ -459,7 +460,7 @@ static size_t nest(uint8_t *data, uint32_t depth, unsigned kind)
     return len + closing;
 }
 
-static void nesting_ends_at_the_limit(void **state)
+static void nesting_beyond_the_limit_is_refused(void **state)
 {
     (void)state;
     static const uint32_t limits[] = { 0, 1, 2, 127, 128, 255, 256, 1000 };
@@ -467,54 +468,54 @@ static void nesting_ends_at_the_limit(void **state)
         for (unsigned kind = 0; kind < 6; kind++)
             for (uint32_t depth = 0; depth < 300; depth++) {
                 uint8_t data[1000];
-                reading r;
-                uint32_t most = limits[i] < HEFT_CBOR_DEPTH ? limits[i] : HEFT_CBOR_DEPTH;
+                parser r;
+                uint32_t limit = limits[i] < HEFT_CBOR_DEPTH ? limits[i] : HEFT_CBOR_DEPTH;
                 open_bytes(&r, data, nest(data, depth, kind), limits[i]);
                 assert_int_equal(heft_cbor_skip(&r.c, heft_cbor_next(&r.c)),
-                                 depth <= most ? HEFT_OK : HEFT_E_LIMIT);
-                close_reading(&r);
+                                 depth <= limit ? HEFT_OK : HEFT_E_LIMIT);
+                close_parser(&r);
             }
 }
 
-static void depth_is_given_back_when_containers_and_tags_end(void **state)
+static void containers_and_tags_that_ended_do_not_count_as_depth(void **state)
 {
     (void)state;
-    reading r;
-    char got[ROOM];
+    parser r;
+    char got[CAPACITY];
     uint8_t data[100] = { 0x98, 24 };
     for (unsigned i = 0; i < 24; i++) /* tag, array, tag, array */
         memcpy(data + 2 + 4 * i, "\xC1\x81\xC1\x80", 4);
     open_bytes(&r, data, 98, 5);
     spell(got, sizeof got, &r.c);
     assert_int_equal(r.c.st, HEFT_OK);
-    close_reading(&r);
+    close_parser(&r);
     open_bytes(&r, data, 98, 4);
     spell(got, sizeof got, &r.c);
     assert_int_equal(r.c.st, HEFT_E_LIMIT);
     assert_int_equal(r.err.offset, BASE + 4);
-    close_reading(&r);
+    close_parser(&r);
 }
 
-static void a_hundred_thousand_levels_are_no_trouble(void **state)
+static void a_hundred_thousand_levels_are_refused_without_recursion(void **state)
 {
     (void)state;
     static uint8_t data[100000];
     static const uint8_t kinds[] = { 0x81, 0x9F, 0xC1, 0xBF };
     for (size_t i = 0; i < sizeof kinds; i++) {
-        reading r;
+        parser r;
         memset(data, kinds[i], sizeof data);
         open_bytes(&r, data, sizeof data, 128);
         assert_int_equal(heft_cbor_skip(&r.c, heft_cbor_next(&r.c)), HEFT_E_LIMIT);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void skipping_lands_behind_the_item(void **state)
+static void skip_ends_after_the_item(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
-        uint8_t data[MOST_BYTES] = { 0x82 };
-        reading r;
+        uint8_t data[MAX_BYTES] = { 0x82 };
+        parser r;
         size_t len = 1 + from_hex(data + 1, accepted[i].hex);
         data[len] = 0x07;
         open_bytes(&r, data, len + 1, 128);
@@ -526,39 +527,39 @@ static void skipping_lands_behind_the_item(void **state)
         assert_int_equal(heft_cbor_next(&r.c), HEFT_CBOR_UINT);
         assert_int_equal(r.c.u, 7);
         assert_int_equal(heft_cbor_next(&r.c), HEFT_CBOR_ARRAY_END);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void what_is_skipped_is_checked_all_the_same(void **state)
+static void skipped_items_are_checked(void **state)
 {
     (void)state;
     static const char *const rows[] = { "8261ff00", "82811c00", "bf00ff", "82ff00", "8281c1" };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
+        parser r;
         open_hex(&r, rows[i]);
         assert_int_equal(heft_cbor_skip(&r.c, heft_cbor_next(&r.c)), HEFT_E_FORMAT);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void strict_reading_takes_deterministic_encoding_only(void **state)
+static void strict_mode_accepts_only_deterministic_encoding(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
-        reading r;
-        char got[ROOM];
-        bool odd = strpbrk(accepted[i].spelled, "#_~");
+        parser r;
+        char got[CAPACITY];
+        bool is_nondeterministic = strpbrk(accepted[i].spelled, "#_~");
         open_hex(&r, accepted[i].hex);
         r.c.strict = true;
         spell(got, sizeof got, &r.c);
-        if (r.c.st != (odd ? HEFT_E_FORMAT : HEFT_OK))
+        if (r.c.st != (is_nondeterministic ? HEFT_E_FORMAT : HEFT_OK))
             fail_msg("%s, strictly: %d, %s", accepted[i].hex, r.c.st, r.err.message);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void strict_reading_takes_sorted_keys_only(void **state)
+static void strict_mode_accepts_only_sorted_keys(void **state)
 {
     (void)state;
     static const struct {
@@ -574,28 +575,28 @@ static void strict_reading_takes_sorted_keys_only(void **state)
         { "a26161000a00", HEFT_E_FORMAT },
         { "a20a002000", HEFT_OK }, /* 10 before -1 */
         { "a220000a00", HEFT_E_FORMAT },
-        { "a26161a2616200616300616200", HEFT_OK }, /* inner keys do not count outside */
+        { "a26161a2616200616300616200", HEFT_OK }, /* nested keys are compared separately */
         { "a26162a2616100616300616100", HEFT_E_FORMAT },
-        { "82a1616200a1616100", HEFT_OK }, /* nor those of a neighbour */
+        { "82a1616200a1616100", HEFT_OK }, /* each map in an array is compared separately */
         { "a28000810000", HEFT_OK },       /* a list before a longer one */
         { "a28100008000", HEFT_E_FORMAT },
         { "a281010081010000", HEFT_E_FORMAT },
         { "a2a10000a0a10001a0", HEFT_OK },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
-        char got[ROOM];
+        parser r;
+        char got[CAPACITY];
         open_hex(&r, rows[i].hex);
         r.c.strict = true;
         spell(got, sizeof got, &r.c);
         heft_status st = r.c.st || r.c.p == r.c.end ? r.c.st : HEFT_E_FORMAT;
         if (st != rows[i].st)
             fail_msg("%s, strictly: %d, %s", rows[i].hex, r.c.st, r.err.message);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void numbers_are_unsigned_or_bignums_that_fit(void **state)
+static void unsigned_numbers_and_small_bignums_fit_64_bits(void **state)
 {
     (void)state;
     static const struct {
@@ -620,20 +621,20 @@ static void numbers_are_unsigned_or_bignums_that_fit(void **state)
         { "f6", false, 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
+        parser r;
         uint64_t v;
         open_hex(&r, rows[i].hex);
         assert_int_equal(heft_cbor_u64(&v, &r.c, heft_cbor_next(&r.c)), rows[i].fits);
         if (rows[i].fits)
             assert_true(v == rows[i].value);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void complaints_of_the_caller_are_placed_at_the_item(void **state)
+static void errors_of_the_caller_have_the_offset_of_the_item(void **state)
 {
     (void)state;
-    reading r;
+    parser r;
     open_hex(&r, "8200c11903e8");
     for (int i = 0; i < 3; i++)
         heft_cbor_next(&r.c);
@@ -643,13 +644,14 @@ static void complaints_of_the_caller_are_placed_at_the_item(void **state)
     assert_int_equal(heft_cbor_fail(&r.c, "again"), HEFT_E_FORMAT);
     assert_string_equal(r.err.message, "1000 is too many");
     assert_int_equal(heft_cbor_next(&r.c), HEFT_CBOR_FAILED);
-    close_reading(&r);
+    close_parser(&r);
 }
 
-/* ---- looking ahead ---- */
+/* ---- fast path ---- */
 
-/* A look at {"ab": number}; 0: it was none. */
-static uint64_t look_at_map(reading *r)
+/* Parse {"ab": number} on the fast path; return the number, or 0 if the fast path does not
+ * apply. */
+static uint64_t parse_map_fast(parser *r)
 {
     heft_cbor_fast l;
     uint32_t pairs;
@@ -662,7 +664,7 @@ static uint64_t look_at_map(reading *r)
     return v;
 }
 
-static void a_look_takes_what_it_expects_and_else_nothing(void **state)
+static void the_fast_path_accepts_only_shortest_forms(void **state)
 {
     (void)state;
     static const struct {
@@ -677,12 +679,12 @@ static void a_look_takes_what_it_expects_and_else_nothing(void **state)
         { "a16261621a00010000", 65536 },
         { "a16261621b0000000100000000", UINT64_C(1) << 32 },
         { "a16261621bffffffffffffffff", UINT64_MAX },
-        { "a16261621817", 0 }, /* longer than it need be */
+        { "a16261621817", 0 }, /* not the shortest form */
         { "a16261621900ff", 0 },
         { "a16261621a0000ffff", 0 },
         { "a16261621b00000000ffffffff", 0 },
         { "a178026162187f", 0 },
-        { "a162616220", 0 }, /* something else */
+        { "a162616220", 0 }, /* not an unsigned integer, or another key */
         { "a1626162f6", 0 },
         { "a162616301", 0 },
         { "a1426162187f", 0 },
@@ -691,39 +693,39 @@ static void a_look_takes_what_it_expects_and_else_nothing(void **state)
         { "c1a162616201", 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
+        parser r;
         open_hex(&r, rows[i].hex);
-        uint64_t v = look_at_map(&r);
+        uint64_t v = parse_map_fast(&r);
         assert_true(v == rows[i].value);
         assert_ptr_equal(r.c.p, v ? r.data + r.len : r.data);
         if (v)
             assert_int_equal(heft_cbor_next(&r.c), HEFT_CBOR_END);
         else
             assert_int_equal(heft_cbor_skip(&r.c, heft_cbor_next(&r.c)), HEFT_OK);
-        close_reading(&r);
+        close_parser(&r);
     }
 }
 
-static void a_look_ends_with_the_data_and_at_the_depth(void **state)
+static void the_fast_path_respects_length_and_depth(void **state)
 {
     (void)state;
-    uint8_t data[MOST_BYTES];
+    uint8_t data[MAX_BYTES];
     size_t whole = from_hex(data, "a16261621b0000000100000000");
     for (size_t len = 1; len < whole; len++) {
-        reading r;
+        parser r;
         open_bytes(&r, data, len, 128);
-        assert_int_equal(look_at_map(&r), 0);
+        assert_int_equal(parse_map_fast(&r), 0);
         assert_ptr_equal(r.c.p, r.data);
-        close_reading(&r);
+        close_parser(&r);
     }
-    reading r;
+    parser r;
     open_bytes(&r, data, whole, 0);
-    assert_int_equal(look_at_map(&r), 0);
-    close_reading(&r);
+    assert_int_equal(parse_map_fast(&r), 0);
+    close_parser(&r);
     open_hex(&r, "80a162616201");
-    heft_cbor_next(&r.c); /* the array has no room for it */
-    assert_int_equal(look_at_map(&r), 0);
-    close_reading(&r);
+    heft_cbor_next(&r.c); /* the empty array ends before the map */
+    assert_int_equal(parse_map_fast(&r), 0);
+    close_parser(&r);
 }
 
 /* ---- floats ---- */
@@ -737,23 +739,23 @@ static double half_value(unsigned bits)
     return bits >> 15 ? -v : v;
 }
 
-static void every_half_is_read_and_written_back(void **state)
+static void every_f16_value_round_trips(void **state)
 {
     (void)state;
     for (unsigned bits = 0; bits < 1u << 16; bits++) {
-        uint8_t data[3] = { 0xF9, (uint8_t)(bits >> 8), (uint8_t)bits }, back[9];
+        uint8_t data[3] = { 0xF9, (uint8_t)(bits >> 8), (uint8_t)bits }, reread[9];
         heft_cbor c = heft_cbor_open(data, sizeof data, 0, 1, NULL, NULL);
-        heft_out o = { .buf = back, .cap = sizeof back };
+        heft_out o = { .buf = reread, .cap = sizeof reread };
         assert_int_equal(heft_cbor_next(&c), HEFT_CBOR_FLOAT);
-        double v = heft_cbor_f64(&c), want = half_value(bits);
-        assert_true(isnan(want) ? isnan(v) : v == want && signbit(v) == signbit(want));
+        double v = heft_cbor_f64(&c), expected = half_value(bits);
+        assert_true(isnan(expected) ? isnan(v) : v == expected && signbit(v) == signbit(expected));
         heft_cbor_put_f64(&o, v);
         assert_int_equal(o.len, 3);
-        assert_memory_equal(back, data, 3);
+        assert_memory_equal(reread, data, 3);
     }
 }
 
-static void doubles_are_written_in_the_fewest_bytes_that_hold_them(void **state)
+static void doubles_are_written_in_the_shortest_exact_form(void **state)
 {
     (void)state;
     uint64_t x = 88172645463325252u;
@@ -763,9 +765,9 @@ static void doubles_are_written_in_the_fewest_bytes_that_hold_them(void **state)
         x ^= x << 17;
         uint64_t bits = i % 3 ? x & ~((UINT64_C(1) << (x >> 58)) - 1) : x;
         uint64_t edge = (i & 32 ? 1023u : 1023u - 127) - 30 + x % 60;
-        if (i % 5 == 1) /* near the edges of f16 and f32 */
+        if (i % 5 == 1) /* exponents near the limits of f16 and f32 */
             bits = (bits & UINT64_C(0x800FFFFFFFFFFFFF)) | edge << 52;
-        double v, back;
+        double v, reread;
         memcpy(&v, &bits, sizeof v);
         uint8_t data[9];
         heft_out o = { .buf = data, .cap = sizeof data };
@@ -775,9 +777,9 @@ static void doubles_are_written_in_the_fewest_bytes_that_hold_them(void **state)
         assert_int_equal(o.len > 5, !fits_f32);
         heft_cbor c = heft_cbor_open(data, o.len, 0, 1, NULL, NULL);
         assert_int_equal(heft_cbor_next(&c), HEFT_CBOR_FLOAT);
-        back = heft_cbor_f64(&c);
-        assert_memory_equal(&back, &v, sizeof v);
-        assert_true(isnan(v) || !(c.flags & HEFT_CBOR_NOT_SHORTEST));
+        reread = heft_cbor_f64(&c);
+        assert_memory_equal(&reread, &v, sizeof v);
+        assert_true(isnan(v) || !(c.flags & HEFT_CBOR_LONG));
     }
 }
 
@@ -791,7 +793,7 @@ static void put_number(heft_out *o, const char *digits)
         heft_cbor_put_u64(o, strtoull(digits, NULL, 10));
 }
 
-static void numbers_are_written_in_the_fewest_bytes(void **state)
+static void integers_are_written_in_the_shortest_form(void **state)
 {
     (void)state;
     static const item rows[] = {
@@ -811,12 +813,12 @@ static void numbers_are_written_in_the_fewest_bytes(void **state)
         { "3b7fffffffffffffff", "-9223372036854775808" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        uint8_t buf[9], want[MOST_BYTES];
-        size_t len = from_hex(want, rows[i].hex);
+        uint8_t buf[9], expected[MAX_BYTES];
+        size_t len = from_hex(expected, rows[i].hex);
         heft_out o = { .buf = buf, .cap = sizeof buf };
         put_number(&o, rows[i].spelled);
         assert_int_equal(o.len, len);
-        assert_memory_equal(buf, want, len);
+        assert_memory_equal(buf, expected, len);
     }
     uint8_t buf[9];
     heft_out o = { .buf = buf, .cap = sizeof buf };
@@ -824,10 +826,10 @@ static void numbers_are_written_in_the_fewest_bytes(void **state)
     assert_memory_equal(buf, "\x19\x01\xF4", 3);
 }
 
-static void a_document_is_written_as_announced(void **state)
+static void maps_arrays_strings_and_bools_are_encoded(void **state)
 {
     (void)state;
-    uint8_t buf[200], want[MOST_BYTES];
+    uint8_t buf[200], expected[MAX_BYTES];
     heft_out o = { .buf = buf, .cap = sizeof buf };
     heft_cbor_put_map(&o, 2);
     heft_cbor_put_text(&o, heft_lit("a"));
@@ -839,38 +841,39 @@ static void a_document_is_written_as_announced(void **state)
     heft_cbor_put_bytes(&o, (heft_str){ "\0\xFF", 2 });
     heft_cbor_put_bool(&o, true);
     heft_cbor_put_bool(&o, false);
-    size_t len = from_hex(want, "a261619818f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6608342"
-                                "00fff5f4");
+    size_t len = from_hex(expected,
+                          "a261619818f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6f6608342"
+                          "00fff5f4");
     assert_int_equal(o.len, len);
-    assert_memory_equal(buf, want, len);
+    assert_memory_equal(buf, expected, len);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(well_formed_items_give_their_tokens),
-        cmocka_unit_test(what_follows_the_item_is_left_alone),
+        cmocka_unit_test(bytes_after_the_item_are_not_read),
         cmocka_unit_test(every_truncation_is_refused_within_bounds),
-        cmocka_unit_test(malformed_items_are_refused_where_they_break),
+        cmocka_unit_test(malformed_items_are_refused_with_their_offset),
         cmocka_unit_test(every_damaged_byte_leaves_the_reader_within_bounds),
-        cmocka_unit_test(only_strings_in_several_chunks_take_memory),
+        cmocka_unit_test(only_strings_of_several_chunks_allocate_memory),
         cmocka_unit_test(without_an_arena_joined_strings_are_unsupported),
-        cmocka_unit_test(without_memory_a_joined_string_says_so),
-        cmocka_unit_test(nesting_ends_at_the_limit),
-        cmocka_unit_test(depth_is_given_back_when_containers_and_tags_end),
-        cmocka_unit_test(a_hundred_thousand_levels_are_no_trouble),
-        cmocka_unit_test(skipping_lands_behind_the_item),
-        cmocka_unit_test(what_is_skipped_is_checked_all_the_same),
-        cmocka_unit_test(strict_reading_takes_deterministic_encoding_only),
-        cmocka_unit_test(strict_reading_takes_sorted_keys_only),
-        cmocka_unit_test(numbers_are_unsigned_or_bignums_that_fit),
-        cmocka_unit_test(complaints_of_the_caller_are_placed_at_the_item),
-        cmocka_unit_test(a_look_takes_what_it_expects_and_else_nothing),
-        cmocka_unit_test(a_look_ends_with_the_data_and_at_the_depth),
-        cmocka_unit_test(every_half_is_read_and_written_back),
-        cmocka_unit_test(doubles_are_written_in_the_fewest_bytes_that_hold_them),
-        cmocka_unit_test(numbers_are_written_in_the_fewest_bytes),
-        cmocka_unit_test(a_document_is_written_as_announced),
+        cmocka_unit_test(joining_chunks_without_memory_fails),
+        cmocka_unit_test(nesting_beyond_the_limit_is_refused),
+        cmocka_unit_test(containers_and_tags_that_ended_do_not_count_as_depth),
+        cmocka_unit_test(a_hundred_thousand_levels_are_refused_without_recursion),
+        cmocka_unit_test(skip_ends_after_the_item),
+        cmocka_unit_test(skipped_items_are_checked),
+        cmocka_unit_test(strict_mode_accepts_only_deterministic_encoding),
+        cmocka_unit_test(strict_mode_accepts_only_sorted_keys),
+        cmocka_unit_test(unsigned_numbers_and_small_bignums_fit_64_bits),
+        cmocka_unit_test(errors_of_the_caller_have_the_offset_of_the_item),
+        cmocka_unit_test(the_fast_path_accepts_only_shortest_forms),
+        cmocka_unit_test(the_fast_path_respects_length_and_depth),
+        cmocka_unit_test(every_f16_value_round_trips),
+        cmocka_unit_test(doubles_are_written_in_the_shortest_exact_form),
+        cmocka_unit_test(integers_are_written_in_the_shortest_form),
+        cmocka_unit_test(maps_arrays_strings_and_bools_are_encoded),
     };
     return cmocka_run_group_tests_name("cbor", tests, NULL, NULL);
 }

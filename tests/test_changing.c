@@ -1,5 +1,5 @@
-/* test_changing.c - files whose bytes change between two passes over them: nothing is written outside of
- * memory, and the change is reported. */
+/* test_changing.c - tests of files whose bytes change between two passes: no access out of bounds,
+ * and an error that reports the change. */
 #include "models.h"
 
 #include <math.h>
@@ -11,8 +11,9 @@
 typedef struct changing {
     heft_source base;
     heft_bytes first, later;
-    uint64_t watched;    /* a byte that each pass reads once */
-    unsigned pass, turn; /* passes so far; the pass from which on the later bytes count */
+    uint64_t watched;     /* offset of a byte that each pass reads once */
+    unsigned pass;        /* number of the current pass, from 1 */
+    unsigned change_pass; /* the first pass that reads the later bytes */
 } changing;
 
 static heft_status read_changing(heft_source *s, uint64_t offset, void *buf, size_t len,
@@ -21,7 +22,7 @@ static heft_status read_changing(heft_source *s, uint64_t offset, void *buf, siz
     changing *c = (changing *)s;
     (void)err;
     c->pass += offset <= c->watched && c->watched - offset < len;
-    memcpy(buf, (c->pass >= c->turn ? c->later.p : c->first.p) + offset, len);
+    memcpy(buf, (c->pass >= c->change_pass ? c->later.p : c->first.p) + offset, len);
     return HEFT_OK;
 }
 
@@ -34,13 +35,16 @@ static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
                                      .read = read_changing,
                                      .close = close_changing };
 
-/* The file as it is first, whose later bytes differ from `at` on.  Release with release(). */
+/* Open a file whose later content has the `len` bytes `later` at offset `at`. Release with
+ * release(). */
 static heft_file *open_changing(changing *c, heft_bytes take, uint64_t at, const void *later,
                                 size_t len)
 {
     heft_error err;
     heft_file *f;
-    *c = (changing){ .base = { &ops, take.len }, .first = take, .watched = at, .turn = UINT32_MAX };
+    *c = (changing){
+        .base = { &ops, take.len }, .first = take, .watched = at, .change_pass = UINT32_MAX
+    };
     c->later = heft_test_copy(take.p, take.len);
     memcpy(c->later.p + at, later, len);
     heft_assert_ok(heft_file_open_source(&f, &c->base, NULL, &err), &err);
@@ -55,7 +59,7 @@ static void release(changing *c, heft_file *f)
     heft_test_free(&c->later);
 }
 
-/* Offset of a part of the only tensor. */
+/* Return the offset of a part of the only tensor. */
 static uint64_t offset_of(heft_bytes b, const char *role)
 {
     heft_error err;
@@ -68,20 +72,20 @@ static uint64_t offset_of(heft_bytes b, const char *role)
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 
-typedef struct survey {
+typedef struct task {
     const heft_file *f;
     summary sum;
     bool ok;
-} survey;
+} task;
 
-static void summarise_one(void *ctx, size_t i)
+static void summarise_tensor(void *ctx, size_t i)
 {
     work *w = ctx;
-    survey *v = w->ctx;
+    task *v = w->ctx;
     v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i, NULL);
 }
 
-static void statistics_of_a_file_that_changes_are_refused(void **state)
+static void statistics_of_a_changing_file_fail(void **state)
 {
     static const double later[] = { 3e6, -3e6, 1e308, -1e308, 1e-320, NAN, HUGE_VAL, -HUGE_VAL };
     static const test_tensor t = { "t", HEFT_F64, 1, { 8 } };
@@ -90,19 +94,19 @@ static void statistics_of_a_file_that_changes_are_refused(void **state)
         changing c;
         heft_bytes b = heft_test_model("safetensors", &t, 1);
         uint64_t at = offset_of(b, "data");
-        for (size_t k = 0; k < 8; k++) /* 1 to 8 */
+        for (size_t k = 0; k < 8; k++) /* the values 1 to 8 */
             memcpy(b.p + at + 8 * k, &(double){ (double)k + 1 }, sizeof(double));
-        survey v = { .f = open_changing(&c, b, at, &later[i], sizeof later[i]) };
+        task v = { .f = open_changing(&c, b, at, &later[i], sizeof later[i]) };
         work w = { .ctx = &v, .path = "file" };
-        c.turn = 2;
-        assert_int_equal(work_run(&w, 1, summarise_one), HEFT_E_IO);
+        c.change_pass = 2;
+        assert_int_equal(work_run(&w, 1, summarise_tensor), HEFT_E_IO);
         assert_false(v.ok);
         assert_non_null(strstr(w.err.message, "changed while it was being read"));
         release(&c, (heft_file *)(uintptr_t)v.f);
     }
 }
 
-static void statistics_of_any_range_have_every_value_in_a_bin(void **state)
+static void every_finite_value_is_in_a_bin_of_the_histogram(void **state)
 {
     static const double ends[][2] = { { -1e308, 1e308 }, { 0, 5e-324 }, { 0, 1e-300 }, { 7, 7 },
                                       { -HUGE_VAL, 1 },  { NAN, 3 },    { -0.0, 0 } };
@@ -113,9 +117,9 @@ static void statistics_of_any_range_have_every_value_in_a_bin(void **state)
         heft_bytes b = heft_test_model("safetensors", &t, 1);
         uint64_t at = offset_of(b, "data"), binned = 0;
         memcpy(b.p + at, ends[i], sizeof ends[i]);
-        survey v = { .f = open_changing(&c, b, at, ends[i], sizeof ends[i]) };
+        task v = { .f = open_changing(&c, b, at, ends[i], sizeof ends[i]) };
         work w = { .ctx = &v, .path = "file" };
-        assert_int_equal(work_run(&w, 1, summarise_one), HEFT_OK);
+        assert_int_equal(work_run(&w, 1, summarise_tensor), HEFT_OK);
         for (size_t k = 0; k < SUMMARY_BINS; k++)
             binned += v.sum.bins[k];
         assert_int_equal(binned, v.sum.finite);
@@ -155,27 +159,28 @@ static heft_status convert(const heft_file *f, heft_convert_options opt, heft_by
     return st;
 }
 
-/* In each pass after the first the file may be another: the conversion then fails, and says why.  Returns the
- * number of passes. */
+/* Change the file in each pass after the first; the conversion must fail with a message about the
+ * change. Return the number of passes. */
 static unsigned change_in_each_pass(changing *c, const heft_file *f, heft_convert_options opt)
 {
     heft_error err;
     unsigned passes = 0;
-    c->turn = UINT32_MAX;
+    c->change_pass = UINT32_MAX;
     c->pass = 0;
     heft_assert_ok(convert(f, opt, NULL, &err), &err);
     passes = c->pass;
-    for (c->turn = 2; c->turn <= passes; c->turn++) {
+    for (c->change_pass = 2; c->change_pass <= passes; c->change_pass++) {
         c->pass = 0;
         heft_assert_fails(convert(f, opt, NULL, &err), HEFT_E_IO, &err, "changed while");
     }
     return passes;
 }
 
-static void data_that_change_while_they_become_sparse_are_refused(void **state)
+static void changing_data_cannot_be_converted_to_sparse(void **state)
 {
     static const test_tensor t = { "t", HEFT_F32, 2, { 4, 4 } };
-    static const uint32_t columns[2][2] = { { 1, 0 }, { 0, 0 } }; /* one more, one fewer */
+    static const uint32_t columns[2][2] = { { 1, 0 },
+                                            { 0, 0 } }; /* adds or removes a nonzero element */
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     (void)state;
     for (size_t i = 0; i < 4; i++) {
@@ -184,7 +189,7 @@ static void data_that_change_while_they_become_sparse_are_refused(void **state)
         uint64_t at = offset_of(b, "data");
         memset(b.p + at, 0, 64);
         b.p[at + 20] = 1;
-        b.p[at] = i > 1; /* the first is a zero that will be none, or the other way round */
+        b.p[at] = i > 1; /* 0 changes to 1, or 1 to 0 */
         heft_file *f = open_changing(&c, b, at, columns[i / 2], sizeof columns[0]);
         opt.sparsify = i % 2 ? as_coo : as_csr;
         assert_int_equal(change_in_each_pass(&c, f, opt), 4);
@@ -192,7 +197,7 @@ static void data_that_change_while_they_become_sparse_are_refused(void **state)
     }
 }
 
-/* A sparse tensor of so many rows, with an entry in the first and one in the last. */
+/* Return a file with a sparse tensor of `rows` rows, with the first and the last element set. */
 static heft_bytes sparse_file(uint64_t rows, heft_layout (*layout)(void *, const heft_tensor *))
 {
     test_tensor t = { "t", HEFT_F32, 2, { rows, 1024 } };
@@ -212,7 +217,7 @@ static heft_bytes sparse_file(uint64_t rows, heft_layout (*layout)(void *, const
     return out;
 }
 
-static void indices_that_change_while_they_become_dense_are_refused(void **state)
+static void changing_indices_cannot_be_converted_to_dense(void **state)
 {
     static const struct {
         heft_layout (*layout)(void *, const heft_tensor *);
@@ -220,7 +225,7 @@ static void indices_that_change_while_they_become_dense_are_refused(void **state
         uint64_t later[2];
     } rows[] = {
         { as_coo, "coords", { 64, 63 } },         /* past the last row */
-        { as_coo, "coords", { UINT64_MAX, 63 } }, /* past everything */
+        { as_coo, "coords", { UINT64_MAX, 63 } }, /* largest index */
         { as_csr, "indices", { 0, 1024 } },       { as_csr, "indices", { 0, UINT64_MAX } },
         { as_csr, "indptr", { 0, 3 } }, /* more entries than there are */
         { as_csr, "indptr", { 0, UINT64_MAX } },
@@ -238,10 +243,11 @@ static void indices_that_change_while_they_become_dense_are_refused(void **state
     }
 }
 
-/* Entries that were in order when that was looked at may belong to a block that is done. */
-static void entries_that_go_back_meanwhile_are_refused(void **state)
+/* After a change an entry may belong to a block that is already written, although the entries were
+ * sorted when they were checked. */
+static void entries_that_become_unsorted_are_refused(void **state)
 {
-    enum { ROWS = 4097 }; /* of 4 KiB: more than a block */
+    enum { ROWS = 4097 }; /* rows of 4 KiB, together more than a block */
     static const uint64_t later[] = { ROWS - 1, 0 };
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
     heft_error err;
@@ -252,7 +258,7 @@ static void entries_that_go_back_meanwhile_are_refused(void **state)
     heft_file *f = open_changing(&c, b, at, later, sizeof later);
     opt.densify = always;
     heft_assert_ok(convert(f, opt, NULL, &err), &err);
-    c.turn = c.pass; /* the last */
+    c.change_pass = c.pass; /* change in the last pass */
     c.pass = 0;
     heft_assert_fails(convert(f, opt, NULL, &err), HEFT_E_IO, &err, "changed while");
     release(&c, f);
@@ -261,11 +267,11 @@ static void entries_that_go_back_meanwhile_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_of_a_file_that_changes_are_refused),
-        cmocka_unit_test(statistics_of_any_range_have_every_value_in_a_bin),
-        cmocka_unit_test(data_that_change_while_they_become_sparse_are_refused),
-        cmocka_unit_test(indices_that_change_while_they_become_dense_are_refused),
-        cmocka_unit_test(entries_that_go_back_meanwhile_are_refused),
+        cmocka_unit_test(statistics_of_a_changing_file_fail),
+        cmocka_unit_test(every_finite_value_is_in_a_bin_of_the_histogram),
+        cmocka_unit_test(changing_data_cannot_be_converted_to_sparse),
+        cmocka_unit_test(changing_indices_cannot_be_converted_to_dense),
+        cmocka_unit_test(entries_that_become_unsorted_are_refused),
     };
     return cmocka_run_group_tests_name("changing", tests, NULL, NULL);
 }

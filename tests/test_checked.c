@@ -1,4 +1,4 @@
-/* test_checked.c - arithmetic on numbers from files, against the compiler's own checks. */
+/* test_checked.c - tests of overflow-checked arithmetic, against the compiler's built-in checks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static void quotients_agree_with_the_compiler(void **state)
     assert_true(heft_div(UINT64_MAX - 1, UINT64_MAX) == 0 && heft_div(0, UINT64_MAX) == 0);
 }
 
-static void alignment_goes_up_or_says_no(void **state)
+static void alignment_rounds_up_or_reports_overflow(void **state)
 {
     (void)state;
     uint64_t out;
@@ -73,7 +73,7 @@ static void alignment_goes_up_or_says_no(void **state)
     assert_false(heft_align_up(&out, UINT64_MAX, 2));
 }
 
-static void ranges_are_judged_without_adding(void **state)
+static void range_checks_do_not_overflow(void **state)
 {
     (void)state;
     assert_true(heft_range_in((heft_range){ 0, 10 }, 10));
@@ -84,7 +84,7 @@ static void ranges_are_judged_without_adding(void **state)
     assert_false(heft_range_in((heft_range){ UINT64_MAX, 2 }, 10));
 }
 
-static void a_zero_dimension_wins(void **state)
+static void a_product_with_a_zero_never_overflows(void **state)
 {
     (void)state;
     uint64_t out;
@@ -102,9 +102,9 @@ int main(void)
         cmocka_unit_test(products_and_sums_agree_with_the_compiler),
         cmocka_unit_test(products_and_sums_agree_around_powers_of_two),
         cmocka_unit_test(quotients_agree_with_the_compiler),
-        cmocka_unit_test(alignment_goes_up_or_says_no),
-        cmocka_unit_test(ranges_are_judged_without_adding),
-        cmocka_unit_test(a_zero_dimension_wins),
+        cmocka_unit_test(alignment_rounds_up_or_reports_overflow),
+        cmocka_unit_test(range_checks_do_not_overflow),
+        cmocka_unit_test(a_product_with_a_zero_never_overflows),
     };
     return cmocka_run_group_tests_name("checked", tests, NULL, NULL);
 }

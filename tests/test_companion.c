@@ -1,4 +1,4 @@
-/* test_companion.c - vocabularies, settings and profiles from texts. */
+/* test_companion.c - tests of vocabularies, settings and profiles parsed from text. */
 #include "heft_test.h"
 
 static heft_str str(const char *s)
@@ -31,7 +31,7 @@ static void each_line_is_a_token(void **state)
     assert_token(v, 1, "");
     assert_token(v, 3, "[CLS]");
     assert_token(v, 4, "a");
-    assert_int_equal(find(v, "a"), 0); /* the first of that spelling */
+    assert_int_equal(find(v, "a"), 0); /* the first of two equal tokens */
     assert_int_equal(find(v, ""), 1);
     assert_int_equal(find(v, "c"), HEFT_NONE);
     assert_int_equal(heft_vocab_special(v, HEFT_CLS), 3);
@@ -42,7 +42,7 @@ static void each_line_is_a_token(void **state)
     heft_vocab_close(v);
 }
 
-static void no_lines_are_no_tokens(void **state)
+static void an_empty_text_has_no_tokens(void **state)
 {
     heft_error err;
     heft_vocab *v;
@@ -80,7 +80,7 @@ static void the_vocabulary_of_bert_is_read(void **state)
 
 /* ---- tokenizer.json ------------------------------------------------------------------------- */
 
-static void tokens_come_in_the_order_of_their_ids(void **state)
+static void tokens_of_an_object_are_sorted_by_id(void **state)
 {
     heft_error err;
     heft_vocab *v;
@@ -106,8 +106,8 @@ static void assert_special(const heft_vocab *v, const uint32_t ids[HEFT_SPECIALS
         assert_int_equal(heft_vocab_special(v, (heft_special)i), ids[i]);
 }
 
-/* Unigram: ids are places, whatever stands before the list. */
-static void tokens_of_a_list_come_in_its_order(void **state)
+/* Unigram: the id of a token is the index in the list; the order of members does not matter. */
+static void tokens_of_a_list_keep_the_order_of_the_list(void **state)
 {
     static const char *const texts[] = {
         "{\"added_tokens\": [{\"id\": 4, \"content\": \"<mask>\"}, {\"id\": 0, \"content\": "
@@ -136,8 +136,9 @@ static void tokens_of_a_list_come_in_its_order(void **state)
     }
 }
 
-/* BPE: merges are passed over; only added tokens are special, and the names of WordPiece come first. */
-static void tokens_of_pair_encoding_are_read(void **state)
+/* BPE: merges are ignored; only added tokens and the names of WordPiece are special, and the latter
+ * take precedence. */
+static void tokens_of_byte_pair_encoding_are_read(void **state)
 {
     static const uint32_t special[HEFT_SPECIALS] = { 4, HEFT_NONE, 3, HEFT_NONE, HEFT_NONE };
     heft_error err;
@@ -158,10 +159,10 @@ static void tokens_of_pair_encoding_are_read(void **state)
 }
 
 typedef struct refusal {
-    const char *text, *words;
+    const char *text, *message;
 } refusal;
 
-static void documents_that_are_no_tokenizer_are_refused(void **state)
+static void invalid_tokenizers_are_refused_with_the_reason(void **state)
 {
     static const refusal refusals[] = {
         { "", "JSON" },
@@ -199,7 +200,7 @@ static void documents_that_are_no_tokenizer_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
         heft_assert_fails(heft_vocab_parse_json(&v, str(refusals[i].text), NULL, &err),
-                          HEFT_E_FORMAT, &err, refusals[i].words);
+                          HEFT_E_FORMAT, &err, refusals[i].message);
         assert_null(v);
         assert_int_equal(heft_vocab_parse_json(&v, str(refusals[i].text), NULL, NULL),
                          HEFT_E_FORMAT);
@@ -208,7 +209,7 @@ static void documents_that_are_no_tokenizer_are_refused(void **state)
 
 /* ---- config.json ---------------------------------------------------------------------------- */
 
-static void settings_are_what_stands_at_the_top_level(void **state)
+static void scalars_at_the_top_level_are_settings(void **state)
 {
     heft_error err;
     heft_settings *s;
@@ -267,18 +268,18 @@ static void nested_settings_are_found_by_their_path(void **state)
     assert_int_equal(at_path(s, "config.layers").as.container.count, 2);
     assert_int_equal(at_path(s, "a.b").as.i, 1); /* the longest key */
     assert_int_equal(at_path(s, "a.c").as.i, 3);
-    static const char *const none[] = {
+    static const char *const missing[] = {
         "",         "config.",         "config.rope.theta.x", "rope",      "config.9",
         "layers.0", "config.layers.2", "config.layers.01",    "config..x", ".",
         "kind.0"
     };
-    for (size_t i = 0; i < HEFT_COUNT(none); i++)
-        if (heft_settings_find_path(s, none[i]) != HEFT_NONE)
-            fail_msg("there is a %s", none[i]);
+    for (size_t i = 0; i < HEFT_COUNT(missing); i++)
+        if (heft_settings_find_path(s, missing[i]) != HEFT_NONE)
+            fail_msg("there is a %s", missing[i]);
     heft_settings_close(s);
 }
 
-static void all_settings_are_walked_through(void **state)
+static void all_settings_are_visited_in_order(void **state)
 {
     heft_error err;
     heft_settings *s;
@@ -298,22 +299,22 @@ static void all_settings_are_walked_through(void **state)
     assert_int_equal(heft_settings_value_at(s, 1).as.container.end, 2);
     assert_int_equal(heft_settings_value_at(s, 1).key.len, 0);
     assert_int_equal(heft_settings_value_at(s, 3).as.i, 1);
-    assert_int_equal(heft_settings_count(s), 1); /* the top level alone */
+    assert_int_equal(heft_settings_count(s), 1); /* scalars at the top level */
     assert_int_equal(heft_settings_at(s, 0).as.i, 2);
     heft_settings_close(s);
 }
 
-/* A text of so many times "[", "[]" or "1," inside a document. */
-static heft_status settings_of_many(const char *begin, const char *piece, size_t count,
-                                    heft_error *err)
+/* Parse `begin` followed by `count` repetitions of `unit`. */
+static heft_status parse_repeated(const char *begin, const char *unit, size_t count,
+                                  heft_error *err)
 {
-    size_t len = strlen(begin), step = strlen(piece);
+    size_t len = strlen(begin), step = strlen(unit);
     char *text = malloc(len + count * step + 1);
     heft_settings *s;
     assert_non_null(text);
     memcpy(text, begin, len);
     for (size_t i = 0; i < count; i++)
-        memcpy(text + len + i * step, piece, step);
+        memcpy(text + len + i * step, unit, step);
     heft_status st = heft_settings_parse_json(&s, (heft_str){ text, len + count * step }, NULL,
                                               err);
     free(text);
@@ -321,16 +322,16 @@ static heft_status settings_of_many(const char *begin, const char *piece, size_t
     return st;
 }
 
-static void settings_have_limits(void **state)
+static void settings_nested_too_deep_or_too_many_are_refused(void **state)
 {
     heft_error err;
     (void)state;
-    assert_int_equal(settings_of_many("{\"a\": ", "[", 1 << 20, &err), HEFT_E_LIMIT);
+    assert_int_equal(parse_repeated("{\"a\": ", "[", 1 << 20, &err), HEFT_E_LIMIT);
     assert_non_null(strstr(err.message, "nested deeper"));
-    assert_int_equal(settings_of_many("{\"a\": [1", ",1", 1 << 20, &err), HEFT_E_LIMIT);
+    assert_int_equal(parse_repeated("{\"a\": [1", ",1", 1 << 20, &err), HEFT_E_LIMIT);
     assert_non_null(strstr(err.message, "more than 1048576 values"));
-    assert_int_equal(settings_of_many("{\"a\": ", "[", 63, &err),
-                     HEFT_E_FORMAT); /* its end is missing */
+    assert_int_equal(parse_repeated("{\"a\": ", "[", 63, &err),
+                     HEFT_E_FORMAT); /* within the limit, but truncated */
 }
 
 /* ---- profiles ------------------------------------------------------------------------------- */
@@ -355,7 +356,7 @@ static void profiles_are_read(void **state)
     heft_profile_close(NULL);
 }
 
-static void documents_that_are_no_profile_are_refused(void **state)
+static void invalid_profiles_are_refused_with_the_reason(void **state)
 {
     static const refusal refusals[] = {
         { "[]", "an object is expected" },
@@ -383,17 +384,17 @@ static void documents_that_are_no_profile_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
         heft_assert_fails(heft_profile_parse_json(&p, str(refusals[i].text), NULL, &err),
-                          HEFT_E_FORMAT, &err, refusals[i].words);
+                          HEFT_E_FORMAT, &err, refusals[i].message);
         assert_null(p);
     }
 }
 
-/* Dimensions as expressions: their value, or none. */
-static void expressions_have_values(void **state)
+/* Check a tensor of 12 elements against dimensions given as expressions. */
+static void dimension_expressions_are_evaluated(void **state)
 {
     static const struct {
         const char *text;
-        bool holds; /* that it is 12, which the tensor has */
+        bool holds; /* the value is 12, the dimension of the tensor */
     } expressions[] = {
         { "12", true },      { " 3 * 4 ", true },  { "3*n+n-n", true },
         { "2+n*2+2", true }, { "n*n-4", true },    { "48/n", true },
@@ -481,7 +482,7 @@ static heft_status read_profile(const heft_host *host, heft_error *err)
     return st;
 }
 
-static void memory_may_run_out_anywhere(void **state)
+static void every_failed_allocation_is_reported_without_a_leak(void **state)
 {
     static heft_status (*const readers[])(const heft_host *,
                                           heft_error *) = { read_lines, read_tokenizer, read_list,
@@ -506,20 +507,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_line_is_a_token),
-        cmocka_unit_test(no_lines_are_no_tokens),
+        cmocka_unit_test(an_empty_text_has_no_tokens),
         cmocka_unit_test(the_vocabulary_of_bert_is_read),
-        cmocka_unit_test(tokens_come_in_the_order_of_their_ids),
-        cmocka_unit_test(tokens_of_a_list_come_in_its_order),
-        cmocka_unit_test(tokens_of_pair_encoding_are_read),
-        cmocka_unit_test(documents_that_are_no_tokenizer_are_refused),
-        cmocka_unit_test(settings_are_what_stands_at_the_top_level),
+        cmocka_unit_test(tokens_of_an_object_are_sorted_by_id),
+        cmocka_unit_test(tokens_of_a_list_keep_the_order_of_the_list),
+        cmocka_unit_test(tokens_of_byte_pair_encoding_are_read),
+        cmocka_unit_test(invalid_tokenizers_are_refused_with_the_reason),
+        cmocka_unit_test(scalars_at_the_top_level_are_settings),
         cmocka_unit_test(nested_settings_are_found_by_their_path),
-        cmocka_unit_test(all_settings_are_walked_through),
-        cmocka_unit_test(settings_have_limits),
+        cmocka_unit_test(all_settings_are_visited_in_order),
+        cmocka_unit_test(settings_nested_too_deep_or_too_many_are_refused),
         cmocka_unit_test(profiles_are_read),
-        cmocka_unit_test(documents_that_are_no_profile_are_refused),
-        cmocka_unit_test(expressions_have_values),
-        cmocka_unit_test(memory_may_run_out_anywhere),
+        cmocka_unit_test(invalid_profiles_are_refused_with_the_reason),
+        cmocka_unit_test(dimension_expressions_are_evaluated),
+        cmocka_unit_test(every_failed_allocation_is_reported_without_a_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_crc.c - both checksums against known values and a division bit by bit. */
+/* test_crc.c - tests of CRC-32 and CRC-32C against known values and bitwise polynomial division. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ typedef struct kind {
     uint32_t polynomial;
     uint32_t (*add)(uint32_t crc, const void *data, size_t len);
     uint32_t (*join)(uint32_t a, uint32_t b, uint64_t b_len);
-    uint32_t of_digits; /* CRC of "123456789" */
+    uint32_t crc_of_digits; /* CRC of "123456789" */
 } kind;
 
 static const kind kinds[] = {
@@ -37,7 +37,7 @@ static int fill_data(void **state)
     return 0;
 }
 
-static uint32_t bit_by_bit(uint32_t polynomial, const uint8_t *p, size_t len)
+static uint32_t bitwise_crc(uint32_t polynomial, const uint8_t *p, size_t len)
 {
     uint32_t crc = UINT32_MAX;
     for (size_t i = 0; i < len; i++)
@@ -48,11 +48,11 @@ static uint32_t bit_by_bit(uint32_t polynomial, const uint8_t *p, size_t len)
     return ~crc;
 }
 
-static void known_values_come_out(void **state)
+static void known_values_are_computed(void **state)
 {
     (void)state;
     for (size_t k = 0; k < KINDS; k++) {
-        assert_int_equal(kinds[k].add(0, "123456789", 9), kinds[k].of_digits);
+        assert_int_equal(kinds[k].add(0, "123456789", 9), kinds[k].crc_of_digits);
         assert_int_equal(kinds[k].add(0, NULL, 0), 0);
     }
     uint8_t zeros[32] = { 0 };
@@ -66,21 +66,21 @@ static void every_length_agrees_with_division(void **state)
         for (size_t len = 0; len < 300; len++)
             for (size_t at = 0; at < 9; at++)
                 assert_int_equal(kinds[k].add(0, data + at, len),
-                                 bit_by_bit(kinds[k].polynomial, data + at, len));
+                                 bitwise_crc(kinds[k].polynomial, data + at, len));
 }
 
-static void pieces_add_up(void **state)
+static void a_crc_can_be_continued(void **state)
 {
     (void)state;
     for (size_t k = 0; k < KINDS; k++)
         for (size_t cut = 0; cut <= SIZE; cut++) {
             uint32_t first = kinds[k].add(0, data, cut);
             assert_int_equal(kinds[k].add(first, data + cut, SIZE - cut),
-                             bit_by_bit(kinds[k].polynomial, data, SIZE));
+                             bitwise_crc(kinds[k].polynomial, data, SIZE));
         }
 }
 
-static void pieces_can_be_joined(void **state)
+static void crcs_of_two_ranges_can_be_joined(void **state)
 {
     (void)state;
     for (size_t k = 0; k < KINDS; k++)
@@ -88,16 +88,16 @@ static void pieces_can_be_joined(void **state)
             uint32_t a = kinds[k].add(0, data, cut);
             uint32_t b = kinds[k].add(0, data + cut, SIZE - cut);
             assert_int_equal(kinds[k].join(a, b, SIZE - cut),
-                             bit_by_bit(kinds[k].polynomial, data, SIZE));
+                             bitwise_crc(kinds[k].polynomial, data, SIZE));
         }
 }
 
-/* Lengths of 2^n zeros: by doubling, each checked against the doubling before it. */
-static void very_long_pieces_can_be_joined(void **state)
+/* Join the CRC of 2^n zeros, computed by doubling, in one step and in two. */
+static void crcs_of_very_long_ranges_can_be_joined(void **state)
 {
     (void)state;
     for (size_t k = 0; k < KINDS; k++) {
-        uint32_t a = kinds[k].of_digits, zeros = kinds[k].add(0, "", 1);
+        uint32_t a = kinds[k].crc_of_digits, zeros = kinds[k].add(0, "", 1);
         for (unsigned n = 0; n < 63; n++) {
             uint64_t len = UINT64_C(1) << n;
             uint32_t twice = kinds[k].join(zeros, zeros, len);
@@ -111,11 +111,11 @@ static void very_long_pieces_can_be_joined(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_values_come_out),
+        cmocka_unit_test(known_values_are_computed),
         cmocka_unit_test(every_length_agrees_with_division),
-        cmocka_unit_test(pieces_add_up),
-        cmocka_unit_test(pieces_can_be_joined),
-        cmocka_unit_test(very_long_pieces_can_be_joined),
+        cmocka_unit_test(a_crc_can_be_continued),
+        cmocka_unit_test(crcs_of_two_ranges_can_be_joined),
+        cmocka_unit_test(crcs_of_very_long_ranges_can_be_joined),
     };
     return cmocka_run_group_tests_name("crc", tests, fill_data, NULL);
 }

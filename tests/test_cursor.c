@@ -1,4 +1,5 @@
-/* test_cursor.c - reading within bounds, with bytes that are not there yet and never will be. */
+/* test_cursor.c - tests of the cursor: bounds checks, bytes not yet available, bytes past the
+ * end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,7 @@
 #include "base/cursor.h"
 #include "base/text.h"
 
-typedef struct file { /* of which the bytes [from, till) are at hand */
+typedef struct file { /* a window that has the bytes [from, till) */
     heft_window in;
     heft_error err;
     const uint8_t *bytes;
@@ -19,13 +20,13 @@ typedef struct file { /* of which the bytes [from, till) are at hand */
     uint32_t needs;
 } file;
 
-static const uint8_t *window(heft_window *in, uint64_t off, uint64_t want, uint64_t *have)
+static const uint8_t *window(heft_window *in, uint64_t off, uint64_t len, uint64_t *have)
 {
     file *f = (file *)(void *)in;
     *have = 0;
     if (off < f->from || off >= f->till)
         return NULL;
-    *have = f->till - off < want ? f->till - off : want;
+    *have = f->till - off < len ? f->till - off : len;
     return f->bytes + (off - f->from);
 }
 
@@ -39,11 +40,11 @@ static void need(heft_window *in, uint64_t off, uint64_t len)
 static const uint8_t sample[] = { 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x88, 0x09, 0x0A,
                                   0x0B, 0x0C, 0x0D, 0x0E, 0x8F, 'a',  'b',  0xC3, 0xA9, 0xFF };
 
-static void open_sample(file *f, uint64_t at_hand)
+static void open_sample(file *f, uint64_t available)
 {
     *f = (file){ .in = { .size = sizeof sample, .window = window, .need = need },
                  .bytes = sample,
-                 .till = at_hand };
+                 .till = available };
     f->in.err = &f->err;
 }
 
@@ -62,7 +63,7 @@ static void numbers_are_little_endian(void **state)
     assert_int_equal(c.st, HEFT_OK);
 }
 
-static void bytes_are_lent_in_place(void **state)
+static void bytes_are_borrowed_without_a_copy(void **state)
 {
     (void)state;
     file f;
@@ -75,7 +76,7 @@ static void bytes_are_lent_in_place(void **state)
     assert_null(heft_cur_take(&c, 1));
 }
 
-static void past_the_end_is_a_format_error_that_stays(void **state)
+static void reads_past_the_end_fail_for_good(void **state)
 {
     (void)state;
     file f;
@@ -87,13 +88,13 @@ static void past_the_end_is_a_format_error_that_stays(void **state)
     assert_int_equal(f.err.status, HEFT_E_FORMAT);
     assert_int_equal(f.err.offset, 10);
     assert_string_equal(f.err.message, "the header: 4 bytes are needed, 1 are left");
-    assert_int_equal(heft_cur_u8(&c), 0); /* though one byte is there */
+    assert_int_equal(heft_cur_u8(&c), 0); /* the error persists, although one byte is left */
     assert_int_equal(heft_cur_u64(&c), 0);
     assert_int_equal(heft_cur_pos(&c), 10);
     assert_int_equal(f.needs, 0);
 }
 
-static void missing_bytes_are_wanted_not_wrong(void **state)
+static void missing_bytes_are_requested_not_refused(void **state)
 {
     (void)state;
     file f;
@@ -104,12 +105,13 @@ static void missing_bytes_are_wanted_not_wrong(void **state)
     assert_int_equal(c.st, HEFT_AGAIN);
     assert_int_equal(f.needed.offset, 4);
     assert_int_equal(f.needed.length, 4);
-    assert_int_equal(heft_cur_u8(&c), 0); /* nothing is read behind a gap */
+    assert_int_equal(heft_cur_u8(&c),
+                     0); /* no read after the missing bytes, although one byte is available */
     assert_int_equal(f.needs, 1);
     assert_int_equal(heft_cur_fail(&c, "wrong"), HEFT_AGAIN);
 }
 
-static void more_than_the_limit_is_wrong_even_when_bytes_are_missing(void **state)
+static void more_than_the_limit_is_refused_even_when_bytes_are_missing(void **state)
 {
     (void)state;
     file f;
@@ -122,7 +124,7 @@ static void more_than_the_limit_is_wrong_even_when_bytes_are_missing(void **stat
     assert_int_equal(c.st, HEFT_E_FORMAT);
 }
 
-static void an_opening_is_cut_at_the_end_of_the_file(void **state)
+static void a_cursor_ends_at_the_end_of_the_file(void **state)
 {
     (void)state;
     file f;
@@ -138,7 +140,7 @@ static void an_opening_is_cut_at_the_end_of_the_file(void **state)
     assert_int_equal(f.err.offset, UINT64_MAX);
 }
 
-static void a_whole_structure_is_there_wanted_or_wrong(void **state)
+static void a_whole_structure_is_available_requested_or_refused(void **state)
 {
     (void)state;
     file f;
@@ -158,7 +160,7 @@ static void a_whole_structure_is_there_wanted_or_wrong(void **state)
     assert_int_equal(heft_cur_whole(&f.in, 1, UINT64_MAX, "the index").st, HEFT_E_FORMAT);
 }
 
-static void the_first_complaint_stays(void **state)
+static void the_first_error_is_kept(void **state)
 {
     (void)state;
     file f;
@@ -197,18 +199,18 @@ static void text_must_be_utf8(void **state)
 static void every_truncation_gives_zeros_and_a_status(void **state)
 {
     (void)state;
-    for (uint64_t at_hand = 0; at_hand < 15; at_hand++) {
+    for (uint64_t available = 0; available < 15; available++) {
         file f;
-        open_sample(&f, at_hand);
+        open_sample(&f, available);
         heft_cur c = heft_cur_open(&f.in, 0, sizeof sample, "the header");
         uint64_t a = heft_cur_u64(&c);
         uint32_t b = heft_cur_u32(&c);
         uint16_t d = heft_cur_u16(&c);
         uint8_t e = heft_cur_u8(&c);
         assert_int_equal(c.st, HEFT_AGAIN);
-        assert_int_equal(a == 0, at_hand < 8);
-        assert_int_equal(b == 0, at_hand < 12);
-        assert_int_equal(d == 0, at_hand < 14);
+        assert_int_equal(a == 0, available < 8);
+        assert_int_equal(b == 0, available < 12);
+        assert_int_equal(d == 0, available < 14);
         assert_int_equal(e, 0);
     }
 }
@@ -217,13 +219,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_little_endian),
-        cmocka_unit_test(bytes_are_lent_in_place),
-        cmocka_unit_test(past_the_end_is_a_format_error_that_stays),
-        cmocka_unit_test(missing_bytes_are_wanted_not_wrong),
-        cmocka_unit_test(more_than_the_limit_is_wrong_even_when_bytes_are_missing),
-        cmocka_unit_test(an_opening_is_cut_at_the_end_of_the_file),
-        cmocka_unit_test(a_whole_structure_is_there_wanted_or_wrong),
-        cmocka_unit_test(the_first_complaint_stays),
+        cmocka_unit_test(bytes_are_borrowed_without_a_copy),
+        cmocka_unit_test(reads_past_the_end_fail_for_good),
+        cmocka_unit_test(missing_bytes_are_requested_not_refused),
+        cmocka_unit_test(more_than_the_limit_is_refused_even_when_bytes_are_missing),
+        cmocka_unit_test(a_cursor_ends_at_the_end_of_the_file),
+        cmocka_unit_test(a_whole_structure_is_available_requested_or_refused),
+        cmocka_unit_test(the_first_error_is_kept),
         cmocka_unit_test(text_must_be_utf8),
         cmocka_unit_test(every_truncation_gives_zeros_and_a_status),
     };
