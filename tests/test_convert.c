@@ -1,9 +1,10 @@
-/* test_convert.c - what a conversion may change on the way, against the same done by hand. */
+/* test_convert.c - tests of changes during a conversion (keep, rename, cast, transpose, metadata),
+ * against a simple implementation of each. */
 #include "dump.h"
 #include "models.h"
 
-typedef struct change { /* what the callbacks do, for the tensor of that name */
-    const char *keep, *rename, *cast, *transpose;
+typedef struct change {                           /* settings of the callbacks */
+    const char *keep, *rename, *cast, *transpose; /* name of the affected tensor, "*": all */
     heft_str name;
     heft_dtype dtype;
     uint64_t stop_at, last, total, calls;
@@ -56,11 +57,11 @@ static heft_convert_options options(change *c)
     return o;
 }
 
-/* ---- a file, and what comes of it ----------------------------------------------------------- */
+/* ---- the input and the converted file ------------------------------------------------------- */
 
 typedef struct fixture {
     heft_bytes bytes, out;
-    heft_file *in, *got; /* got reads out */
+    heft_file *in, *got; /* opened `bytes` and `out` */
     heft_error err;
 } fixture;
 
@@ -119,21 +120,21 @@ static void assert_same_data(const fixture *f, const char *before, const char *a
     assert_memory_equal(a, b, n);
 }
 
-static const test_tensor three[] = {
+static const test_tensor three_tensors[] = {
     { "a", HEFT_F32, 2, { 3, 5 } },
     { "b", HEFT_U8, 1, { 70 } },
     { "c", HEFT_I64, 3, { 2, 1, 4 } },
 };
 
-/* ---- which, and under what name ------------------------------------------------------------- */
+/* ---- selection and names -------------------------------------------------------------------- */
 
-static void only_what_is_kept_is_there(void **state)
+static void only_kept_tensors_are_written(void **state)
 {
     fixture f;
     change c = { .keep = "b" };
     heft_convert_options o = options(&c);
     (void)state;
-    begin(&f, "safetensors", three, 3);
+    begin(&f, "safetensors", three_tensors, 3);
     heft_assert_ok(run(&f, "safetensors", &o), &f.err);
     assert_int_equal(heft_tensor_count(f.got), 1);
     assert_same_data(&f, "b", "b");
@@ -143,16 +144,16 @@ static void only_what_is_kept_is_there(void **state)
     end(&f);
 }
 
-static void a_new_name_keeps_the_bytes(void **state)
+static void a_renamed_tensor_keeps_its_bytes_and_position(void **state)
 {
     fixture f;
     change c = { .rename = "b", .name = { "z", 1 } };
     heft_convert_options o = options(&c);
     (void)state;
-    begin(&f, "safetensors", three, 3);
+    begin(&f, "safetensors", three_tensors, 3);
     heft_assert_ok(run(&f, "safetensors", &o), &f.err);
     assert_int_equal(heft_tensor_find(f.got, HEFT_STR("b")), HEFT_NONE);
-    assert_int_equal(heft_tensor_find(f.got, HEFT_STR("z")), 1); /* in its old place */
+    assert_int_equal(heft_tensor_find(f.got, HEFT_STR("z")), 1); /* the position is kept */
     assert_same_data(&f, "b", "z");
     assert_same_data(&f, "c", "c");
     c.name = (heft_str){ "a", 1 };
@@ -180,7 +181,7 @@ static void compare_cast(const fixture *f, heft_dtype from, heft_dtype to)
     free(expected);
 }
 
-static void casts_are_those_of_heft_cast(void **state)
+static void casts_agree_with_heft_dtype_cast(void **state)
 {
     static const heft_dtype types[] = { HEFT_BOOL,    HEFT_U8,      HEFT_I16,    HEFT_I64,
                                         HEFT_F16,     HEFT_BF16,    HEFT_F32,    HEFT_F64,
@@ -189,13 +190,13 @@ static void casts_are_those_of_heft_cast(void **state)
     for (size_t i = 0; i < HEFT_COUNT(types) * HEFT_COUNT(types); i++) {
         heft_dtype from = types[i / HEFT_COUNT(types)], to = types[i % HEFT_COUNT(types)];
         bool is_packed = heft_dtype_get(from)->block_elems * heft_dtype_get(to)->block_elems > 1;
-        /* the first one sets the second askew, which is longer than a worker's buffer */
-        const test_tensor two[] = { { "s", HEFT_U8, 1, { 3 } },
-                                    { "t", from, 1, { is_packed ? 300004 : 300001 } } };
+        /* "s" makes the data of "t" unaligned; "t" is larger than the buffer of a worker */
+        const test_tensor two_tensors[] = { { "s", HEFT_U8, 1, { 3 } },
+                                            { "t", from, 1, { is_packed ? 300004 : 300001 } } };
         fixture f;
         change c = { .cast = "t", .dtype = to };
         heft_convert_options o = options(&c);
-        begin(&f, "safetensors", two, 2);
+        begin(&f, "safetensors", two_tensors, 2);
         heft_assert_ok(run(&f, "safetensors", &o), &f.err);
         compare_cast(&f, from, to);
         assert_same_data(&f, "s", "s");
@@ -203,7 +204,7 @@ static void casts_are_those_of_heft_cast(void **state)
     }
 }
 
-static void casts_that_do_not_exist_are_refused(void **state)
+static void unsupported_casts_are_refused(void **state)
 {
     static const test_tensor tensors[] = { { "t", HEFT_C64, 1, { 4 } },
                                            { "f4", HEFT_F4_E2M1, 1, { 4 } } };
@@ -222,8 +223,8 @@ static void casts_that_do_not_exist_are_refused(void **state)
     end(&f);
 }
 
-/* What is left of the last block becomes 0, and is not read as an element. */
-static void packed_types_may_end_within_a_block(void **state)
+/* Unused bits of the last block are written as 0 and not read as an element. */
+static void packed_types_may_end_inside_a_block(void **state)
 {
     static const heft_dtype types[] = { HEFT_F32, HEFT_F8_E4M3FN };
     (void)state;
@@ -242,41 +243,42 @@ static void packed_types_may_end_within_a_block(void **state)
         const uint8_t *packed = data_of(f.got, "t", &n);
         assert_int_equal(n, 150001);
         assert_int_equal(packed[n - 1] >> 4, 0);
-        fixture back = { .bytes = heft_test_copy(f.out.p, f.out.len) };
-        heft_assert_ok(heft_test_open(&back.in, back.bytes, NULL, &f.err), &f.err);
+        fixture reread = { .bytes = heft_test_copy(f.out.p, f.out.len) };
+        heft_assert_ok(heft_test_open(&reread.in, reread.bytes, NULL, &f.err), &f.err);
         c.dtype = HEFT_F32;
-        heft_assert_ok(run(&back, "ztensor", &o), &back.err);
-        data_of(back.got, "t", &m);
+        heft_assert_ok(run(&reread, "ztensor", &o), &reread.err);
+        data_of(reread.got, "t", &m);
         assert_int_equal(m, 4 * 300001);
-        compare_cast(&back, HEFT_F4_E2M1, HEFT_F32);
-        end(&back);
+        compare_cast(&reread, HEFT_F4_E2M1, HEFT_F32);
+        end(&reread);
         end(&f);
     }
 }
 
-static void a_matrix_is_turned_and_cast_at_once(void **state)
+static void transpose_and_cast_to_a_packed_type_agree_with_two_steps(void **state)
 {
     const test_tensor t = { "t", HEFT_F32, 2, { 301, 404 } };
-    fixture both, first, then;
+    fixture combined, first_step, second_step;
     change c = { .cast = "t", .dtype = HEFT_F4_E2M1, .transpose = "t" };
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = options(&c);
     (void)state;
     o.write = &write;
     write.version = "2";
-    begin(&both, "ztensor", &t, 1);
-    heft_assert_ok(run(&both, "ztensor", &o), &both.err);
-    begin(&first, "ztensor", &t, 1);
+    begin(&combined, "ztensor", &t, 1);
+    heft_assert_ok(run(&combined, "ztensor", &o), &combined.err);
+    begin(&first_step, "ztensor", &t, 1);
     c.cast = NULL;
-    heft_assert_ok(run(&first, "ztensor", &o), &first.err);
-    then = (fixture){ .bytes = heft_test_copy(first.out.p, first.out.len) };
-    heft_assert_ok(heft_test_open(&then.in, then.bytes, NULL, &then.err), &then.err);
+    heft_assert_ok(run(&first_step, "ztensor", &o), &first_step.err);
+    second_step = (fixture){ .bytes = heft_test_copy(first_step.out.p, first_step.out.len) };
+    heft_assert_ok(heft_test_open(&second_step.in, second_step.bytes, NULL, &second_step.err),
+                   &second_step.err);
     c = (change){ .cast = "t", .dtype = HEFT_F4_E2M1 };
-    heft_assert_ok(run(&then, "ztensor", &o), &then.err);
-    heft_assert_same_bytes(both.out, then.out);
-    end(&both);
-    end(&first);
-    end(&then);
+    heft_assert_ok(run(&second_step, "ztensor", &o), &second_step.err);
+    heft_assert_same_bytes(combined.out, second_step.out);
+    end(&combined);
+    end(&first_step);
+    end(&second_step);
 }
 
 /* ---- transpose ------------------------------------------------------------------------------ */
@@ -293,11 +295,12 @@ static void compare_transposed(const fixture *f, const test_tensor *t)
 {
     size_t n, m, size = heft_dtype_get(t->dtype)->block_bytes;
     const uint8_t *before = data_of(f->in, t->name, &n), *after = data_of(f->got, t->name, &m);
-    heft_tensor turned = heft_tensor_at(f->got, heft_tensor_find(f->got, heft_str_from(t->name)));
+    heft_tensor transposed = heft_tensor_at(f->got,
+                                            heft_tensor_find(f->got, heft_str_from(t->name)));
     uint8_t *expected = malloc(n + 1);
     assert_non_null(expected);
-    assert_int_equal(turned.dims[0], t->dims[1]);
-    assert_int_equal(turned.dims[1], t->dims[0]);
+    assert_int_equal(transposed.dims[0], t->dims[1]);
+    assert_int_equal(transposed.dims[1], t->dims[0]);
     assert_int_equal(n, m);
     transpose_by_hand(expected, before, t->dims[0], t->dims[1], size);
     if (n)
@@ -310,13 +313,13 @@ static const uint64_t shapes[][2] = { { 1, 1 }, { 1, 1000 },   { 1000, 1 },
                                       { 3, 5 }, { 700, 999 },  { 0, 7 },
                                       { 7, 0 }, { 2, 400000 }, { 400000, 2 } };
 
-/* In a snapshot data lie without padding: behind three bytes everything is askew. */
-static void transpositions_are_those_by_hand(void **state)
+/* A mag snapshot has no padding, so that three bytes of "s" make the data of "t" unaligned. */
+static void transposed_matrices_agree_with_a_simple_loop(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(transposed_types) * HEFT_COUNT(shapes); i++) {
         const uint64_t *shape = shapes[i % HEFT_COUNT(shapes)];
-        const test_tensor two[] = {
+        const test_tensor two_tensors[] = {
             { "s", HEFT_U8, 1, { 3 } },
             { "t", transposed_types[i / HEFT_COUNT(shapes)], 2, { shape[0], shape[1] } }
         };
@@ -324,78 +327,78 @@ static void transpositions_are_those_by_hand(void **state)
         change c = { .transpose = "t" };
         heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
         heft_convert_options o = options(&c);
-        bool is_empty = !shape[0] || !shape[1]; /* which .mag cannot hold */
+        bool is_empty = !shape[0] || !shape[1]; /* mag cannot store empty tensors */
         const char *format = is_empty ? "safetensors" : "mag";
         o.write = &write;
         write.version = is_empty ? NULL : "snapshot";
-        begin(&f, "safetensors", two, 2);
+        begin(&f, "safetensors", two_tensors, 2);
         heft_assert_ok(run(&f, format, &o), &f.err);
-        compare_transposed(&f, &two[1]);
+        compare_transposed(&f, &two_tensors[1]);
         assert_same_data(&f, "s", "s");
         end(&f);
     }
 }
 
-/* From an askew source, lent and not lent, back to what it was. */
-static void turning_twice_changes_nothing(void **state)
+/* Transpose unaligned data twice, from a source with and without memory-mapped views. */
+static void transposing_twice_restores_the_data(void **state)
 {
-    static const test_tensor two[] = { { "s", HEFT_U8, 1, { 3 } },
-                                       { "t", HEFT_F32, 2, { 301, 777 } } };
+    static const test_tensor two_tensors[] = { { "s", HEFT_U8, 1, { 3 } },
+                                               { "t", HEFT_F32, 2, { 301, 777 } } };
     fixture f;
     change c = { .transpose = "t" };
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = options(&c);
     (void)state;
-    begin(&f, "safetensors", two, 2);
+    begin(&f, "safetensors", two_tensors, 2);
     o.write = &write;
     write.version = "snapshot";
     heft_assert_ok(run(&f, "mag", &o), &f.err);
-    for (size_t way = 0; way < 4; way += 3) {
+    for (size_t method = 0; method < 4; method += 3) {
         heft_test_input in = { NULL, f.out };
         heft_test_sink sink;
-        heft_file *turned, *back;
+        heft_file *transposed, *reread;
         size_t n, m;
         c.last = 0;
-        heft_assert_ok(heft_test_open_methods[way].open(&turned, &in, NULL, &f.err), &f.err);
-        heft_assert_ok(heft_file_convert(turned, heft_format_find("mag"),
-                                         heft_test_sink_init(&sink, way == 3), &o, &f.err),
+        heft_assert_ok(heft_test_open_methods[method].open(&transposed, &in, NULL, &f.err), &f.err);
+        heft_assert_ok(heft_file_convert(transposed, heft_format_find("mag"),
+                                         heft_test_sink_init(&sink, method == 3), &o, &f.err),
                        &f.err);
-        heft_assert_ok(heft_test_open(&back, heft_test_sink_bytes(&sink), NULL, &f.err), &f.err);
-        const uint8_t *a = data_of(f.in, "t", &n), *b = data_of(back, "t", &m);
+        heft_assert_ok(heft_test_open(&reread, heft_test_sink_bytes(&sink), NULL, &f.err), &f.err);
+        const uint8_t *a = data_of(f.in, "t", &n), *b = data_of(reread, "t", &m);
         assert_int_equal(n, m);
         assert_memory_equal(a, b, n);
-        heft_file_close(back);
-        heft_file_close(turned);
+        heft_file_close(reread);
+        heft_file_close(transposed);
         heft_test_sink_free(&sink);
     }
     end(&f);
 }
 
-static void cast_and_turned_at_once(void **state)
+static void transpose_and_cast_agree_with_two_steps(void **state)
 {
-    static const test_tensor two[] = { { "s", HEFT_U8, 1, { 3 } },
-                                       { "t", HEFT_F32, 2, { 523, 601 } } };
+    static const test_tensor two_tensors[] = { { "s", HEFT_U8, 1, { 3 } },
+                                               { "t", HEFT_F32, 2, { 523, 601 } } };
     fixture f;
     size_t n, m;
     change c = { .transpose = "t", .cast = "t", .dtype = HEFT_F64 };
     heft_convert_options o = options(&c);
     (void)state;
-    begin(&f, "safetensors", two, 2);
+    begin(&f, "safetensors", two_tensors, 2);
     heft_assert_ok(run(&f, "safetensors", &o), &f.err);
     const uint8_t *in = data_of(f.in, "t", &n), *out = data_of(f.got, "t", &m);
-    uint8_t *turned = malloc(n), *expected = malloc(m);
-    assert_non_null(turned);
+    uint8_t *transposed = malloc(n), *expected = malloc(m);
+    assert_non_null(transposed);
     assert_non_null(expected);
     assert_int_equal(m, 2 * n);
-    transpose_by_hand(turned, in, 523, 601, 4);
-    assert_true(heft_dtype_cast(expected, HEFT_F64, turned, HEFT_F32, n / 4));
+    transpose_by_hand(transposed, in, 523, 601, 4);
+    assert_true(heft_dtype_cast(expected, HEFT_F64, transposed, HEFT_F32, n / 4));
     assert_memory_equal(out, expected, m);
-    free(turned);
+    free(transposed);
     free(expected);
     end(&f);
 }
 
-static void only_matrices_are_turned(void **state)
+static void only_matrices_can_be_transposed(void **state)
 {
     static const test_tensor tensors[] = { { "cube", HEFT_F32, 3, { 2, 2, 2 } },
                                            { "packed", HEFT_F4_E2M1, 2, { 2, 2 } },
@@ -414,7 +417,7 @@ static void only_matrices_are_turned(void **state)
 
 /* ---- metadata and config -------------------------------------------------------------------- */
 
-static heft_value text(const char *key, const char *s)
+static heft_value text_value(const char *key, const char *s)
 {
     heft_value v = { .kind = HEFT_KIND_STR, .key = heft_test_str(key) };
     v.as.s = heft_test_str(s);
@@ -434,10 +437,11 @@ static void metadata_are_added_and_replaced(void **state)
     fixture f, g;
     change c = { 0 };
     heft_convert_options o = options(&c);
-    const heft_value first[] = { text("kept", "1"), text("replaced", "2") };
-    const heft_value second[] = { text("replaced", "3"), text("new", "4"), text("new", "5") };
+    const heft_value first[] = { text_value("kept", "1"), text_value("replaced", "2") };
+    const heft_value second[] = { text_value("replaced", "3"), text_value("new", "4"),
+                                  text_value("new", "5") };
     (void)state;
-    begin(&f, "safetensors", three, 3);
+    begin(&f, "safetensors", three_tensors, 3);
     o.set = first;
     o.set_count = 2;
     heft_assert_ok(run(&f, "safetensors", &o), &f.err);
@@ -450,8 +454,8 @@ static void metadata_are_added_and_replaced(void **state)
     assert_int_equal(heft_meta_count(g.got), 3);
     assert_meta(g.got, "kept", "1");
     assert_meta(g.got, "replaced", "3");
-    assert_meta(g.got, "new", "4"); /* the first of a name */
-    const heft_value bad = text("bad", "\xff");
+    assert_meta(g.got, "new", "4"); /* the first value of a duplicate key */
+    const heft_value bad = text_value("bad", "\xff");
     o.set = &bad;
     o.set_count = 1;
     heft_assert_fails(run(&g, "safetensors", &o), HEFT_E_ARGUMENT, &g.err, "not UTF-8");
@@ -459,15 +463,15 @@ static void metadata_are_added_and_replaced(void **state)
     end(&f);
 }
 
-static void a_config_takes_the_place_of_the_old(void **state)
+static void a_new_config_replaces_the_old_config(void **state)
 {
-    static const test_tensor one[] = { { "w", HEFT_F32, 1, { 2 } } };
+    static const test_tensor tensor[] = { { "w", HEFT_F32, 1, { 2 } } };
     const char *config = "{\"kind\":\"x\",\"config\":[1, 2]}";
     fixture f;
     change c = { 0 };
     heft_convert_options o = options(&c);
     (void)state;
-    begin(&f, "gptrs-checkpoint", one, 1);
+    begin(&f, "gptrs-checkpoint", tensor, 1);
     o.config = heft_test_str(config);
     heft_assert_ok(run(&f, "gptrs-checkpoint", &o), &f.err);
     uint32_t part = heft_part_find(f.got, HEFT_NONE, HEFT_STR("config"));
@@ -478,7 +482,7 @@ static void a_config_takes_the_place_of_the_old(void **state)
     end(&f);
 }
 
-/* ---- planning only, stopping, damage -------------------------------------------------------- */
+/* ---- dry runs, cancellation, damage --------------------------------------------------------- */
 
 static void a_dry_run_writes_nothing(void **state)
 {
@@ -488,7 +492,7 @@ static void a_dry_run_writes_nothing(void **state)
     change c = { 0 };
     heft_convert_options o = options(&c);
     (void)state;
-    begin(&f, "safetensors", three, 3);
+    begin(&f, "safetensors", three_tensors, 3);
     o.dry_run = true;
     o.planned_bytes = &planned;
     heft_assert_ok(heft_file_convert(f.in, heft_format_find("safetensors"),
@@ -505,7 +509,7 @@ static void a_dry_run_writes_nothing(void **state)
     end(&f);
 }
 
-static void progress_counts_to_the_end_and_can_stop(void **state)
+static void progress_reaches_the_total_and_can_cancel(void **state)
 {
     static const test_tensor large[] = { { "w", HEFT_F32, 1, { 3 << 20 } } };
     fixture f;
@@ -521,12 +525,13 @@ static void progress_counts_to_the_end_and_can_stop(void **state)
     for (c.stop_at = 1; c.stop_at <= calls; c.stop_at += calls / 3) {
         c.last = c.calls = 0;
         heft_assert_status(run(&f, "safetensors", &o), HEFT_E_CANCELLED, &f.err);
-        assert_in_range(c.calls, c.stop_at, c.stop_at + 64); /* other threads may be on their way */
+        assert_in_range(c.calls, c.stop_at,
+                        c.stop_at + 64); /* other threads may report once more */
     }
     end(&f);
 }
 
-static void open_anyway(fixture *f)
+static void open_unverified(fixture *f)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_source *source;
@@ -535,15 +540,15 @@ static void open_anyway(fixture *f)
     heft_assert_ok(heft_file_open_source(&f->in, source, &opt, &f->err), &f->err);
 }
 
-static void a_broken_checksum_stops_unless_told_not_to(void **state)
+static void a_wrong_checksum_fails_unless_no_verify_is_set(void **state)
 {
     fixture f;
     change c = { 0 };
     heft_convert_options o = options(&c);
     (void)state;
     f = (fixture){ .bytes = heft_test_one("mag", 4000) };
-    f.bytes.p[8] ^= 1; /* the checksum itself */
-    open_anyway(&f);
+    f.bytes.p[8] ^= 1; /* damage the stored checksum */
+    open_unverified(&f);
     heft_assert_fails(run(&f, "mag", &o), HEFT_E_CHECKSUM, &f.err, "mag/header-crc");
     o.no_verify = true;
     c.last = 0;
@@ -552,7 +557,7 @@ static void a_broken_checksum_stops_unless_told_not_to(void **state)
     end(&f);
 }
 
-static void what_was_only_listed_cannot_be_converted(void **state)
+static void a_file_without_fed_data_cannot_be_converted(void **state)
 {
     heft_bytes b = heft_test_one("mag", 1 << 20);
     heft_test_input in = { NULL, b };
@@ -573,10 +578,11 @@ static void what_was_only_listed_cannot_be_converted(void **state)
 
 /* ---- alignment ------------------------------------------------------------------------------ */
 
-static void payloads_lie_where_they_were_asked_to(void **state)
+static void data_are_aligned_as_requested(void **state)
 {
     static const char *const formats[] = { "mag", "gptrs-archive", "gptrs-checkpoint" };
-    static const test_tensor two[] = { { "a", HEFT_F32, 1, { 5 } }, { "b", HEFT_F32, 1, { 5 } } };
+    static const test_tensor two_tensors[] = { { "a", HEFT_F32, 1, { 5 } },
+                                               { "b", HEFT_F32, 1, { 5 } } };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
         for (uint32_t align = 64; align <= 65536; align *= 4) {
@@ -586,7 +592,7 @@ static void payloads_lie_where_they_were_asked_to(void **state)
             heft_convert_options o = options(&c);
             o.write = &write;
             write.align = align;
-            begin(&f, formats[i], two, 2);
+            begin(&f, formats[i], two_tensors, 2);
             heft_assert_ok(run(&f, formats[i], &o), &f.err);
             assert_int_equal(heft_file_alignment(f.got) % align, 0);
             assert_same_data(&f, "b", "b");
@@ -595,18 +601,20 @@ static void payloads_lie_where_they_were_asked_to(void **state)
     }
 }
 
-/* Of tensor a: compressed and with a sha256; of b: with a crc32c; of c: as it would be. */
-static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+/* Storage callback: "a" is compressed with a sha256 digest, "b" has a crc32c digest, "c" keeps the
+ * default. */
+static bool store(void *ctx, const heft_tensor *t, heft_str role, heft_storage *storage)
 {
     change *c = ctx;
     assert_int_equal(role.len, 4);
     assert_memory_equal(role.ptr, "data", 4);
-    c->stop_at += how->encoding == HEFT_ZSTD || how->digest; /* what the input has */
+    c->stop_at += storage->encoding == HEFT_ZSTD ||
+                  storage->digest; /* must be the storage of the input */
     if (is_named(t, "c"))
         return false;
-    *how = is_named(t, "a")
-               ? (heft_storage){ .encoding = HEFT_ZSTD, .level = 3, .digest = "sha256" }
-               : (heft_storage){ .digest = "crc32c" };
+    *storage = is_named(t, "a")
+                   ? (heft_storage){ .encoding = HEFT_ZSTD, .level = 3, .digest = "sha256" }
+                   : (heft_storage){ .digest = "crc32c" };
     return true;
 }
 
@@ -628,11 +636,11 @@ static bool can_compress(void)
     return c && *c;
 }
 
-static void every_part_is_stored_as_the_callback_says(void **state)
+static void every_part_is_stored_as_the_callback_requests(void **state)
 {
-    static const test_tensor abc[] = { { "a", HEFT_BOOL, 1, { 50000 } },
-                                       { "b", HEFT_F32, 1, { 5 } },
-                                       { "c", HEFT_F32, 1, { 5 } } };
+    static const test_tensor tensors[] = { { "a", HEFT_BOOL, 1, { 50000 } },
+                                           { "b", HEFT_F32, 1, { 5 } },
+                                           { "c", HEFT_F32, 1, { 5 } } };
     fixture f;
     change c = { 0 };
     heft_convert_options o = options(&c);
@@ -641,7 +649,7 @@ static void every_part_is_stored_as_the_callback_says(void **state)
         skip();
     o.progress = NULL;
     o.storage = store;
-    begin(&f, "safetensors", abc, 3);
+    begin(&f, "safetensors", tensors, 3);
     heft_assert_ok(run(&f, "ztensor", &o), &f.err);
     assert_int_equal(c.stop_at, 0);
     assert_stored(f.got, "a", HEFT_ZSTD, "sha256:");
@@ -654,24 +662,24 @@ static void every_part_is_stored_as_the_callback_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_is_kept_is_there),
-        cmocka_unit_test(a_new_name_keeps_the_bytes),
-        cmocka_unit_test(casts_are_those_of_heft_cast),
-        cmocka_unit_test(casts_that_do_not_exist_are_refused),
-        cmocka_unit_test(packed_types_may_end_within_a_block),
-        cmocka_unit_test(a_matrix_is_turned_and_cast_at_once),
-        cmocka_unit_test(transpositions_are_those_by_hand),
-        cmocka_unit_test(turning_twice_changes_nothing),
-        cmocka_unit_test(cast_and_turned_at_once),
-        cmocka_unit_test(only_matrices_are_turned),
+        cmocka_unit_test(only_kept_tensors_are_written),
+        cmocka_unit_test(a_renamed_tensor_keeps_its_bytes_and_position),
+        cmocka_unit_test(casts_agree_with_heft_dtype_cast),
+        cmocka_unit_test(unsupported_casts_are_refused),
+        cmocka_unit_test(packed_types_may_end_inside_a_block),
+        cmocka_unit_test(transpose_and_cast_to_a_packed_type_agree_with_two_steps),
+        cmocka_unit_test(transposed_matrices_agree_with_a_simple_loop),
+        cmocka_unit_test(transposing_twice_restores_the_data),
+        cmocka_unit_test(transpose_and_cast_agree_with_two_steps),
+        cmocka_unit_test(only_matrices_can_be_transposed),
         cmocka_unit_test(metadata_are_added_and_replaced),
-        cmocka_unit_test(a_config_takes_the_place_of_the_old),
+        cmocka_unit_test(a_new_config_replaces_the_old_config),
         cmocka_unit_test(a_dry_run_writes_nothing),
-        cmocka_unit_test(progress_counts_to_the_end_and_can_stop),
-        cmocka_unit_test(a_broken_checksum_stops_unless_told_not_to),
-        cmocka_unit_test(what_was_only_listed_cannot_be_converted),
-        cmocka_unit_test(every_part_is_stored_as_the_callback_says),
-        cmocka_unit_test(payloads_lie_where_they_were_asked_to),
+        cmocka_unit_test(progress_reaches_the_total_and_can_cancel),
+        cmocka_unit_test(a_wrong_checksum_fails_unless_no_verify_is_set),
+        cmocka_unit_test(a_file_without_fed_data_cannot_be_converted),
+        cmocka_unit_test(every_part_is_stored_as_the_callback_requests),
+        cmocka_unit_test(data_are_aligned_as_requested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

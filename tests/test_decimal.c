@@ -1,4 +1,4 @@
-/* test_decimal.c - doubles as text. */
+/* test_decimal.c - tests of doubles printed as decimal text. */
 #include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static void text_of(char out[HEFT_F64_TEXT + 1], double v)
     out[n] = 0;
 }
 
-static void doubles_are_written_as_one_expects(void **state)
+static void known_doubles_have_the_expected_text(void **state)
 {
     (void)state;
     static const struct number {
@@ -75,7 +75,7 @@ static size_t count_digits(const char *text)
     return n;
 }
 
-/* The C library must read it back, and must need as many digits. */
+/* Assert that strtod() restores the value, and that one digit less does not suffice. */
 static void assert_shortest(double v)
 {
     char text[HEFT_F64_TEXT + 1], shorter[64];
@@ -90,7 +90,7 @@ static void assert_shortest(double v)
         fail_msg("%s is not the shortest: %s", text, shorter);
 }
 
-static void the_text_is_the_shortest_that_reads_back(void **state)
+static void the_text_is_the_shortest_that_round_trips(void **state)
 {
     (void)state;
     uint64_t bits = 0x0123456789ABCDEF;
@@ -101,8 +101,8 @@ static void the_text_is_the_shortest_that_reads_back(void **state)
             assert_shortest(heft_f64_of(number));
         assert_shortest((double)(number >> 40) / 1000 + 0.001);
     }
-    for (uint64_t exp = 0; exp < 0x7FF;
-         exp++) { /* powers of two: the neighbours differ in distance */
+    /* The two neighbours of a power of two differ in distance. */
+    for (uint64_t exp = 0; exp < 0x7FF; exp++) {
         assert_shortest(heft_f64_of(exp << 52 | !exp));
         assert_shortest(heft_f64_of(exp << 52 | 1));
         assert_shortest(heft_f64_of(exp << 52 | 0xFFFFFFFFFFFFF));
@@ -112,8 +112,8 @@ static void the_text_is_the_shortest_that_reads_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(doubles_are_written_as_one_expects),
-        cmocka_unit_test(the_text_is_the_shortest_that_reads_back),
+        cmocka_unit_test(known_doubles_have_the_expected_text),
+        cmocka_unit_test(the_text_is_the_shortest_that_round_trips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

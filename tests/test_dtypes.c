@@ -1,9 +1,10 @@
-/* test_dtypes.c - the table of element types, row by row, and which types each format stores.  docs/adding-a-dtype.md */
+/* test_dtypes.c - tests of the table of element types and of the types that each format stores; see
+ * docs/adding-a-dtype.md. */
 #include "model/blocks.h"
 #include "model/dtype.h"
 #include "models.h"
 
-/* Block types that are copied and never decoded. */
+/* Block types that Heft copies but cannot decode. */
 static const heft_dtype opaque[] = { HEFT_IQ2_XXS, HEFT_IQ2_XS, HEFT_IQ3_XXS, HEFT_IQ1_S,
                                      HEFT_IQ4_NL,  HEFT_IQ3_S,  HEFT_IQ2_S,   HEFT_IQ4_XS,
                                      HEFT_IQ1_M,   HEFT_TQ1_0,  HEFT_TQ2_0,   HEFT_MXFP4,
@@ -19,7 +20,7 @@ static bool is_opaque(heft_dtype t)
 
 /* ---- rows ---- */
 
-static void every_number_has_a_row_and_a_name_of_its_own(void **state)
+static void every_type_has_a_row_and_a_unique_name(void **state)
 {
     (void)state;
     for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
@@ -34,8 +35,8 @@ static void every_number_has_a_row_and_a_name_of_its_own(void **state)
     assert_int_equal(heft_dtype_kind_of(HEFT_DTYPES), HEFT_DTYPE_NONE);
 }
 
-/* A name begins with the letters of its kind; the number behind them is that of the bits. */
-static void names_say_kind_and_bits(void **state)
+/* A name consists of the letters of the kind and the number of bits, as in "f32". */
+static void names_state_kind_and_bits(void **state)
 {
     static const struct {
         const char *begins;
@@ -79,8 +80,9 @@ static void blocks_fill_whole_bytes(void **state)
     }
 }
 
-/* DLPack 1.1, DLDataTypeCode: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool; from 7 on floats of at most 8 bits. */
-static void dlpack_codes_are_those_of_the_kind(void **state)
+/* DLPack 1.1, DLDataTypeCode: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool, 7 and above
+ * floats of at most 8 bits. */
+static void dlpack_codes_match_the_kind(void **state)
 {
     static const uint8_t codes[] = { [HEFT_DTYPE_BOOL] = 6,
                                      [HEFT_DTYPE_UINT] = 1,
@@ -104,9 +106,9 @@ static void dlpack_codes_are_those_of_the_kind(void **state)
     }
 }
 
-/* ---- what the kind promises ---- */
+/* ---- properties of each kind ---- */
 
-static void floats_have_a_layout_that_fills_their_bits(void **state)
+static void the_layout_of_a_float_covers_all_bits(void **state)
 {
     (void)state;
     for (heft_dtype t = 0; t <= HEFT_DTYPES; t++) {
@@ -114,7 +116,7 @@ static void floats_have_a_layout_that_fills_their_bits(void **state)
         assert_int_equal(!!l, heft_dtype_kind_of(t) == HEFT_DTYPE_FLOAT);
         if (t < HEFT_DTYPES)
             assert_int_equal(!!l, heft_dtype_rows[t].layout.specials != HEFT_F_NOT);
-        if (l) /* all but f8_e8m0 have a sign */
+        if (l) /* all types except f8_e8m0 have a sign bit */
             assert_int_equal((l->specials != HEFT_F_POWERS) + l->exp_bits + l->mant_bits,
                              heft_dtype_get(t)->dlpack_bits);
     }
@@ -135,7 +137,7 @@ static void complex_types_are_two_floats(void **state)
     }
 }
 
-static void all_but_opaque_blocks_are_read_as_numbers(void **state)
+static void all_types_except_opaque_blocks_are_read_as_numbers(void **state)
 {
     (void)state;
     for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
@@ -154,7 +156,7 @@ static void all_but_opaque_blocks_are_read_as_numbers(void **state)
     }
 }
 
-static void kinds_of_integers_are_told_apart(void **state)
+static void signed_and_unsigned_integers_are_distinguished(void **state)
 {
     (void)state;
     for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
@@ -177,8 +179,8 @@ static void kinds_of_integers_are_told_apart(void **state)
     "iq4_nl "                                                                                   \
     "iq3_s iq2_s iq4_xs iq1_m tq1_0 tq2_0 mxfp4 nvfp4 q1_0 q2_0"
 
-static const struct
-    stored { /* types that a format stores as they are: the tables in docs/formats */
+/* Types that a format stores without a conversion, as in the tables of docs/formats. */
+static const struct stored {
     const char *format, *version, *types;
 } stored[] = {
     { "burnpack", "0.20", "bool " INTS " f16 bf16 f32 f64" },
@@ -204,7 +206,7 @@ static const struct
     { "ztensor", "2", "bool " INTS " f16 bf16 f32 f64 " F8 " f8_e8m0 f4_e2m1 c64 c128" },
 };
 
-static bool is_among(const char *words, const char *word)
+static bool contains_word(const char *words, const char *word)
 {
     size_t len = strlen(word);
     for (const char *at = words; (at = strstr(at, word)); at += len)
@@ -213,11 +215,11 @@ static bool is_among(const char *words, const char *word)
     return false;
 }
 
-/* A tensor of zeros, written with what cannot be stored left out. */
+/* Write a tensor of zeros; return HEFT_E_LOSSY if the format cannot store the type. */
 static heft_status write_one(heft_test_sink *sink, const struct stored *s, heft_dtype t,
                              heft_error *err)
 {
-    enum { ELEMENTS = 256 }; /* a multiple of every block */
+    enum { ELEMENTS = 256 }; /* a multiple of every block size */
     static const uint8_t zeros[ELEMENTS * 16] = { 0 };
     const uint64_t dims[] = { ELEMENTS };
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
@@ -242,49 +244,49 @@ static heft_status write_one(heft_test_sink *sink, const struct stored *s, heft_
     return HEFT_OK;
 }
 
-/* Whether the tensor is in the file, and then of that type. */
+/* Return true if a written tensor is in the file; fail if the type has changed. */
 static bool is_stored(const struct stored *s, heft_dtype t)
 {
     heft_test_sink sink;
     heft_error err;
     heft_file *f;
-    bool is_there = false;
+    bool is_written = false;
     if (!write_one(&sink, s, t, &err)) {
         heft_bytes b = { sink.p, sink.len };
         heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-        is_there = heft_tensor_count(f);
-        if (is_there && heft_tensor_at(f, 0).dtype != t)
+        is_written = heft_tensor_count(f);
+        if (is_written && heft_tensor_at(f, 0).dtype != t)
             fail_msg("%s %s reads %s as %s", s->format, s->version ? s->version : "",
                      heft_dtype_name(t), heft_dtype_name(heft_tensor_at(f, 0).dtype));
         heft_file_close(f);
     }
     heft_test_sink_free(&sink);
-    return is_there;
+    return is_written;
 }
 
-static void formats_store_the_types_that_are_theirs(void **state)
+static void formats_store_exactly_the_listed_types(void **state)
 {
-    size_t wrong = 0;
+    size_t differences = 0;
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(stored); i++)
         for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
-            bool expected = is_among(stored[i].types, heft_dtype_name(t));
+            bool expected = contains_word(stored[i].types, heft_dtype_name(t));
             if (is_stored(&stored[i], t) == expected)
                 continue;
             print_error("%s %s %s %s\n", stored[i].format,
                         stored[i].version ? stored[i].version : "",
                         expected ? "does not store" : "stores", heft_dtype_name(t));
-            wrong++;
+            differences++;
         }
-    assert_int_equal(wrong, 0);
+    assert_int_equal(differences, 0);
 }
 
-static void every_type_and_every_writer_is_in_that_list(void **state)
+static void every_type_and_every_writer_is_in_the_list(void **state)
 {
     (void)state;
     for (heft_dtype t = 1; t < HEFT_DTYPES; t++) {
         size_t i = 0;
-        while (i < HEFT_COUNT(stored) && !is_among(stored[i].types, heft_dtype_name(t)))
+        while (i < HEFT_COUNT(stored) && !contains_word(stored[i].types, heft_dtype_name(t)))
             i++;
         if (i == HEFT_COUNT(stored))
             fail_msg("no format stores %s", heft_dtype_name(t));
@@ -301,16 +303,16 @@ static void every_type_and_every_writer_is_in_that_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_number_has_a_row_and_a_name_of_its_own),
-        cmocka_unit_test(names_say_kind_and_bits),
+        cmocka_unit_test(every_type_has_a_row_and_a_unique_name),
+        cmocka_unit_test(names_state_kind_and_bits),
         cmocka_unit_test(blocks_fill_whole_bytes),
-        cmocka_unit_test(dlpack_codes_are_those_of_the_kind),
-        cmocka_unit_test(floats_have_a_layout_that_fills_their_bits),
+        cmocka_unit_test(dlpack_codes_match_the_kind),
+        cmocka_unit_test(the_layout_of_a_float_covers_all_bits),
         cmocka_unit_test(complex_types_are_two_floats),
-        cmocka_unit_test(all_but_opaque_blocks_are_read_as_numbers),
-        cmocka_unit_test(kinds_of_integers_are_told_apart),
-        cmocka_unit_test(formats_store_the_types_that_are_theirs),
-        cmocka_unit_test(every_type_and_every_writer_is_in_that_list),
+        cmocka_unit_test(all_types_except_opaque_blocks_are_read_as_numbers),
+        cmocka_unit_test(signed_and_unsigned_integers_are_distinguished),
+        cmocka_unit_test(formats_store_exactly_the_listed_types),
+        cmocka_unit_test(every_type_and_every_writer_is_in_the_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_edit.c - an edit happens whole or not at all: killed at every call it makes of the system, and with
- * every one of them failing. */
+/* test_edit.c - tests that an edit is complete or has no effect if the program is killed at any
+ * system call or any system call fails. */
 #include "models.h"
 
 #include <errno.h>
@@ -16,13 +16,13 @@
 
 enum { DATA = 5000 };
 
-static const char longer[] =
+static const char long_name[] =
     "a name that is so much longer than what there was that many a header has "
     "no room for it and all of the data has to move, which in some of the "
     "formats takes more than two hundred and fifty-six bytes, so that this "
     "name goes on for a little while longer than anyone would like it to";
 
-/* What the one tensor is called; NULL: the format has no names. */
+/* Return true if the format stores the name of the tensor, "w". */
 static bool has_name(heft_bytes b)
 {
     heft_file *f;
@@ -59,12 +59,12 @@ static bool is_same(heft_bytes a, heft_bytes b)
     return a.len == b.len && !memcmp(a.p, b.p, a.len);
 }
 
-static bool file_is(const char *path, heft_bytes want)
+static bool file_is(const char *path, heft_bytes expected)
 {
     heft_bytes b = heft_test_load(path);
-    bool same = is_same(b, want);
+    bool is_same_file = is_same(b, expected);
     heft_test_free(&b);
-    return same;
+    return is_same_file;
 }
 
 static bool has_journal(const char *path)
@@ -75,36 +75,37 @@ static bool has_journal(const char *path)
 }
 
 typedef struct task {
-    const char *path, *to; /* to NULL: undoes */
+    const char *path, *to; /* to: the new name; NULL: recover */
 } task;
 
 static heft_status do_task(void *ctx)
 {
     const task *t = ctx;
     heft_error err;
-    bool undone;
+    bool rolled_back;
     return t->to ? edit(t->path, t->to, NULL, &err)
-                 : heft_edit_recover_on(&heft_stopping_disk, &undone, t->path, &err);
+                 : heft_edit_recover_on(&heft_stopping_disk, &rolled_back, t->path, &err);
 }
 
-static bool is_killed(heft_disk_failure what, unsigned at, const char *path, const char *to)
+static bool is_killed(heft_disk_failure failure, unsigned at, const char *path, const char *to)
 {
-    return heft_test_is_killed(what, at, do_task, &(task){ path, to });
+    return heft_test_is_killed(failure, at, do_task, &(task){ path, to });
 }
 
-/* Whatever was left behind is cleared away by the next to come. */
-static void assert_mended(const char *dir, const char *path, heft_bytes old, heft_bytes new,
-                          const char *to)
+/* Assert that recovery gives the old or the new file, and that an edit of the old file then
+ * works. */
+static void assert_recovered(const char *dir, const char *path, heft_bytes old, heft_bytes new,
+                             const char *to)
 {
     heft_error err;
-    bool undone;
+    bool rolled_back;
     heft_file *f;
     memset(&heft_stop, 0, sizeof heft_stop);
     if (has_journal(path))
         heft_assert_fails(heft_file_open(&f, path, NULL, &err), HEFT_E_IO, &err, "journal");
-    heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err), &err);
+    heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, path, &err), &err);
     if (file_is(path, new)) {
-        assert_false(undone);
+        assert_false(rolled_back);
         assert_int_equal(heft_test_dir_entries(dir), 1);
         return;
     }
@@ -115,50 +116,49 @@ static void assert_mended(const char *dir, const char *path, heft_bytes old, hef
 }
 
 static void kill_everywhere(const char *dir, const char *format, const char *to,
-                            heft_disk_failure what, bool no_copy)
+                            heft_disk_failure failure, bool no_copy)
 {
     const char *path = heft_test_path(dir, "model");
     heft_bytes old = heft_test_one(format, DATA);
     if (has_name(old)) {
         heft_bytes new = edited(path, old, to);
-        bool killed = true;
         unsigned n = 0;
-        for (unsigned quiet = 0; quiet < 20; quiet = killed ? 0 : quiet + 1) {
+        for (unsigned survived = 0; survived < 20;) {
             heft_test_save(path, old.p, old.len);
             memset(&heft_stop, 0, sizeof heft_stop);
             heft_stop.no_copy = no_copy;
-            killed = is_killed(what, ++n, path, to);
-            assert_mended(dir, path, old, new, to);
+            survived = is_killed(failure, ++n, path, to) ? 0 : survived + 1;
+            assert_recovered(dir, path, old, new, to);
         }
-        assert_true(n > 22); /* some calls were there to be killed at */
+        assert_true(n > 22); /* killed at three or more calls */
         heft_test_free(&new);
     }
     heft_test_free(&old);
     unlink(path);
 }
 
-static void a_killed_edit_has_not_happened(void **state)
+static void a_killed_edit_is_rolled_back_or_complete(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         kill_everywhere(*state, format, "v", HEFT_KILLED, false);
-        kill_everywhere(*state, format, longer, HEFT_KILLED, false);
-        kill_everywhere(*state, format, longer, HEFT_KILLED, true);
+        kill_everywhere(*state, format, long_name, HEFT_KILLED, false);
+        kill_everywhere(*state, format, long_name, HEFT_KILLED, true);
     }
 }
 
-static void a_write_that_is_torn_is_mended(void **state)
+static void a_torn_write_is_rolled_back(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         kill_everywhere(*state, format, "v", HEFT_TORN, false);
-        kill_everywhere(*state, format, longer, HEFT_TORN, true);
+        kill_everywhere(*state, format, long_name, HEFT_TORN, true);
     }
 }
 
-/* ---- undoing -------------------------------------------------------------------------------- */
+/* ---- recovery ------------------------------------------------------------------------------- */
 
-/* A file in the middle of an edit, with its journal. */
+/* Leave a partly edited file with a journal. */
 static void leave_half_edited(const char *path, heft_bytes old, const char *to)
 {
     unsigned n = 1;
@@ -169,42 +169,43 @@ static void leave_half_edited(const char *path, heft_bytes old, const char *to)
     } while (!has_journal(path) || file_is(path, old));
 }
 
-static void undoing_may_be_killed_as_well(void **state)
+static void a_killed_recovery_can_be_repeated(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     heft_bytes old = heft_test_one("ztensor", DATA);
     heft_error err;
-    bool undone, killed = true;
+    bool rolled_back, killed = true;
     for (unsigned n = 1; killed; n++)
-        for (heft_disk_failure what = HEFT_KILLED; what <= HEFT_TORN; what++) {
+        for (heft_disk_failure failure = HEFT_KILLED; failure <= HEFT_TORN; failure++) {
             leave_half_edited(path, old, "a longer name");
-            bool now = is_killed(what, n, path, NULL);
-            killed = what == HEFT_KILLED ? now : killed;
-            heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err), &err);
+            bool is_dead = is_killed(failure, n, path, NULL);
+            killed = failure == HEFT_KILLED ? is_dead : killed;
+            heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, path, &err),
+                           &err);
             assert_true(file_is(path, old));
             assert_int_equal(heft_test_dir_entries(*state), 1);
         }
     heft_test_free(&old);
 }
 
-static void an_edit_undoes_what_was_interrupted(void **state)
+static void an_edit_first_rolls_back_an_interrupted_edit(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     heft_bytes old = heft_test_one("safetensors", DATA);
-    heft_bytes want = edited(path, old, "u");
+    heft_bytes expected = edited(path, old, "u");
     heft_edit_result r;
     heft_error err;
     leave_half_edited(path, old, "v");
     heft_assert_ok(edit(path, "u", &r, &err), &err);
     assert_true(r.rolled_back);
     assert_true(r.in_place);
-    assert_true(file_is(path, want));
+    assert_true(file_is(path, expected));
     assert_int_equal(heft_test_dir_entries(*state), 1);
-    heft_test_free(&want);
+    heft_test_free(&expected);
     heft_test_free(&old);
 }
 
-static void a_dry_run_undoes_nothing(void **state)
+static void a_dry_run_does_not_roll_back(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     heft_bytes old = heft_test_one("safetensors", DATA);
@@ -217,18 +218,18 @@ static void a_dry_run_undoes_nothing(void **state)
     heft_test_free(&old);
 }
 
-/* ---- journals that cannot be believed -------------------------------------------------------- */
+/* ---- invalid journals ------------------------------------------------------------------------ */
 
-static void assert_refused(const char *path, const char *words)
+static void assert_refused(const char *path, const char *message)
 {
     heft_bytes before = heft_test_load(path);
     heft_edit_result r;
     heft_error err;
-    bool undone;
-    heft_status st = heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err);
+    bool rolled_back;
+    heft_status st = heft_edit_recover_on(&heft_stopping_disk, &rolled_back, path, &err);
     assert_true(st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED);
-    if (words && !strstr(err.message, words))
-        fail_msg("\"%s\" is not \"...%s...\"", err.message, words);
+    if (message && !strstr(err.message, message))
+        fail_msg("\"%s\" is not \"...%s...\"", err.message, message);
     assert_true(edit(path, "v", &r, &err) == st);
     assert_true(file_is(path, before));
     assert_true(has_journal(path));
@@ -238,16 +239,16 @@ static void assert_refused(const char *path, const char *words)
 static void a_damaged_journal_is_refused(void **state)
 {
     const char *path = heft_test_path(*state, "model");
-    const char *beside = heft_test_path(*state, "model.heft-journal");
+    const char *journal_path = heft_test_path(*state, "model.heft-journal");
     heft_bytes old = heft_test_one("mag", 64), journal;
     leave_half_edited(path, old, "v");
-    journal = heft_test_load(beside);
+    journal = heft_test_load(journal_path);
     for (size_t i = 0; i < journal.len; i++) {
         journal.p[i] ^= 1;
-        heft_test_save(beside, journal.p, journal.len);
+        heft_test_save(journal_path, journal.p, journal.len);
         journal.p[i] ^= 1;
         assert_refused(path, "is damaged");
-        heft_test_save(beside, journal.p, i);
+        heft_test_save(journal_path, journal.p, i);
         assert_refused(path, "is damaged");
     }
     heft_test_free(&journal);
@@ -257,26 +258,26 @@ static void a_damaged_journal_is_refused(void **state)
 static void a_foreign_journal_is_refused(void **state)
 {
     const char *path = heft_test_path(*state, "model"), *other = heft_test_path(*state, "other");
-    const char *beside = heft_test_path(*state, "model.heft-journal");
-    const char *beside_other = heft_test_path(*state, "other.heft-journal");
+    const char *journal_path = heft_test_path(*state, "model.heft-journal");
+    const char *other_journal_path = heft_test_path(*state, "other.heft-journal");
     heft_bytes old = heft_test_one("mag", 64), larger = heft_test_one("mag", 128);
     leave_half_edited(path, old, "v");
-    assert_int_equal(rename(beside, beside_other), 0);
-    heft_test_save(other, larger.p, larger.len); /* of another size */
+    assert_int_equal(rename(journal_path, other_journal_path), 0);
+    heft_test_save(other, larger.p, larger.len); /* another size */
     assert_refused(other, "belongs to another file");
-    heft_bytes half = heft_test_load(path);
-    half.p[half.len - 1] ^= 1; /* of other data */
-    heft_test_save(other, half.p, half.len);
+    heft_bytes half_edited = heft_test_load(path);
+    half_edited.p[half_edited.len - 1] ^= 1; /* other data */
+    heft_test_save(other, half_edited.p, half_edited.len);
     assert_refused(other, "belongs to another file");
-    half.p[half.len - 1] ^= 1;
-    for (size_t i = 0; i < half.len; i++) /* of another header, wherever */
-        if (half.p[i] != old.p[i]) {
-            half.p[i] = 0x55;
+    half_edited.p[half_edited.len - 1] ^= 1;
+    for (size_t i = 0; i < half_edited.len; i++) /* another header: change the first edited byte */
+        if (half_edited.p[i] != old.p[i]) {
+            half_edited.p[i] = 0x55;
             break;
         }
-    heft_test_save(other, half.p, half.len);
+    heft_test_save(other, half_edited.p, half_edited.len);
     assert_refused(other, "belongs to another file");
-    heft_test_free(&half);
+    heft_test_free(&half_edited);
     heft_test_free(&larger);
     heft_test_free(&old);
 }
@@ -284,17 +285,17 @@ static void a_foreign_journal_is_refused(void **state)
 /* ---- calls that fail ------------------------------------------------------------------------ */
 
 static void fail_everywhere(const char *dir, const char *format, const char *to,
-                            heft_disk_failure what, int os)
+                            heft_disk_failure failure, int os)
 {
     const char *path = heft_test_path(dir, "model");
     heft_bytes old = heft_test_one(format, DATA);
     heft_bytes new = has_name(old) ? edited(path, old, to) : (heft_bytes){ NULL, 0 };
     heft_error err;
     for (unsigned n = 1; new.p; n++) {
-        bool undone;
+        bool rolled_back;
         heft_test_save(path, old.p, old.len);
         memset(&heft_stop, 0, sizeof heft_stop);
-        heft_stop.failure = what;
+        heft_stop.failure = failure;
         heft_stop.at = n;
         heft_stop.os = os;
         heft_status st = edit(path, to, NULL, &err);
@@ -302,7 +303,7 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
         memset(&heft_stop, 0, sizeof heft_stop);
         if (st)
             heft_assert_status(st, HEFT_E_IO, &err);
-        heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &undone, path, &err), &err);
+        heft_assert_ok(heft_edit_recover_on(&heft_stopping_disk, &rolled_back, path, &err), &err);
         assert_true(file_is(path, old) || file_is(path, new));
         assert_true(st || file_is(path, new));
         if (!was_reached)
@@ -313,42 +314,42 @@ static void fail_everywhere(const char *dir, const char *format, const char *to,
     unlink(path);
 }
 
-static void a_failing_disk_leaves_the_file_whole(void **state)
+static void a_failing_call_leaves_the_old_or_the_new_file(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         fail_everywhere(*state, format, "v", HEFT_FAILS_ONCE, ENOSPC);
-        fail_everywhere(*state, format, longer, HEFT_FAILS_ONCE, ENOSPC);
+        fail_everywhere(*state, format, long_name, HEFT_FAILS_ONCE, ENOSPC);
         fail_everywhere(*state, format, "v", HEFT_FAILS_FROM, EIO);
-        fail_everywhere(*state, format, longer, HEFT_FAILS_FROM, EIO);
+        fail_everywhere(*state, format, long_name, HEFT_FAILS_FROM, EIO);
     }
 }
 
-static void a_full_disk_undoes_itself(void **state)
+static void an_edit_on_a_full_disk_leaves_no_temporary_file(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     heft_bytes old = heft_test_one("safetensors", DATA);
     heft_error err;
-    bool was_full = false;
+    bool has_failed = false;
     for (unsigned n = 1; n < 8; n++) {
         heft_test_save(path, old.p, old.len);
         memset(&heft_stop, 0, sizeof heft_stop);
         heft_stop.failure = HEFT_FAILS_ONCE;
         heft_stop.at = n;
         heft_stop.os = ENOSPC;
-        was_full |= edit(path, "v", NULL, &err) == HEFT_E_IO;
+        has_failed |= edit(path, "v", NULL, &err) == HEFT_E_IO;
         if (!heft_test_exists(heft_test_path(*state, "model.heft-journal")))
             assert_int_equal(heft_test_dir_entries(*state), 1);
     }
-    assert_true(was_full);
+    assert_true(has_failed);
     heft_test_free(&old);
 }
 
-static void a_file_that_changes_meanwhile_is_left_alone(void **state)
+static void a_file_changed_by_another_program_is_not_edited(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     heft_bytes old = heft_test_one("mag", 64), now;
-    const char *const names[] = { "v", longer };
+    const char *const names[] = { "v", long_name };
     heft_error err;
     for (size_t i = 0; i < HEFT_COUNT(names); i++) {
         heft_test_save(path, old.p, old.len);
@@ -364,29 +365,29 @@ static void a_file_that_changes_meanwhile_is_left_alone(void **state)
     heft_test_free(&old);
 }
 
-/* ---- what surrounds a file ------------------------------------------------------------------ */
+/* ---- permissions, links, locks, names ------------------------------------------------------- */
 
-static void mode_links_and_locks(void **state)
+static void mode_links_and_locks_are_respected(void **state)
 {
     const char *path = heft_test_path(*state, "model"), *link_path = heft_test_path(*state, "link");
     const char *hard = heft_test_path(*state, "hard");
     heft_bytes old = heft_test_one("safetensors", 64);
     heft_edit_result r;
     heft_error err;
-    struct stat is;
+    struct stat info;
     memset(&heft_stop, 0, sizeof heft_stop);
     heft_test_save(path, old.p, old.len);
     assert_int_equal(chmod(path, 0640), 0);
     assert_int_equal(symlink("model", link_path), 0);
     assert_int_equal(link(path, hard), 0);
-    heft_assert_ok(edit(link_path, longer, &r, &err), &err);
+    heft_assert_ok(edit(link_path, long_name, &r, &err), &err);
     assert_false(r.in_place);
     assert_int_equal(r.hard_links, 1);
-    assert_true(file_is(hard, old)); /* the other name keeps what was there */
-    assert_int_equal(lstat(link_path, &is), 0);
-    assert_true(S_ISLNK(is.st_mode));
-    assert_int_equal(stat(path, &is), 0);
-    assert_int_equal(is.st_mode & 07777, 0640);
+    assert_true(file_is(hard, old)); /* the hard link keeps the old content */
+    assert_int_equal(lstat(link_path, &info), 0);
+    assert_true(S_ISLNK(info.st_mode));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0640);
     heft_assert_ok(edit(hard, "v", &r, &err), &err);
     assert_true(r.in_place && r.changed && !r.hard_links);
     int fd = open(hard, O_RDONLY);
@@ -399,7 +400,7 @@ static void mode_links_and_locks(void **state)
     heft_test_free(&old);
 }
 
-static void a_long_name_has_no_room_for_a_journal(void **state)
+static void a_file_with_a_name_too_long_for_a_journal_is_rewritten(void **state)
 {
     char name[250];
     heft_bytes old = heft_test_one("safetensors", 64);
@@ -442,8 +443,8 @@ static const heft_source_ops counting_ops = { .size = sizeof(heft_source_ops),
                                               .read = count_read,
                                               .close = close_counting };
 
-/* Bytes read for the plan alone. */
-static uint64_t read_for(heft_bytes b, const char *to)
+/* Return the number of bytes that heft_edit_plan() reads. */
+static uint64_t bytes_read_by_plan(heft_bytes b, const char *to)
 {
     counting_source s = { { &counting_ops, b.len }, b, 0 };
     heft_rename rename = { heft_test_str("w"), heft_test_str(to) };
@@ -461,31 +462,31 @@ static uint64_t read_for(heft_bytes b, const char *to)
     return s.read;
 }
 
-/* The ends of the file are looked at to recognise it, however small its index; more data is not more to
- * read. */
-static void data_is_not_read(void **state)
+/* Detection reads the ends of the file even if the index is small; the number of bytes does not
+ * depend on the size of the data. */
+static void a_plan_does_not_read_the_data(void **state)
 {
-    enum { MOST = 256 << 10, MIB = 1 << 20 };
-    const char *const names[] = { "v", longer }, *format;
+    enum { MAX_BYTES = 256 << 10, MIB = 1 << 20 };
+    const char *const names[] = { "v", long_name }, *format;
     (void)state;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         heft_bytes small = heft_test_one(format, 2 * MIB), large = heft_test_one(format, 4 * MIB);
         for (size_t k = 0; has_name(small) && k < HEFT_COUNT(names); k++) {
-            uint64_t bytes = read_for(large, names[k]);
-            assert_in_range(bytes, 1, MOST);
-            assert_int_equal(bytes, read_for(small, names[k]));
+            uint64_t bytes = bytes_read_by_plan(large, names[k]);
+            assert_in_range(bytes, 1, MAX_BYTES);
+            assert_int_equal(bytes, bytes_read_by_plan(small, names[k]));
         }
         heft_test_free(&small);
         heft_test_free(&large);
     }
 }
 
-static void pieces_are_the_edited_file(void **state)
+static void the_extents_of_a_plan_form_the_edited_file(void **state)
 {
     const char *format, *path = heft_test_path(*state, "model");
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         heft_bytes old = heft_test_one(format, DATA);
-        heft_rename rename = { heft_test_str("w"), heft_test_str(longer) };
+        heft_rename rename = { heft_test_str("w"), heft_test_str(long_name) };
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
         const heft_edit_extent *p;
         heft_edit *e;
@@ -496,28 +497,28 @@ static void pieces_are_the_edited_file(void **state)
         heft_assert_ok(heft_test_open(&f, old, NULL, &err), &err);
         heft_assert_ok(heft_edit_plan(&e, f, &o, &err), &err);
         heft_file_close(f);
-        heft_bytes made = { calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
+        heft_bytes built = { calloc(1, (size_t)heft_edit_size(e) + 1), (size_t)heft_edit_size(e) };
         uint64_t at = 0;
         for (size_t k = 0, n = heft_edit_extents(e, &p); k < n; k++) {
             assert_int_equal(p[k].at, at);
-            memcpy(made.p + at, p[k].data ? p[k].data : old.p + p[k].from, (size_t)p[k].length);
+            memcpy(built.p + at, p[k].data ? p[k].data : old.p + p[k].from, (size_t)p[k].length);
             at += p[k].length;
         }
-        assert_int_equal(at, made.len);
+        assert_int_equal(at, built.len);
         heft_edit_close(e);
         if (o.rename_count) {
-            heft_bytes want = edited(path, old, longer);
-            heft_assert_same_bytes(made, want);
-            heft_test_free(&want);
+            heft_bytes expected = edited(path, old, long_name);
+            heft_assert_same_bytes(built, expected);
+            heft_test_free(&expected);
         } else {
-            heft_assert_same_bytes(made, old);
+            heft_assert_same_bytes(built, old);
         }
-        heft_test_free(&made);
+        heft_test_free(&built);
         heft_test_free(&old);
     }
 }
 
-static void nothing_asked_changes_nothing(void **state)
+static void an_edit_without_changes_leaves_the_file_unchanged(void **state)
 {
     const char *format, *path = heft_test_path(*state, "model");
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
@@ -532,7 +533,7 @@ static void nothing_asked_changes_nothing(void **state)
     }
 }
 
-static void memory_that_runs_out_is_told(void **state)
+static void running_out_of_memory_is_reported(void **state)
 {
     const char *format;
     (void)state;
@@ -562,10 +563,10 @@ static void memory_that_runs_out_is_told(void **state)
     }
 }
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
+/* ---- invalid requests ----------------------------------------------------------------------- */
 
-static heft_status try(const char *format, const heft_value *set, const char *unset,
-                       const heft_rename *rename, size_t renames, heft_error *err)
+static heft_status plan(const char *format, const heft_value *set, const char *unset,
+                        const heft_rename *rename, size_t renames, heft_error *err)
 {
     static const test_tensor tensors[] = { { "a", HEFT_F32, 1, { 2 } },
                                            { "b", HEFT_F32, 1, { 3 } } };
@@ -593,7 +594,7 @@ static heft_rename from_to(const char *from, const char *to)
     return (heft_rename){ heft_test_str(from), heft_test_str(to) };
 }
 
-static void what_cannot_be_done_is_refused(void **state)
+static void invalid_requests_are_refused_with_the_reason(void **state)
 {
     heft_value text = { .kind = HEFT_KIND_STR, .key = heft_test_str("k") };
     heft_value map = { .kind = HEFT_KIND_MAP, .key = heft_test_str("k") };
@@ -602,30 +603,30 @@ static void what_cannot_be_done_is_refused(void **state)
     heft_error err;
     (void)state;
     text.as.s = heft_test_str("v");
-    heft_assert_ok(try("safetensors", NULL, NULL, r, 2, &err), &err);
-    heft_assert_ok(try("safetensors", &text, NULL, r, 2, &err), &err);
-    heft_assert_fails(try("safetensors", NULL, NULL, r, 1, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_ok(plan("safetensors", NULL, NULL, r, 2, &err), &err);
+    heft_assert_ok(plan("safetensors", &text, NULL, r, 2, &err), &err);
+    heft_assert_fails(plan("safetensors", NULL, NULL, r, 1, &err), HEFT_E_ARGUMENT, &err,
                       "after renaming");
     r[1].from = r[0].from;
-    heft_assert_fails(try("safetensors", NULL, NULL, r, 2, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_fails(plan("safetensors", NULL, NULL, r, 2, &err), HEFT_E_ARGUMENT, &err,
                       "renamed twice");
     r[0] = from_to("c", "d");
-    heft_assert_fails(try("safetensors", NULL, NULL, r, 1, &err), HEFT_E_NOTFOUND, &err,
+    heft_assert_fails(plan("safetensors", NULL, NULL, r, 1, &err), HEFT_E_NOTFOUND, &err,
                       "no tensor named 'c'");
     r[0] = from_to("a", "\xff");
-    heft_assert_fails(try("safetensors", NULL, NULL, r, 1, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_fails(plan("safetensors", NULL, NULL, r, 1, &err), HEFT_E_ARGUMENT, &err,
                       "not UTF-8");
-    heft_assert_fails(try("safetensors", NULL, "k", NULL, 0, &err), HEFT_E_NOTFOUND, &err,
+    heft_assert_fails(plan("safetensors", NULL, "k", NULL, 0, &err), HEFT_E_NOTFOUND, &err,
                       "no metadata 'k'");
-    heft_assert_fails(try("safetensors", &text, "k", NULL, 0, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_fails(plan("safetensors", &text, "k", NULL, 0, &err), HEFT_E_ARGUMENT, &err,
                       "both set and unset");
-    heft_assert_fails(try("safetensors", &map, NULL, NULL, 0, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_fails(plan("safetensors", &map, NULL, NULL, 0, &err), HEFT_E_ARGUMENT, &err,
                       "lists and maps");
-    heft_assert_fails(try("safetensors", &bad, NULL, NULL, 0, &err), HEFT_E_ARGUMENT, &err,
+    heft_assert_fails(plan("safetensors", &bad, NULL, NULL, 0, &err), HEFT_E_ARGUMENT, &err,
                       "not UTF-8");
-    heft_assert_fails(try("gptrs-archive", &text, NULL, NULL, 0, &err), HEFT_E_LOSSY, &err,
+    heft_assert_fails(plan("gptrs-archive", &text, NULL, NULL, 0, &err), HEFT_E_LOSSY, &err,
                       "cannot write this model");
-    heft_assert_fails(try("mag", &text, NULL, NULL, 0, &err), HEFT_E_LOSSY, &err,
+    heft_assert_fails(plan("mag", &text, NULL, NULL, 0, &err), HEFT_E_LOSSY, &err,
                       "cannot write this model");
 }
 
@@ -642,7 +643,7 @@ static uint32_t faults_of(heft_bytes b)
     return r.faults;
 }
 
-static void damaged_data_stays_known_as_damaged(void **state)
+static void damaged_data_is_still_reported_after_an_edit(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     heft_bytes old = heft_test_one("embd", DATA), now;
@@ -650,22 +651,22 @@ static void damaged_data_stays_known_as_damaged(void **state)
     old.p[old.len - 100] ^= 1;
     faults = faults_of(old);
     assert_true(faults);
-    now = edited(path, old, longer);
+    now = edited(path, old, long_name);
     assert_int_equal(faults_of(now), faults);
     heft_test_free(&now);
     heft_test_free(&old);
 }
 
-/* Of what a checksum covers together with data, and of the checksums themselves. */
-static void a_damaged_index_is_not_written_anew(void **state)
+/* Damage headers that share a checksum with the data, and the stored checksums. */
+static void a_damaged_index_is_not_edited(void **state)
 {
     static const struct {
         const char *format;
-        int at; /* below 0: from the end */
+        int at; /* offset; negative: from the end */
     } damages[] = {
         { "mag", 8 }, { "embd", 57 }, { "embd", 110 }, { "embd", -16 }, { "embd", -12 },
     };
-    const char *path = heft_test_path(*state, "model"), *const names[] = { "v", longer };
+    const char *path = heft_test_path(*state, "model"), *const names[] = { "v", long_name };
     for (size_t i = 0; i < 2 * HEFT_COUNT(damages); i++) {
         heft_bytes old = heft_test_one(damages[i / 2].format, 64);
         int at = damages[i / 2].at;
@@ -680,8 +681,8 @@ static void a_damaged_index_is_not_written_anew(void **state)
     }
 }
 
-/* Which cannot be told from a checksum that is wrong over bytes that are right. */
-static void a_file_gets_no_checksum_that_it_does_not_have(void **state)
+/* A checksum of zero may be absent or wrong, so that an edit must not compute a new checksum. */
+static void an_edit_adds_no_missing_checksum(void **state)
 {
     enum { FLAGS = 8, HEADER_CRC = 56, CHECKSUMS = 4 };
     const char *path = heft_test_path(*state, "model");
@@ -689,7 +690,7 @@ static void a_file_gets_no_checksum_that_it_does_not_have(void **state)
     old.p[FLAGS] &= (uint8_t)~CHECKSUMS;
     memset(old.p + HEADER_CRC, 0, 4);
     memset(old.p + old.len - 16, 0, 8);
-    now = edited(path, old, longer);
+    now = edited(path, old, long_name);
     assert_int_equal(now.p[FLAGS], old.p[FLAGS]);
     assert_memory_equal(now.p + HEADER_CRC, old.p + HEADER_CRC, 4);
     assert_memory_equal(now.p + now.len - 16, old.p + old.len - 16, 16);
@@ -702,26 +703,26 @@ static void a_file_gets_no_checksum_that_it_does_not_have(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_dir(a_killed_edit_has_not_happened),
-        in_dir(a_write_that_is_torn_is_mended),
-        in_dir(undoing_may_be_killed_as_well),
-        in_dir(an_edit_undoes_what_was_interrupted),
-        in_dir(a_dry_run_undoes_nothing),
+        in_dir(a_killed_edit_is_rolled_back_or_complete),
+        in_dir(a_torn_write_is_rolled_back),
+        in_dir(a_killed_recovery_can_be_repeated),
+        in_dir(an_edit_first_rolls_back_an_interrupted_edit),
+        in_dir(a_dry_run_does_not_roll_back),
         in_dir(a_damaged_journal_is_refused),
         in_dir(a_foreign_journal_is_refused),
-        in_dir(a_failing_disk_leaves_the_file_whole),
-        in_dir(a_full_disk_undoes_itself),
-        in_dir(a_file_that_changes_meanwhile_is_left_alone),
-        in_dir(mode_links_and_locks),
-        in_dir(a_long_name_has_no_room_for_a_journal),
-        in_dir(pieces_are_the_edited_file),
-        in_dir(nothing_asked_changes_nothing),
-        in_dir(damaged_data_stays_known_as_damaged),
-        in_dir(a_damaged_index_is_not_written_anew),
-        in_dir(a_file_gets_no_checksum_that_it_does_not_have),
-        cmocka_unit_test(data_is_not_read),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-        cmocka_unit_test(what_cannot_be_done_is_refused),
+        in_dir(a_failing_call_leaves_the_old_or_the_new_file),
+        in_dir(an_edit_on_a_full_disk_leaves_no_temporary_file),
+        in_dir(a_file_changed_by_another_program_is_not_edited),
+        in_dir(mode_links_and_locks_are_respected),
+        in_dir(a_file_with_a_name_too_long_for_a_journal_is_rewritten),
+        in_dir(the_extents_of_a_plan_form_the_edited_file),
+        in_dir(an_edit_without_changes_leaves_the_file_unchanged),
+        in_dir(damaged_data_is_still_reported_after_an_edit),
+        in_dir(a_damaged_index_is_not_edited),
+        in_dir(an_edit_adds_no_missing_checksum),
+        cmocka_unit_test(a_plan_does_not_read_the_data),
+        cmocka_unit_test(running_out_of_memory_is_reported),
+        cmocka_unit_test(invalid_requests_are_refused_with_the_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

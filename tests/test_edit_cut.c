@@ -1,6 +1,6 @@
-/* test_edit_cut.c - a machine that is cut off in the middle of an edit or an append.  Of what was written and not yet
- * synced any part may be lost, and so may the last changes of names in a directory that was not synced:
- * here both are, at random, and what is left must still be the old file or the new one. */
+/* test_edit_cut.c - tests of a power failure during an edit or an append. A simulated disk loses a
+ * random part of the unsynced writes and the last unsynced changes of directory entries; after
+ * recovery the file must be the old file or the new file. */
 #include "models.h"
 
 #include <errno.h>
@@ -11,29 +11,29 @@
 
 #include "port/disk.h"
 
-/* ---- a disk that forgets -------------------------------------------------------------------- */
+/* ---- a disk that loses unsynced changes ----------------------------------------------------- */
 
-enum { MOST = 64, MORE = 5000 };
+enum { MAX_CHANGES = 64, MORE = 5000, CUT = 9 }; /* CUT: exit status */
 
-typedef struct change { /* of a file's bytes */
+typedef struct change { /* an unsynced write or truncation */
     int fd;
     off_t at, old_size, new_size;
     heft_bytes old, new;
 } change;
 
-typedef struct naming { /* what two names stood for before */
+typedef struct entry_change { /* an unsynced change of up to two directory entries */
     char name[2][64];
-    heft_bytes old[2];
-    bool was[2];
-} naming;
+    heft_bytes old[2]; /* content of the files before the change */
+    bool existed[2];
+} entry_change;
 
 static struct {
     unsigned cut_at, calls;
     uint64_t random;
     int dir;
-    change changes[MOST];
-    naming namings[MOST];
-    size_t change_count, naming_count;
+    change changes[MAX_CHANGES];
+    entry_change entry_changes[MAX_CHANGES];
+    size_t change_count, entry_change_count;
 } machine;
 
 static heft_bytes bytes_at(int fd, off_t at, size_t len)
@@ -50,10 +50,11 @@ static off_t size_of(int fd)
     return fstat(fd, &st) ? 0 : st.st_size;
 }
 
-static void put_back(const naming *n, int k)
+/* Restore entry k as before the change. */
+static void restore_entry(const entry_change *n, int k)
 {
     unlinkat(machine.dir, n->name[k], 0);
-    if (!n->was[k])
+    if (!n->existed[k])
         return;
     int fd = openat(machine.dir, n->name[k], O_WRONLY | O_CREAT | O_EXCL, 0600);
     if (write(fd, n->old[k].p, n->old[k].len) < 0)
@@ -61,7 +62,8 @@ static void put_back(const naming *n, int k)
     close(fd);
 }
 
-static void forget_bytes(void)
+/* Undo all unsynced changes, then repeat a random part of them. */
+static void lose_writes(void)
 {
     for (size_t i = machine.change_count; i--;) {
         const change *c = &machine.changes[i];
@@ -70,46 +72,47 @@ static void forget_bytes(void)
     }
     for (size_t i = 0; i < machine.change_count; i++) {
         const change *c = &machine.changes[i];
-        size_t kept = heft_test_random(&machine.random, (uint32_t)c->new.len + 1);
-        if (heft_test_random(&machine.random, 3) && pwrite(c->fd, c->new.p, kept, c->at) < 0)
+        size_t kept_count = heft_test_random(&machine.random, (uint32_t)c->new.len + 1);
+        if (heft_test_random(&machine.random, 3) && pwrite(c->fd, c->new.p, kept_count, c->at) < 0)
             abort();
         if (heft_test_random(&machine.random, 2) && ftruncate(c->fd, c->new_size))
-            abort(); /* the size is as likely to come before the bytes as behind them */
+            abort(); /* a disk may write the size before or after the data */
     }
 }
 
+/* Count a call; at call `cut_at` lose unsynced changes and exit with CUT. */
 static void count_call(void)
 {
     if (++machine.calls != machine.cut_at)
         return;
-    forget_bytes();
-    size_t kept = heft_test_random(&machine.random, (uint32_t)machine.naming_count + 1);
-    for (size_t i = machine.naming_count; i-- > kept;)
+    lose_writes();
+    size_t kept_count = heft_test_random(&machine.random, (uint32_t)machine.entry_change_count + 1);
+    for (size_t i = machine.entry_change_count; i-- > kept_count;)
         for (int k = 0; k < 2; k++)
-            put_back(&machine.namings[i], k);
-    _exit(9);
+            restore_entry(&machine.entry_changes[i], k);
+    _exit(CUT);
 }
 
-static void note_change(int fd, off_t at, const void *data, size_t len, off_t new_size)
+static void record_change(int fd, off_t at, const void *data, size_t len, off_t new_size)
 {
     change *c = &machine.changes[machine.change_count++];
-    assert_true(machine.change_count < MOST);
+    assert_true(machine.change_count < MAX_CHANGES);
     off_t size = size_of(fd);
-    size_t lost = new_size < size ? (size_t)(size - new_size) : len;
-    *c = (change){ fd, at, size, new_size, bytes_at(fd, at, lost), { NULL, 0 } };
+    size_t old_len = new_size < size ? (size_t)(size - new_size) : len;
+    *c = (change){ fd, at, size, new_size, bytes_at(fd, at, old_len), { NULL, 0 } };
     c->new = heft_test_copy(data ? data : "", len);
 }
 
-static void note_names(int dir, const char *a, const char *b)
+static void record_entries(int dir, const char *a, const char *b)
 {
-    naming *n = &machine.namings[machine.naming_count++];
+    entry_change *n = &machine.entry_changes[machine.entry_change_count++];
     const char *const names[] = { a, b };
-    assert_true(machine.naming_count < MOST);
+    assert_true(machine.entry_change_count < MAX_CHANGES);
     machine.dir = dir;
     for (int k = 0; k < 2; k++) {
         snprintf(n->name[k], sizeof n->name[k], "%s", names[k]);
         int fd = openat(dir, names[k], O_RDONLY);
-        n->was[k] = fd >= 0;
+        n->existed[k] = fd >= 0;
         if (fd >= 0)
             n->old[k] = bytes_at(fd, 0, (size_t)size_of(fd));
         if (fd >= 0)
@@ -121,28 +124,28 @@ static ssize_t cut_write(int fd, const void *data, size_t len, off_t at)
 {
     off_t size = size_of(fd), end = at + (off_t)len;
     count_call();
-    note_change(fd, at, data, len, end > size ? end : size);
+    record_change(fd, at, data, len, end > size ? end : size);
     return pwrite(fd, data, len, at);
 }
 
 static int cut_truncate(int fd, off_t size)
 {
     count_call();
-    note_change(fd, size, NULL, 0, size);
+    record_change(fd, size, NULL, 0, size);
     return ftruncate(fd, size);
 }
 
 static int cut_sync(int fd)
 {
     struct stat st;
-    size_t kept = 0;
+    size_t kept_count = 0;
     count_call();
     if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
-        machine.naming_count = 0;
+        machine.entry_change_count = 0;
     for (size_t i = 0; i < machine.change_count; i++)
         if (machine.changes[i].fd != fd)
-            machine.changes[kept++] = machine.changes[i];
-    machine.change_count = kept;
+            machine.changes[kept_count++] = machine.changes[i];
+    machine.change_count = kept_count;
     return 0;
 }
 
@@ -150,24 +153,24 @@ static int cut_create(int dir, const char *name, int flags, mode_t mode)
 {
     count_call();
     if ((flags & O_TMPFILE) == O_TMPFILE) {
-        errno = EOPNOTSUPP; /* by name, of which one can get lost */
+        errno = EOPNOTSUPP; /* force a temporary name, which a power failure can lose */
         return -1;
     }
-    note_names(dir, name, name);
+    record_entries(dir, name, name);
     return openat(dir, name, flags, mode);
 }
 
 static int cut_rename(int dir, const char *from, const char *to)
 {
     count_call();
-    note_names(dir, from, to);
+    record_entries(dir, from, to);
     return renameat(dir, from, dir, to);
 }
 
 static int cut_remove(int dir, const char *name)
 {
     count_call();
-    note_names(dir, name, name);
+    record_entries(dir, name, name);
     return unlinkat(dir, name, 0);
 }
 
@@ -178,7 +181,7 @@ static ssize_t cut_copy(int from, off_t at, int to, off_t to_at, size_t len)
     return -1;
 }
 
-static int cut_share(int from, off_t at, int to, off_t to_at, size_t len)
+static int cut_reflink(int from, off_t at, int to, off_t to_at, size_t len)
 {
     return (int)cut_copy(from, at, to, to_at, len);
 }
@@ -223,7 +226,7 @@ static const heft_disk cut_disk = {
     .rename = cut_rename,
     .remove = cut_remove,
     .copy = cut_copy,
-    .reflink = cut_share,
+    .reflink = cut_reflink,
 };
 
 static int no_sync(int fd)
@@ -247,8 +250,8 @@ static heft_status edit(const heft_disk *disk, const char *path, const char *to)
     return heft_edit_file_on(disk, NULL, path, &o, &err);
 }
 
-/* The same with further tensors, which all have `to` in front of their names. */
-static heft_str under(void *ctx, const heft_tensor *t)
+/* Return the name of the tensor, prefixed with `ctx` and a space. */
+static heft_str add_prefix(void *ctx, const heft_tensor *t)
 {
     static char name[600];
     int n = snprintf(name, sizeof name, "%s %.*s", (const char *)ctx, (int)t->name.len,
@@ -269,7 +272,7 @@ static heft_status append(const heft_disk *disk, const char *path, const char *t
     o.convert = &convert;
     convert.write = &write;
     write.host = &host.host;
-    convert.rename = under;
+    convert.rename = add_prefix;
     convert.ctx = (void *)(uintptr_t)to;
     heft_assert_ok(heft_test_open(&from, more, &host.host, &err), &err);
     heft_status st = heft_append_file_on(disk, NULL, path, from, &o, &err);
@@ -278,12 +281,13 @@ static heft_status append(const heft_disk *disk, const char *path, const char *t
     return st;
 }
 
-typedef heft_status (*changing)(const heft_disk *disk, const char *path, const char *to);
+typedef heft_status (*operation)(const heft_disk *disk, const char *path, const char *to);
 
-/* false: the edit came to its end before. */
-static bool is_cut(unsigned at, uint64_t random, const char *path, const char *to, changing make)
+/* Run `make` in a child process with a power failure at call `at`; return false if the child
+ * finished before. */
+static bool is_cut(unsigned at, uint64_t random, const char *path, const char *to, operation make)
 {
-    int how;
+    int exit_status;
     pid_t child = fork();
     assert_true(child >= 0);
     if (!child) {
@@ -291,32 +295,32 @@ static bool is_cut(unsigned at, uint64_t random, const char *path, const char *t
         machine.random = random;
         _exit(make(&cut_disk, path, to) ? 1 : 0);
     }
-    assert_int_equal(waitpid(child, &how, 0), child);
-    if (!WIFEXITED(how) || WEXITSTATUS(how) == 1)
-        fail_msg("cut at call %u: it ended with %d", at, how);
-    return WEXITSTATUS(how) == 9;
+    assert_int_equal(waitpid(child, &exit_status, 0), child);
+    if (!WIFEXITED(exit_status) || WEXITSTATUS(exit_status) == 1)
+        fail_msg("cut at call %u: it ended with %d", at, exit_status);
+    return WEXITSTATUS(exit_status) == CUT;
 }
 
-static bool file_is(const char *path, heft_bytes want)
+static bool file_is(const char *path, heft_bytes expected)
 {
     heft_bytes b = heft_test_load(path);
-    bool same = b.len == want.len && !memcmp(b.p, want.p, b.len);
+    bool is_same = b.len == expected.len && !memcmp(b.p, expected.p, b.len);
     heft_test_free(&b);
-    return same;
+    return is_same;
 }
 
-static void cut_everywhere(const char *dir, const char *format, const char *to, changing make)
+static void cut_everywhere(const char *dir, const char *format, const char *to, operation make)
 {
     enum { DATA = 3000, TRIES = 40 };
     const char *path = heft_test_path(dir, "model");
     const char *journal = heft_test_path(dir, "model.heft-journal");
     heft_bytes old = heft_test_one(format, DATA), new;
-    heft_disk quick = heft_system_disk;
+    heft_disk no_sync_disk = heft_system_disk;
     heft_error err;
-    bool cut = true, undone;
-    quick.sync = no_sync;
+    bool cut = true, rolled_back;
+    no_sync_disk.sync = no_sync;
     heft_test_save(path, old.p, old.len);
-    if (make(&quick, path, to)) { /* a format without names */
+    if (make(&no_sync_disk, path, to)) { /* the format stores no names */
         heft_test_free(&old);
         return;
     }
@@ -326,7 +330,7 @@ static void cut_everywhere(const char *dir, const char *format, const char *to, 
             heft_test_save(path, old.p, old.len);
             unlink(journal);
             cut = is_cut(n, random * 7919 + n, path, to, make);
-            heft_assert_ok(heft_edit_recover_on(&quick, &undone, path, &err), &err);
+            heft_assert_ok(heft_edit_recover_on(&no_sync_disk, &rolled_back, path, &err), &err);
             assert_true(file_is(path, old) || file_is(path, new));
             assert_true(cut || file_is(path, new));
         }
@@ -334,14 +338,14 @@ static void cut_everywhere(const char *dir, const char *format, const char *to, 
     heft_test_free(&old);
 }
 
-static void an_edit_in_place_survives_a_cut(void **state)
+static void an_edit_in_place_survives_a_power_failure(void **state)
 {
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++)
         cut_everywhere(*state, format, "v", edit);
 }
 
-static void an_edit_that_moves_data_survives_a_cut(void **state)
+static void an_edit_that_moves_data_survives_a_power_failure(void **state)
 {
     char name[400];
     const char *format;
@@ -351,7 +355,7 @@ static void an_edit_that_moves_data_survives_a_cut(void **state)
         cut_everywhere(*state, format, name, edit);
 }
 
-static void an_append_survives_a_cut(void **state)
+static void an_append_survives_a_power_failure(void **state)
 {
     cut_everywhere(*state, "ztensor", "more", append);     /* in place */
     cut_everywhere(*state, "safetensors", "more", append); /* in a new file */
@@ -362,9 +366,9 @@ static void an_append_survives_a_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_dir(an_edit_in_place_survives_a_cut),
-        in_dir(an_edit_that_moves_data_survives_a_cut),
-        in_dir(an_append_survives_a_cut),
+        in_dir(an_edit_in_place_survives_a_power_failure),
+        in_dir(an_edit_that_moves_data_survives_a_power_failure),
+        in_dir(an_append_survives_a_power_failure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
