@@ -24,7 +24,7 @@ static void reset_options(void)
     term_set_colour("auto");
 }
 
-/* Truncate `target` and let descriptor `fd` refer to it. */
+/* Truncate `target` and make descriptor `fd` a duplicate. */
 static bool redirect(int fd, int target)
 {
     return !ftruncate(target, 0) && !lseek(target, 0, SEEK_SET) && dup2(target, fd) == fd;
@@ -49,7 +49,7 @@ static bool run_next(FILE *in, FILE *answers, int out, int err)
     bool ok = argc > 0 && argc <= MAX_ARGUMENTS && read_arguments(argv, argc, in) &&
               redirect(STDOUT_FILENO, out) && redirect(STDERR_FILENO, err);
     if (ok) {
-        memcpy(given, argv, sizeof argv); /* getopt changes their order */
+        memcpy(given, argv, sizeof argv); /* getopt reorders argv */
         reset_options();
         ok = fprintf(answers, "%d\n", heft_main(argc, given)) > 0 && !fflush(answers);
     }

@@ -260,13 +260,13 @@ char *heft_test_findings(heft_verify_result *out, heft_status *st, const heft_fi
 
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
-static heft_status read_part(const heft_file *f, uint32_t part, uint8_t *buf, size_t room,
+static heft_status read_part(const heft_file *f, uint32_t part, uint8_t *buf, size_t size,
                              heft_error *err)
 {
     uint64_t length = heft_part_at(f, part).length;
     const uint8_t *view = heft_part_view(f, part);
-    for (uint64_t from = 0; from < length; from += room) {
-        size_t n = length - from < room ? (size_t)(length - from) : room;
+    for (uint64_t from = 0; from < length; from += size) {
+        size_t n = length - from < size ? (size_t)(length - from) : size;
         heft_status st = heft_part_read(buf, f, part, from, n, err);
         if (st)
             return st;

@@ -12,13 +12,13 @@ enum {
 char *heft_test_dump(const heft_file *f, int mode);
 void heft_assert_same_text(const char *a, const char *b);
 
-/* Return the findings of heft_file_verify(), one in each line, as malloc'ed text. */
+/* Return the findings of heft_file_verify(), a line for each, as malloc'ed text. */
 char *heft_test_findings(heft_verify_result *out, heft_status *st, const heft_file *f,
                          heft_error *err);
 
 /* Read every part in chunks; assert that heft_part_read() and heft_part_view() agree. */
 heft_status heft_test_read_all(const heft_file *f, heft_error *err);
-/* Return false if a compressed part is damaged or this build cannot decode its encoding. */
+/* Return false if a compressed part is damaged or this build cannot decode the encoding. */
 bool heft_test_is_readable(const heft_file *f);
 
 #endif

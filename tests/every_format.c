@@ -1,4 +1,4 @@
-/* every_format.c - runs one check on every sample, as one test for each sample. Usage:
+/* every_format.c - runs a check on every sample, as a cmocka test for each. Usage:
  * formats CHECK [PART OF A TITLE] */
 #include "every_format.h"
 
@@ -250,7 +250,7 @@ static void check_facts(const sample *s)
 
 /* ---- verify --------------------------------------------------------------------------------- */
 
-/* Return the verdict as FILE.json spells it. "refuse": well formed, but unsupported by this
+/* Return the verdict in the spelling of FILE.json. "refuse": well formed, but unsupported by this
  * build. */
 static const char *verdict(heft_status opened, const heft_verify_result *r)
 {

@@ -12,7 +12,7 @@ static bool is_refusal(heft_status st)
            st == HEFT_E_CHECKSUM;
 }
 
-/* True for the status of a part that does not decode, or whose shard is missing. */
+/* True for the status of a part that does not decode or lies in a missing shard. */
 static bool is_unreadable(heft_status st)
 {
     return st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_IO;
@@ -317,8 +317,8 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool keeps_f
 }
 
 /* Return the next request to fail: every request of a sample, but increasingly few for a sample
- * with hundreds of tensors or values, whose requests are alike, and with HEFT_TEST_FEWER, which
- * is set for sanitizer builds, which take ten times as long. */
+ * with hundreds of tensors or values, where requests are alike, and with HEFT_TEST_FEWER, for
+ * sanitizer builds that take ten times as long. */
 static uint32_t next_request(uint32_t n, bool has_many)
 {
     static const char *fewer;

@@ -40,7 +40,7 @@ typedef struct request {
     char same_length[64], long_name[700];
 } request;
 
-/* Choose a text, or a number for mag, which has no texts. */
+/* Choose a text, or a number for mag, where metadata are numbers. */
 static void choose_value(request *r, const heft_file *f)
 {
     heft_str format = heft_test_str(heft_format_name(heft_file_format(f)));
@@ -156,12 +156,12 @@ static heft_bytes edited(const heft_file *f, heft_bytes old, int edit)
 
 /* ---- format and version stay the same ------------------------------------------------------- */
 
-static void assert_same_generation(const heft_file *f, const heft_file *now, int edit)
+static void assert_same_generation(const heft_file *f, const heft_file *after, int edit)
 {
-    const heft_index *a = &f->x, *b = &now->x;
-    if (f->format != now->format || !heft_str_eq(a->version, b->version))
+    const heft_index *a = &f->x, *b = &after->x;
+    if (f->format != after->format || !heft_str_eq(a->version, b->version))
         fail_msg("edit %d: %s %.*s became %s %.*s", edit, f->format->name, (int)a->version.len,
-                 a->version.ptr, now->format->name, (int)b->version.len, b->version.ptr);
+                 a->version.ptr, after->format->name, (int)b->version.len, b->version.ptr);
     assert_int_equal(a->parts.len, b->parts.len);
     assert_true(heft_str_eq(a->generator, b->generator));
     assert_int_equal(a->unread, b->unread);
@@ -192,45 +192,45 @@ static void assert_same_variant(const heft_index *a, const heft_index *b, int ed
 }
 
 /* Assert that the edited file contains the requested vocabulary, config and requires_grad. */
-static void assert_edited(const heft_file *now, int edit)
+static void assert_edited(const heft_file *after, int edit)
 {
     heft_error err;
     heft_vocab *v;
     heft_value grad;
     if (edit & VOCAB) {
-        heft_assert_ok(heft_vocab_open(&v, now, &err), &err);
+        heft_assert_ok(heft_vocab_open(&v, after, &err), &err);
         assert_int_equal(heft_vocab_count(v), 3);
         assert_int_equal(heft_vocab_find(v, HEFT_STR("##s")), 2);
         heft_vocab_close(v);
     }
     if (edit & CONFIG) {
-        uint32_t part = heft_part_find(now, HEFT_NONE, HEFT_STR("config"));
+        uint32_t part = heft_part_find(after, HEFT_NONE, HEFT_STR("config"));
         assert_int_not_equal(part, HEFT_NONE);
-        assert_int_equal(heft_part_at(now, part).length, strlen(config));
+        assert_int_equal(heft_part_at(after, part).length, strlen(config));
     }
-    for (uint32_t t = 0; edit & TRAIN && t < heft_tensor_count(now); t++) {
+    for (uint32_t t = 0; edit & TRAIN && t < heft_tensor_count(after); t++) {
         bool is_trained = false;
-        for (uint32_t i = 0; heft_attribute_at(&grad, now, t, i); i++)
+        for (uint32_t i = 0; heft_attribute_at(&grad, after, t, i); i++)
             is_trained = is_trained || (heft_str_is(grad.key, "gptrs.requires_grad") && grad.as.b);
         assert_true(is_trained);
-        assert_null(heft_ix_base_id_at(&now->x, t));
+        assert_null(heft_ix_base_id_at(&after->x, t));
     }
 }
 
 void check_edited(const sample *s)
 {
-    heft_file *f, *now;
+    heft_file *f, *after;
     heft_error err;
     heft_assert_ok(open_sample(&f, s, NULL, &err), &err);
     for (int i = 0; i < EDITS; i++) {
         heft_bytes b = edited(f, s->in.bytes, edits[i]);
         if (!b.p)
             continue;
-        heft_assert_ok(heft_test_open(&now, b, NULL, &err), &err);
-        assert_same_generation(f, now, edits[i]);
-        assert_same_variant(&f->x, &now->x, edits[i]);
-        assert_edited(now, edits[i]);
-        heft_file_close(now);
+        heft_assert_ok(heft_test_open(&after, b, NULL, &err), &err);
+        assert_same_generation(f, after, edits[i]);
+        assert_same_variant(&f->x, &after->x, edits[i]);
+        assert_edited(after, edits[i]);
+        heft_file_close(after);
         heft_test_free(&b);
     }
     heft_file_close(f);
@@ -267,9 +267,9 @@ static char *findings_of(heft_bytes b)
     return text;
 }
 
-static bool is_worse(verdict now, verdict was)
+static bool is_worse(verdict after, verdict before)
 {
-    return now.faults > was.faults || now.warnings > was.warnings;
+    return after.faults > before.faults || after.warnings > before.warnings;
 }
 
 static bool is_equal(heft_bytes a, heft_bytes b)
@@ -290,17 +290,17 @@ static void edit_damaged(const trial *t, heft_bytes b, size_t at, int number, ve
     heft_file *f;
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, &t->host.host, &err), &err);
-    heft_bytes now = edited(f, b, edits[number]);
+    heft_bytes after = edited(f, b, edits[number]);
     heft_file_close(f);
-    if (!now.p)
+    if (!after.p)
         return;
-    bool is_repaired = found.faults <= t->before.faults && is_equal(now, t->good[number]);
-    if (!is_repaired && !is_worse(verify(now, &t->host.host), t->after[number])) {
+    bool is_repaired = found.faults <= t->before.faults && is_equal(after, t->good[number]);
+    if (!is_repaired && !is_worse(verify(after, &t->host.host), t->after[number])) {
         char *findings = findings_of(b);
         fail_msg("edit %d hides damage of byte %zu of %zu:\n%s", edits[number], at, b.len,
                  findings);
     }
-    heft_test_free(&now);
+    heft_test_free(&after);
 }
 
 static int number_of(int edit)
@@ -338,7 +338,7 @@ static void prepare(trial *t, const sample *s)
     heft_file_close(f);
 }
 
-/* Return the distance between damaged bytes. Of a large file, which takes longer to check, fewer
+/* Return the distance between damaged bytes. Large files take longer to check, so that fewer
  * bytes are damaged; and fewer of all files with HEFT_TEST_FEWER. */
 static size_t stride_of(size_t len)
 {

@@ -114,7 +114,7 @@ static bool is_written(const heft_format *f)
     return heft_format_caps(f) & HEFT_CAN_WRITE;
 }
 
-/* Return the file's own format, or ztensor, which can hold any model. */
+/* Return the file's own format, or ztensor, the format for any model. */
 static target native_target(const heft_file *f)
 {
     const heft_format *own = heft_file_format(f);
@@ -153,8 +153,8 @@ static void assert_losses_refused(const heft_file *f, const target *t, bool stri
     free_losses(&lost);
 }
 
-/* True if parts stay compressed because the file is converted to its own format. Their size is
- * known only after they are written. */
+/* True if parts stay compressed because the file is converted to its own format. The
+ * compressed size is known only after the write. */
 static bool keeps_compressed(const heft_file *f, const target *t)
 {
     bool any = false;
@@ -350,18 +350,18 @@ void check_rewritten(const sample *s)
 
 static void round_trip(const heft_file *f, const target *other, const target *back)
 {
-    written out, home;
+    written out, round_tripped;
     if (!write_as(&out, f, other))
         return;
     heft_file *g = reopen(&out, other, f);
     compare_models(f, g, &out.lost);
-    if (write_as(&home, g, back)) {
-        heft_file *h = reopen(&home, back, g);
-        compare_models(g, h, &home.lost);
-        if (!out.lost.tensor_count && !home.lost.tensor_count)
-            compare_models(f, h, &home.lost);
+    if (write_as(&round_tripped, g, back)) {
+        heft_file *h = reopen(&round_tripped, back, g);
+        compare_models(g, h, &round_tripped.lost);
+        if (!out.lost.tensor_count && !round_tripped.lost.tensor_count)
+            compare_models(f, h, &round_tripped.lost);
         heft_file_close(h);
-        free_written(&home);
+        free_written(&round_tripped);
     }
     heft_file_close(g);
     free_written(&out);

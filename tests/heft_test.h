@@ -30,7 +30,7 @@
  * HEFT_AGAIN. */
 #define heft_assert_error_set(st, err) heft_test_error_set((st), (err), __FILE__, __LINE__)
 
-/* Fill `err` with bytes that no function may leave in an error that it sets. */
+/* Fill `err` with bytes that a function must overwrite when setting an error. */
 void heft_test_poison(heft_error *err);
 void heft_test_error_set(heft_status st, const heft_error *err, const char *file, int line);
 void heft_test_status(heft_status st, heft_status expected, const heft_error *err, const char *file,
@@ -78,13 +78,13 @@ void heft_assert_same_bytes(heft_bytes a, heft_bytes b);
 /* cmocka setup and teardown: a temporary directory for each test. *state is its path. */
 int heft_test_dir_make(void **state);
 int heft_test_dir_remove(void **state);
-/* Return DIR/NAME in one of 8 static buffers, which are reused in turn. */
+/* Return DIR/NAME in a static buffer; 8 buffers are reused in turn. */
 const char *heft_test_path(const char *dir, const char *name);
 /* Number of entries of the directory, hidden files included, "." and ".." excluded. */
 size_t heft_test_dir_entries(const char *dir);
 
-/* Install the library's SIGBUS handler again. The library installs it once, with its first mapping,
- * and cmocka replaces it before each test. */
+/* Install the library's SIGBUS handler again. The library installs the handler once, with the first
+ * mapping, and cmocka replaces the handler before each test. */
 void heft_test_fault_handler(const char *dir);
 
 /* ---- sinks ---------------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ typedef struct heft_test_input {
 typedef struct heft_test_open_method {
     const char *name;
     bool needs_path;    /* works only for inputs with a path */
-    bool reads_payload; /* false: a fed file, which lists its tensors without their data */
+    bool reads_payload; /* false: a fed file, opened without tensor data */
     heft_status (*open)(heft_file **out, const heft_test_input *in, const heft_open_options *opt,
                         heft_error *err);
 } heft_test_open_method;

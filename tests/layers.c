@@ -1,4 +1,4 @@
-/* layers.c - a test model with layers of equal size, and a parameter store that serves it. */
+/* layers.c - a test model with layers of equal size, and a parameter store for the model. */
 #include "layers.h"
 
 uint8_t layers_byte(size_t layer, size_t at)

@@ -1,4 +1,4 @@
-/* layers.h - a test model with layers of equal size, and a parameter store that serves it. */
+/* layers.h - a test model with layers of equal size, and a parameter store for the model. */
 #ifndef HEFT_LAYERS_H
 #define HEFT_LAYERS_H
 #include "heft_test.h"

@@ -10,7 +10,7 @@ typedef struct test_tensor {
     uint64_t dims[4];
 } test_tensor;
 
-/* Return a file of the format with these tensors. Their bytes are pseudo-random and the same in
+/* Return a file of the format with these tensors. The bytes are pseudo-random and the same in
  * each run; bool tensors contain 0 and 1. */
 heft_bytes heft_test_model(const char *format, const test_tensor *tensors, size_t count);
 /* Return the name of the i-th format that this build writes, NULL past the last. Formats for a

@@ -50,7 +50,7 @@ static uint32_t below(uint32_t n)
 static void put(document *d, const void *p, size_t len)
 {
     if (len > CAPACITY - d->len)
-        return; /* the truncated document counts as a damaged one */
+        return; /* the truncated document counts as damaged */
     memcpy(d->bytes + d->len, p, len);
     d->len += len;
 }
@@ -73,10 +73,12 @@ static void put_head(document *d, unsigned major, uint64_t v)
 
 static void put_string(document *d, unsigned major)
 {
-    static const char *const pieces[] = { "a", "weight", "layers.0.", "é", "€", "😀", "dtype", "" };
+    static const char *const fragments[] = {
+        "a", "weight", "layers.0.", "é", "€", "😀", "dtype", ""
+    };
     char text[100] = "";
     for (uint32_t n = below(6); n; n--)
-        strcat(text, pieces[below(sizeof pieces / sizeof *pieces)]);
+        strcat(text, fragments[below(sizeof fragments / sizeof *fragments)]);
     put_head(d, major, strlen(text));
     put(d, text, strlen(text));
 }
@@ -296,7 +298,7 @@ static void append_container(transcript *t, cbor_item_t *item)
     append_number(t, 'e', 0);
 }
 
-/* Recursive: libcbor limits the depth when it builds the tree. */
+/* Recursive: libcbor has limited the depth of the tree. */
 static void append_theirs(transcript *t, cbor_item_t *item)
 {
     uint64_t tag = 0;

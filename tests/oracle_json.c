@@ -39,7 +39,7 @@ static void put(document *d, const char *s)
 {
     size_t len = strlen(s);
     if (len > CAPACITY - d->len)
-        return; /* the truncated document counts as a damaged one */
+        return; /* the truncated document counts as damaged */
     memcpy(d->text + d->len, s, len);
     d->len += len;
 }
@@ -52,7 +52,7 @@ static void put_space(document *d)
 
 static void put_string(document *d)
 {
-    static const char *const pieces[] = {
+    static const char *const fragments[] = {
         "a",
         "weight",
         "layers.0.",
@@ -75,7 +75,7 @@ static void put_string(document *d)
     };
     put(d, "\"");
     for (uint32_t n = below(6); n; n--)
-        put(d, pieces[below(sizeof pieces / sizeof *pieces)]);
+        put(d, fragments[below(sizeof fragments / sizeof *fragments)]);
     put(d, "\"");
 }
 

@@ -11,8 +11,8 @@
 
 heft_stopping heft_stop;
 
-/* Count a call. Kill the program if the call is to be killed; return true, with errno, if it
- * fails. */
+/* Count a call. Kill the program if the call is to be killed; return true and set errno if the
+ * call fails. */
 static bool fails(void)
 {
     heft_stop.calls++;

@@ -30,9 +30,9 @@ __attribute__((weak)) void __asan_poison_memory_region(void const volatile *p, s
 __attribute__((weak)) void __asan_unpoison_memory_region(void const volatile *p, size_t size);
 
 /* Print a message and abort. An assertion of cmocka works on the main thread only. */
-static void report_misuse(const char *what)
+static void report_misuse(const char *message)
 {
-    fprintf(stderr, "the library misuses its allocator: %s\n", what);
+    fprintf(stderr, "the library misuses its allocator: %s\n", message);
     abort();
 }
 

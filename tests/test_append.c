@@ -210,7 +210,7 @@ static void an_append_after_a_kill_rolls_back_and_completes(void **state)
     }
 }
 
-/* heft_edit_recover() alone, without another append, restores the old file. */
+/* heft_edit_recover() alone, without a second append, restores the old file. */
 static void recovery_restores_the_old_file(void **state)
 {
     for (size_t kind = 0; kind < 2; kind++) {
@@ -236,7 +236,7 @@ static void recovery_restores_the_old_file(void **state)
     }
 }
 
-/* The journal of an append has a version of its own (2) and is checked as strictly as that of an
+/* The journal of an append has version 2 and is checked as strictly as that of an
  * edit. */
 static void a_damaged_journal_is_refused(void **state)
 {

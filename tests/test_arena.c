@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "test_memory.h"
 
-static void releasing_nothing_is_harmless(void **state)
+static void freeing_null_changes_nothing(void **state)
 {
     (void)state;
     test_memory t;
@@ -233,7 +233,7 @@ static bool use_memory(heft_memory *m)
     return has_all;
 }
 
-static void every_allocation_may_fail(void **state)
+static void a_failed_allocation_leaks_nothing(void **state)
 {
     (void)state;
     for (uint32_t n = 1;; n++) {
@@ -254,7 +254,7 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(releasing_nothing_is_harmless),
+        cmocka_unit_test(freeing_null_changes_nothing),
         cmocka_unit_test(allocations_are_aligned_and_do_not_overlap),
         cmocka_unit_test(a_small_arena_reserves_at_most_one_kibibyte),
         cmocka_unit_test(blocks_stop_growing_at_a_mebibyte),
@@ -266,7 +266,7 @@ int main(void)
         cmocka_unit_test(a_vector_keeps_its_elements_while_growing),
         cmocka_unit_test(reserved_capacity_needs_one_allocation),
         cmocka_unit_test(a_vector_has_fewer_than_two_to_the_32_elements),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_failed_allocation_leaks_nothing),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }

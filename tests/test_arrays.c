@@ -89,7 +89,7 @@ static void a_tensor_is_read_as_any_type(void **state)
 /* A block of ggml's q8_0 is an f16 scale followed by 32 signed bytes. */
 static void quantized_blocks_are_cast_to_elements(void **state)
 {
-    uint8_t blocks[3 * 34], back[sizeof blocks];
+    uint8_t blocks[3 * 34], reread[sizeof blocks];
     uint64_t dims[] = { 3, 32 };
     heft_blob blob;
     heft_sink *sink;
@@ -108,8 +108,9 @@ static void quantized_blocks_are_cast_to_elements(void **state)
         assert_true(((const float *)got.data)[i] ==
                     (float)(int8_t)blocks[i / 32 * 34 + 2 + i % 32]);
     heft_array_free(&got);
-    heft_assert_ok(heft_array_read(&got, f, a.name, HEFT_UNTYPED, back, sizeof back, &err), &err);
-    assert_memory_equal(back, blocks, sizeof blocks);
+    heft_assert_ok(heft_array_read(&got, f, a.name, HEFT_UNTYPED, reread, sizeof reread, &err),
+                   &err);
+    assert_memory_equal(reread, blocks, sizeof blocks);
     heft_assert_fails(heft_array_read(&got, f, a.name, HEFT_Q4_0, NULL, 0, &err),
                       HEFT_E_UNSUPPORTED, &err, "q8_0 cannot be cast to q4_0");
     heft_file_close(f);
@@ -121,7 +122,7 @@ static void unknown_names_and_short_buffers_are_refused(void **state)
 {
     heft_array a;
     heft_error err;
-    float few[2];
+    float small_buffer[2];
     heft_bytes b = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
     heft_file *f = heft_test_opened(b, NULL, false);
     heft_test_poison(&err);
@@ -129,8 +130,9 @@ static void unknown_names_and_short_buffers_are_refused(void **state)
                       HEFT_E_NOTFOUND, &err, "there is no tensor 'none'");
     heft_assert_fails(heft_array_view(&a, f, HEFT_STR("none"), &err), HEFT_E_NOTFOUND, &err,
                       "there is no tensor 'none'");
-    heft_assert_fails(heft_array_read(&a, f, HEFT_STR("f16"), HEFT_F32, few, sizeof few, &err),
-                      HEFT_E_ARGUMENT, &err, "'f16' needs 132 bytes as f32, but the buffer has 8");
+    heft_assert_fails(
+        heft_array_read(&a, f, HEFT_STR("f16"), HEFT_F32, small_buffer, sizeof small_buffer, &err),
+        HEFT_E_ARGUMENT, &err, "'f16' needs 132 bytes as f32, but the buffer has 8");
     assert_null(a.data);
     heft_file_close(f);
     heft_test_free(&b);

@@ -85,7 +85,7 @@ static void add_large_metadata(target *f)
     free(text);
 }
 
-static void more_than_burn_reads_is_written_only_when_allowed(void **state)
+static void a_pack_beyond_the_limits_of_burn_is_written_only_when_allowed(void **state)
 {
     static const struct {
         void (*fill)(target *f);
@@ -137,7 +137,7 @@ static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const c
     heft_file_close(f);
 }
 
-static void more_than_burn_reads_is_read_with_a_warning(void **state)
+static void a_pack_beyond_the_limits_of_burn_is_read_with_a_warning(void **state)
 {
     static const struct {
         void (*fill)(target *f);
@@ -197,7 +197,7 @@ static void add_values_of_all_kinds(target *f)
     heft_assert_ok(heft_writer_end_meta(f->w, &f->err), &f->err);
 }
 
-static void numbers_become_text_and_lists_are_left_out(void **state)
+static void numbers_in_metadata_become_text_and_lists_are_left_out(void **state)
 {
     target f;
     heft_file *reopened;
@@ -259,7 +259,7 @@ static void a_key_that_occurs_twice_is_refused(void **state)
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-static void names_are_utf8_without_nul(void **state)
+static void a_name_with_a_nul_is_refused(void **state)
 {
     target f;
     uint32_t part;
@@ -294,7 +294,7 @@ static void unknown_versions_are_refused(void **state)
     }
 }
 
-/* Convert a safetensors file with one tensor and its stored_dtype to Burnpack. */
+/* Convert a safetensors file with a tensor and a stored_dtype to Burnpack. */
 static void convert_stored(target *f, const char *dtype, uint64_t bytes, const char *stored)
 {
     char header[600];
@@ -364,12 +364,12 @@ static void stored_types_unknown_to_burn_are_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_than_burn_reads_is_written_only_when_allowed),
-        cmocka_unit_test(more_than_burn_reads_is_read_with_a_warning),
-        cmocka_unit_test(numbers_become_text_and_lists_are_left_out),
+        cmocka_unit_test(a_pack_beyond_the_limits_of_burn_is_written_only_when_allowed),
+        cmocka_unit_test(a_pack_beyond_the_limits_of_burn_is_read_with_a_warning),
+        cmocka_unit_test(numbers_in_metadata_become_text_and_lists_are_left_out),
         cmocka_unit_test(scalars_that_are_not_numbers_or_bools_are_left_out),
         cmocka_unit_test(a_key_that_occurs_twice_is_refused),
-        cmocka_unit_test(names_are_utf8_without_nul),
+        cmocka_unit_test(a_name_with_a_nul_is_refused),
         cmocka_unit_test(unknown_versions_are_refused),
         cmocka_unit_test(stored_types_unknown_to_burn_are_left_out),
     };

@@ -10,7 +10,7 @@
 #include "core/read/partial_crcs.h"
 #include "core/read/progress.h"
 
-enum { TIMEOUT = 300 }; /* seconds, after which a deadlocked test is killed */
+enum { TIMEOUT = 300 }; /* seconds until a deadlocked test is killed */
 
 /* ---- work inside callbacks ------------------------------------------------------------------ */
 

@@ -185,7 +185,7 @@ static void lost_values_are_counted(void **state)
     free(out);
 }
 
-/* The fast path skips blocks without a lost value, so place one at every index. */
+/* The fast path skips blocks without a lost value, so place a lost value at every index. */
 static void a_lost_value_is_counted_at_every_index(void **state)
 {
     static const struct row {

@@ -779,7 +779,7 @@ static void doubles_are_written_in_the_shortest_exact_form(void **state)
         assert_int_equal(heft_cbor_next(&c), HEFT_CBOR_FLOAT);
         reread = heft_cbor_f64(&c);
         assert_memory_equal(&reread, &v, sizeof v);
-        assert_true(isnan(v) || !(c.flags & HEFT_CBOR_LONG));
+        assert_true(isnan(v) || !(c.flags & HEFT_CBOR_NOT_SHORTEST));
     }
 }
 

@@ -244,7 +244,7 @@ static void changing_indices_cannot_be_converted_to_dense(void **state)
 }
 
 /* After a change an entry may belong to a block that is already written, although the entries were
- * sorted when they were checked. */
+ * sorted in the pass that checked the order. */
 static void entries_that_become_unsorted_are_refused(void **state)
 {
     enum { ROWS = 4097 }; /* rows of 4 KiB, together more than a block */

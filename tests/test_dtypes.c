@@ -39,7 +39,7 @@ static void every_type_has_a_row_and_a_unique_name(void **state)
 static void names_state_kind_and_bits(void **state)
 {
     static const struct {
-        const char *begins;
+        const char *prefix;
         heft_dtype_kind kind;
     } names[] = {
         { "bool", HEFT_DTYPE_BOOL },   { "bf", HEFT_DTYPE_FLOAT },    { "u", HEFT_DTYPE_UINT },
@@ -52,14 +52,14 @@ static void names_state_kind_and_bits(void **state)
         const heft_dtype_info *d = heft_dtype_get(t);
         size_t i = 0;
         while (i < HEFT_COUNT(names) &&
-               strncmp(d->name, names[i].begins, strlen(names[i].begins)) != 0)
+               strncmp(d->name, names[i].prefix, strlen(names[i].prefix)) != 0)
             i++;
         if (i == HEFT_COUNT(names))
             fail_msg("%s begins like no kind of this test", d->name);
         if (d->kind != names[i].kind)
             fail_msg("%s is of kind %d, not %d", d->name, d->kind, names[i].kind);
         if (d->kind != HEFT_DTYPE_BOOL && d->kind != HEFT_DTYPE_BLOCK)
-            assert_int_equal(strtol(d->name + strlen(names[i].begins), NULL, 10), d->dlpack_bits);
+            assert_int_equal(strtol(d->name + strlen(names[i].prefix), NULL, 10), d->dlpack_bits);
     }
 }
 

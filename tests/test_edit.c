@@ -348,7 +348,7 @@ static void an_edit_on_a_full_disk_leaves_no_temporary_file(void **state)
 static void a_file_changed_by_another_program_is_not_edited(void **state)
 {
     const char *path = heft_test_path(*state, "model");
-    heft_bytes old = heft_test_one("mag", 64), now;
+    heft_bytes old = heft_test_one("mag", 64), after;
     const char *const names[] = { "v", long_name };
     heft_error err;
     for (size_t i = 0; i < HEFT_COUNT(names); i++) {
@@ -356,11 +356,11 @@ static void a_file_changed_by_another_program_is_not_edited(void **state)
         memset(&heft_stop, 0, sizeof heft_stop);
         heft_stop.touch = path;
         heft_assert_fails(edit(path, names[i], NULL, &err), HEFT_E_IO, &err, "in the meantime");
-        now = heft_test_load(path);
-        assert_int_equal(now.len, old.len + 1);
-        assert_memory_equal(now.p, old.p, old.len);
+        after = heft_test_load(path);
+        assert_int_equal(after.len, old.len + 1);
+        assert_memory_equal(after.p, old.p, old.len);
         assert_int_equal(heft_test_dir_entries(*state), 1);
-        heft_test_free(&now);
+        heft_test_free(&after);
     }
     heft_test_free(&old);
 }
@@ -646,14 +646,14 @@ static uint32_t faults_of(heft_bytes b)
 static void damaged_data_is_still_reported_after_an_edit(void **state)
 {
     const char *path = heft_test_path(*state, "model");
-    heft_bytes old = heft_test_one("embd", DATA), now;
+    heft_bytes old = heft_test_one("embd", DATA), after;
     uint32_t faults;
     old.p[old.len - 100] ^= 1;
     faults = faults_of(old);
     assert_true(faults);
-    now = edited(path, old, long_name);
-    assert_int_equal(faults_of(now), faults);
-    heft_test_free(&now);
+    after = edited(path, old, long_name);
+    assert_int_equal(faults_of(after), faults);
+    heft_test_free(&after);
     heft_test_free(&old);
 }
 
@@ -686,15 +686,15 @@ static void an_edit_adds_no_missing_checksum(void **state)
 {
     enum { FLAGS = 8, HEADER_CRC = 56, CHECKSUMS = 4 };
     const char *path = heft_test_path(*state, "model");
-    heft_bytes old = heft_test_one("embd", DATA), now;
+    heft_bytes old = heft_test_one("embd", DATA), after;
     old.p[FLAGS] &= (uint8_t)~CHECKSUMS;
     memset(old.p + HEADER_CRC, 0, 4);
     memset(old.p + old.len - 16, 0, 8);
-    now = edited(path, old, long_name);
-    assert_int_equal(now.p[FLAGS], old.p[FLAGS]);
-    assert_memory_equal(now.p + HEADER_CRC, old.p + HEADER_CRC, 4);
-    assert_memory_equal(now.p + now.len - 16, old.p + old.len - 16, 16);
-    heft_test_free(&now);
+    after = edited(path, old, long_name);
+    assert_int_equal(after.p[FLAGS], old.p[FLAGS]);
+    assert_memory_equal(after.p + HEADER_CRC, old.p + HEADER_CRC, 4);
+    assert_memory_equal(after.p + after.len - 16, old.p + old.len - 16, 16);
+    heft_test_free(&after);
     heft_test_free(&old);
 }
 

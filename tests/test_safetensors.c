@@ -303,7 +303,7 @@ static void a_file_fed_byte_by_byte_opens_too(void **state)
     free(s);
 }
 
-static void every_allocation_may_fail(void **state)
+static void a_failed_allocation_leaks_nothing(void **state)
 {
     (void)state;
     sample *s = malloc(sizeof *s);
@@ -623,7 +623,7 @@ int main(void)
         cmocka_unit_test(leniency_is_reported),
         cmocka_unit_test(probes_tell_what_looks_like_it),
         cmocka_unit_test(a_file_fed_byte_by_byte_opens_too),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(a_failed_allocation_leaks_nothing),
         cmocka_unit_test(the_header_is_compact_and_padded_to_the_alignment),
         cmocka_unit_test(data_keep_the_order_of_the_model_while_all_are_aligned),
         cmocka_unit_test(larger_elements_go_first_when_the_order_would_misalign),
