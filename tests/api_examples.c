@@ -119,12 +119,12 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t len, he
 {
     heft_status st = heft_file_begin(out, len, NULL, err);
     while (!st && (st = heft_file_step(*out, err)) == HEFT_AGAIN) {
-        const heft_range *require;
-        size_t count = heft_file_needs(*out, &require);
+        const heft_range *need;
+        size_t count = heft_file_needs(*out, &need);
         st = HEFT_OK;
         for (size_t i = 0; !st && i < count; i++) /* a program would fetch the range here */
-            st = heft_file_feed(*out, require[i].offset, data + require[i].offset,
-                                (size_t)require[i].length, err);
+            st = heft_file_feed(*out, need[i].offset, data + need[i].offset, (size_t)need[i].length,
+                                err);
     }
     return st;
 }
