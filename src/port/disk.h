@@ -107,7 +107,7 @@ typedef struct heft_edit_task {
 bool heft_journal_fits(const heft_target *t);
 /* Write the edit's new bytes into the file, protected by a journal, which must fit.  *changed: the
  * edit changed at least one byte. */
-heft_status heft_journal_edit(bool *changed, const heft_target *t, const heft_edit_task *a,
+heft_status heft_journal_edit(bool *changed, const heft_target *t, const heft_edit_task *task,
                               heft_error *err);
 /* Roll back the edit that the file's journal records, and remove the journal.  *undone: there was
  * one. */
@@ -140,7 +140,7 @@ heft_status heft_journal_retire_end(heft_journal_retirement *r, heft_error *err)
 
 /* Write the edited file as a new file that replaces the target.  *copied: bytes copied from other
  * files. */
-heft_status heft_replace(const heft_target *t, const heft_edit_task *a, uint64_t *copied,
+heft_status heft_replace(const heft_target *t, const heft_edit_task *task, uint64_t *copied,
                          heft_error *err);
 
 /* ---- both ways of editing, edit_file.c ---- */

@@ -21,6 +21,6 @@ bool heft_is_file_name(const char *name);
 /* Open the regular file `name`, a single path component.  Symbolic links are followed as long as
  * they stay in the folder or, in a Hugging Face cache, in the folder of the repository. */
 heft_status heft_model_folder_source(heft_source **out, heft_model_folder *f, const char *name,
-                                     heft_access how, heft_error *err);
+                                     heft_access access, heft_error *err);
 
 #endif

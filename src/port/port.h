@@ -16,8 +16,8 @@ int heft_open_folder_of(const char *path, int flags);
 
 /* Open a regular file by a path relative to the directory dir.  `flags` are added to the flags of
  * open(). */
-heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags, heft_access how,
-                           heft_error *err);
+heft_status heft_source_at(heft_source **out, int dir, const char *path, int flags,
+                           heft_access access, heft_error *err);
 
 /* Open a source on a duplicate of the descriptor, which stays the caller's. */
 heft_status heft_source_of(heft_source **out, int fd, heft_error *err);

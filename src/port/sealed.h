@@ -24,7 +24,7 @@ heft_status heft_sealed_store(const heft_target *t, const char *name, const char
                               const void *bytes, size_t len, heft_error *err);
 /* Read a whole file.  The caller frees *out, which is NULL if there is no such file.
  * HEFT_E_FORMAT: the file is not regular, or larger than max_size bytes. */
-heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *name, uint64_t most,
-                             heft_error *err);
+heft_status heft_sealed_load(uint8_t **out, size_t *len, int dir, const char *name,
+                             uint64_t max_size, heft_error *err);
 
 #endif

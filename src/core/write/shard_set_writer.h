@@ -15,7 +15,7 @@ heft_sink *heft_shard_set_writer_sink(heft_shard_set_writer *l, heft_sink *inner
 heft_status heft_shard_set_writer_add(heft_shard_set_writer *l, uint64_t size, heft_error *err);
 /* Join all files to a model, and describe each file for the index; both live as long as l. */
 heft_status heft_shard_set_writer_join(heft_shard_set_writer *l, const heft_file **out,
-                                       const heft_plan_shard **links, heft_error *err);
+                                       const heft_plan_shard **shards, heft_error *err);
 /* Commit all files, in order. */
 heft_status heft_shard_set_writer_finish(heft_shard_set_writer *l, heft_error *err);
 void heft_shard_set_writer_free(heft_shard_set_writer *l); /* NULL is harmless */
