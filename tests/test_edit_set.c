@@ -1,23 +1,23 @@
-/* test_edit_set.c - files of a model in several files: not edited alone. */
+/* test_edit_set.c - a shard is not edited on its own, a file that is no shard of a set is. */
 #include "models.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *in(void **state, const char *name)
+static const char *path_in(void **state, const char *name)
 {
     return heft_test_path(*state, name);
 }
 
-/* ---- sets ----------------------------------------------------------------------------------- */
+/* ---- shard sets ----------------------------------------------------------------------------- */
 
 static heft_status add_file(heft_sink **out, void *ctx, const char *name, heft_error *err)
 {
     return heft_sink_dir_add(out, ctx, name, err);
 }
 
-/* Four tensors of that format in two files called m…, and for those that have one an index. */
-static void make_set(void **state, const char *format)
+/* Write four tensors into two shards m…, with an index file if the format has one. */
+static void make_shard_set(void **state, const char *format)
 {
     heft_bytes whole = heft_test_many(format, 4);
     heft_split_options o = HEFT_SPLIT_OPTIONS_INIT;
@@ -71,73 +71,74 @@ static const struct {
     { "gguf", NULL, { "m-00001-of-00002.gguf", "m-00002-of-00002.gguf" } },
 };
 
-static void a_file_of_a_set_is_not_edited_alone(void **state)
+static void refuses_to_edit_one_shard(void **state)
 {
     for (size_t i = 0; i < HEFT_COUNT(sets); i++) {
-        make_set(state, sets[i].format);
+        make_shard_set(state, sets[i].format);
         for (size_t k = 0; k < 2; k++)
-            assert_refused(in(state, sets[i].files[k]), "edited one by one");
+            assert_refused(path_in(state, sets[i].files[k]), "edited one by one");
         if (sets[i].index)
-            assert_refused(in(state, sets[i].index), "edited one by one");
+            assert_refused(path_in(state, sets[i].index), "edited one by one");
     }
 }
 
-static void a_link_to_a_file_of_a_set_is_not_edited(void **state)
+static void refuses_to_edit_a_shard_through_a_link(void **state)
 {
-    char *apart;
-    make_set(state, "safetensors");
-    apart = strdup(in(state, "apart"));
-    assert_int_equal(mkdir(apart, 0777), 0);
-    /* from elsewhere into the set … */
-    const char *link = heft_test_path(apart, "link");
+    char *elsewhere;
+    make_shard_set(state, "safetensors");
+    elsewhere = strdup(path_in(state, "apart"));
+    assert_int_equal(mkdir(elsewhere, 0777), 0);
+    /* a link in another folder that leads to a shard */
+    const char *link = heft_test_path(elsewhere, "link");
     assert_int_equal(symlink("../m-00001-of-00002.safetensors", link), 0);
     assert_refused(link, "edited one by one");
-    /* … and from the set to elsewhere */
+    /* a shard that is a link to another folder */
     assert_int_equal(
-        rename(in(state, "m-00002-of-00002.safetensors"), heft_test_path(apart, "blob")), 0);
-    assert_int_equal(symlink("apart/blob", in(state, "m-00002-of-00002.safetensors")), 0);
-    assert_refused(in(state, "m-00002-of-00002.safetensors"), "edited one by one");
-    free(apart);
+        rename(path_in(state, "m-00002-of-00002.safetensors"), heft_test_path(elsewhere, "blob")),
+        0);
+    assert_int_equal(symlink("apart/blob", path_in(state, "m-00002-of-00002.safetensors")), 0);
+    assert_refused(path_in(state, "m-00002-of-00002.safetensors"), "edited one by one");
+    free(elsewhere);
 }
 
 static void copy(void **state, const char *from, const char *to)
 {
-    heft_bytes b = heft_test_load(in(state, from));
-    heft_test_save(in(state, to), b.p, b.len);
+    heft_bytes b = heft_test_load(path_in(state, from));
+    heft_test_save(path_in(state, to), b.p, b.len);
     heft_test_free(&b);
 }
 
-/* Neither a name that looks like one of a set nor an index of other files makes a file part of a set. */
-static void a_file_beside_a_set_is_edited(void **state)
+/* Neither a similar name nor an index of the neighbouring files makes a file a shard. */
+static void edits_a_file_in_the_folder_of_a_shard_set(void **state)
 {
     heft_error err;
-    make_set(state, "safetensors");
+    make_shard_set(state, "safetensors");
     copy(state, "m-00001-of-00002.safetensors", "adapter.safetensors");
-    heft_assert_ok(set_value(in(state, "adapter.safetensors"), false, &err), &err);
-    make_set(state, "ztensor");
-    copy(state, "m-1.zt", "m-1-v2.zt"); /* beside m.zt and m-1.zt */
-    heft_assert_ok(set_value(in(state, "m-1-v2.zt"), false, &err), &err);
+    heft_assert_ok(set_value(path_in(state, "adapter.safetensors"), false, &err), &err);
+    make_shard_set(state, "ztensor");
+    copy(state, "m-1.zt", "m-1-v2.zt"); /* in the folder of m.zt and m-1.zt */
+    heft_assert_ok(set_value(path_in(state, "m-1-v2.zt"), false, &err), &err);
 }
 
-/* What is no index lists no files; a folder or a pipe of such a name is not waited for. */
-static void what_is_no_index_is_passed_over(void **state)
+/* Damaged indexes, folders, dangling links and pipes are skipped; a pipe must not block. */
+static void skips_index_names_that_are_not_an_index(void **state)
 {
     heft_error err;
     heft_bytes one = heft_test_one("safetensors", 64);
-    const char *path = in(state, "a-b.safetensors");
+    const char *path = path_in(state, "a-b.safetensors");
     heft_test_save(path, one.p, one.len);
-    heft_test_save(in(state, "a.safetensors"), "no model", 8);
-    heft_test_save(in(state, "x.safetensors.index.json"), "{", 1);
-    assert_int_equal(mkdir(in(state, "y.safetensors.index.json"), 0777), 0);
-    assert_int_equal(mkfifo(in(state, "z.safetensors.index.json"), 0666), 0);
-    assert_int_equal(symlink("nowhere", in(state, "n.safetensors.index.json")), 0);
+    heft_test_save(path_in(state, "a.safetensors"), "no model", 8);
+    heft_test_save(path_in(state, "x.safetensors.index.json"), "{", 1);
+    assert_int_equal(mkdir(path_in(state, "y.safetensors.index.json"), 0777), 0);
+    assert_int_equal(mkfifo(path_in(state, "z.safetensors.index.json"), 0666), 0);
+    assert_int_equal(symlink("nowhere", path_in(state, "n.safetensors.index.json")), 0);
     heft_assert_ok(set_value(path, false, &err), &err);
-    assert_int_equal(rmdir(in(state, "y.safetensors.index.json")), 0);
+    assert_int_equal(rmdir(path_in(state, "y.safetensors.index.json")), 0);
     heft_test_free(&one);
 }
 
-/* More files than a model may have: whether the file is one of them is not known. */
-static void an_index_that_is_not_read_to_its_end_stops_the_edit(void **state)
+/* The index lists more files than a model may have, so the edited file may be a shard. */
+static void refuses_an_edit_when_an_index_exceeds_the_limit(void **state)
 {
     enum { FILES = 4097, LONGEST = 40 };
     char *text = malloc(FILES * LONGEST), *end = text;
@@ -148,9 +149,9 @@ static void an_index_that_is_not_read_to_its_end_stops_the_edit(void **state)
     for (int i = 0; i < FILES; i++)
         end += sprintf(end, "%s\"t%d\":\"f%d\"", i ? "," : "", i, i);
     end += sprintf(end, "}}");
-    heft_test_save(in(state, "m.safetensors.index.json"), text, (size_t)(end - text));
-    heft_test_save(in(state, "f0"), one.p, one.len);
-    heft_assert_fails(set_value(in(state, "f0"), false, &err), HEFT_E_LIMIT, &err,
+    heft_test_save(path_in(state, "m.safetensors.index.json"), text, (size_t)(end - text));
+    heft_test_save(path_in(state, "f0"), one.p, one.len);
+    heft_assert_fails(set_value(path_in(state, "f0"), false, &err), HEFT_E_LIMIT, &err,
                       "m.safetensors.index.json");
     heft_test_free(&one);
     free(text);
@@ -161,11 +162,11 @@ static void an_index_that_is_not_read_to_its_end_stops_the_edit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_dir(a_file_of_a_set_is_not_edited_alone),
-        in_dir(a_link_to_a_file_of_a_set_is_not_edited),
-        in_dir(a_file_beside_a_set_is_edited),
-        in_dir(what_is_no_index_is_passed_over),
-        in_dir(an_index_that_is_not_read_to_its_end_stops_the_edit),
+        in_dir(refuses_to_edit_one_shard),
+        in_dir(refuses_to_edit_a_shard_through_a_link),
+        in_dir(edits_a_file_in_the_folder_of_a_shard_set),
+        in_dir(skips_index_names_that_are_not_an_index),
+        in_dir(refuses_an_edit_when_an_index_exceeds_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_edit_texts.c - vocabularies, configurations and identities of tensors, changed where they stand. */
+/* test_edit_texts.c - edits of vocabularies, configurations and tensor identities in place. */
 #include "models.h"
 
 #include <heft/params.h>
@@ -6,7 +6,7 @@
 
 #include "stopping_disk.h"
 
-/* ---- files, and edits of them --------------------------------------------------------------- */
+/* ---- files and edits ------------------------------------------------------------------------ */
 
 static const test_tensor tensors[] = { { "a", HEFT_F32, 1, { 2 } },
                                        { "b", HEFT_F32, 2, { 2, 3 } } };
@@ -20,7 +20,7 @@ static heft_vocab *vocab_of(const char *lines)
     return v;
 }
 
-/* The two tensors in that format; lines NULL: without a vocabulary. */
+/* Return the two tensors as a file of the format; without a vocabulary if lines is NULL. */
 static heft_bytes model(const char *format, const char *version, const char *lines)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
@@ -34,35 +34,36 @@ static heft_bytes model(const char *format, const char *version, const char *lin
     return b;
 }
 
-typedef struct heard { /* what an edit said */
+typedef struct losses { /* rules, separated by spaces, and counts of the reported losses */
     char rules[256];
     uint32_t warnings, faults;
-} heard;
+} losses;
 
-static void hear(void *ctx, heft_severity s, const char *rule, heft_str tensor, const char *text)
+static void record_loss(void *ctx, heft_severity s, const char *rule, heft_str tensor,
+                        const char *text)
 {
-    heard *h = ctx;
+    losses *l = ctx;
     (void)tensor;
     assert_non_null(text);
     if (s == HEFT_NOTE)
         return;
-    h->warnings += s == HEFT_WARNING;
-    h->faults += s == HEFT_FAULT;
-    if (strlen(h->rules) + strlen(rule) + 2 < sizeof h->rules)
-        strcat(strcat(h->rules, rule), " ");
+    l->warnings += s == HEFT_WARNING;
+    l->faults += s == HEFT_FAULT;
+    if (strlen(l->rules) + strlen(rule) + 2 < sizeof l->rules)
+        strcat(strcat(l->rules, rule), " ");
 }
 
-/* The edited file; p NULL: it was refused, with *st. */
-static heft_bytes edited(heft_bytes old, heft_edit_options *o, heard *h, heft_status *st,
+/* Return the edited file, or NULL bytes and *st if the edit was refused. */
+static heft_bytes edited(heft_bytes old, heft_edit_options *o, losses *l, heft_status *st,
                          heft_error *err)
 {
     const heft_edit_extent *p;
     heft_bytes now = { NULL, 0 };
     heft_edit *e;
     heft_file *f;
-    *h = (heard){ .warnings = 0 };
-    o->on_loss = hear;
-    o->loss_ctx = h;
+    *l = (losses){ .warnings = 0 };
+    o->on_loss = record_loss;
+    o->loss_ctx = l;
     heft_assert_ok(heft_test_open(&f, old, NULL, err), err);
     *st = heft_edit_plan(&e, f, o, err);
     heft_file_close(f);
@@ -123,54 +124,54 @@ static void assert_vocab(heft_bytes b, const char *lines, const uint32_t special
     heft_file_close(f);
 }
 
-static const char few
-    [] = "[PAD]\nthe\n##ing\n",
- some[] = "x\n[UNK]\n[PAD]\n",
- many[] =
-     "the\nof\nand\nto\na\nin\nthat\nit\nis\nwas\nI\nfor\non\nyou\nhe\nbe\nwith\nas\nby\nat\nhave\n"
-     "are\nthis\nnot\nbut\nhad\nhis\nthey\nfrom\nshe\nwhich\nor\nwe\nan\nthere\nher\nwere\none\n"
-     "do\nbeen\nall\ntheir\nhas\nwould\nwill\nwhat\nif\ncan\nwhen\nso\nno\nsaid\nwho\nmore\n[UNK]"
-     "\n";
+static const char three_pieces[] = "[PAD]\nthe\n##ing\n";
+static const char three_tokens[] = "x\n[UNK]\n[PAD]\n";
+static const char many_tokens[] =
+    "the\nof\nand\nto\na\nin\nthat\nit\nis\nwas\nI\nfor\non\nyou\nhe\nbe\nwith\nas\nby\nat\n"
+    "have\nare\nthis\nnot\nbut\nhad\nhis\nthey\nfrom\nshe\nwhich\nor\nwe\nan\nthere\nher\n"
+    "were\none\ndo\nbeen\nall\ntheir\nhas\nwould\nwill\nwhat\nif\ncan\nwhen\nso\nno\nsaid\n"
+    "who\nmore\n[UNK]\n";
 
-static void a_vocabulary_takes_the_place_of_the_old(void **state)
+static void replaces_a_vocabulary(void **state)
 {
-    static const uint32_t of_some[] = { 2, 1, HEFT_NONE, HEFT_NONE, HEFT_NONE };
-    static const uint32_t of_many[] = { HEFT_NONE, 54, HEFT_NONE, HEFT_NONE, HEFT_NONE };
-    const char *const versions[] = { "1.0", "simple" }, *const before[] = { few, NULL, many };
+    static const uint32_t special_of_tokens[] = { 2, 1, HEFT_NONE, HEFT_NONE, HEFT_NONE };
+    static const uint32_t special_of_many[] = { HEFT_NONE, 54, HEFT_NONE, HEFT_NONE, HEFT_NONE };
+    const char *const versions[] = { "1.0", "simple" }, *const old_lines[] = { three_pieces, NULL,
+                                                                               many_tokens };
     (void)state;
     for (size_t i = 0; i < 12; i++) {
-        const char *lines = i % 2 ? many : some;
-        heft_bytes old = model("embd", versions[i / 6], before[i / 2 % 3]);
+        const char *lines = i % 2 ? many_tokens : three_tokens;
+        heft_bytes old = model("embd", versions[i / 6], old_lines[i / 2 % 3]);
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
         heft_vocab *v = vocab_of(lines);
         heft_status st;
         heft_error err;
-        heard h;
+        losses l;
         o.vocab = v;
-        heft_bytes now = edited(old, &o, &h, &st, &err);
+        heft_bytes now = edited(old, &o, &l, &st, &err);
         heft_assert_ok(st, &err);
         heft_vocab_close(v);
-        assert_vocab(now, lines, i % 2 ? of_many : of_some);
+        assert_vocab(now, lines, i % 2 ? special_of_many : special_of_tokens);
         assert_same_tensors(old, now);
         heft_test_free(&old);
         heft_test_free(&now);
     }
 }
 
-static void a_vocabulary_may_become_empty(void **state)
+static void replaces_a_vocabulary_by_an_empty_vocabulary(void **state)
 {
     static const uint32_t none[] = { HEFT_NONE, HEFT_NONE, HEFT_NONE, HEFT_NONE, HEFT_NONE };
     const char *const versions[] = { "1.0", "simple" };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(versions); i++) {
-        heft_bytes old = model("embd", versions[i], few);
+        heft_bytes old = model("embd", versions[i], three_pieces);
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
         heft_vocab *v = vocab_of("");
         heft_status st;
         heft_error err;
-        heard h;
+        losses l;
         o.vocab = v;
-        heft_bytes now = edited(old, &o, &h, &st, &err);
+        heft_bytes now = edited(old, &o, &l, &st, &err);
         heft_assert_ok(st, &err);
         if (!i)
             assert_vocab(now, "", none);
@@ -181,29 +182,30 @@ static void a_vocabulary_may_become_empty(void **state)
     }
 }
 
-static void special_ids_are_changed(void **state)
+static void changes_special_token_ids(void **state)
 {
     static const heft_special_id ids[] = { { HEFT_CLS, 2 },
                                            { HEFT_PAD, HEFT_NONE },
                                            { HEFT_SEP, 1 } };
-    static const uint32_t of_few[] = { HEFT_NONE, HEFT_NONE, 2, 1, HEFT_NONE };
-    static const uint32_t of_some[] = { HEFT_NONE, 1, 2, 1, HEFT_NONE };
+    static const uint32_t special_of_pieces[] = { HEFT_NONE, HEFT_NONE, 2, 1, HEFT_NONE };
+    static const uint32_t special_of_tokens[] = { HEFT_NONE, 1, 2, 1, HEFT_NONE };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        heft_bytes old = model("embd", NULL, few);
+        heft_bytes old = model("embd", NULL, three_pieces);
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
-        heft_vocab *v = i ? vocab_of(some) : NULL;
+        heft_vocab *v = i ? vocab_of(three_tokens) : NULL;
         heft_status st;
         heft_error err;
-        heard h;
+        losses l;
         o.vocab = v;
         o.special = ids;
         o.special_count = HEFT_COUNT(ids);
-        heft_bytes now = edited(old, &o, &h, &st, &err);
+        heft_bytes now = edited(old, &o, &l, &st, &err);
         heft_assert_ok(st, &err);
-        assert_vocab(now, i ? some : few, i ? of_some : of_few);
-        if (v)
-            assert_int_equal(heft_vocab_special(v, HEFT_PAD), 2); /* the caller's is as it was */
+        assert_vocab(now, i ? three_tokens : three_pieces,
+                     i ? special_of_tokens : special_of_pieces);
+        if (v) /* the caller's vocabulary is unchanged */
+            assert_int_equal(heft_vocab_special(v, HEFT_PAD), 2);
         if (!i)
             assert_int_equal(now.len, old.len);
         heft_vocab_close(v);
@@ -212,61 +214,63 @@ static void special_ids_are_changed(void **state)
     }
 }
 
-static heft_status refusal_of(heft_bytes old, heft_edit_options *o, heard *h, heft_error *err)
+static heft_status refusal_of(heft_bytes old, heft_edit_options *o, losses *l, heft_error *err)
 {
     heft_status st;
-    heft_bytes now = edited(old, o, h, &st, err);
+    heft_bytes now = edited(old, o, l, &st, err);
     heft_test_free(&now);
     heft_test_free(&old);
     return st;
 }
 
-static void vocabularies_that_cannot_be_are_refused(void **state)
+static void refuses_vocabularies_that_the_file_cannot_store(void **state)
 {
-    heft_special_id id = { HEFT_PAD, 3 }, other = { (heft_special)HEFT_SPECIALS, 0 };
+    heft_special_id id = { HEFT_PAD, 3 }, unknown = { (heft_special)HEFT_SPECIALS, 0 };
     heft_special_id moved = { HEFT_PAD, 1 };
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     heft_error err;
-    heard h;
+    losses l;
     (void)state;
     o.special = &id;
     o.special_count = 1;
-    heft_assert_fails(refusal_of(model("embd", NULL, few), &o, &h, &err), HEFT_E_ARGUMENT, &err,
-                      "3 tokens");
-    heft_assert_fails(refusal_of(model("embd", NULL, NULL), &o, &h, &err), HEFT_E_NOTFOUND, &err,
+    heft_assert_fails(refusal_of(model("embd", NULL, three_pieces), &o, &l, &err), HEFT_E_ARGUMENT,
+                      &err, "3 tokens");
+    heft_assert_fails(refusal_of(model("embd", NULL, NULL), &o, &l, &err), HEFT_E_NOTFOUND, &err,
                       "no vocabulary");
-    o.special = &other;
-    heft_assert_fails(refusal_of(model("embd", NULL, few), &o, &h, &err), HEFT_E_ARGUMENT, &err,
-                      "no special token 5");
+    o.special = &unknown;
+    heft_assert_fails(refusal_of(model("embd", NULL, three_pieces), &o, &l, &err), HEFT_E_ARGUMENT,
+                      &err, "no special token 5");
     o.special = &moved;
-    heft_assert_status(refusal_of(model("embd", "simple", few), &o, &h, &err), HEFT_E_LOSSY, &err);
-    assert_string_equal(h.rules, "embd/special ");
+    heft_assert_status(refusal_of(model("embd", "simple", three_pieces), &o, &l, &err),
+                       HEFT_E_LOSSY, &err);
+    assert_string_equal(l.rules, "embd/special ");
     o.special_count = 0;
-    heft_vocab *v = vocab_of(few);
+    heft_vocab *v = vocab_of(three_pieces);
     o.vocab = v;
-    heft_assert_fails(refusal_of(model("mag", NULL, NULL), &o, &h, &err), HEFT_E_UNSUPPORTED, &err,
+    heft_assert_fails(refusal_of(model("mag", NULL, NULL), &o, &l, &err), HEFT_E_UNSUPPORTED, &err,
                       "cannot store a vocabulary");
-    heft_assert_fails(refusal_of(model("gguf", NULL, NULL), &o, &h, &err), HEFT_E_UNSUPPORTED, &err,
+    heft_assert_fails(refusal_of(model("gguf", NULL, NULL), &o, &l, &err), HEFT_E_UNSUPPORTED, &err,
                       "heft convert --vocab");
     heft_vocab_close(v);
     char *token = calloc(1, 65537);
     assert_non_null(token);
     memset(token, 't', 65536);
     o.vocab = v = vocab_of(token);
-    heft_assert_status(refusal_of(model("embd", NULL, few), &o, &h, &err), HEFT_E_LOSSY, &err);
-    assert_string_equal(h.rules, "embd/vocab ");
+    heft_assert_status(refusal_of(model("embd", NULL, three_pieces), &o, &l, &err), HEFT_E_LOSSY,
+                       &err);
+    assert_string_equal(l.rules, "embd/vocab ");
     heft_vocab_close(v);
     free(token);
 }
 
-/* ---- whole or not at all -------------------------------------------------------------------- */
+/* ---- atomic edits --------------------------------------------------------------------------- */
 
 typedef struct task {
     const char *path;
     const heft_vocab *vocab;
 } task;
 
-static heft_status give_vocab(void *ctx)
+static heft_status edit_vocab(void *ctx)
 {
     const task *t = ctx;
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
@@ -286,23 +290,23 @@ static bool file_is(const char *path, heft_bytes want)
     return same;
 }
 
-static void a_killed_edit_leaves_one_of_two_vocabularies(void **state)
+static void killed_edit_leaves_the_old_or_the_new_vocabulary(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     for (size_t i = 0; i < 2; i++) {
-        heft_vocab *v = vocab_of(i ? many : some);
+        heft_vocab *v = vocab_of(i ? many_tokens : three_tokens);
         task t = { path, v };
-        heft_bytes old = model("embd", NULL, few);
+        heft_bytes old = model("embd", NULL, three_pieces);
         bool killed = true, undone;
         heft_error err;
         heft_test_save(path, old.p, old.len);
         memset(&heft_stop, 0, sizeof heft_stop);
-        assert_int_equal(give_vocab(&t), HEFT_OK);
+        assert_int_equal(edit_vocab(&t), HEFT_OK);
         heft_bytes new = heft_test_load(path);
         for (unsigned n = 1; killed; n++) {
             heft_test_save(path, old.p, old.len);
             memset(&heft_stop, 0, sizeof heft_stop);
-            killed = heft_test_is_killed(HEFT_KILLED, n, give_vocab, &t);
+            killed = heft_test_is_killed(HEFT_KILLED, n, edit_vocab, &t);
             memset(&heft_stop, 0, sizeof heft_stop);
             heft_assert_ok(heft_edit_recover(&undone, path, &err), &err);
             assert_true(file_is(path, old) || file_is(path, new));
@@ -315,10 +319,11 @@ static void a_killed_edit_leaves_one_of_two_vocabularies(void **state)
     }
 }
 
-static void memory_that_runs_out_is_told(void **state)
+static void reports_every_failed_allocation(void **state)
 {
-    heft_bytes embd = model("embd", NULL, few), gptrs = model("gptrs-checkpoint", NULL, NULL);
-    heft_vocab *v = vocab_of(some);
+    heft_bytes embd = model("embd", NULL, three_pieces),
+               gptrs = model("gptrs-checkpoint", NULL, NULL);
+    heft_vocab *v = vocab_of(three_tokens);
     heft_special_id id = { HEFT_CLS, 0 };
     (void)state;
     for (size_t i = 0; i < 2; i++) {
@@ -369,7 +374,7 @@ static void assert_config(heft_bytes b, const char *want)
     heft_file_close(f);
 }
 
-static void a_configuration_takes_the_place_of_the_old(void **state)
+static void replaces_a_configuration(void **state)
 {
     static const struct {
         const char *config, *want;
@@ -386,11 +391,11 @@ static void a_configuration_takes_the_place_of_the_old(void **state)
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
         heft_status st;
         heft_error err;
-        heard h;
+        losses l;
         o.config = heft_test_str(rows[i].config);
-        heft_bytes now = edited(old, &o, &h, &st, &err);
+        heft_bytes now = edited(old, &o, &l, &st, &err);
         heft_assert_ok(st, &err);
-        assert_int_equal(h.warnings, rows[i].warnings);
+        assert_int_equal(l.warnings, rows[i].warnings);
         assert_config(now, rows[i].want);
         assert_same_tensors(old, now);
         heft_test_free(&old);
@@ -398,24 +403,24 @@ static void a_configuration_takes_the_place_of_the_old(void **state)
     }
 }
 
-static void configurations_that_cannot_be_are_refused(void **state)
+static void refuses_malformed_configurations(void **state)
 {
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     heft_error err;
-    heard h;
+    losses l;
     (void)state;
     const char *const broken[] = {
         "", "{", "[]", "{\"kind\": 1}", "{}", "{\"kind\": \"k\"} x", "{\"kind\": \"\xff\"}"
     };
     for (size_t i = 0; i < HEFT_COUNT(broken); i++) {
         o.config = heft_test_str(broken[i]);
-        heft_assert_fails(refusal_of(model("gptrs-checkpoint", NULL, NULL), &o, &h, &err),
+        heft_assert_fails(refusal_of(model("gptrs-checkpoint", NULL, NULL), &o, &l, &err),
                           HEFT_E_ARGUMENT, &err, "config");
     }
     o.config = heft_test_str("{\"kind\": \"k\"}");
-    heft_assert_status(refusal_of(model("gptrs-archive", NULL, NULL), &o, &h, &err), HEFT_E_LOSSY,
+    heft_assert_status(refusal_of(model("gptrs-archive", NULL, NULL), &o, &l, &err), HEFT_E_LOSSY,
                        &err);
-    heft_assert_status(refusal_of(model("mag", NULL, NULL), &o, &h, &err), HEFT_E_LOSSY, &err);
+    heft_assert_status(refusal_of(model("mag", NULL, NULL), &o, &l, &err), HEFT_E_LOSSY, &err);
 }
 
 /* ---- identities ----------------------------------------------------------------------------- */
@@ -444,7 +449,7 @@ static void assert_trained_without_ids(heft_bytes b)
     heft_file_close(f);
 }
 
-static void identities_of_gpt_rs_are_changed_by_an_edit(void **state)
+static void edit_changes_gptrs_identities(void **state)
 {
     const char *const formats[] = { "gptrs-checkpoint", "gptrs-archive" };
     (void)state;
@@ -453,9 +458,9 @@ static void identities_of_gpt_rs_are_changed_by_an_edit(void **state)
         heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
         heft_status st;
         heft_error err;
-        heard h;
+        losses l;
         o.identify = train_a_without_ids;
-        heft_bytes now = edited(old, &o, &h, &st, &err);
+        heft_bytes now = edited(old, &o, &l, &st, &err);
         heft_assert_ok(st, &err);
         assert_int_equal(now.len, old.len);
         assert_trained_without_ids(now);
@@ -465,24 +470,24 @@ static void identities_of_gpt_rs_are_changed_by_an_edit(void **state)
     }
 }
 
-/* Name or id is damaged, and afterwards nobody could tell. */
-static void a_wrong_base_id_is_not_taken_away(void **state)
+/* Either the name or the id is damaged; without the id nobody could tell. */
+static void refuses_to_remove_a_wrong_base_id(void **state)
 {
     heft_bytes old = model("gptrs-checkpoint", NULL, NULL);
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     heft_id128 id;
     heft_error err;
-    heard h;
+    losses l;
     (void)state;
     assert_true(heft_param_base_id(&id, HEFT_STR("b")));
     uint8_t *at = memmem(old.p, old.len, id.bytes, sizeof id.bytes);
     assert_non_null(at);
     *at ^= 1;
     o.identify = train_a_without_ids;
-    heft_assert_fails(refusal_of(old, &o, &h, &err), HEFT_E_CHECKSUM, &err, "tensor 'b'");
+    heft_assert_fails(refusal_of(old, &o, &l, &err), HEFT_E_CHECKSUM, &err, "tensor 'b'");
 }
 
-static void identities_of_gpt_rs_are_changed_by_a_conversion(void **state)
+static void conversion_changes_gptrs_identities(void **state)
 {
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     (void)state;
@@ -497,17 +502,17 @@ static void identities_of_gpt_rs_are_changed_by_a_conversion(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_vocabulary_takes_the_place_of_the_old),
-        cmocka_unit_test(a_vocabulary_may_become_empty),
-        cmocka_unit_test(special_ids_are_changed),
-        cmocka_unit_test(vocabularies_that_cannot_be_are_refused),
-        in_dir(a_killed_edit_leaves_one_of_two_vocabularies),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-        cmocka_unit_test(a_configuration_takes_the_place_of_the_old),
-        cmocka_unit_test(configurations_that_cannot_be_are_refused),
-        cmocka_unit_test(identities_of_gpt_rs_are_changed_by_an_edit),
-        cmocka_unit_test(a_wrong_base_id_is_not_taken_away),
-        cmocka_unit_test(identities_of_gpt_rs_are_changed_by_a_conversion),
+        cmocka_unit_test(replaces_a_vocabulary),
+        cmocka_unit_test(replaces_a_vocabulary_by_an_empty_vocabulary),
+        cmocka_unit_test(changes_special_token_ids),
+        cmocka_unit_test(refuses_vocabularies_that_the_file_cannot_store),
+        in_dir(killed_edit_leaves_the_old_or_the_new_vocabulary),
+        cmocka_unit_test(reports_every_failed_allocation),
+        cmocka_unit_test(replaces_a_configuration),
+        cmocka_unit_test(refuses_malformed_configurations),
+        cmocka_unit_test(edit_changes_gptrs_identities),
+        cmocka_unit_test(refuses_to_remove_a_wrong_base_id),
+        cmocka_unit_test(conversion_changes_gptrs_identities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

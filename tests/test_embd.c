@@ -1,4 +1,4 @@
-/* test_embd.c - EMBD files beyond what samples show: written call by call, and larger than memory. */
+/* test_embd.c - EMBD files written call by call, and EMBD files larger than 4 GiB. */
 #include "dump.h"
 
 static const char *const layouts[] = { "1.0", "simple" };
@@ -13,11 +13,11 @@ static heft_vocab *vocab_of(const char *lines)
 
 /* ---- written call by call ------------------------------------------------------------------- */
 
-enum { WIDE = 70000 };
+enum { LARGE = 70000 };
 
 static void declare(heft_writer *w, const heft_vocab *v, heft_error *err)
 {
-    const uint64_t small[2] = { 2, 3 }, large[1] = { WIDE };
+    const uint64_t small[2] = { 2, 3 }, large[1] = { LARGE };
     heft_value key = { .kind = HEFT_KIND_STR, .key = heft_test_str("model_name") };
     uint32_t part;
     key.as.s = heft_test_str("tiny");
@@ -32,14 +32,14 @@ static void declare(heft_writer *w, const heft_vocab *v, heft_error *err)
                    err);
 }
 
-/* In pieces of a size that suits nothing. */
+/* Write the model in chunks of 999 bytes, which no tensor is a multiple of. */
 static heft_bytes write_model(const char *layout, bool is_stream, const heft_vocab *v)
 {
-    static const uint32_t elements[] = { 6, WIDE, 2 };
+    static const uint32_t elements[] = { 6, LARGE, 2 };
     heft_test_sink sink;
     heft_writer *w;
     heft_error err;
-    uint8_t piece[999];
+    uint8_t chunk[999];
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
     opt.version = layout;
     heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
@@ -51,9 +51,9 @@ static heft_bytes write_model(const char *layout, bool is_stream, const heft_voc
                       "must be set before");
     for (uint32_t part = 0; part < HEFT_COUNT(elements); part++)
         for (size_t left = 4u * elements[part], n; left; left -= n) {
-            n = left < sizeof piece ? left : sizeof piece;
-            memset(piece, (int)(left % 251), n);
-            heft_assert_ok(heft_writer_write(w, part, piece, n, &err), &err);
+            n = left < sizeof chunk ? left : sizeof chunk;
+            memset(chunk, (int)(left % 251), n);
+            heft_assert_ok(heft_writer_write(w, part, chunk, n, &err), &err);
         }
     heft_assert_ok(heft_writer_finish(w, &err), &err);
     heft_bytes b = heft_test_copy(sink.p, sink.len);
@@ -71,27 +71,27 @@ static void assert_flawless(heft_bytes b, const char *layout)
     char *findings = heft_test_findings(&result, &st, f, &err);
     heft_assert_ok(st, &err);
     heft_assert_same_text(findings, "");
-    assert_int_equal(result.bytes_checked > 4 * WIDE, !strcmp(layout, "1.0"));
+    assert_int_equal(result.bytes_checked > 4 * LARGE, !strcmp(layout, "1.0"));
     free(findings);
     heft_file_close(f);
 }
 
-static void files_written_call_by_call_are_flawless(void **state)
+static void writes_flawless_files_call_by_call(void **state)
 {
     heft_vocab *v = vocab_of("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n");
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(layouts); i++) {
-        heft_bytes placed = write_model(layouts[i], false, v);
+        heft_bytes file = write_model(layouts[i], false, v);
         heft_bytes stream = write_model(layouts[i], true, v);
-        heft_assert_same_bytes(placed, stream);
-        assert_flawless(placed, layouts[i]);
-        heft_test_free(&placed);
+        heft_assert_same_bytes(file, stream);
+        assert_flawless(file, layouts[i]);
+        heft_test_free(&file);
         heft_test_free(&stream);
     }
     heft_vocab_close(v);
 }
 
-static void conversion_writes_the_same_bytes(void **state)
+static void conversion_and_calls_write_the_same_bytes(void **state)
 {
     heft_vocab *v = vocab_of("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n");
     heft_bytes model = write_model("1.0", false, v);
@@ -121,36 +121,36 @@ static void conversion_writes_the_same_bytes(void **state)
 
 static const uint64_t giant = 5ull << 30;
 
-typedef struct front_source { /* a file whose first bytes are known, and whose others are 0 */
+typedef struct ends_source { /* a file with given first and last bytes, and zeros between */
     heft_source base;
-    heft_bytes front, back;
-} front_source;
+    heft_bytes head, tail;
+} ends_source;
 
-static heft_status read_front(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
+static heft_status read_ends(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
 {
-    const front_source *f = (front_source *)s;
-    uint64_t back = s->size - f->back.len;
+    const ends_source *f = (ends_source *)s;
+    uint64_t tail = s->size - f->tail.len;
     (void)err;
     memset(buf, 0, len);
     for (size_t i = 0; i < len; i++) {
-        if (off + i < f->front.len)
-            ((uint8_t *)buf)[i] = f->front.p[off + i];
-        else if (off + i >= back)
-            ((uint8_t *)buf)[i] = f->back.p[off + i - back];
-        else if (off + i + 1 < back)
-            i = off + len <= back ? len : (size_t)(back - off) - 1;
+        if (off + i < f->head.len)
+            ((uint8_t *)buf)[i] = f->head.p[off + i];
+        else if (off + i >= tail)
+            ((uint8_t *)buf)[i] = f->tail.p[off + i - tail];
+        else if (off + i + 1 < tail)
+            i = off + len <= tail ? len : (size_t)(tail - off) - 1;
     }
     return HEFT_OK;
 }
 
-static void close_front(heft_source *s)
+static void close_ends(heft_source *s)
 {
     free(s);
 }
 
-typedef struct ends_sink { /* keeps the first and the last bytes of a large file */
+typedef struct ends_sink { /* stores the first and the last bytes of a large file */
     heft_sink base;
-    uint8_t front[4096], back[4096];
+    uint8_t head[4096], tail[4096];
     uint64_t size, written;
     bool finished;
 } ends_sink;
@@ -167,14 +167,14 @@ static heft_status ends_write_at(heft_sink *s, uint64_t at, const void *data, si
 {
     ends_sink *e = (ends_sink *)s;
     const uint8_t *p = data;
-    uint64_t back = e->size - sizeof e->back;
+    uint64_t tail = e->size - sizeof e->tail;
     (void)err;
     for (size_t i = 0; i < len; i++) {
-        if (at + i < sizeof e->front)
-            e->front[at + i] = p[i];
-        else if (at + i >= back)
-            e->back[at + i - back] = p[i];
-        else if (at + len <= back)
+        if (at + i < sizeof e->head)
+            e->head[at + i] = p[i];
+        else if (at + i >= tail)
+            e->tail[at + i - tail] = p[i];
+        else if (at + len <= tail)
             break;
     }
     e->written += len;
@@ -199,7 +199,7 @@ static const heft_sink_ops ends_ops = { .size = sizeof(heft_sink_ops),
                                         .finish = ends_finish,
                                         .discard = ends_discard };
 
-/* Two tensors of 5 GiB together; the second begins behind 4 GiB. */
+/* Write two tensors of 5 GiB together; the second begins after 4 GiB. */
 static void write_giant(ends_sink *sink)
 {
     static uint8_t zeros[1 << 20];
@@ -221,22 +221,22 @@ static void write_giant(ends_sink *sink)
     assert_int_equal(sink->written, sink->size);
 }
 
-static void data_may_be_larger_than_4_gib(void **state)
+static void reads_and_writes_5_gib_of_data(void **state)
 {
     static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
-                                         .read = read_front,
-                                         .close = close_front };
+                                         .read = read_ends,
+                                         .close = close_ends };
     ends_sink *sink = calloc(1, sizeof *sink);
-    front_source *s = malloc(sizeof *s);
+    ends_source *s = malloc(sizeof *s);
     heft_error err;
     heft_file *f;
     heft_checksum sum;
     (void)state;
     assert_true(sink && s);
     write_giant(sink);
-    *s = (front_source){ { &ops, sink->size },
-                         { sink->front, sizeof sink->front },
-                         { sink->back, sizeof sink->back } };
+    *s = (ends_source){ { &ops, sink->size },
+                        { sink->head, sizeof sink->head },
+                        { sink->tail, sizeof sink->tail } };
     heft_assert_ok(heft_file_open_source(&f, &s->base, NULL, &err), &err);
     heft_part second =
         heft_part_at(f, heft_tensor_at(f, heft_tensor_find(f, HEFT_STR("second"))).first_part);
@@ -251,17 +251,17 @@ static void data_may_be_larger_than_4_gib(void **state)
     free(sink);
 }
 
-/* ---- what does not fit ---------------------------------------------------------------------- */
+/* ---- metadata limit ------------------------------------------------------------------------- */
 
-enum { NAME = 65535, NAMES = 65600 };
+enum { NAME_BYTES = 65535, NAMES = 65600 };
 static char *letters;
 
-/* Names that lie over each other: each begins a letter behind the one before. */
+/* Names overlap in `letters`: each begins one letter after the preceding name. */
 static heft_str long_name(void *ctx, const heft_tensor *t)
 {
     unsigned long i = strtoul(t->name.ptr + strlen("layers."), NULL, 10);
     (void)ctx;
-    return (heft_str){ letters + i, NAME };
+    return (heft_str){ letters + i, NAME_BYTES };
 }
 
 static heft_bytes many_tensors(void)
@@ -288,7 +288,7 @@ static heft_bytes many_tensors(void)
     return b;
 }
 
-static void what_precedes_the_data_ends_below_4_gib(void **state)
+static void refuses_names_beyond_4_gib_before_the_data(void **state)
 {
     heft_bytes b = many_tensors();
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
@@ -297,9 +297,9 @@ static void what_precedes_the_data_ends_below_4_gib(void **state)
     heft_file *f;
     uint64_t random = 1;
     (void)state;
-    letters = malloc(NAME + NAMES);
+    letters = malloc(NAME_BYTES + NAMES);
     assert_non_null(letters);
-    for (size_t i = 0; i < NAME + NAMES; i++)
+    for (size_t i = 0; i < NAME_BYTES + NAMES; i++)
         letters[i] = (char)('a' + heft_test_random(&random, 26));
     opt.rename = long_name;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
@@ -317,10 +317,10 @@ static void what_precedes_the_data_ends_below_4_gib(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_written_call_by_call_are_flawless),
-        cmocka_unit_test(conversion_writes_the_same_bytes),
-        cmocka_unit_test(data_may_be_larger_than_4_gib),
-        cmocka_unit_test(what_precedes_the_data_ends_below_4_gib),
+        cmocka_unit_test(writes_flawless_files_call_by_call),
+        cmocka_unit_test(conversion_and_calls_write_the_same_bytes),
+        cmocka_unit_test(reads_and_writes_5_gib_of_data),
+        cmocka_unit_test(refuses_names_beyond_4_gib_before_the_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_error.c - messages: what the format knows, and how they end when there is too much. */
+/* test_error.c - error messages: formatting directives, quoted names, truncation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-static void every_directive_is_formatted(void **state)
+static void formats_every_directive(void **state)
 {
     (void)state;
     heft_error e;
@@ -25,7 +25,7 @@ static void every_directive_is_formatted(void **state)
                                    "deadbeef01 100%");
 }
 
-static void a_plain_error_has_no_place(void **state)
+static void plain_error_has_no_offset(void **state)
 {
     (void)state;
     heft_error e;
@@ -34,14 +34,14 @@ static void a_plain_error_has_no_place(void **state)
     assert_string_equal(e.message, "0");
 }
 
-static void without_an_error_object_the_status_comes_back(void **state)
+static void returns_the_status_without_an_error_object(void **state)
 {
     (void)state;
     assert_int_equal(heft_error_set(NULL, HEFT_E_IO, 1, "%s", "x"), HEFT_E_IO);
     assert_int_equal(heft_error_plain(NULL, HEFT_E_NOMEM, "x"), HEFT_E_NOMEM);
 }
 
-static void names_are_quoted_escaped_and_shortened(void **state)
+static void quotes_escapes_and_truncates_names(void **state)
 {
     (void)state;
     static const struct {
@@ -69,27 +69,27 @@ static void names_are_quoted_escaped_and_shortened(void **state)
     }
 }
 
-static void a_long_message_ends_between_characters(void **state)
+static void truncates_between_utf8_characters(void **state)
 {
     (void)state;
     char text[600];
-    for (size_t lead = 0; lead < 5; lead++) {
-        memset(text, 'x', lead);
-        for (size_t i = lead; i + 4 < sizeof text; i += 3)
+    for (size_t prefix_bytes = 0; prefix_bytes < 5; prefix_bytes++) {
+        memset(text, 'x', prefix_bytes);
+        for (size_t i = prefix_bytes; i + 4 < sizeof text; i += 3)
             memcpy(text + i, "€", 4);
         heft_error e;
         memset(&e, 'z', sizeof e);
         heft_error_plain(&e, HEFT_E_FORMAT, "%s and more", text);
         size_t len = strlen(e.message);
         assert_true(len >= 237 && len <= 239);
-        assert_int_equal((len - lead) % 3, 0);
+        assert_int_equal((len - prefix_bytes) % 3, 0);
         assert_int_equal(heft_utf8_valid(e.message, len), len);
         heft_error_plain(&e, HEFT_E_FORMAT, text);
         assert_int_equal(strlen(e.message), len);
     }
 }
 
-static void nothing_follows_what_did_not_fit(void **state)
+static void formats_nothing_after_truncation(void **state)
 {
     (void)state;
     char text[239];
@@ -100,7 +100,7 @@ static void nothing_follows_what_did_not_fit(void **state)
     assert_string_equal(e.message, text);
 }
 
-static void a_failure_without_an_error_gets_one(void **state)
+static void sets_an_error_for_a_failure_without_a_message(void **state)
 {
     heft_error own, given, *e;
     (void)state;
@@ -116,12 +116,12 @@ static void a_failure_without_an_error_gets_one(void **state)
     heft_error_set(e, HEFT_E_FORMAT, 7, "what is wrong");
     assert_int_equal(heft_error_end(e, HEFT_E_FORMAT), HEFT_E_FORMAT);
     assert_string_equal(e->message, "what is wrong");
-    assert_int_equal(heft_error_end(e, HEFT_E_IO), HEFT_E_IO); /* it was set for another failure */
+    assert_int_equal(heft_error_end(e, HEFT_E_IO), HEFT_E_IO); /* err was set for another status */
     assert_int_equal(e->status, HEFT_E_IO);
     assert_true(e->offset == HEFT_NOWHERE);
 }
 
-static void no_memory_says_what_for(void **state)
+static void no_memory_names_the_purpose(void **state)
 {
     (void)state;
     heft_error e;
@@ -137,14 +137,14 @@ static void no_memory_says_what_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_directive_is_formatted),
-        cmocka_unit_test(a_plain_error_has_no_place),
-        cmocka_unit_test(without_an_error_object_the_status_comes_back),
-        cmocka_unit_test(names_are_quoted_escaped_and_shortened),
-        cmocka_unit_test(a_long_message_ends_between_characters),
-        cmocka_unit_test(nothing_follows_what_did_not_fit),
-        cmocka_unit_test(a_failure_without_an_error_gets_one),
-        cmocka_unit_test(no_memory_says_what_for),
+        cmocka_unit_test(formats_every_directive),
+        cmocka_unit_test(plain_error_has_no_offset),
+        cmocka_unit_test(returns_the_status_without_an_error_object),
+        cmocka_unit_test(quotes_escapes_and_truncates_names),
+        cmocka_unit_test(truncates_between_utf8_characters),
+        cmocka_unit_test(formats_nothing_after_truncation),
+        cmocka_unit_test(sets_an_error_for_a_failure_without_a_message),
+        cmocka_unit_test(no_memory_names_the_purpose),
     };
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_error_rules.c - an error has the name of its reason, where that is known. */
+/* test_error_rules.c - errors carry the id of the violated rule or limit. */
 #include "models.h"
 
 static const test_tensor tensors[] = { { "a", HEFT_F32, 1, { 4 } },
@@ -26,7 +26,7 @@ static heft_status open_within(heft_bytes b, const heft_limits *limits, heft_err
     return st;
 }
 
-static void limits_have_names(void **state)
+static void exceeded_limits_set_a_rule(void **state)
 {
     const struct {
         heft_limits limits;
@@ -52,9 +52,9 @@ static void limits_have_names(void **state)
     }
 }
 
-static void the_limit_of_the_index_has_a_name(void **state)
+static void exceeded_index_limit_sets_a_rule(void **state)
 {
-    static const uint8_t some[400];
+    static const uint8_t zeros[400];
     heft_limits limits = { .size = sizeof limits, .index_bytes = 300 };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_file *f;
@@ -62,13 +62,13 @@ static void the_limit_of_the_index_has_a_name(void **state)
     (void)state;
     o.limits = &limits;
     heft_assert_ok(heft_file_begin(&f, 1000, &o, &err), &err);
-    heft_assert_fails(heft_file_feed(f, 0, some, sizeof some, &err), HEFT_E_LIMIT, &err,
+    heft_assert_fails(heft_file_feed(f, 0, zeros, sizeof zeros, &err), HEFT_E_LIMIT, &err,
                       "the index exceeds");
     assert_rule(&err, "heft/limit-index");
     heft_file_close(f);
 }
 
-static void a_file_cut_short_breaks_a_rule_of_its_format(void **state)
+static void truncated_file_sets_a_rule_of_its_format(void **state)
 {
     const char *format;
     heft_error err;
@@ -91,7 +91,7 @@ static void a_file_cut_short_breaks_a_rule_of_its_format(void **state)
     }
 }
 
-static void checksums_have_the_names_of_their_rules(void **state)
+static void checksum_mismatch_sets_the_rule_of_the_checksum(void **state)
 {
     heft_bytes b = heft_test_model("mag", tensors, 1);
     heft_limits limits = HEFT_LIMITS_INIT;
@@ -131,7 +131,7 @@ static void checksums_have_the_names_of_their_rules(void **state)
     heft_test_sink_free(&sink);
 }
 
-static void a_conversion_that_is_refused_names_the_first_loss(void **state)
+static void refused_conversion_sets_the_rule_of_the_first_loss(void **state)
 {
     heft_bytes b = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
     heft_test_sink sink;
@@ -148,9 +148,9 @@ static void a_conversion_that_is_refused_names_the_first_loss(void **state)
     heft_test_free(&b);
 }
 
-static void what_is_not_there_has_a_name(void **state)
+static void missing_things_set_a_rule(void **state)
 {
-    static uint8_t rubbish[64] = "rubbish";
+    static uint8_t unknown_bytes[64] = "rubbish";
     heft_bytes b = heft_test_model("safetensors", tensors, 1);
     heft_str key = heft_test_str("none such");
     heft_rename rename = { key, key };
@@ -161,8 +161,9 @@ static void what_is_not_there_has_a_name(void **state)
     heft_file *f;
     heft_error err;
     (void)state;
-    heft_assert_status(open_within((heft_bytes){ rubbish, sizeof rubbish }, &limits, &err),
-                       HEFT_E_FORMAT, &err);
+    heft_assert_status(
+        open_within((heft_bytes){ unknown_bytes, sizeof unknown_bytes }, &limits, &err),
+        HEFT_E_FORMAT, &err);
     assert_rule(&err, "heft/unknown-format");
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     assert_int_equal(heft_vocab_open(&vocab, f, &err), HEFT_E_NOTFOUND);
@@ -187,12 +188,12 @@ static void what_is_not_there_has_a_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_have_names),
-        cmocka_unit_test(the_limit_of_the_index_has_a_name),
-        cmocka_unit_test(a_file_cut_short_breaks_a_rule_of_its_format),
-        cmocka_unit_test(checksums_have_the_names_of_their_rules),
-        cmocka_unit_test(a_conversion_that_is_refused_names_the_first_loss),
-        cmocka_unit_test(what_is_not_there_has_a_name),
+        cmocka_unit_test(exceeded_limits_set_a_rule),
+        cmocka_unit_test(exceeded_index_limit_sets_a_rule),
+        cmocka_unit_test(truncated_file_sets_a_rule_of_its_format),
+        cmocka_unit_test(checksum_mismatch_sets_the_rule_of_the_checksum),
+        cmocka_unit_test(refused_conversion_sets_the_rule_of_the_first_loss),
+        cmocka_unit_test(missing_things_set_a_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

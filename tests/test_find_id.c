@@ -1,4 +1,4 @@
-/* test_find_id.c - tensors by gpt-rs' base ids and by Burn's numbers. */
+/* test_find_id.c - finding tensors by gpt-rs base id and by Burn parameter id. */
 #include "models.h"
 
 #include <heft/params.h>
@@ -22,7 +22,7 @@ static heft_id base_id(const char *name)
     return id;
 }
 
-/* Both ways to look it up say so. */
+/* heft_tensor_find_id() and heft_ids_find() both return the tensor and the count. */
 static void assert_found(const heft_file *f, const heft_id *id, uint32_t tensor, uint32_t count)
 {
     heft_ids *ids;
@@ -38,8 +38,8 @@ static void assert_found(const heft_file *f, const heft_id *id, uint32_t tensor,
     assert_int_equal(m, count);
 }
 
-/* The vectors of gpt-rs: 7a61e32d973b81c6075dbebe2015f2f2 is "w". */
-static void base_ids_are_those_of_the_names(void **state)
+/* gpt-rs test vector: "w" has the id 7a61e32d973b81c6075dbebe2015f2f2. */
+static void finds_a_tensor_by_the_base_id_of_its_name(void **state)
 {
     static const char *const formats[] = { "safetensors", "gptrs-checkpoint", "gptrs-archive" };
     static const uint8_t w[16] = { 0xf2, 0xf2, 0x15, 0x20, 0xbe, 0xbe, 0x5d, 0x07,
@@ -60,8 +60,8 @@ static void base_ids_are_those_of_the_names(void **state)
     }
 }
 
-/* What a checkpoint stores is no identity when it is not that of the name. */
-static void a_stored_id_of_another_name_is_none(void **state)
+/* A stored id that is not the hash of the name does not identify the tensor. */
+static void ignores_a_stored_id_of_another_name(void **state)
 {
     heft_bytes b = heft_test_one("gptrs-checkpoint", 64);
     heft_id id = base_id("w"), other = base_id("v");
@@ -76,7 +76,7 @@ static void a_stored_id_of_another_name_is_none(void **state)
     heft_test_free(&b);
 }
 
-static void names_that_are_not_ascii_have_no_base_id(void **state)
+static void finds_no_base_id_for_a_non_ascii_name(void **state)
 {
     static const test_tensor t[] = { { "\xc3\xa9", HEFT_F32, 1, { 1 } },
                                      { "w", HEFT_F32, 1, { 1 } } };
@@ -84,7 +84,7 @@ static void names_that_are_not_ascii_have_no_base_id(void **state)
     heft_file *f = open_model(b);
     heft_id id = { .kind = HEFT_ID_BASE };
     (void)state;
-    /* BLAKE3 of the two bytes */
+    /* BLAKE3 of the two bytes of the name */
     static const uint8_t hashed[16] = { 0x46, 0xd0, 0xec, 0x74, 0x2c, 0xea, 0xad, 0x14,
                                         0x9f, 0x9a, 0x3d, 0x10, 0x9d, 0x1b, 0xd9, 0xe9 };
     memcpy(id.base, hashed, sizeof hashed);
@@ -96,7 +96,7 @@ static void names_that_are_not_ascii_have_no_base_id(void **state)
     heft_test_free(&b);
 }
 
-/* Four tensors with the ids of Burn that a safetensors file carries. */
+/* Return a safetensors file with five tensors, four of them with Burn parameter ids. */
 static heft_bytes with_burn_ids(void)
 {
     static const char header[] =
@@ -114,7 +114,7 @@ static heft_bytes with_burn_ids(void)
     return heft_test_copy(bytes, sizeof bytes);
 }
 
-static void burn_ids_are_found_and_counted(void **state)
+static void finds_and_counts_burn_ids(void **state)
 {
     static const struct {
         uint64_t id;
@@ -126,7 +126,7 @@ static void burn_ids_are_found_and_counted(void **state)
     };
     heft_bytes b = with_burn_ids();
     (void)state;
-    for (int stored = 0; stored < 2; stored++) {
+    for (int repeat = 0; repeat < 2; repeat++) {
         heft_file *f = open_model(b);
         for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
             heft_id id = { .kind = HEFT_ID_BURN, .burn = rows[i].id };
@@ -147,7 +147,7 @@ static void burn_ids_are_found_and_counted(void **state)
     heft_test_free(&b);
 }
 
-static void many_ids_are_found_in_a_sorted_list(void **state)
+static void finds_every_id_among_10007(void **state)
 {
     enum { MANY = 10007 };
     heft_bytes b = heft_test_many("safetensors", MANY);
@@ -168,7 +168,7 @@ static void many_ids_are_found_in_a_sorted_list(void **state)
     heft_test_free(&b);
 }
 
-static void without_memory_there_is_no_list(void **state)
+static void opening_ids_reports_every_failed_allocation(void **state)
 {
     heft_bytes b = heft_test_many("safetensors", 3);
     heft_test_memory m;
@@ -210,8 +210,8 @@ static void count_loss(void *ctx, heft_severity severity, const char *rule, heft
     l->warnings += severity == HEFT_WARNING;
 }
 
-/* One warning for each, which verify leaves to the fault that it reports. */
-static void a_wrong_id_is_noted_when_the_file_is_opened(void **state)
+/* Opening notes one warning for each wrong id; verify reports a fault in place of the warning. */
+static void notes_a_wrong_base_id_at_opening(void **state)
 {
     heft_bytes b = heft_test_one("gptrs-checkpoint", 64);
     heft_id id = base_id("w");
@@ -256,7 +256,7 @@ static heft_status convert(heft_bytes b, const char *to, bool strict, losses *l,
     return st;
 }
 
-static void a_wrong_id_is_reported_before_it_is_repaired(void **state)
+static void conversion_reports_a_wrong_base_id_before_repair(void **state)
 {
     heft_bytes b = heft_test_one("gptrs-checkpoint", 64);
     heft_id id = base_id("w");
@@ -276,7 +276,7 @@ static void a_wrong_id_is_reported_before_it_is_repaired(void **state)
         heft_assert_status(convert(b, targets[i], true, &l, &err), HEFT_E_LOSSY, &err);
         assert_int_equal(l.count, 1);
     }
-    memset(at, 0, sizeof id.base); /* none is stored: nothing is wrong */
+    memset(at, 0, sizeof id.base); /* zeros mean that no id is stored, so no id is wrong */
     heft_assert_ok(convert(b, "gptrs-checkpoint", true, &l, &err), &err);
     assert_int_equal(l.count, 0);
     heft_test_free(&b);
@@ -285,14 +285,14 @@ static void a_wrong_id_is_reported_before_it_is_repaired(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(base_ids_are_those_of_the_names),
-        cmocka_unit_test(a_stored_id_of_another_name_is_none),
-        cmocka_unit_test(names_that_are_not_ascii_have_no_base_id),
-        cmocka_unit_test(burn_ids_are_found_and_counted),
-        cmocka_unit_test(many_ids_are_found_in_a_sorted_list),
-        cmocka_unit_test(without_memory_there_is_no_list),
-        cmocka_unit_test(a_wrong_id_is_noted_when_the_file_is_opened),
-        cmocka_unit_test(a_wrong_id_is_reported_before_it_is_repaired),
+        cmocka_unit_test(finds_a_tensor_by_the_base_id_of_its_name),
+        cmocka_unit_test(ignores_a_stored_id_of_another_name),
+        cmocka_unit_test(finds_no_base_id_for_a_non_ascii_name),
+        cmocka_unit_test(finds_and_counts_burn_ids),
+        cmocka_unit_test(finds_every_id_among_10007),
+        cmocka_unit_test(opening_ids_reports_every_failed_allocation),
+        cmocka_unit_test(notes_a_wrong_base_id_at_opening),
+        cmocka_unit_test(conversion_reports_a_wrong_base_id_before_repair),
     };
     return cmocka_run_group_tests_name("find_id", tests, NULL, NULL);
 }

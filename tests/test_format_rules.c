@@ -1,5 +1,5 @@
-/* test_format_rules.c - what single formats promise a program: where tensors lie in memory, what a writer
- * refuses, metadata and vocabularies that a program hands over. */
+/* test_format_rules.c - rules of single formats: alignment of mapped tensors, models that a writer
+ * refuses, metadata and vocabularies passed by a program. */
 #include "models.h"
 
 #include <heft/params.h>
@@ -30,36 +30,36 @@ static void assert_aligned(const char *dir, const char *format, uintptr_t align)
     heft_test_free(&b);
 }
 
-static void mapped_tensors_of_burnpack_lie_at_multiples_of_256(void **state)
+static void burnpack_tensors_are_mapped_at_multiples_of_256(void **state)
 {
     assert_aligned(*state, "burnpack", 256);
 }
 
-static void mapped_tensors_of_embd_lie_at_multiples_of_64(void **state)
+static void embd_tensors_are_mapped_at_multiples_of_64(void **state)
 {
     assert_aligned(*state, "embd", 64);
 }
 
-static void mapped_tensors_of_gptrs_lie_at_multiples_of_64(void **state)
+static void gptrs_tensors_are_mapped_at_multiples_of_64(void **state)
 {
     assert_aligned(*state, "gptrs-checkpoint", 64);
     assert_aligned(*state, "gptrs-archive", 64);
 }
 
-static void mapped_tensors_of_mag_lie_at_multiples_of_64(void **state)
+static void mag_tensors_are_mapped_at_multiples_of_64(void **state)
 {
     assert_aligned(*state, "mag", 64);
 }
 
-static void mapped_tensors_of_ztensor_lie_at_multiples_of_64(void **state)
+static void ztensor_tensors_are_mapped_at_multiples_of_64(void **state)
 {
     assert_aligned(*state, "ztensor", 64);
 }
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-/* Bytes that a file asks for until its index is complete. */
-static uint64_t bytes_asked_for(heft_bytes b)
+/* Return the number of bytes requested until the index is complete. */
+static uint64_t bytes_requested(heft_bytes b)
 {
     heft_error err;
     heft_file *f;
@@ -77,22 +77,22 @@ static uint64_t bytes_asked_for(heft_bytes b)
     return sum;
 }
 
-/* The ends of a large file and its index: that is all. */
-static void opening_asks_for_nothing_of_a_large_tensor(void **state)
+/* Opening reads the first and last bytes of a large file, and the index. */
+static void opening_reads_nothing_of_a_large_tensor(void **state)
 {
-    enum { MIB = 1 << 20, MOST = 256 << 10 };
+    enum { MIB = 1 << 20, MAX_BYTES = 256 << 10 };
     const char *format;
     (void)state;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         heft_bytes b = heft_test_one(format, 8 * MIB);
-        assert_in_range(bytes_asked_for(b), 1, MOST);
+        assert_in_range(bytes_requested(b), 1, MAX_BYTES);
         heft_test_free(&b);
     }
 }
 
-/* ---- what a writer refuses ------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
-enum { LONG = 65536 }; /* bytes of a name that passes the limit of many formats */
+enum { LONG = 65536 }; /* bytes of a name beyond the limit of many formats */
 static char long_name[LONG + 1];
 
 typedef struct refusal {
@@ -104,17 +104,17 @@ typedef struct refusal {
     const char *rule;
 } refusal;
 
-static void find_rule(void *ctx, heft_severity s, const char *rule, heft_str tensor,
-                      const char *text)
+static void clear_reported_rule(void *ctx, heft_severity s, const char *rule, heft_str tensor,
+                                const char *text)
 {
-    const char **wanted = ctx;
+    const char **expected = ctx;
     (void)tensor;
     assert_non_null(text);
-    if (s > HEFT_NOTE && *wanted && !strcmp(rule, *wanted))
-        *wanted = NULL;
+    if (s > HEFT_NOTE && *expected && !strcmp(rule, *expected))
+        *expected = NULL;
 }
 
-/* With strict nothing is written that is not the model as it is, and the rule says why. */
+/* A strict writer refuses to change the model, writes nothing, and reports the rule. */
 static void assert_refused(const refusal *r)
 {
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
@@ -125,7 +125,7 @@ static void assert_refused(const refusal *r)
     uint32_t part;
     opt.version = r->version;
     opt.strict = true;
-    opt.on_loss = find_rule;
+    opt.on_loss = clear_reported_rule;
     opt.loss_ctx = &rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(r->format),
                                     heft_test_sink_init(&sink, false), &opt, &err),
@@ -140,7 +140,7 @@ static void assert_refused(const refusal *r)
     heft_test_sink_free(&sink);
 }
 
-static void mag_is_not_written_with_what_it_cannot_hold(void **state)
+static void refuses_tensors_that_mag_cannot_represent(void **state)
 {
     static const uint64_t half = (uint64_t)1 << 63;
     const refusal rows[] = {
@@ -161,12 +161,12 @@ static void mag_is_not_written_with_what_it_cannot_hold(void **state)
 typedef struct excess { /* metadata beyond a length field */
     const char *format, *version, *rule;
     heft_kind kind;
-    size_t key_bytes, value_bytes; /* value: of a text */
+    size_t key_bytes, value_bytes; /* value_bytes of a string */
 } excess;
 
-/* What is refused and what --allow-loss leaves out is the same: *fault is the rule of a fault, or NULL. */
-static heft_status plan_excess(const excess *r, bool allow_loss, const char **fault,
-                               heft_error *err)
+/* Write a model with the metadata. Set *rule, the expected rule, to NULL when it is reported. */
+static heft_status write_excess(const excess *r, bool allow_loss, const char **rule,
+                                heft_error *err)
 {
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
     heft_test_sink sink;
@@ -179,8 +179,8 @@ static heft_status plan_excess(const excess *r, bool allow_loss, const char **fa
         v.as.s = (heft_str){ long_name, r->value_bytes };
     opt.version = r->version;
     opt.allow_loss = allow_loss;
-    opt.on_loss = find_rule;
-    opt.loss_ctx = fault;
+    opt.on_loss = clear_reported_rule;
+    opt.loss_ctx = rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find(r->format),
                                     heft_test_sink_init(&sink, false), &opt, err),
                    err);
@@ -198,31 +198,31 @@ static heft_status plan_excess(const excess *r, bool allow_loss, const char **fa
     return st;
 }
 
-static void metadata_beyond_a_length_field_are_refused(void **state)
+static void refuses_metadata_beyond_a_length_field(void **state)
 {
-    enum { MOST = 65535 };
+    enum { MAX_BYTES = 65535 };
     const excess rows[] = {
-        { "embd", NULL, "embd/metadata-length", HEFT_KIND_STR, 1, MOST + 1 },
-        { "embd", NULL, "embd/metadata-length", HEFT_KIND_STR, MOST + 1, 1 },
-        { "embd", NULL, "embd/metadata-length", HEFT_KIND_INT, MOST + 1, 0 },
-        { "mag", "1", "mag/metadata-length", HEFT_KIND_INT, MOST + 1, 0 },
-        { "mag", "100", "mag/metadata-length", HEFT_KIND_FLOAT, MOST + 1, 0 },
-        { "gguf", NULL, "gguf/metadata-length", HEFT_KIND_STR, MOST + 1, 1 },
+        { "embd", NULL, "embd/metadata-length", HEFT_KIND_STR, 1, MAX_BYTES + 1 },
+        { "embd", NULL, "embd/metadata-length", HEFT_KIND_STR, MAX_BYTES + 1, 1 },
+        { "embd", NULL, "embd/metadata-length", HEFT_KIND_INT, MAX_BYTES + 1, 0 },
+        { "mag", "1", "mag/metadata-length", HEFT_KIND_INT, MAX_BYTES + 1, 0 },
+        { "mag", "100", "mag/metadata-length", HEFT_KIND_FLOAT, MAX_BYTES + 1, 0 },
+        { "gguf", NULL, "gguf/metadata-length", HEFT_KIND_STR, MAX_BYTES + 1, 1 },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_error err;
         const char *rule = rows[i].rule;
-        heft_assert_status(plan_excess(&rows[i], false, &rule, &err), HEFT_E_LOSSY, &err);
+        heft_assert_status(write_excess(&rows[i], false, &rule, &err), HEFT_E_LOSSY, &err);
         assert_null(rule);
         rule = rows[i].rule;
-        heft_assert_ok(plan_excess(&rows[i], true, &rule, &err), &err);
+        heft_assert_ok(write_excess(&rows[i], true, &rule, &err), &err);
         assert_null(rule);
         excess fits = rows[i];
-        fits.key_bytes = fits.key_bytes > MOST ? MOST : fits.key_bytes;
-        fits.value_bytes = fits.value_bytes > MOST ? MOST : fits.value_bytes;
+        fits.key_bytes = fits.key_bytes > MAX_BYTES ? MAX_BYTES : fits.key_bytes;
+        fits.value_bytes = fits.value_bytes > MAX_BYTES ? MAX_BYTES : fits.value_bytes;
         rule = rows[i].rule;
-        heft_assert_ok(plan_excess(&fits, false, &rule, &err), &err);
+        heft_assert_ok(write_excess(&fits, false, &rule, &err), &err);
         assert_non_null(rule);
     }
 }
@@ -240,7 +240,7 @@ static heft_status write_token(size_t bytes, const char *version, bool allow_los
     heft_assert_ok(heft_vocab_parse_lines(&v, (heft_str){ text, bytes }, NULL, err), err);
     opt.version = version;
     opt.allow_loss = allow_loss;
-    opt.on_loss = find_rule;
+    opt.on_loss = clear_reported_rule;
     opt.loss_ctx = rule;
     heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"), heft_test_sink_init(&sink, false),
                                     &opt, err),
@@ -257,29 +257,29 @@ static heft_status write_token(size_t bytes, const char *version, bool allow_los
     return st;
 }
 
-static void a_token_beyond_its_length_field_is_refused(void **state)
+static void refuses_a_token_beyond_its_length_field(void **state)
 {
     const struct {
         const char *version;
-        size_t most;
+        size_t max_bytes;
     } rows[] = { { "1.0", 65535 }, { "simple", 1 << 20 } };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_error err;
         const char *version = rows[i].version, *rule = "embd/vocab";
-        heft_assert_status(write_token(rows[i].most + 1, version, false, &rule, &err), HEFT_E_LOSSY,
-                           &err);
+        heft_assert_status(write_token(rows[i].max_bytes + 1, version, false, &rule, &err),
+                           HEFT_E_LOSSY, &err);
         assert_null(rule);
         rule = "embd/vocab";
-        heft_assert_ok(write_token(rows[i].most + 1, version, true, &rule, &err), &err);
+        heft_assert_ok(write_token(rows[i].max_bytes + 1, version, true, &rule, &err), &err);
         assert_null(rule);
         rule = "embd/vocab";
-        heft_assert_ok(write_token(rows[i].most, version, false, &rule, &err), &err);
+        heft_assert_ok(write_token(rows[i].max_bytes, version, false, &rule, &err), &err);
         assert_non_null(rule);
     }
 }
 
-static void embd_is_not_written_with_what_it_cannot_hold(void **state)
+static void refuses_tensors_that_embd_cannot_represent(void **state)
 {
     const refusal rows[] = {
         { "embd", NULL, { "w", 1 }, HEFT_F32, 0, { 0 }, "embd/rank-0" },
@@ -297,7 +297,7 @@ static void embd_is_not_written_with_what_it_cannot_hold(void **state)
         assert_refused(&rows[i]);
 }
 
-static void gptrs_is_not_written_with_what_it_cannot_hold(void **state)
+static void refuses_tensors_that_gptrs_cannot_represent(void **state)
 {
     const refusal rows[] = {
         { "gptrs-checkpoint", NULL, { "w", 1 }, HEFT_F32, 0, { 0 }, "gptrs/rank-0" },
@@ -311,7 +311,7 @@ static void gptrs_is_not_written_with_what_it_cannot_hold(void **state)
         assert_refused(&rows[i]);
 }
 
-static void burnpack_is_not_written_with_what_it_cannot_hold(void **state)
+static void refuses_tensors_that_burnpack_cannot_represent(void **state)
 {
     const refusal rows[] = {
         { "burnpack", NULL, { "w", 1 }, HEFT_C64, 1, { 1 }, "burnpack/dtype" },
@@ -323,7 +323,7 @@ static void burnpack_is_not_written_with_what_it_cannot_hold(void **state)
         assert_refused(&rows[i]);
 }
 
-static void ztensor_is_not_written_with_what_it_cannot_hold(void **state)
+static void refuses_tensors_that_ztensor_cannot_represent(void **state)
 {
     const refusal rows[] = {
         { "ztensor", "1.0", { "w", 1 }, HEFT_C64, 1, { 1 }, "ztensor/dtype" },
@@ -342,7 +342,7 @@ typedef struct written {
     heft_file *f;
 } written;
 
-/* A file of one tensor "w" with these values, opened again. */
+/* Write one tensor "w" with the metadata values, and open the file. */
 static void write_values(written *r, const char *format, const heft_value *values, size_t count)
 {
     const uint64_t one = 1;
@@ -362,16 +362,18 @@ static void write_values(written *r, const char *format, const heft_value *value
     heft_assert_ok(heft_test_open(&r->f, heft_test_sink_bytes(&r->sink), NULL, &err), &err);
 }
 
-static void drop_written(written *r)
+static void close_written(written *r)
 {
     heft_file_close(r->f);
     heft_test_sink_free(&r->sink);
 }
 
-static void numbers_of_a_program_are_in_a_mag_file(void **state)
+static void mag_stores_numbers_bit_by_bit(void **state)
 {
     const heft_value values[] = {
-        { .kind = HEFT_KIND_INT, .key = { "w", 1 }, .as.i = INT64_MIN }, /* the tensor's key */
+        { .kind = HEFT_KIND_INT,
+          .key = { "w", 1 },
+          .as.i = INT64_MIN }, /* the key is the name of the tensor, too */
         { .kind = HEFT_KIND_FLOAT, .key = { "nan", 3 }, .as.f = (double)NAN },
         { .kind = HEFT_KIND_FLOAT, .key = { "inf", 3 }, .as.f = (double)-INFINITY },
         { .kind = HEFT_KIND_FLOAT, .key = { "rate", 4 }, .as.f = 0.1 },
@@ -388,10 +390,10 @@ static void numbers_of_a_program_are_in_a_mag_file(void **state)
         assert_int_equal(v.kind, values[i].kind);
         assert_memory_equal(&v.as.u, &values[i].as.u, sizeof v.as.u);
     }
-    drop_written(&r);
+    close_written(&r);
 }
 
-static void texts_of_a_program_are_in_the_file(void **state)
+static void stores_text_metadata(void **state)
 {
     static const char *const formats[] = { "burnpack", "embd", "ztensor" };
     const heft_value values[] = {
@@ -409,11 +411,11 @@ static void texts_of_a_program_are_in_the_file(void **state)
         assert_memory_equal(v.as.s.ptr, "text", 4);
         assert_true(heft_meta_find(&v, r.f, "\xc3\xa9"));
         assert_int_equal(v.as.s.len, 0);
-        drop_written(&r);
+        close_written(&r);
     }
 }
 
-static void scalars_of_a_program_are_in_a_burnpack(void **state)
+static void burnpack_stores_scalars(void **state)
 {
     heft_test_sink sink;
     heft_writer *w;
@@ -434,7 +436,7 @@ static void scalars_of_a_program_are_in_a_burnpack(void **state)
     heft_assert_ok(heft_writer_end_meta(w, &err), &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
     heft_assert_ok(heft_writer_finish(w, &err), &err);
-    static const char expected[] = "\x67scalars\xa4" /* in the order of their names */
+    static const char expected[] = "\x67scalars\xa4" /* sorted by name */
                                    "\x61"
                                    "b\xa1\x64"
                                    "Bool\xf5"
@@ -449,7 +451,7 @@ static void scalars_of_a_program_are_in_a_burnpack(void **state)
 
 /* ---- vocabularies --------------------------------------------------------------------------- */
 
-static void a_vocabulary_of_a_program_is_in_an_embd_file(void **state)
+static void embd_stores_a_vocabulary(void **state)
 {
     static const char *const versions[] = { "1.0", "simple" };
     heft_error err;
@@ -486,7 +488,7 @@ static void a_vocabulary_of_a_program_is_in_an_embd_file(void **state)
 
 /* ---- compressed parts ----------------------------------------------------------------------- */
 
-static void any_range_of_a_compressed_part_is_read(void **state)
+static void reads_any_range_of_a_compressed_part(void **state)
 {
     enum { BYTES = 300000, LONGEST = 5000, ROUNDS = 100 };
     static const test_tensor t[] = { { "w", HEFT_BOOL, 1, { BYTES } } };
@@ -530,23 +532,23 @@ static heft_file *open_bytes(heft_bytes b)
     return f;
 }
 
-static void parameters_of_two_files_share_a_namespace(void **state)
+static void adds_a_second_file_to_a_namespace(void **state)
 {
     static const test_tensor one[] = { { "a", HEFT_F32, 1, { 2 } } },
                              other[] = { { "b", HEFT_F32, 1, { 3 } } };
     heft_bytes first = heft_test_model("mag", one, 1);
     heft_bytes second = heft_test_model("gptrs-checkpoint", other, 1);
     heft_params *p;
-    heft_id128 space, key;
+    heft_id128 namespace, key;
     heft_error err;
     heft_param w;
     (void)state;
     heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
-    heft_assert_ok(heft_params_add(&space, p, open_bytes(first), &err), &err);
-    heft_assert_ok(heft_params_add_to(p, space, open_bytes(second), &err), &err);
+    heft_assert_ok(heft_params_add(&namespace, p, open_bytes(first), &err), &err);
+    heft_assert_ok(heft_params_add_to(p, namespace, open_bytes(second), &err), &err);
     assert_int_equal(heft_params_count(p), 2);
     for (uint64_t i = 0; i < 2; i++) {
-        assert_true(heft_params_find(&key, p, space, (heft_str){ i ? "b" : "a", 1 }));
+        assert_true(heft_params_find(&key, p, namespace, (heft_str){ i ? "b" : "a", 1 }));
         heft_assert_ok(heft_params_acquire(&w, p, key, &err), &err);
         assert_int_equal(w.bytes, 4 * (2 + i));
         heft_params_release(p, key);
@@ -556,7 +558,7 @@ static void parameters_of_two_files_share_a_namespace(void **state)
     heft_test_free(&second);
 }
 
-/* A safetensors file whose one tensor has an id of Burn's, as a Burnpack. */
+/* Return a Burnpack converted from a safetensors file whose one tensor has the Burn id. */
 static heft_bytes burnpack_with_id(const char *id)
 {
     char text[300];
@@ -578,19 +580,19 @@ static heft_bytes burnpack_with_id(const char *id)
     return b;
 }
 
-static void a_parameter_is_found_by_the_id_that_burn_gave_it(void **state)
+static void finds_a_parameter_by_its_burn_id(void **state)
 {
     heft_bytes b = burnpack_with_id("18446744073709551615");
     heft_params *p;
-    heft_id128 space, key, same;
+    heft_id128 namespace, key, same;
     heft_error err;
     (void)state;
     heft_assert_ok(heft_params_open(&p, NULL, &err), &err);
-    heft_assert_ok(heft_params_add(&space, p, open_bytes(b), &err), &err);
-    assert_true(heft_params_find_burn(&key, p, space, UINT64_MAX));
-    assert_true(heft_params_find(&same, p, space, HEFT_STR("w")));
+    heft_assert_ok(heft_params_add(&namespace, p, open_bytes(b), &err), &err);
+    assert_true(heft_params_find_burn(&key, p, namespace, UINT64_MAX));
+    assert_true(heft_params_find(&same, p, namespace, HEFT_STR("w")));
     assert_memory_equal(&key, &same, sizeof key);
-    assert_false(heft_params_find_burn(&key, p, space, 1));
+    assert_false(heft_params_find_burn(&key, p, namespace, 1));
     heft_params_close(p);
     heft_test_free(&b);
 }
@@ -600,26 +602,26 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define IN_A_DIRECTORY(test) \
     cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
-        IN_A_DIRECTORY(mapped_tensors_of_burnpack_lie_at_multiples_of_256),
-        IN_A_DIRECTORY(mapped_tensors_of_embd_lie_at_multiples_of_64),
-        IN_A_DIRECTORY(mapped_tensors_of_gptrs_lie_at_multiples_of_64),
-        IN_A_DIRECTORY(mapped_tensors_of_mag_lie_at_multiples_of_64),
-        IN_A_DIRECTORY(mapped_tensors_of_ztensor_lie_at_multiples_of_64),
-        cmocka_unit_test(opening_asks_for_nothing_of_a_large_tensor),
-        cmocka_unit_test(mag_is_not_written_with_what_it_cannot_hold),
-        cmocka_unit_test(embd_is_not_written_with_what_it_cannot_hold),
-        cmocka_unit_test(metadata_beyond_a_length_field_are_refused),
-        cmocka_unit_test(a_token_beyond_its_length_field_is_refused),
-        cmocka_unit_test(gptrs_is_not_written_with_what_it_cannot_hold),
-        cmocka_unit_test(burnpack_is_not_written_with_what_it_cannot_hold),
-        cmocka_unit_test(ztensor_is_not_written_with_what_it_cannot_hold),
-        cmocka_unit_test(numbers_of_a_program_are_in_a_mag_file),
-        cmocka_unit_test(texts_of_a_program_are_in_the_file),
-        cmocka_unit_test(scalars_of_a_program_are_in_a_burnpack),
-        cmocka_unit_test(a_vocabulary_of_a_program_is_in_an_embd_file),
-        cmocka_unit_test(any_range_of_a_compressed_part_is_read),
-        cmocka_unit_test(parameters_of_two_files_share_a_namespace),
-        cmocka_unit_test(a_parameter_is_found_by_the_id_that_burn_gave_it),
+        IN_A_DIRECTORY(burnpack_tensors_are_mapped_at_multiples_of_256),
+        IN_A_DIRECTORY(embd_tensors_are_mapped_at_multiples_of_64),
+        IN_A_DIRECTORY(gptrs_tensors_are_mapped_at_multiples_of_64),
+        IN_A_DIRECTORY(mag_tensors_are_mapped_at_multiples_of_64),
+        IN_A_DIRECTORY(ztensor_tensors_are_mapped_at_multiples_of_64),
+        cmocka_unit_test(opening_reads_nothing_of_a_large_tensor),
+        cmocka_unit_test(refuses_tensors_that_mag_cannot_represent),
+        cmocka_unit_test(refuses_tensors_that_embd_cannot_represent),
+        cmocka_unit_test(refuses_metadata_beyond_a_length_field),
+        cmocka_unit_test(refuses_a_token_beyond_its_length_field),
+        cmocka_unit_test(refuses_tensors_that_gptrs_cannot_represent),
+        cmocka_unit_test(refuses_tensors_that_burnpack_cannot_represent),
+        cmocka_unit_test(refuses_tensors_that_ztensor_cannot_represent),
+        cmocka_unit_test(mag_stores_numbers_bit_by_bit),
+        cmocka_unit_test(stores_text_metadata),
+        cmocka_unit_test(burnpack_stores_scalars),
+        cmocka_unit_test(embd_stores_a_vocabulary),
+        cmocka_unit_test(reads_any_range_of_a_compressed_part),
+        cmocka_unit_test(adds_a_second_file_to_a_namespace),
+        cmocka_unit_test(finds_a_parameter_by_its_burn_id),
     };
     memset(long_name, 'n', LONG);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_gguf.c - GGUF from models of other origins: kinds of metadata, shapes, vocabularies. */
+/* test_gguf.c - writing GGUF: kinds of metadata, shapes, vocabularies. */
 #include "dump.h"
 
 typedef struct losses {
@@ -19,7 +19,7 @@ static void note_loss(void *ctx, heft_severity s, const char *rule, heft_str ten
 typedef struct fixture {
     heft_test_sink sink;
     heft_write_options opt;
-    losses lost;
+    losses losses;
     heft_error err;
     heft_writer *w;
 } fixture;
@@ -29,7 +29,7 @@ static void begin(fixture *f)
     memset(f, 0, sizeof *f);
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.on_loss = note_loss;
-    f->opt.loss_ctx = &f->lost;
+    f->opt.loss_ctx = &f->losses;
     heft_assert_ok(heft_writer_open(&f->w, heft_format_find("gguf"),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
                    &f->err);
@@ -99,23 +99,23 @@ static void assert_dump(const heft_file *f, const char *expected)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-static void numbers_keep_their_type_or_get_one_that_holds_them(void **state)
+static void stores_numbers_in_their_type_or_a_wider_type(void **state)
 {
     fixture f;
     (void)state;
     begin(&f);
     put(&f, uint_value("a", 7, HEFT_U8));
-    put(&f, uint_value("b", 300, HEFT_U8)); /* does not hold it */
+    put(&f, uint_value("b", 300, HEFT_U8)); /* 300 does not fit into u8 */
     put(&f, uint_value("c", 3, HEFT_UNTYPED));
     put(&f, uint_value("d", UINT64_C(1) << 40, HEFT_UNTYPED));
     put(&f, int_value("e", -3, HEFT_UNTYPED));
     put(&f, int_value("f", INT64_MIN, HEFT_UNTYPED));
     put(&f, int_value("g", 3, HEFT_I64));
-    put(&f, int_value("h", -1, HEFT_U32)); /* nor this */
+    put(&f, int_value("h", -1, HEFT_U32)); /* -1 does not fit into u32 */
     put(&f, float_value("i", 0.5, HEFT_UNTYPED));
     put(&f, float_value("j", 0.1, HEFT_UNTYPED));
     put(&f, float_value("k", 0.5, HEFT_F64));
-    put(&f, uint_value("l", 9, HEFT_F16)); /* no kind of GGUF's */
+    put(&f, uint_value("l", 9, HEFT_F16)); /* GGUF has no f16 metadata */
     heft_file *g = finish(&f);
     assert_dump(g, "meta 1 \"a\" uint 7 stored as u8\n"
                    "meta 1 \"b\" uint 300 stored as u32\n"
@@ -129,11 +129,11 @@ static void numbers_keep_their_type_or_get_one_that_holds_them(void **state)
                    "meta 1 \"j\" float 3fb999999999999a stored as f64\n"
                    "meta 1 \"k\" float 3fe0000000000000 stored as f64\n"
                    "meta 1 \"l\" uint 9 stored as u32\n");
-    assert_string_equal(f.lost.text, "");
+    assert_string_equal(f.losses.text, "");
     end(&f, g);
 }
 
-static void lists_become_arrays_of_one_kind(void **state)
+static void stores_lists_as_arrays_of_one_type(void **state)
 {
     fixture f;
     (void)state;
@@ -164,11 +164,11 @@ static void lists_become_arrays_of_one_kind(void **state)
     assert_int_equal(v.as.container.count, 2);
     assert_true(heft_meta_find(&v, g, "none"));
     assert_int_equal(v.as.container.count, 0);
-    assert_string_equal(f.lost.text, "");
+    assert_string_equal(f.losses.text, "");
     end(&f, g);
 }
 
-static void what_has_no_kind_is_left_out_and_named(void **state)
+static void drops_and_reports_metadata_without_a_gguf_type(void **state)
 {
     fixture f;
     (void)state;
@@ -187,12 +187,12 @@ static void what_has_no_kind_is_left_out_and_named(void **state)
     put(&f, bytes);
     heft_file *g = finish(&f);
     assert_dump(g, "meta 1 \"bytes\" array 2 u8 \"\\xff\\x01\"\n");
-    assert_int_equal(f.lost.count[HEFT_WARNING], 5);
-    assert_int_equal(f.lost.count[HEFT_NOTE], 1);
-    assert_non_null(strstr(f.lost.text, "metadata 'mixed' is left out"));
-    assert_non_null(strstr(f.lost.text, "metadata 'halves' is left out"));
-    assert_non_null(strstr(f.lost.text, "metadata 'map' is left out"));
-    assert_non_null(strstr(f.lost.text, "metadata 'bytes' becomes an array of u8"));
+    assert_int_equal(f.losses.count[HEFT_WARNING], 5);
+    assert_int_equal(f.losses.count[HEFT_NOTE], 1);
+    assert_non_null(strstr(f.losses.text, "metadata 'mixed' is left out"));
+    assert_non_null(strstr(f.losses.text, "metadata 'halves' is left out"));
+    assert_non_null(strstr(f.losses.text, "metadata 'map' is left out"));
+    assert_non_null(strstr(f.losses.text, "metadata 'bytes' becomes an array of u8"));
     end(&f, g);
 }
 
@@ -206,7 +206,7 @@ static heft_status write_tensor(fixture *f, heft_dtype t, const uint64_t *dims, 
     memset(f, 0, sizeof *f);
     f->opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     f->opt.on_loss = note_loss;
-    f->opt.loss_ctx = &f->lost;
+    f->opt.loss_ctx = &f->losses;
     f->opt.allow_loss = allow_loss;
     heft_assert_ok(heft_writer_open(&f->w, heft_format_find("gguf"),
                                     heft_test_sink_init(&f->sink, false), &f->opt, &f->err),
@@ -228,15 +228,15 @@ static heft_status write_tensor(fixture *f, heft_dtype t, const uint64_t *dims, 
     return st;
 }
 
-static void what_ggml_does_not_take_is_an_obstacle(void **state)
+static void refuses_tensors_that_ggml_does_not_support(void **state)
 {
     static const struct row {
         heft_dtype t;
         uint32_t rank;
         uint64_t dims[5];
-        const char *words; /* NULL: it is taken */
+        const char *words; /* part of the loss message; NULL if the tensor is accepted */
     } rows[] = {
-        { HEFT_F32, 0, { 0 }, NULL }, /* stored as [1], which a warning says */
+        { HEFT_F32, 0, { 0 }, NULL }, /* stored as [1], with a warning */
         { HEFT_F32, 5, { 1, 1, 1, 1, 2 }, "rank 5" },
         { HEFT_F32, 4, { 1, 1, 1, 2 }, NULL },
         { HEFT_F32, 2, { 0, 3 }, NULL },
@@ -255,7 +255,7 @@ static void what_ggml_does_not_take_is_an_obstacle(void **state)
         fixture f;
         heft_status st = write_tensor(&f, rows[i].t, rows[i].dims, rows[i].rank, false);
         assert_int_equal(st, rows[i].words ? HEFT_E_LOSSY : HEFT_OK);
-        assert_true(!rows[i].words || strstr(f.lost.text, rows[i].words));
+        assert_true(!rows[i].words || strstr(f.losses.text, rows[i].words));
         heft_assert_ok(write_tensor(&f, rows[i].t, rows[i].dims, rows[i].rank, true), &f.err);
     }
 }
@@ -270,7 +270,7 @@ static heft_vocab *vocabulary(const char *lines)
     return v;
 }
 
-/* The model without tensors, written again with another vocabulary. */
+/* Write the model, which has no tensors, again with the vocabulary v. */
 static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
 {
     heft_file *out;
@@ -279,7 +279,7 @@ static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
     memset(f, 0, sizeof *f);
     opt.write = &write;
     write.on_loss = note_loss;
-    write.loss_ctx = &f->lost;
+    write.loss_ctx = &f->losses;
     opt.vocab = v;
     heft_assert_ok(heft_file_convert(in, heft_format_find("gguf"),
                                      heft_test_sink_init(&f->sink, false), &opt, &f->err),
@@ -288,7 +288,7 @@ static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
     return out;
 }
 
-static void a_vocabulary_replaces_the_tokens_in_the_metadata(void **state)
+static void replaces_tokens_in_the_metadata_by_a_vocabulary(void **state)
 {
     fixture f, g;
     (void)state;
@@ -298,11 +298,11 @@ static void a_vocabulary_replaces_the_tokens_in_the_metadata(void **state)
     put(&f, text_value("last", "z"));
     heft_file *first = finish(&f), *same = rewrite(&g, first, v);
     heft_assert_same_bytes(heft_test_sink_bytes(&f.sink), heft_test_sink_bytes(&g.sink));
-    assert_string_equal(g.lost.text, "");
+    assert_string_equal(g.losses.text, "");
     end(&g, same);
     heft_vocab_set_special(other, HEFT_MASK, 1);
     heft_file *second = rewrite(&g, first, other);
-    assert_non_null(strstr(g.lost.text, "tokens are replaced"));
+    assert_non_null(strstr(g.losses.text, "tokens are replaced"));
     heft_value value;
     assert_true(heft_meta_find(&value, second, "tokenizer.ggml.tokens"));
     assert_int_equal(value.as.container.count, 2);
@@ -318,11 +318,11 @@ static void a_vocabulary_replaces_the_tokens_in_the_metadata(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_keep_their_type_or_get_one_that_holds_them),
-        cmocka_unit_test(lists_become_arrays_of_one_kind),
-        cmocka_unit_test(what_has_no_kind_is_left_out_and_named),
-        cmocka_unit_test(what_ggml_does_not_take_is_an_obstacle),
-        cmocka_unit_test(a_vocabulary_replaces_the_tokens_in_the_metadata),
+        cmocka_unit_test(stores_numbers_in_their_type_or_a_wider_type),
+        cmocka_unit_test(stores_lists_as_arrays_of_one_type),
+        cmocka_unit_test(drops_and_reports_metadata_without_a_gguf_type),
+        cmocka_unit_test(refuses_tensors_that_ggml_does_not_support),
+        cmocka_unit_test(replaces_tokens_in_the_metadata_by_a_vocabulary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
