@@ -1,12 +1,12 @@
-/* test_identity.c - what programs know a tensor by besides its name: Burn's ids as text, and identities that
- * conversions and edits change. */
+/* test_identity.c - Burn parameter ids as text, and tensor identities changed by conversions and
+ * edits. */
 #include <heft/params.h>
 
 #include "models.h"
 
 /* ---- Burn's ids as text --------------------------------------------------------------------- */
 
-/* The texts are those of Python's base64.b32hexencode() for the eight bytes. */
+/* Texts from Python's base64.b32hexencode() of the eight bytes. */
 static const struct {
     uint64_t id;
     const char *text;
@@ -19,7 +19,7 @@ static const struct {
     { UINT64_C(0xffffffffffffffff), "vvvvvvvvvvvvu" },
 };
 
-static void ids_are_spelled_as_burn_spells_them(void **state)
+static void formats_and_parses_ids_as_burn_does(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(texts); i++) {
@@ -32,7 +32,7 @@ static void ids_are_spelled_as_burn_spells_them(void **state)
     }
 }
 
-static void other_texts_are_no_ids(void **state)
+static void refuses_texts_that_are_not_ids(void **state)
 {
     static const char *const wrong[] = { "",
                                          "000000000000",
@@ -49,19 +49,19 @@ static void other_texts_are_no_ids(void **state)
     assert_int_equal(id, UINT64_MAX);
 }
 
-static void new_ids_differ(void **state)
+static void new_ids_are_unique(void **state)
 {
     enum { IDS = 64 };
-    uint64_t ids[IDS], together = 0;
+    uint64_t ids[IDS], all_bits = 0;
     heft_error err;
     (void)state;
     for (size_t i = 0; i < IDS; i++) {
         heft_assert_ok(heft_param_id_new(&ids[i], &err), &err);
-        together |= ids[i];
+        all_bits |= ids[i];
         for (size_t k = 0; k < i; k++)
             assert_int_not_equal(ids[i], ids[k]);
     }
-    assert_int_equal(together, UINT64_MAX); /* fails by chance once in 2^58 runs */
+    assert_int_equal(all_bits, UINT64_MAX); /* fails by chance once in 2^58 runs */
 }
 
 /* ---- identities ----------------------------------------------------------------------------- */
@@ -71,19 +71,19 @@ static const test_tensor two[] = {
     { "b", HEFT_F32, 1, { 7 } },
 };
 
-typedef struct wish { /* what the callback answers for the tensor "a" */
-    heft_identity id, was;
+typedef struct id_change { /* the answer of the callback for the tensor "a" */
+    heft_identity id, old; /* the new identity, and the identity passed to the callback */
     unsigned calls;
-    bool is_refused; /* it changes *id, and says that nothing changes */
-} wish;
+    bool is_refused; /* the callback sets *id, but returns false */
+} id_change;
 
 static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
-    wish *w = ctx;
+    id_change *w = ctx;
     w->calls++;
     if (t->name.len != 1 || *t->name.ptr != 'a')
         return false;
-    w->was = *id;
+    w->old = *id;
     *id = w->id;
     return !w->is_refused;
 }
@@ -106,7 +106,7 @@ static void assert_id(const heft_file *f, const char *name, const uint64_t *id)
         assert_int_equal(v.as.u, *id);
 }
 
-static heft_bytes converted(const char *to, const char *version, heft_bytes from, wish *w)
+static heft_bytes converted(const char *to, const char *version, heft_bytes from, id_change *w)
 {
     heft_test_sink sink;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
@@ -129,47 +129,48 @@ static heft_bytes converted(const char *to, const char *version, heft_bytes from
     return out;
 }
 
-/* Formats that keep ids, and the generation that does. */
+/* Formats and versions that store parameter ids. */
 static const struct {
     const char *format, *version;
-} keepers[] = {
+} formats[] = {
     { "burnpack", NULL },
     { "safetensors", NULL },
     { "ztensor", "1.2" },
     { "gguf", NULL },
 };
 
-static heft_bytes model_of(size_t keeper)
+static heft_bytes model_of(size_t format)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
     o.write = &write;
-    write.version = keepers[keeper].version;
-    return heft_test_converted("safetensors", two, 2, keepers[keeper].format, &o);
+    write.version = formats[format].version;
+    return heft_test_converted("safetensors", two, 2, formats[format].format, &o);
 }
 
-static void conversions_set_keep_and_take_away_ids(void **state)
+static void conversion_sets_keeps_and_removes_ids(void **state)
 {
     const uint64_t id = UINT64_MAX - 5, other = 12;
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(keepers); i++) {
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
         heft_file *f;
         heft_error err;
-        wish w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = id } };
+        id_change w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = id } };
         heft_bytes b[4] = { model_of(i) };
-        const char *format = keepers[i].format, *version = keepers[i].version;
+        const char *format = formats[i].format, *version = formats[i].version;
         b[1] = converted(format, version, b[0], &w);
-        assert_int_equal(w.was.has & HEFT_HAS_PARAM_ID, 0);
+        assert_int_equal(w.old.has & HEFT_HAS_PARAM_ID, 0);
         heft_assert_ok(heft_test_open(&f, b[1], NULL, &err), &err);
         assert_id(f, "a", &id);
         assert_id(f, "b", NULL);
         heft_file_close(f);
-        w = (wish){ .id = { .has = HEFT_HAS_PARAM_ID, .param_id = other }, .is_refused = true };
+        w = (id_change){ .id = { .has = HEFT_HAS_PARAM_ID, .param_id = other },
+                         .is_refused = true };
         b[2] = converted(format, version, b[1], &w);
-        assert_int_equal(w.was.has & HEFT_HAS_PARAM_ID, HEFT_HAS_PARAM_ID);
-        assert_int_equal(w.was.param_id, id);
+        assert_int_equal(w.old.has & HEFT_HAS_PARAM_ID, HEFT_HAS_PARAM_ID);
+        assert_int_equal(w.old.param_id, id);
         heft_assert_same_bytes(b[1], b[2]);
-        w = (wish){ .id = { .has = 0, .param_id = other } };
+        w = (id_change){ .id = { .has = 0, .param_id = other } };
         b[3] = converted(format, version, b[2], &w);
         heft_assert_same_bytes(b[0], b[3]);
         for (size_t k = 0; k < HEFT_COUNT(b); k++)
@@ -177,7 +178,7 @@ static void conversions_set_keep_and_take_away_ids(void **state)
     }
 }
 
-static heft_status edit(const char *path, wish *w, heft_edit_result *result, heft_error *err)
+static heft_status edit(const char *path, id_change *w, heft_edit_result *result, heft_error *err)
 {
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     o.identify = identify;
@@ -185,18 +186,18 @@ static heft_status edit(const char *path, wish *w, heft_edit_result *result, hef
     return heft_file_edit(result, path, &o, err);
 }
 
-static void edits_set_change_and_take_away_ids(void **state)
+static void edit_sets_changes_and_removes_ids(void **state)
 {
     static const uint64_t ids[] = { UINT64_MAX, 7, 1ull << 40 };
-    for (size_t i = 0; i < HEFT_COUNT(keepers); i++) {
-        const char *path = heft_test_path(*state, keepers[i].format);
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
+        const char *path = heft_test_path(*state, formats[i].format);
         heft_bytes before = model_of(i), after;
         heft_edit_result result;
         heft_file *f;
         heft_error err;
         heft_test_save(path, before.p, before.len);
         for (size_t k = 0; k < HEFT_COUNT(ids); k++) {
-            wish w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = ids[k] } };
+            id_change w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = ids[k] } };
             heft_assert_ok(edit(path, &w, &result, &err), &err);
             assert_true(result.changed);
             heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
@@ -204,28 +205,30 @@ static void edits_set_change_and_take_away_ids(void **state)
             assert_id(f, "b", NULL);
             heft_file_close(f);
         }
-        heft_assert_ok(edit(path, &(wish){ .id = { .has = 0 } }, &result, &err), &err);
+        heft_assert_ok(edit(path, &(id_change){ .id = { .has = 0 } }, &result, &err), &err);
         heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
         assert_id(f, "a", NULL);
         heft_file_close(f);
         after = heft_test_load(path);
-        if (!strcmp(keepers[i].format, "burnpack"))
-            heft_assert_same_bytes(before, after); /* others leave room behind */
+        if (!strcmp(formats[i].format, "burnpack"))
+            heft_assert_same_bytes(before,
+                                   after); /* the other formats leave padding where the id was */
         heft_test_free(&before);
         heft_test_free(&after);
     }
 }
 
-/* Formats that have no place for an id refuse the edit, and keep the file. */
-static void an_edit_that_would_lose_an_id_is_refused(void **state)
+/* An edit of a format without parameter ids is refused and leaves the file unchanged. */
+static void refuses_an_edit_that_would_lose_an_id(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_bytes before = heft_test_one("mag", 64), after;
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     heft_error err;
-    wish w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = 1 } };
+    id_change w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = 1 } };
     heft_test_save(path, before.p, before.len);
-    heft_assert_ok(edit(path, &w, NULL, &err), &err); /* it has no tensor "a" */
+    heft_assert_ok(edit(path, &w, NULL, &err),
+                   &err); /* no id changes: the file has no tensor "a" */
     o.identify = identify;
     o.identify_ctx = &w;
     heft_rename rename = { heft_test_str("w"), heft_test_str("a") };
@@ -241,22 +244,22 @@ static void an_edit_that_would_lose_an_id_is_refused(void **state)
     heft_test_free(&after);
 }
 
-static const test_tensor trained[] = {
+static const test_tensor two_vectors[] = {
     { "a", HEFT_F32, 1, { 4 } },
     { "b", HEFT_F32, 1, { 4 } },
 };
 
-/* gpt-rs has a place for requires_grad, and no word for "not said". */
-static void requires_grad_is_set_and_cleared(void **state)
+/* gpt-rs always stores requires_grad; there is no value for "unknown". */
+static void edit_sets_and_clears_requires_grad(void **state)
 {
     const char *path = heft_test_path(*state, "m.gptrs");
-    heft_bytes model = heft_test_model("gptrs-checkpoint", trained, 2);
+    heft_bytes model = heft_test_model("gptrs-checkpoint", two_vectors, 2);
     heft_file *f;
     heft_value v;
     heft_error err;
     heft_test_save(path, model.p, model.len);
     for (int grad = 1; grad >= 0; grad--) {
-        wish w = { .id = { .has = HEFT_HAS_REQUIRES_GRAD, .requires_grad = grad } };
+        id_change w = { .id = { .has = HEFT_HAS_REQUIRES_GRAD, .requires_grad = grad } };
         heft_assert_ok(edit(path, &w, NULL, &err), &err);
         heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
         assert_true(
@@ -275,13 +278,13 @@ static void requires_grad_is_set_and_cleared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_spelled_as_burn_spells_them),
-        cmocka_unit_test(other_texts_are_no_ids),
-        cmocka_unit_test(new_ids_differ),
-        cmocka_unit_test(conversions_set_keep_and_take_away_ids),
-        in_dir(edits_set_change_and_take_away_ids),
-        in_dir(an_edit_that_would_lose_an_id_is_refused),
-        in_dir(requires_grad_is_set_and_cleared),
+        cmocka_unit_test(formats_and_parses_ids_as_burn_does),
+        cmocka_unit_test(refuses_texts_that_are_not_ids),
+        cmocka_unit_test(new_ids_are_unique),
+        cmocka_unit_test(conversion_sets_keeps_and_removes_ids),
+        in_dir(edit_sets_changes_and_removes_ids),
+        in_dir(refuses_an_edit_that_would_lose_an_id),
+        in_dir(edit_sets_and_clears_requires_grad),
     };
     return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

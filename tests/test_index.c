@@ -1,4 +1,4 @@
-/* test_index.c - the model: what may be put in, what comes out, and what is taken away again. */
+/* test_index.c - the index of a model: adding, finding, dropping and sorting of rows. */
 #include "heft_test.h"
 
 #include "base/error.h"
@@ -46,7 +46,7 @@ static uint32_t add_dense(fixture *f, const char *name, uint64_t offset, uint64_
 
 /* ---- refusals ------------------------------------------------------------------------------- */
 
-static void counts_that_cannot_be_true_are_refused(void **state)
+static void refuses_counts_beyond_the_bytes_left_or_the_limit(void **state)
 {
     static const struct {
         uint64_t count, left, min_bytes;
@@ -71,13 +71,13 @@ static void counts_that_cannot_be_true_are_refused(void **state)
         if (st) {
             heft_assert_fails(st, rows[i].st, &f.err, rows[i].words);
             assert_int_equal(f.err.offset, 77);
-            assert_int_equal(atomic_load(&f.m.peak), 0); /* nothing was asked for */
+            assert_int_equal(atomic_load(&f.m.peak), 0); /* no memory was requested */
         }
         end(&f);
     }
 }
 
-static void the_limit_of_memory_is_kept(void **state)
+static void refuses_tensors_beyond_the_memory_limit(void **state)
 {
     heft_limits limits = { .size = sizeof limits, .memory = 20000 };
     fixture f;
@@ -97,7 +97,7 @@ static void the_limit_of_memory_is_kept(void **state)
     end(&f);
 }
 
-static void tensors_stop_at_their_limit(void **state)
+static void refuses_tensors_and_dimensions_beyond_the_limit(void **state)
 {
     heft_limits limits = { .size = sizeof limits, .tensors = 3 };
     fixture f;
@@ -115,7 +115,7 @@ static void tensors_stop_at_their_limit(void **state)
     end(&f);
 }
 
-static void dense_tensors_fit_their_bytes_and_the_file(void **state)
+static void refuses_dense_tensors_that_do_not_fit(void **state)
 {
     static const struct {
         uint64_t dims[3], offset, length;
@@ -154,7 +154,7 @@ static void dense_tensors_fit_their_bytes_and_the_file(void **state)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static void every_name_is_found_and_no_other(void **state)
+static void finds_every_name_and_no_unknown_name(void **state)
 {
     enum { COUNT = 20000 };
     fixture f;
@@ -175,7 +175,7 @@ static void every_name_is_found_and_no_other(void **state)
     end(&f);
 }
 
-static void a_name_that_occurs_twice_is_refused(void **state)
+static void refuses_a_duplicate_name(void **state)
 {
     fixture f;
     char name[32];
@@ -191,7 +191,7 @@ static void a_name_that_occurs_twice_is_refused(void **state)
     end(&f);
 }
 
-static void names_may_be_empty_or_hold_anything(void **state)
+static void finds_empty_names_and_names_with_nul(void **state)
 {
     static const heft_str names[] = { { "", 0 },     { "\0", 1 }, { "\0\0", 2 },
                                       { "a\0b", 3 }, { "a", 1 },  { "a\0", 2 } };
@@ -210,7 +210,7 @@ static void names_may_be_empty_or_hold_anything(void **state)
 
 /* ---- roles and parts ------------------------------------------------------------------------ */
 
-static void roles_are_kept_once_each(void **state)
+static void stores_each_role_once(void **state)
 {
     enum { ROLES = 3000 };
     fixture f;
@@ -234,7 +234,7 @@ static void roles_are_kept_once_each(void **state)
     end(&f);
 }
 
-static void parts_of_the_file_come_behind_those_of_tensors(void **state)
+static void numbers_file_parts_after_tensor_parts(void **state)
 {
     fixture f;
     heft_range where = { 5, 6 };
@@ -252,7 +252,7 @@ static void parts_of_the_file_come_behind_those_of_tensors(void **state)
     end(&f);
 }
 
-static void order_is_by_place_and_passes_over_empty_parts(void **state)
+static void orders_parts_by_offset_without_empty_parts(void **state)
 {
     static const uint64_t offsets[] = { 500, 20, 300, 20, 9000, 0 };
     static const uint64_t lengths[] = { 10, 7, 0, 3, 1, 4 };
@@ -282,7 +282,7 @@ static heft_value number(const char *key, uint64_t u)
     return v;
 }
 
-/* Tensor i has i % 3 attributes of value 100 i + k, and a base id when it is even. */
+/* Add tensor i with i % 3 attributes of value 100 i + k, and a base id if i is even. */
 static void add_with_attributes(fixture *f, uint32_t i)
 {
     char name[8];
@@ -313,7 +313,7 @@ static void assert_attributes(const fixture *f, uint32_t id, uint32_t i)
     assert_false(heft_ix_attribute(&v, &f->x, id, at + 1));
 }
 
-static void attributes_belong_to_their_tensors(void **state)
+static void stores_attributes_for_each_tensor(void **state)
 {
     fixture f;
     (void)state;
@@ -325,7 +325,7 @@ static void attributes_belong_to_their_tensors(void **state)
     end(&f);
 }
 
-static void compaction_keeps_what_belongs_to_the_rest(void **state)
+static void compaction_keeps_the_remaining_tensors_intact(void **state)
 {
     for (uint32_t modulus = 1; modulus < 8; modulus++) {
         fixture f;
@@ -338,7 +338,8 @@ static void compaction_keeps_what_belongs_to_the_rest(void **state)
         for (uint32_t i = 0; i < 50; i += modulus)
             heft_ix_row(&f.x, i)->flags |= HEFT_T_DROPPED;
         heft_ix_compact(&f.x);
-        assert_int_equal(heft_ix_find(&f.x, heft_test_str("t1")), HEFT_NONE); /* not sealed */
+        assert_int_equal(heft_ix_find(&f.x, heft_test_str("t1")),
+                         HEFT_NONE); /* the name table is not built yet */
         heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
         for (uint32_t i = 0; i < 50; i++) {
             snprintf(name, sizeof name, "t%u", i);
@@ -347,14 +348,14 @@ static void compaction_keeps_what_belongs_to_the_rest(void **state)
             if (id == HEFT_NONE)
                 continue;
             assert_attributes(&f, id, i);
-            assert_int_equal(heft_ix_row(&f.x, id)->first_part, i); /* parts keep their numbers */
+            assert_int_equal(heft_ix_row(&f.x, id)->first_part, i); /* parts keep their ids */
         }
         assert_int_equal(heft_ix_tensors(&f.x), kept);
         end(&f);
     }
 }
 
-static void a_new_shape_takes_the_place_of_the_old(void **state)
+static void reshape_replaces_the_shape(void **state)
 {
     const uint64_t dims[] = { 2, 3, 4 };
     fixture f;
@@ -378,7 +379,7 @@ static void put(fixture *f, heft_kind kind, const char *key)
     heft_assert_ok(heft_ix_meta(&f->x, v), &f->err);
 }
 
-static void containers_know_their_children(void **state)
+static void containers_count_and_skip_their_children(void **state)
 {
     fixture f;
     (void)state;
@@ -387,7 +388,7 @@ static void containers_know_their_children(void **state)
     put(&f, HEFT_KIND_NULL, "a");    /* 1 */
     put(&f, HEFT_KIND_LIST, "l");    /* 2 */
     put(&f, HEFT_KIND_MAP, "");      /* 3 */
-    heft_ix_meta_end(&f.x);          /* … empty */
+    heft_ix_meta_end(&f.x);          /* end of the empty map */
     put(&f, HEFT_KIND_NULL, "");     /* 4 */
     heft_ix_meta_end(&f.x);          /* l */
     put(&f, HEFT_KIND_NULL, "z");    /* 5 */
@@ -404,7 +405,7 @@ static void containers_know_their_children(void **state)
     end(&f);
 }
 
-static void metadata_nest_as_deep_as_the_limit(void **state)
+static void refuses_metadata_nested_beyond_the_limit(void **state)
 {
     heft_limits limits = { .size = sizeof limits, .depth = 5 };
     fixture f;
@@ -419,9 +420,9 @@ static void metadata_nest_as_deep_as_the_limit(void **state)
     end(&f);
 }
 
-static void limits_have_defaults_and_an_end(void **state)
+static void limits_have_defaults_and_the_depth_a_maximum(void **state)
 {
-    heft_limits much = { sizeof much, UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX };
+    heft_limits huge = { sizeof huge, UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX };
     fixture f;
     (void)state;
     begin(&f, NULL);
@@ -430,7 +431,7 @@ static void limits_have_defaults_and_an_end(void **state)
     assert_true(f.x.limits.memory == (uint64_t)4 << 30);
     assert_true(f.x.limits.index_bytes == (uint64_t)4 << 30);
     end(&f);
-    begin(&f, &much);
+    begin(&f, &huge);
     assert_int_equal(f.x.limits.depth, HEFT_MAX_DEPTH);
     end(&f);
 }
@@ -439,13 +440,13 @@ static void limits_have_defaults_and_an_end(void **state)
 
 static void assert_layout(const fixture *f, uint32_t id, const char *name, unsigned layout)
 {
-    heft_str has = heft_ix_layout(&f->x, id);
-    assert_int_equal(has.len, strlen(name));
-    assert_memory_equal(has.ptr, name, has.len);
+    heft_str got = heft_ix_layout(&f->x, id);
+    assert_int_equal(got.len, strlen(name));
+    assert_memory_equal(got.ptr, name, got.len);
     assert_int_equal(heft_ix_row(&f->x, id)->layout, layout);
 }
 
-static void layouts_go_by_name(void **state)
+static void sets_layouts_by_name(void **state)
 {
     static const char *const names[] = { "dense", "sparse_csr", "sparse_coo", "burn.qfloat",
                                          "zt.mx/1" };
@@ -463,14 +464,14 @@ static void layouts_go_by_name(void **state)
     for (uint32_t i = 0; i < 20; i++) {
         heft_value v;
         assert_layout(&f, i, names[i % 5], i % 5);
-        assert_true(heft_ix_attribute(&v, &f.x, i, 0)); /* a layout is none */
+        assert_true(heft_ix_attribute(&v, &f.x, i, 0)); /* a layout is not an attribute */
         assert_int_equal(v.as.u, i);
         assert_false(heft_ix_attribute(&v, &f.x, i, 1));
     }
     end(&f);
 }
 
-static void there_are_only_so_many_layouts(void **state)
+static void refuses_more_than_253_unknown_layouts(void **state)
 {
     static char names[300][4];
     fixture f;
@@ -487,14 +488,14 @@ static void there_are_only_so_many_layouts(void **state)
     end(&f);
 }
 
-static void parameter_ids_are_kept_and_listed(void **state)
+static void lists_parameter_ids_as_attributes(void **state)
 {
     fixture f;
     (void)state;
     begin(&f, NULL);
     for (uint32_t i = 0; i < 30; i++)
         add_with_attributes(&f, i);
-    for (uint32_t i = 1; i < 30; i += 2) /* those without a base id */
+    for (uint32_t i = 1; i < 30; i += 2) /* the tensors without a base id */
         heft_assert_ok(heft_ix_param_id(&f.x, i, UINT64_MAX - i), &f.err);
     for (uint32_t i = 1; i < 30; i += 2) {
         heft_value v;
@@ -510,36 +511,36 @@ static void parameter_ids_are_kept_and_listed(void **state)
 
 /* ---- sorting -------------------------------------------------------------------------------- */
 
-/* In steps of ten bytes; the fifth of five places is where the fourth is. */
-static uint64_t offset_of(uint64_t place)
+/* Offsets in steps of ten bytes; in groups of five, the fifth equals the fourth. */
+static uint64_t offset_of(uint64_t position)
 {
-    return 10 * (place - place % 5 / 4);
+    return 10 * (position - position % 5 / 4);
 }
 
-/* Tensor i of n goes to place 7 i mod n; every fifth is empty. */
+/* Add n tensors; tensor i has position 7 i mod n. Every fifth position is empty. */
 static void fill_out_of_order(fixture *f, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         char name[12];
         snprintf(name, sizeof name, "t%u", i);
-        uint32_t place = i * 7 % n;
-        uint32_t id = add_dense(f, name, offset_of(place), place % 5 == 4 ? 0 : 3);
-        heft_assert_ok(heft_ix_attr(&f->x, id, number("place", place)), &f->err);
+        uint32_t position = i * 7 % n;
+        uint32_t id = add_dense(f, name, offset_of(position), position % 5 == 4 ? 0 : 3);
+        heft_assert_ok(heft_ix_attr(&f->x, id, number("place", position)), &f->err);
         if (i % 3 == 0)
-            heft_assert_ok(heft_ix_param_id(&f->x, id, place), &f->err);
+            heft_assert_ok(heft_ix_param_id(&f->x, id, position), &f->err);
         if (i % 4 == 0)
-            heft_ix_note(&f->x, HEFT_NOTE, "test/note", place, id, "");
+            heft_ix_note(&f->x, HEFT_NOTE, "test/note", position, id, "");
     }
 }
 
 static void assert_sorted(const fixture *f, uint32_t i)
 {
-    const heft_ix_part_row *part = heft_ix_part_row_at(&f->x, i), *before = i ? part - 1 : part;
+    const heft_ix_part_row *part = heft_ix_part_row_at(&f->x, i), *preceding = i ? part - 1 : part;
     bool has_id = heft_ix_row(&f->x, i)->flags & HEFT_T_PARAM_ID;
     heft_value v, id;
     assert_int_equal(heft_ix_row(&f->x, i)->first_part, i);
-    assert_true(before->offset <= part->offset);
-    assert_true(!i || before->offset < part->offset || !before->stored);
+    assert_true(preceding->offset <= part->offset);
+    assert_true(!i || preceding->offset < part->offset || !preceding->stored);
     assert_int_equal(heft_ix_find(&f->x, heft_ix_name(&f->x, i)), i);
     assert_int_equal(*heft_ix_dims(&f->x, i), part->length);
     assert_true(heft_ix_attribute(&v, &f->x, i, has_id));
@@ -547,7 +548,7 @@ static void assert_sorted(const fixture *f, uint32_t i)
     assert_true(!has_id || (heft_ix_attribute(&id, &f->x, i, 0) && id.as.u == v.as.u));
 }
 
-static void sorted_tensors_keep_what_is_theirs(void **state)
+static void sorting_keeps_the_data_of_each_tensor(void **state)
 {
     fixture f;
     (void)state;
@@ -566,8 +567,8 @@ static void sorted_tensors_keep_what_is_theirs(void **state)
     end(&f);
 }
 
-/* Offsets and numbers that do not fit into 64 bits together. */
-static void tensors_far_apart_are_sorted(void **state)
+/* Offset and tensor number do not fit into one 64-bit sort key. */
+static void sorts_offsets_beyond_2_to_the_60(void **state)
 {
     static const uint64_t far = UINT64_C(1) << 61;
     fixture f;
@@ -590,7 +591,7 @@ static void tensors_far_apart_are_sorted(void **state)
     end(&f);
 }
 
-static void sorting_without_memory_says_so(void **state)
+static void sorting_reports_a_failed_allocation(void **state)
 {
     fixture f;
     (void)state;
@@ -602,10 +603,10 @@ static void sorting_without_memory_says_so(void **state)
     end(&f);
 }
 
-/* ---- repetitions ---------------------------------------------------------------------------- */
+/* ---- duplicate keys ------------------------------------------------------------------------- */
 
-/* The keys of all values in their order, containers with their count and in brackets. */
-static void spell_keys(char *out, const heft_index *x)
+/* Write the keys of all values in order; a map's count and members follow its key as n[members]. */
+static void print_keys(char *out, const heft_index *x)
 {
     uint32_t ends[8] = { UINT32_MAX }, depth = 0;
     *out = '\0';
@@ -623,8 +624,8 @@ static void spell_keys(char *out, const heft_index *x)
     }
 }
 
-/* Keys of one letter; braces hold a map's. */
-static void put_script(fixture *f, const char *script)
+/* Add values with keys of one letter; braces enclose the members of a map. */
+static void put_values(fixture *f, const char *script)
 {
     for (const char *p = script; *p; p++) {
         heft_value v = { .kind = p[1] == '{' ? HEFT_KIND_MAP : HEFT_KIND_INT, .key = { p, 1 } };
@@ -635,13 +636,13 @@ static void put_script(fixture *f, const char *script)
     }
 }
 
-static void the_last_of_equal_keys_stays(void **state)
+static void keeps_the_last_of_equal_keys(void **state)
 {
     static const struct {
         uint32_t parent, dropped;
         const char *keys;
     } steps[] = {
-        { HEFT_NONE, 0, "abm5[xyxn2[pp]x]acm1[x]dbn1[a]" }, /* as it was */
+        { HEFT_NONE, 0, "abm5[xyxn2[pp]x]acm1[x]dbn1[a]" }, /* before any removal */
         { 2, 2, "abm3[yn2[pp]x]acm1[x]dbn1[a]" },
         { 4, 1, "abm3[yn1[p]x]acm1[x]dbn1[a]" },
         { HEFT_NONE, 3, "acm1[x]dbn1[a]" },
@@ -650,22 +651,22 @@ static void the_last_of_equal_keys_stays(void **state)
     fixture f;
     (void)state;
     begin(&f, NULL);
-    put_script(&f, "abm{xyxn{pp}x}acm{x}dbn{a}");
+    put_values(&f, "abm{xyxn{pp}x}acm{x}dbn{a}");
     for (size_t i = 0; i < HEFT_COUNT(steps); i++) {
         char keys[100];
         uint32_t dropped = 0;
         if (i)
             heft_assert_ok(heft_ix_meta_keep_last(&f.x, steps[i].parent, &dropped), &f.err);
-        spell_keys(keys, &f.x);
+        print_keys(keys, &f.x);
         assert_string_equal(keys, steps[i].keys);
         assert_int_equal(dropped, steps[i].dropped);
     }
     end(&f);
 }
 
-/* ---- all again ------------------------------------------------------------------------------ */
+/* ---- reset ---------------------------------------------------------------------------------- */
 
-static void after_a_reset_it_fills_as_the_first_time(void **state)
+static void fills_again_after_a_reset(void **state)
 {
     fixture f;
     (void)state;
@@ -687,30 +688,30 @@ static void after_a_reset_it_fills_as_the_first_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_that_cannot_be_true_are_refused),
-        cmocka_unit_test(the_limit_of_memory_is_kept),
-        cmocka_unit_test(tensors_stop_at_their_limit),
-        cmocka_unit_test(dense_tensors_fit_their_bytes_and_the_file),
-        cmocka_unit_test(every_name_is_found_and_no_other),
-        cmocka_unit_test(a_name_that_occurs_twice_is_refused),
-        cmocka_unit_test(names_may_be_empty_or_hold_anything),
-        cmocka_unit_test(roles_are_kept_once_each),
-        cmocka_unit_test(parts_of_the_file_come_behind_those_of_tensors),
-        cmocka_unit_test(order_is_by_place_and_passes_over_empty_parts),
-        cmocka_unit_test(attributes_belong_to_their_tensors),
-        cmocka_unit_test(compaction_keeps_what_belongs_to_the_rest),
-        cmocka_unit_test(a_new_shape_takes_the_place_of_the_old),
-        cmocka_unit_test(containers_know_their_children),
-        cmocka_unit_test(metadata_nest_as_deep_as_the_limit),
-        cmocka_unit_test(limits_have_defaults_and_an_end),
-        cmocka_unit_test(layouts_go_by_name),
-        cmocka_unit_test(there_are_only_so_many_layouts),
-        cmocka_unit_test(parameter_ids_are_kept_and_listed),
-        cmocka_unit_test(sorted_tensors_keep_what_is_theirs),
-        cmocka_unit_test(tensors_far_apart_are_sorted),
-        cmocka_unit_test(sorting_without_memory_says_so),
-        cmocka_unit_test(the_last_of_equal_keys_stays),
-        cmocka_unit_test(after_a_reset_it_fills_as_the_first_time),
+        cmocka_unit_test(refuses_counts_beyond_the_bytes_left_or_the_limit),
+        cmocka_unit_test(refuses_tensors_beyond_the_memory_limit),
+        cmocka_unit_test(refuses_tensors_and_dimensions_beyond_the_limit),
+        cmocka_unit_test(refuses_dense_tensors_that_do_not_fit),
+        cmocka_unit_test(finds_every_name_and_no_unknown_name),
+        cmocka_unit_test(refuses_a_duplicate_name),
+        cmocka_unit_test(finds_empty_names_and_names_with_nul),
+        cmocka_unit_test(stores_each_role_once),
+        cmocka_unit_test(numbers_file_parts_after_tensor_parts),
+        cmocka_unit_test(orders_parts_by_offset_without_empty_parts),
+        cmocka_unit_test(stores_attributes_for_each_tensor),
+        cmocka_unit_test(compaction_keeps_the_remaining_tensors_intact),
+        cmocka_unit_test(reshape_replaces_the_shape),
+        cmocka_unit_test(containers_count_and_skip_their_children),
+        cmocka_unit_test(refuses_metadata_nested_beyond_the_limit),
+        cmocka_unit_test(limits_have_defaults_and_the_depth_a_maximum),
+        cmocka_unit_test(sets_layouts_by_name),
+        cmocka_unit_test(refuses_more_than_253_unknown_layouts),
+        cmocka_unit_test(lists_parameter_ids_as_attributes),
+        cmocka_unit_test(sorting_keeps_the_data_of_each_tensor),
+        cmocka_unit_test(sorts_offsets_beyond_2_to_the_60),
+        cmocka_unit_test(sorting_reports_a_failed_allocation),
+        cmocka_unit_test(keeps_the_last_of_equal_keys),
+        cmocka_unit_test(fills_again_after_a_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_input_window.c - pieces of a file that arrive in any order, against a plain map of bytes. */
+/* test_input_window.c - segments fed in any order, compared with a map of the bytes fed. */
 #include "heft_test.h"
 
 #include "core/read/input_window.h"
@@ -11,7 +11,7 @@ typedef struct fixture {
     heft_input b;
     heft_error err;
     uint8_t bytes[SIZE];
-    bool held[SIZE + 1]; /* what must be there; one more, which never is */
+    bool fed[SIZE + 1]; /* bytes that were fed; the last element stays false */
 } fixture;
 
 static void begin(fixture *f, uint64_t limit)
@@ -34,36 +34,36 @@ static void feed(fixture *f, uint64_t off, size_t len)
 {
     heft_bytes copy = heft_test_copy(f->bytes + off, len);
     heft_assert_ok(heft_input_feed(&f->b, off, copy.p, len, &f->err), &f->err);
-    memset(f->held + off, 1, len);
+    memset(f->fed + off, 1, len);
     heft_test_free(&copy);
 }
 
-static uint64_t run_from(const fixture *f, uint64_t off)
+static uint64_t fed_from(const fixture *f, uint64_t off)
 {
     uint64_t n = 0;
-    while (f->held[off + n])
+    while (f->fed[off + n])
         n++;
     return n;
 }
 
-/* Windows show what is held, no more, no less, from every place. */
+/* A window at any offset shows exactly the bytes that were fed. */
 static void assert_windows(fixture *f, uint64_t step)
 {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < SIZE; i++)
-        sum += f->held[i];
+        sum += f->fed[i];
     assert_int_equal(f->b.held, sum);
     for (uint64_t off = 0; off <= SIZE; off += step) {
         uint64_t have;
         const uint8_t *p = f->b.in.window(&f->b.in, off, SIZE, &have);
-        assert_int_equal(have, run_from(f, off));
+        assert_int_equal(have, fed_from(f, off));
         assert_memory_equal(p, f->bytes + off, have);
         p = f->b.in.window(&f->b.in, off, 5, &have);
-        assert_int_equal(have, run_from(f, off) < 5 ? run_from(f, off) : 5);
+        assert_int_equal(have, fed_from(f, off) < 5 ? fed_from(f, off) : 5);
     }
 }
 
-static void any_order_of_pieces_gives_the_same_windows(void **state)
+static void windows_do_not_depend_on_the_order_of_feeding(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
@@ -72,8 +72,8 @@ static void any_order_of_pieces_gives_the_same_windows(void **state)
         begin(&f, UINT64_MAX);
         for (int i = 0; i < 60; i++) {
             uint32_t off = heft_test_random(&random, SIZE);
-            uint32_t most = seed % 2 ? 20 : SIZE - off;
-            uint32_t len = heft_test_random(&random, most + 1);
+            uint32_t max_bytes = seed % 2 ? 20 : SIZE - off;
+            uint32_t len = heft_test_random(&random, max_bytes + 1);
             feed(&f, off, off + len <= SIZE ? len : SIZE - off);
             if (i % 10 == 0)
                 assert_windows(&f, 7);
@@ -83,7 +83,7 @@ static void any_order_of_pieces_gives_the_same_windows(void **state)
     }
 }
 
-static void pieces_that_meet_become_one(void **state)
+static void joins_adjacent_segments(void **state)
 {
     fixture f;
     (void)state;
@@ -98,7 +98,7 @@ static void pieces_that_meet_become_one(void **state)
     end(&f);
 }
 
-static void one_piece_over_many_keeps_what_was_there(void **state)
+static void joins_segments_covered_by_a_larger_segment(void **state)
 {
     fixture f;
     (void)state;
@@ -111,7 +111,7 @@ static void one_piece_over_many_keeps_what_was_there(void **state)
     end(&f);
 }
 
-/* ---- what is wanted ------------------------------------------------------------------------- */
+/* ---- needs ---------------------------------------------------------------------------------- */
 
 static heft_range only_need(fixture *f)
 {
@@ -121,17 +121,17 @@ static heft_range only_need(fixture *f)
     return r;
 }
 
-static void only_what_is_missing_is_wanted(void **state)
+static void needs_only_missing_bytes(void **state)
 {
     fixture f;
     (void)state;
     begin(&f, UINT64_MAX);
     feed(&f, 100, 50);
     feed(&f, 1000, 10);
-    f.b.in.need(&f.b.in, 120, 100); /* begins inside the first, ends before the second */
+    f.b.in.need(&f.b.in, 120, 100); /* begins in the first segment, ends before the second */
     heft_range r = only_need(&f);
     assert_int_equal(r.offset, 150);
-    assert_int_equal(r.length, 850); /* up to what is there already */
+    assert_int_equal(r.length, 850); /* up to the next segment */
     f.b.in.need(&f.b.in, 1005, 100);
     r = only_need(&f);
     assert_int_equal(r.offset, 1010);
@@ -143,7 +143,7 @@ static void only_what_is_missing_is_wanted(void **state)
     end(&f);
 }
 
-static void what_is_there_is_not_wanted(void **state)
+static void needs_nothing_that_was_fed(void **state)
 {
     fixture f;
     (void)state;
@@ -156,14 +156,15 @@ static void what_is_there_is_not_wanted(void **state)
     end(&f);
 }
 
-static void more_than_the_limit_is_not_wanted(void **state)
+static void needs_nothing_beyond_the_limit(void **state)
 {
     fixture f;
     (void)state;
     begin(&f, 1000);
     feed(&f, 0, 900);
     f.b.in.need(&f.b.in, 900, 10);
-    assert_int_equal(f.b.needs.len, 0); /* 64 KiB at least, or up to the end */
+    assert_int_equal(f.b.needs.len,
+                     0); /* a need is at least 64 KiB, or extends to the end of the file */
     assert_true(f.b.over_limit);
     heft_input_clear(&f.b);
     assert_false(f.b.over_limit);
@@ -172,7 +173,7 @@ static void more_than_the_limit_is_not_wanted(void **state)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static void feeding_without_memory_can_be_repeated(void **state)
+static void can_feed_again_after_a_failed_allocation(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n < 40; n++) {
@@ -186,7 +187,7 @@ static void feeding_without_memory_can_be_repeated(void **state)
                 heft_assert_fails(st, HEFT_E_NOMEM, &f.err, "no memory");
             if (st)
                 heft_assert_ok(heft_input_feed(&f.b, off, f.bytes + off, 250, &f.err), &f.err);
-            memset(f.held + off, 1, 250);
+            memset(f.fed + off, 1, 250);
             assert_windows(&f, 50);
         }
         assert_int_equal(f.b.segments.len, 1);
@@ -194,31 +195,31 @@ static void feeding_without_memory_can_be_repeated(void **state)
     }
 }
 
-static void a_byte_at_a_time_costs_no_copy_of_the_rest(void **state)
+static void feeding_single_bytes_reallocates_rarely(void **state)
 {
-    enum { MUCH = 1 << 20 };
+    enum { MIB = 1 << 20 };
     fixture f;
     uint8_t byte = 1;
     (void)state;
     begin(&f, UINT64_MAX);
-    for (uint32_t i = 0; i < MUCH; i++)
+    for (uint32_t i = 0; i < MIB; i++)
         heft_assert_ok(heft_input_feed(&f.b, i, &byte, 1, &f.err), &f.err);
     assert_in_range(atomic_load(&f.m.calls), 1, 100);
-    assert_in_range(atomic_load(&f.m.live), MUCH, 2 * MUCH);
+    assert_in_range(atomic_load(&f.m.live), MIB, 2 * MIB);
     end(&f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_order_of_pieces_gives_the_same_windows),
-        cmocka_unit_test(pieces_that_meet_become_one),
-        cmocka_unit_test(one_piece_over_many_keeps_what_was_there),
-        cmocka_unit_test(only_what_is_missing_is_wanted),
-        cmocka_unit_test(what_is_there_is_not_wanted),
-        cmocka_unit_test(more_than_the_limit_is_not_wanted),
-        cmocka_unit_test(feeding_without_memory_can_be_repeated),
-        cmocka_unit_test(a_byte_at_a_time_costs_no_copy_of_the_rest),
+        cmocka_unit_test(windows_do_not_depend_on_the_order_of_feeding),
+        cmocka_unit_test(joins_adjacent_segments),
+        cmocka_unit_test(joins_segments_covered_by_a_larger_segment),
+        cmocka_unit_test(needs_only_missing_bytes),
+        cmocka_unit_test(needs_nothing_that_was_fed),
+        cmocka_unit_test(needs_nothing_beyond_the_limit),
+        cmocka_unit_test(can_feed_again_after_a_failed_allocation),
+        cmocka_unit_test(feeding_single_bytes_reallocates_rarely),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

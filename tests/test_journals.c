@@ -1,5 +1,5 @@
-/* test_journals.c - journals beside files: a question about them that the system does not answer is never a no, and
- * a file that is replaced takes its journal with it. */
+/* test_journals.c - edit journals: a journal that cannot be searched for prevents opening, and
+ * replacing a file removes its journal. */
 #include "models.h"
 
 #include <dlfcn.h>
@@ -11,14 +11,14 @@
 #include "port/sink_file.h"
 #include "stopping_disk.h"
 
-/* ---- calls that fail ------------------------------------------------------------------------- */
+/* ---- calls that fail ------------------------------------------------------------------------ */
 
 static struct {
     int realpath_os, stat_os;
-    const char *stat_name; /* whose name it is that cannot be looked at */
+    const char *stat_name; /* part of the file name for which fstatat() fails */
 } failing;
 
-/* In place of those of the C library. */
+/* Override realpath() and fstatat() of the C library. */
 char *realpath(const char *path, char *resolved)
 {
     char *(*real)(const char *, char *);
@@ -39,13 +39,13 @@ int fstatat(int dir, const char *name, struct stat *out, int flags)
     return -1;
 }
 
-static void nothing_fails(void)
+static void clear_failures(void)
 {
     memset(&failing, 0, sizeof failing);
     memset(&heft_stop, 0, sizeof heft_stop);
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
+/* ---- files ---------------------------------------------------------------------------------- */
 
 enum { DATA = 5000 };
 
@@ -86,7 +86,7 @@ static heft_status do_edit(void *path)
     return edit(&heft_stopping_disk, path, &err);
 }
 
-/* The file in the middle of an edit, with its journal. */
+/* Interrupt an edit, so that a half-edited file and its journal remain. */
 static void leave_half_edited(char *path, heft_bytes model)
 {
     char journal[1100];
@@ -100,44 +100,44 @@ static void leave_half_edited(char *path, heft_bytes model)
     } while (!heft_test_exists(journal) || file_is(path, model));
 }
 
-typedef struct scene {
+typedef struct fixture {
     char path[1024], journal[1100], note[1100];
     heft_bytes old, new;
-} scene;
+} fixture;
 
-static scene scene_of(const char *dir)
+static fixture begin(const char *dir)
 {
-    scene s = { .old = heft_test_one("safetensors", DATA), .new = heft_test_one("mag", DATA) };
+    fixture s = { .old = heft_test_one("safetensors", DATA), .new = heft_test_one("mag", DATA) };
     snprintf(s.path, sizeof s.path, "%s/model", dir);
     snprintf(s.journal, sizeof s.journal, "%s.heft-journal", s.path);
     snprintf(s.note, sizeof s.note, "%s.heft-replaced", s.path);
-    nothing_fails();
+    clear_failures();
     return s;
 }
 
-static void end_scene(scene *s)
+static void end(fixture *s)
 {
     heft_test_free(&s->old);
     heft_test_free(&s->new);
-    nothing_fails();
+    clear_failures();
 }
 
-/* ---- questions that are not answered ---------------------------------------------------------- */
+/* ---- failing searches ----------------------------------------------------------------------- */
 
-static void a_question_without_an_answer_is_not_a_no(void **state)
+static void refuses_to_open_when_the_journal_search_fails(void **state)
 {
     static const int errors[] = { EIO, ENOMEM, EACCES, ENOENT, ELOOP };
-    scene s = scene_of(*state);
+    fixture s = begin(*state);
     heft_error err;
     for (int half = 0; half < 2; half++)
         for (size_t i = 0; i < HEFT_COUNT(errors); i++) {
-            nothing_fails();
+            clear_failures();
             heft_test_save(s.path, s.old.p, s.old.len);
             if (half)
                 leave_half_edited(s.path, s.old);
             failing.realpath_os = errors[i];
             heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be resolved");
-            nothing_fails();
+            clear_failures();
             failing.stat_os = errors[i];
             failing.stat_name = "heft-journal";
             if (errors[i] != ENOENT)
@@ -146,55 +146,55 @@ static void a_question_without_an_answer_is_not_a_no(void **state)
             if (errors[i] != ENOENT)
                 heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "cannot be searched");
         }
-    end_scene(&s);
+    end(&s);
 }
 
-static void a_file_without_a_name_has_no_journal(void **state)
+static void opens_an_unlinked_file(void **state)
 {
-    scene s = scene_of(*state);
-    char self[64];
+    fixture s = begin(*state);
+    char fd_path[64];
     heft_error err;
     heft_test_save(s.path, s.old.p, s.old.len);
     FILE *f = fopen(s.path, "rb");
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fileno(f));
-    heft_assert_ok(can_open(self, &err), &err);
+    snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", fileno(f));
+    heft_assert_ok(can_open(fd_path, &err), &err);
     assert_int_equal(unlink(s.path), 0);
-    heft_assert_ok(can_open(self, &err), &err);
+    heft_assert_ok(can_open(fd_path, &err), &err);
     fclose(f);
-    end_scene(&s);
+    end(&s);
 }
 
-static void a_half_edited_shard_is_not_read(void **state)
+static void refuses_a_half_edited_shard(void **state)
 {
     static const char index[] = "{\"metadata\": {}, \"weight_map\": {\"w\": \"model\"}}";
-    const char *list = heft_test_path(*state, "m.safetensors.index.json");
-    scene s = scene_of(*state);
+    const char *index_path = heft_test_path(*state, "m.safetensors.index.json");
+    fixture s = begin(*state);
     heft_error err;
     heft_file *f;
     heft_test_save(s.path, s.old.p, s.old.len);
-    leave_half_edited(s.path, s.old); /* as long as no index lists it: then it is not edited */
+    leave_half_edited(s.path, s.old); /* before an index lists the file: shards are not edited */
     heft_bytes half = heft_test_load(s.path), journal = heft_test_load(s.journal);
-    heft_test_save(list, index, sizeof index - 1);
+    heft_test_save(index_path, index, sizeof index - 1);
     heft_test_save(s.path, s.old.p, s.old.len);
     assert_int_equal(unlink(s.journal), 0);
-    heft_assert_ok(heft_file_open(&f, list, NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, index_path, NULL, &err), &err);
     heft_assert_ok(heft_file_is_complete(f, &err), &err);
     heft_file_close(f);
     heft_test_save(s.path, half.p, half.len);
     heft_test_save(s.journal, journal.p, journal.len);
-    heft_status st = heft_file_open(&f, list, NULL, &err);
+    heft_status st = heft_file_open(&f, index_path, NULL, &err);
     if (!st)
         st = heft_file_is_complete(f, &err);
     heft_assert_fails(st, HEFT_E_IO, &err, "journal");
     heft_file_close(f);
     heft_test_free(&half);
     heft_test_free(&journal);
-    end_scene(&s);
+    end(&s);
 }
 
-/* ---- replacing ------------------------------------------------------------------------------- */
+/* ---- replacing ------------------------------------------------------------------------------ */
 
-static heft_status replace(const scene *s, heft_error *err)
+static heft_status replace(const fixture *s, heft_error *err)
 {
     heft_sink *sink;
     heft_status st = heft_file_sink_open(&sink, &heft_stopping_disk, s->path, HEFT_SINK_REPLACE,
@@ -216,8 +216,8 @@ static heft_status do_replace(void *ctx)
 
 typedef enum journal_kind { VALID, DAMAGED, OF_THE_NEW_FILE, OF_NO_FILE, KINDS } journal_kind;
 
-/* OF_THE_NEW_FILE: undoing it would make the new file another one. */
-static void set_up(scene *s, journal_kind kind)
+/* Leave an interrupted edit. OF_THE_NEW_FILE: a rollback would damage the new file. */
+static void set_up(fixture *s, journal_kind kind)
 {
     memset(&heft_stop, 0, sizeof heft_stop);
     unlink(s->note);
@@ -228,8 +228,8 @@ static void set_up(scene *s, journal_kind kind)
         assert_int_equal(unlink(s->path), 0);
 }
 
-/* The old file is as it was, with its journal, or the new file is read, and stays what it is. */
-static void assert_one_or_the_other(scene *s, heft_bytes half, heft_bytes journal)
+/* Either the old file and its journal are unchanged, or the new file opens and stays unchanged. */
+static void assert_old_or_new(fixture *s, heft_bytes half, heft_bytes journal)
 {
     heft_error err;
     bool undone, is_new = heft_test_exists(s->path) && file_is(s->path, s->new);
@@ -248,14 +248,14 @@ static void assert_one_or_the_other(scene *s, heft_bytes half, heft_bytes journa
     assert_false(heft_test_exists(s->journal) || heft_test_exists(s->note));
 }
 
-static heft_bytes load_if_there(const char *path)
+static heft_bytes load_if_exists(const char *path)
 {
     return heft_test_exists(path) ? heft_test_load(path) : (heft_bytes){ NULL, 0 };
 }
 
-static void a_replaced_file_takes_its_journal_with_it(void **state)
+static void replacing_a_file_removes_its_journal(void **state)
 {
-    scene s = scene_of(*state);
+    fixture s = begin(*state);
     heft_error err;
     for (journal_kind kind = VALID; kind < KINDS; kind++) {
         set_up(&s, kind);
@@ -264,16 +264,16 @@ static void a_replaced_file_takes_its_journal_with_it(void **state)
         heft_assert_ok(can_open(s.path, &err), &err);
         assert_int_equal(heft_test_dir_entries(*state), 1);
     }
-    end_scene(&s);
+    end(&s);
 }
 
-static void replacing_is_killed_at_every_call(void **state)
+static void replacing_survives_a_kill_at_every_call(void **state)
 {
-    scene s = scene_of(*state);
+    fixture s = begin(*state);
     heft_error err;
     for (journal_kind kind = VALID; kind < KINDS; kind++) {
         set_up(&s, kind);
-        heft_bytes half = load_if_there(s.path), journal = heft_test_load(s.journal);
+        heft_bytes half = load_if_exists(s.path), journal = heft_test_load(s.journal);
         bool killed = true;
         for (unsigned n = 1; killed; n++) {
             unlink(s.path);
@@ -282,7 +282,7 @@ static void replacing_is_killed_at_every_call(void **state)
                 heft_test_save(s.path, half.p, half.len);
             heft_test_save(s.journal, journal.p, journal.len);
             killed = heft_test_is_killed(HEFT_KILLED, n, do_replace, &s);
-            assert_one_or_the_other(&s, half, journal);
+            assert_old_or_new(&s, half, journal);
             heft_assert_ok(replace(&s, &err), &err);
             assert_true(file_is(s.path, s.new));
             heft_assert_ok(can_open(s.path, &err), &err);
@@ -290,12 +290,12 @@ static void replacing_is_killed_at_every_call(void **state)
         heft_test_free(&half);
         heft_test_free(&journal);
     }
-    end_scene(&s);
+    end(&s);
 }
 
-static void replacing_fails_at_every_call(void **state)
+static void replacing_survives_a_failure_of_every_call(void **state)
 {
-    scene s = scene_of(*state);
+    fixture s = begin(*state);
     for (heft_disk_failure what = HEFT_FAILS_ONCE; what <= HEFT_FAILS_FROM; what++) {
         set_up(&s, VALID);
         heft_bytes half = heft_test_load(s.path), journal = heft_test_load(s.journal);
@@ -313,17 +313,17 @@ static void replacing_fails_at_every_call(void **state)
                 heft_assert_status(st, HEFT_E_IO, &err);
             else
                 assert_true(file_is(s.path, s.new));
-            assert_one_or_the_other(&s, half, journal);
+            assert_old_or_new(&s, half, journal);
         }
         heft_test_free(&half);
         heft_test_free(&journal);
     }
-    end_scene(&s);
+    end(&s);
 }
 
-static void a_file_that_is_being_edited_is_not_replaced(void **state)
+static void refuses_to_replace_a_file_that_is_being_edited(void **state)
 {
-    scene s = scene_of(*state);
+    fixture s = begin(*state);
     heft_error err;
     set_up(&s, VALID);
     heft_bytes half = heft_test_load(s.path), journal = heft_test_load(s.journal);
@@ -331,21 +331,21 @@ static void a_file_that_is_being_edited_is_not_replaced(void **state)
     assert_int_equal(flock(fileno(f), LOCK_EX), 0);
     heft_assert_fails(replace(&s, &err), HEFT_E_IO, &err, "another program is editing");
     fclose(f);
-    assert_one_or_the_other(&s, half, journal);
+    assert_old_or_new(&s, half, journal);
     assert_int_equal(heft_test_dir_entries(*state), 2);
     heft_test_free(&half);
     heft_test_free(&journal);
-    end_scene(&s);
+    end(&s);
 }
 
-/* A note is no licence for another file, nor for the file that it means once that was changed. */
-static void a_note_means_one_file(void **state)
+/* A note about a replaced file applies to one file with unchanged content only. */
+static void refuses_a_note_about_another_file(void **state)
 {
-    scene s = scene_of(*state);
+    fixture s = begin(*state);
     heft_error err;
     unsigned n = 0;
     bool killed = true;
-    do { /* the new file has the name, and the journal is still there */
+    do { /* until the new file has its name while the journal still exists */
         set_up(&s, VALID);
         killed = heft_test_is_killed(HEFT_KILLED, ++n, do_replace, &s);
     } while (killed && !(file_is(s.path, s.new) && heft_test_exists(s.journal)));
@@ -367,7 +367,7 @@ static void a_note_means_one_file(void **state)
     assert_int_equal(rename(copy, s.path), 0); /* the same bytes in another file */
     heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "journal");
     heft_test_free(&note);
-    end_scene(&s);
+    end(&s);
 }
 
 #define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
@@ -375,14 +375,14 @@ static void a_note_means_one_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_dir(a_question_without_an_answer_is_not_a_no),
-        in_dir(a_file_without_a_name_has_no_journal),
-        in_dir(a_half_edited_shard_is_not_read),
-        in_dir(a_replaced_file_takes_its_journal_with_it),
-        in_dir(replacing_is_killed_at_every_call),
-        in_dir(replacing_fails_at_every_call),
-        in_dir(a_file_that_is_being_edited_is_not_replaced),
-        in_dir(a_note_means_one_file),
+        in_dir(refuses_to_open_when_the_journal_search_fails),
+        in_dir(opens_an_unlinked_file),
+        in_dir(refuses_a_half_edited_shard),
+        in_dir(replacing_a_file_removes_its_journal),
+        in_dir(replacing_survives_a_kill_at_every_call),
+        in_dir(replacing_survives_a_failure_of_every_call),
+        in_dir(refuses_to_replace_a_file_that_is_being_edited),
+        in_dir(refuses_a_note_about_another_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_json.c - the JSON reader and the pieces of a writer. */
+/* test_json.c - the JSON reader, and the functions that write JSON values. */
 #include "grammar/json.h"
 
 #include <stdio.h>
@@ -7,19 +7,19 @@
 #include "base/text.h"
 #include "test_memory.h"
 
-/* A reader over a copy of the text that ends where the memory ends. */
-typedef struct reading {
+/* A reader of a copy that ends at the end of its allocation, so that sanitizers find overreads. */
+typedef struct reader {
     test_memory t;
     heft_memory m;
     heft_arena arena;
     heft_error err;
     char *text;
     heft_json j;
-} reading;
+} reader;
 
-static void open_bytes(reading *r, const char *text, size_t len, uint32_t max_depth)
+static void open_bytes(reader *r, const char *text, size_t len, uint32_t max_depth)
 {
-    *r = (reading){ .text = malloc(len ? len : 1) };
+    *r = (reader){ .text = malloc(len ? len : 1) };
     assert_non_null(r->text);
     memcpy(r->text, text, len);
     test_memory_init(&r->t, 0);
@@ -28,41 +28,41 @@ static void open_bytes(reading *r, const char *text, size_t len, uint32_t max_de
     r->j = heft_json_open((heft_str){ r->text, len }, 1000, max_depth, &r->arena, &r->err);
 }
 
-static void open_text(reading *r, const char *text)
+static void open_text(reader *r, const char *text)
 {
     open_bytes(r, text, strlen(text), 128);
 }
 
-static void close_reading(reading *r)
+static void close_reader(reader *r)
 {
     heft_arena_free(&r->arena);
     assert_int_equal(r->t.live, 0);
     free(r->text);
 }
 
-/* One letter per token, strings and numbers in full: {"a":[1,true]} gives {k(a)[n(1)t]}. */
-static void spell_next(char *out, size_t room, const heft_json *j, heft_json_kind k)
+/* Append one letter per token, and texts in full: {"a":[1,true]} gives {k(a)[n(1)t]}. */
+static void print_token(char *out, size_t capacity, const heft_json *j, heft_json_kind k)
 {
     static const char letters[] = "!.{}[]ksntf0";
     size_t at = strlen(out);
     if (k == HEFT_JSON_KEY || k == HEFT_JSON_STRING || k == HEFT_JSON_NUMBER)
-        snprintf(out + at, room - at, "%c(%.*s)", letters[k], (int)j->text.len, j->text.ptr);
+        snprintf(out + at, capacity - at, "%c(%.*s)", letters[k], (int)j->text.len, j->text.ptr);
     else
-        snprintf(out + at, room - at, "%c", letters[k]);
+        snprintf(out + at, capacity - at, "%c", letters[k]);
 }
 
-static void spell(char *out, size_t room, heft_json *j)
+static void print_tokens(char *out, size_t capacity, heft_json *j)
 {
     heft_json_kind k;
     *out = '\0';
     do {
         k = heft_json_next(j);
-        spell_next(out, room, j, k);
+        print_token(out, capacity, j, k);
     } while (k != HEFT_JSON_END && k != HEFT_JSON_FAILED);
-    assert_int_equal(heft_json_next(j), k); /* both stay */
+    assert_int_equal(heft_json_next(j), k); /* END and FAILED are final */
 }
 
-static void accepted_documents_give_their_tokens(void **state)
+static void reads_the_tokens_of_valid_documents(void **state)
 {
     (void)state;
     static const struct {
@@ -104,23 +104,23 @@ static void accepted_documents_give_their_tokens(void **state)
           "{k(t){k(dtype)s(F32)k(shape)[n(2)n(3)]k(data_offsets)[n(0)n(24)]}}." },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
+        reader r;
         char got[400];
         open_text(&r, rows[i].text);
-        spell(got, sizeof got, &r.j);
+        print_tokens(got, sizeof got, &r.j);
         assert_string_equal(got, rows[i].tokens);
         assert_string_equal(r.err.message, "");
-        close_reading(&r);
+        close_reader(&r);
     }
 }
 
-static void refused_documents_say_what_was_expected_and_where(void **state)
+static void refuses_invalid_documents_with_offset_and_reason(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
         uint64_t at;
-        const char *message; /* how it begins */
+        const char *message; /* beginning of the message */
     } rows[] = {
         { "", 0, "JSON: the text ends where a value is expected" },
         { "  ", 2, "JSON: the text ends where a value is expected" },
@@ -206,30 +206,30 @@ static void refused_documents_say_what_was_expected_and_where(void **state)
         { "{\"k\xFF\":1}", 3, "JSON: a string is not UTF-8" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
+        reader r;
         char got[200];
         open_text(&r, rows[i].text);
-        spell(got, sizeof got, &r.j);
+        print_tokens(got, sizeof got, &r.j);
         if (r.j.st != HEFT_E_FORMAT || r.err.offset != 1000 + rows[i].at ||
             strncmp(r.err.message, rows[i].message, strlen(rows[i].message)) != 0)
             fail_msg("%s: %d at %d: %s", rows[i].text, r.j.st, (int)r.err.offset - 1000,
                      r.err.message);
-        close_reading(&r);
+        close_reader(&r);
     }
 }
 
-static void a_byte_of_zero_is_no_end(void **state)
+static void accepts_nul_in_strings_only(void **state)
 {
     (void)state;
-    reading r;
+    reader r;
     open_bytes(&r, "1\0", 2, 8);
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_NUMBER);
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_FAILED);
-    close_reading(&r);
+    close_reader(&r);
     open_text(&r, "\"a\\u0000b\"");
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_STRING);
     assert_true(heft_str_eq(r.j.text, (heft_str){ "a\0b", 3 }));
-    close_reading(&r);
+    close_reader(&r);
 }
 
 static const char large[] =
@@ -238,27 +238,27 @@ static const char large[] =
     "\"empty\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[24,24]},\n"
     "\"more\":[null,true,false,-0,1.25e-10,[[[{}]]],\"\"]}";
 
-static void every_truncation_is_refused_within_bounds(void **state)
+static void refuses_every_truncation_within_bounds(void **state)
 {
     (void)state;
     for (size_t len = 0; len < sizeof large - 1; len++) {
-        reading r;
+        reader r;
         char got[2000];
         open_bytes(&r, large, len, 128);
-        spell(got, sizeof got, &r.j);
+        print_tokens(got, sizeof got, &r.j);
         assert_int_equal(r.j.st, HEFT_E_FORMAT);
         assert_true(r.err.offset >= 1000 && r.err.offset <= 1000 + len);
-        close_reading(&r);
+        close_reader(&r);
     }
-    reading r;
+    reader r;
     char got[2000];
     open_text(&r, large);
-    spell(got, sizeof got, &r.j);
+    print_tokens(got, sizeof got, &r.j);
     assert_int_equal(r.j.st, HEFT_OK);
-    close_reading(&r);
+    close_reader(&r);
 }
 
-static void every_damaged_byte_leaves_the_reader_within_bounds(void **state)
+static void stays_within_bounds_for_every_damaged_byte(void **state)
 {
     (void)state;
     char text[sizeof large];
@@ -266,16 +266,16 @@ static void every_damaged_byte_leaves_the_reader_within_bounds(void **state)
         for (unsigned byte = 0; byte < 256; byte++) {
             memcpy(text, large, sizeof large);
             text[at] = (char)byte;
-            reading r;
+            reader r;
             char got[2000];
             open_bytes(&r, text, sizeof large - 1, 128);
-            spell(got, sizeof got, &r.j);
+            print_tokens(got, sizeof got, &r.j);
             assert_int_equal(r.j.st != HEFT_OK, r.err.message[0] != '\0');
-            close_reading(&r);
+            close_reader(&r);
         }
 }
 
-static void the_end_of_a_string_is_found_at_every_place(void **state)
+static void finds_the_end_of_strings_of_any_length(void **state)
 {
     (void)state;
     static const char stops[] = { '"', '\\', '\n', '\0', '\x1f', '\xFF' };
@@ -286,22 +286,22 @@ static void the_end_of_a_string_is_found_at_every_place(void **state)
             text[0] = '"';
             text[len + 1] = stops[kind];
             text[len + 2] = '"';
-            reading r;
+            reader r;
             open_bytes(&r, text, len + 3, 8);
             heft_json_kind k = heft_json_next(&r.j);
             assert_int_equal(k, kind == 0 ? HEFT_JSON_STRING : HEFT_JSON_FAILED);
             if (kind == 0)
                 assert_int_equal(r.j.text.len, len);
-            else /* behind an escaped quote the text goes on to its end */
+            else /* an escaped quote does not end the string */
                 assert_int_equal(r.err.offset, 1000 + (kind == 1 ? len + 3 : len + 1));
-            close_reading(&r);
+            close_reader(&r);
         }
 }
 
-static void strings_without_escapes_are_lent(void **state)
+static void borrows_strings_without_escapes(void **state)
 {
     (void)state;
-    reading r;
+    reader r;
     open_text(&r, "[\"plain\",\"esc\\t\",\"é\"]");
     heft_json_next(&r.j);
     heft_json_next(&r.j);
@@ -311,10 +311,10 @@ static void strings_without_escapes_are_lent(void **state)
     assert_true(r.t.live > 0);
     heft_json_next(&r.j);
     assert_ptr_equal(r.j.text.ptr, r.text + 18);
-    close_reading(&r);
+    close_reader(&r);
 }
 
-static void without_an_arena_escapes_are_unsupported(void **state)
+static void refuses_escapes_without_an_arena(void **state)
 {
     (void)state;
     heft_error err;
@@ -326,20 +326,20 @@ static void without_an_arena_escapes_are_unsupported(void **state)
     assert_int_equal(err.offset, 5);
 }
 
-static void without_memory_an_escape_says_so(void **state)
+static void reports_a_failed_allocation_for_an_escape(void **state)
 {
     (void)state;
-    reading r;
+    reader r;
     open_text(&r, "[\"\\n\"]");
     r.t.fail_at = 1;
     heft_json_next(&r.j);
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_FAILED);
     assert_int_equal(r.j.st, HEFT_E_NOMEM);
     assert_int_equal(r.err.status, HEFT_E_NOMEM);
-    close_reading(&r);
+    close_reader(&r);
 }
 
-static void nesting_ends_at_the_limit(void **state)
+static void refuses_nesting_beyond_the_limit(void **state)
 {
     (void)state;
     static const uint32_t limits[] = { 0, 1, 5, 63, 64, 65, 255, 256, 1000 };
@@ -352,20 +352,20 @@ static void nesting_ends_at_the_limit(void **state)
             text[len++] = '0';
             for (uint32_t d = depth; d--;)
                 text[len++] = d % 3 ? ']' : '}';
-            reading r;
+            reader r;
             char got[3000];
             open_bytes(&r, text, len, limits[i]);
-            spell(got, sizeof got, &r.j);
-            uint32_t most = limits[i] < 256 ? limits[i] : 256;
-            assert_int_equal(r.j.st, depth > most ? HEFT_E_LIMIT : HEFT_OK);
-            close_reading(&r);
+            print_tokens(got, sizeof got, &r.j);
+            uint32_t max_depth = limits[i] < 256 ? limits[i] : 256;
+            assert_int_equal(r.j.st, depth > max_depth ? HEFT_E_LIMIT : HEFT_OK);
+            close_reader(&r);
         }
 }
 
-static void skipping_lands_behind_the_value(void **state)
+static void skips_a_value(void **state)
 {
     (void)state;
-    reading r;
+    reader r;
     open_text(&r,
               "{\"a\":{\"x\":[1,{\"y\":\"\\n\"}]},\"b\":[[],[]],\"c\":\"\\t\",\"d\":7,\"e\":{}}");
     heft_json_next(&r.j);
@@ -374,14 +374,14 @@ static void skipping_lands_behind_the_value(void **state)
         assert_int_equal(r.j.text.ptr[0], name);
         heft_json_kind k = name % 2 ? HEFT_JSON_KEY : heft_json_next(&r.j);
         assert_int_equal(heft_json_skip(&r.j, k), HEFT_OK);
-        assert_int_equal(r.t.live, 0); /* takes no memory, escapes or not */
+        assert_int_equal(r.t.live, 0); /* skipping allocates nothing, even with escapes */
     }
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_OBJECT_END);
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_END);
-    close_reading(&r);
+    close_reader(&r);
 }
 
-static void skipping_works_without_an_arena_and_checks_all_the_same(void **state)
+static void skips_without_an_arena_and_still_checks(void **state)
 {
     (void)state;
     heft_error err;
@@ -394,10 +394,10 @@ static void skipping_works_without_an_arena_and_checks_all_the_same(void **state
     assert_int_equal(heft_json_skip(&j, HEFT_JSON_KEY), HEFT_E_FORMAT);
 }
 
-static void complaints_of_the_caller_are_placed_at_the_token(void **state)
+static void reports_caller_errors_at_the_token(void **state)
 {
     (void)state;
-    reading r;
+    reader r;
     open_text(&r, " [ 12 , \"abc\" ]");
     heft_json_next(&r.j);
     heft_json_next(&r.j);
@@ -408,10 +408,10 @@ static void complaints_of_the_caller_are_placed_at_the_token(void **state)
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_FAILED);
     assert_int_equal(heft_json_fail(&r.j, "another"), HEFT_E_FORMAT);
     assert_string_equal(r.err.message, "'abc' is no number");
-    close_reading(&r);
+    close_reader(&r);
 }
 
-static void only_plain_numbers_are_u64(void **state)
+static void parses_only_plain_integers_as_u64(void **state)
 {
     (void)state;
     static const struct {
@@ -446,11 +446,11 @@ static void only_plain_numbers_are_u64(void **state)
     }
 }
 
-/* Whatever is not plain is left to the tokens: nothing is consumed, and nothing read past the end. */
-static void only_plain_arrays_are_read_at_a_stretch(void **state)
+/* An array that is not plain is left to the tokens: nothing is consumed or read past the end. */
+static void fast_path_reads_only_plain_arrays(void **state)
 {
     (void)state;
-    enum { MOST = 3 };
+    enum { MAX_VALUES = 3 };
     static const struct {
         const char *text;
         uint32_t count;
@@ -477,40 +477,40 @@ static void only_plain_arrays_are_read_at_a_stretch(void **state)
         { "{\"k\":", 0, 0 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        reading r;
-        uint64_t v[MOST];
-        const char *behind;
+        reader r;
+        uint64_t v[MAX_VALUES];
+        const char *after;
         open_text(&r, rows[i].text);
         assert_int_equal(heft_json_next(&r.j), HEFT_JSON_OBJECT);
         assert_int_equal(heft_json_next(&r.j), HEFT_JSON_KEY);
-        if (heft_json_fast_u64s(&r.j, v, MOST, &behind) != rows[i].count)
+        if (heft_json_fast_u64s(&r.j, v, MAX_VALUES, &after) != rows[i].count)
             fail_msg("%s", rows[i].text);
         if (rows[i].count) {
             assert_true(v[rows[i].count - 1] == rows[i].last);
-            heft_json_accept(&r.j, behind);
+            heft_json_accept(&r.j, after);
             assert_int_equal(heft_json_next(&r.j), HEFT_JSON_OBJECT_END);
             assert_int_equal(heft_json_next(&r.j), HEFT_JSON_END);
         }
-        close_reading(&r);
+        close_reader(&r);
     }
 }
 
-static void arrays_at_a_stretch_keep_to_the_depth(void **state)
+static void fast_path_obeys_the_depth_limit(void **state)
 {
     (void)state;
-    reading r;
+    reader r;
     uint64_t v;
-    const char *behind;
+    const char *after;
     open_bytes(&r, "{\"k\":[1]}", 9, 1);
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_OBJECT);
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_KEY);
-    assert_int_equal(heft_json_fast_u64s(&r.j, &v, 1, &behind), HEFT_JSON_NOT_PLAIN);
+    assert_int_equal(heft_json_fast_u64s(&r.j, &v, 1, &after), HEFT_JSON_NOT_PLAIN);
     assert_int_equal(heft_json_next(&r.j), HEFT_JSON_FAILED);
     assert_int_equal(r.err.status, HEFT_E_LIMIT);
-    close_reading(&r);
+    close_reader(&r);
 }
 
-static void strings_are_written_with_the_escapes_they_need(void **state)
+static void writes_strings_with_required_escapes(void **state)
 {
     (void)state;
     static const struct {
@@ -533,7 +533,7 @@ static void strings_are_written_with_the_escapes_they_need(void **state)
     }
 }
 
-static void every_string_comes_back_as_it_was_written(void **state)
+static void round_trips_strings(void **state)
 {
     (void)state;
     uint32_t x = 2463534242;
@@ -550,16 +550,16 @@ static void every_string_comes_back_as_it_was_written(void **state)
         heft_out o = { .buf = buf, .cap = sizeof buf };
         heft_json_put_str(&o, (heft_str){ text, len });
         assert_int_equal(o.st, HEFT_OK);
-        reading r;
+        reader r;
         open_bytes(&r, (char *)buf, o.len, 8);
         assert_int_equal(heft_json_next(&r.j), HEFT_JSON_STRING);
         assert_true(heft_str_eq(r.j.text, (heft_str){ text, len }));
         assert_int_equal(heft_json_next(&r.j), HEFT_JSON_END);
-        close_reading(&r);
+        close_reader(&r);
     }
 }
 
-static void numbers_are_written_in_full(void **state)
+static void writes_64_bit_integers(void **state)
 {
     (void)state;
     uint8_t buf[100];
@@ -578,25 +578,25 @@ static void numbers_are_written_in_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(accepted_documents_give_their_tokens),
-        cmocka_unit_test(refused_documents_say_what_was_expected_and_where),
-        cmocka_unit_test(a_byte_of_zero_is_no_end),
-        cmocka_unit_test(every_truncation_is_refused_within_bounds),
-        cmocka_unit_test(every_damaged_byte_leaves_the_reader_within_bounds),
-        cmocka_unit_test(the_end_of_a_string_is_found_at_every_place),
-        cmocka_unit_test(strings_without_escapes_are_lent),
-        cmocka_unit_test(without_an_arena_escapes_are_unsupported),
-        cmocka_unit_test(without_memory_an_escape_says_so),
-        cmocka_unit_test(nesting_ends_at_the_limit),
-        cmocka_unit_test(skipping_lands_behind_the_value),
-        cmocka_unit_test(skipping_works_without_an_arena_and_checks_all_the_same),
-        cmocka_unit_test(complaints_of_the_caller_are_placed_at_the_token),
-        cmocka_unit_test(only_plain_numbers_are_u64),
-        cmocka_unit_test(only_plain_arrays_are_read_at_a_stretch),
-        cmocka_unit_test(arrays_at_a_stretch_keep_to_the_depth),
-        cmocka_unit_test(strings_are_written_with_the_escapes_they_need),
-        cmocka_unit_test(every_string_comes_back_as_it_was_written),
-        cmocka_unit_test(numbers_are_written_in_full),
+        cmocka_unit_test(reads_the_tokens_of_valid_documents),
+        cmocka_unit_test(refuses_invalid_documents_with_offset_and_reason),
+        cmocka_unit_test(accepts_nul_in_strings_only),
+        cmocka_unit_test(refuses_every_truncation_within_bounds),
+        cmocka_unit_test(stays_within_bounds_for_every_damaged_byte),
+        cmocka_unit_test(finds_the_end_of_strings_of_any_length),
+        cmocka_unit_test(borrows_strings_without_escapes),
+        cmocka_unit_test(refuses_escapes_without_an_arena),
+        cmocka_unit_test(reports_a_failed_allocation_for_an_escape),
+        cmocka_unit_test(refuses_nesting_beyond_the_limit),
+        cmocka_unit_test(skips_a_value),
+        cmocka_unit_test(skips_without_an_arena_and_still_checks),
+        cmocka_unit_test(reports_caller_errors_at_the_token),
+        cmocka_unit_test(parses_only_plain_integers_as_u64),
+        cmocka_unit_test(fast_path_reads_only_plain_arrays),
+        cmocka_unit_test(fast_path_obeys_the_depth_limit),
+        cmocka_unit_test(writes_strings_with_required_escapes),
+        cmocka_unit_test(round_trips_strings),
+        cmocka_unit_test(writes_64_bit_integers),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

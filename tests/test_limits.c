@@ -1,7 +1,7 @@
-/* test_limits.c - what heft_limits forbid, for every format. */
+/* test_limits.c - heft_limits, enforced for every format. */
 #include "models.h"
 
-static heft_status open_within(const heft_test_open_method *way, heft_bytes b,
+static heft_status open_within(const heft_test_open_method *method, heft_bytes b,
                                const heft_limits *limits, heft_test_memory *m, heft_error *err)
 {
     heft_test_input in = { NULL, b };
@@ -10,7 +10,7 @@ static heft_status open_within(const heft_test_open_method *way, heft_bytes b,
     heft_test_memory_init(m, 0);
     opt.host = &m->host;
     opt.limits = limits;
-    heft_status st = way->open(&f, &in, &opt, err);
+    heft_status st = method->open(&f, &in, &opt, err);
     uint64_t live = atomic_load(&m->live);
     if (!st)
         assert_true(heft_file_memory(f) <= live + 64 && live <= heft_file_memory(f) + 64);
@@ -19,42 +19,42 @@ static heft_status open_within(const heft_test_open_method *way, heft_bytes b,
     return st;
 }
 
-/* 0: from memory, 3: a source that lends nothing, 5: fed in small pieces */
-static const size_t chosen_ways[] = { 0, 3, 5 };
+/* Indexes of heft_test_open_methods: memory, a source that cannot map, fed in small chunks. */
+static const size_t chosen_methods[] = { 0, 3, 5 };
 
-static void too_many_tensors_are_refused(void **state)
+static void refuses_tensors_beyond_the_limit(void **state)
 {
     const char *format;
     (void)state;
-    for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(chosen_ways))); i++) {
+    for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(chosen_methods))); i++) {
         heft_bytes b = heft_test_many(format, 1000);
-        const heft_test_open_method *way =
-            &heft_test_open_methods[chosen_ways[i % HEFT_COUNT(chosen_ways)]];
+        const heft_test_open_method *method =
+            &heft_test_open_methods[chosen_methods[i % HEFT_COUNT(chosen_methods)]];
         heft_limits limits = { .size = sizeof limits, .tensors = 1000 };
         heft_test_memory m;
         heft_error err;
-        heft_assert_ok(open_within(way, b, &limits, &m, &err), &err);
+        heft_assert_ok(open_within(method, b, &limits, &m, &err), &err);
         limits.tensors = 999;
-        heft_assert_fails(open_within(way, b, &limits, &m, &err), HEFT_E_LIMIT, &err, "999");
+        heft_assert_fails(open_within(method, b, &limits, &m, &err), HEFT_E_LIMIT, &err, "999");
         heft_test_free(&b);
     }
 }
 
-static void the_index_takes_no_more_memory_than_allowed(void **state)
+static void index_memory_stays_within_the_limit(void **state)
 {
     const char *format;
     (void)state;
-    for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(chosen_ways))); i++) {
+    for (size_t i = 0; (format = heft_test_writable(i / HEFT_COUNT(chosen_methods))); i++) {
         heft_bytes b = heft_test_many(format, 3000);
-        const heft_test_open_method *way =
-            &heft_test_open_methods[chosen_ways[i % HEFT_COUNT(chosen_ways)]];
+        const heft_test_open_method *method =
+            &heft_test_open_methods[chosen_methods[i % HEFT_COUNT(chosen_methods)]];
         heft_test_memory m;
         heft_error err;
         heft_status st = HEFT_E_NOMEM;
         for (uint64_t memory = 1000; st; memory = memory * 3 / 2) {
             heft_limits limits = { .size = sizeof limits, .memory = memory };
-            st = open_within(way, b, &limits, &m, &err);
-            /* while a block grows there are two of it */
+            st = open_within(method, b, &limits, &m, &err);
+            /* a growing block exists twice while it is copied */
             assert_in_range(atomic_load(&m.peak), 0, 2 * memory + 1000);
             if (st)
                 heft_assert_fails(st, HEFT_E_NOMEM, &err, "memory");
@@ -64,7 +64,7 @@ static void the_index_takes_no_more_memory_than_allowed(void **state)
     }
 }
 
-static void the_index_takes_no_more_of_the_file_than_allowed(void **state)
+static void refuses_an_index_beyond_the_byte_limit(void **state)
 {
     const char *format;
     (void)state;
@@ -73,9 +73,9 @@ static void the_index_takes_no_more_of_the_file_than_allowed(void **state)
         heft_limits limits = { .size = sizeof limits, .index_bytes = 400 << 10 };
         heft_test_memory m;
         heft_error err;
-        for (size_t k = 1; k < HEFT_COUNT(chosen_ways); k++) {
-            const heft_test_open_method *way = &heft_test_open_methods[chosen_ways[k]];
-            heft_assert_fails(open_within(way, b, &limits, &m, &err), HEFT_E_LIMIT, &err,
+        for (size_t k = 1; k < HEFT_COUNT(chosen_methods); k++) {
+            const heft_test_open_method *method = &heft_test_open_methods[chosen_methods[k]];
+            heft_assert_fails(open_within(method, b, &limits, &m, &err), HEFT_E_LIMIT, &err,
                               "the index exceeds the limit of 409600 bytes");
             assert_in_range(atomic_load(&m.peak), 0, 10 << 20);
         }
@@ -101,7 +101,7 @@ static heft_bytes nested(uint32_t depth)
     return b;
 }
 
-static void nesting_has_a_limit_and_needs_no_stack(void **state)
+static void refuses_nesting_beyond_the_limit_without_recursion(void **state)
 {
     static const struct {
         uint32_t limit, depth;
@@ -120,10 +120,10 @@ static void nesting_has_a_limit_and_needs_no_stack(void **state)
     }
 }
 
-/* ---- files that say more than they hold ----------------------------------------------------- */
+/* ---- counts beyond the file ----------------------------------------------------------------- */
 
-/* A few bytes, and numbers in them that promise the world. */
-static void promises_cost_nothing(void **state)
+/* Files of a few bytes that announce huge counts or sizes. */
+static void refuses_announced_counts_without_reserving_memory(void **state)
 {
     static const struct {
         const char *bytes;
@@ -142,12 +142,13 @@ static void promises_cost_nothing(void **state)
     for (size_t i = 0; i < HEFT_COUNT(rows) * heft_test_open_method_count; i++) {
         heft_bytes b = heft_test_copy(rows[i / heft_test_open_method_count].bytes,
                                       rows[i / heft_test_open_method_count].len);
-        const heft_test_open_method *way = &heft_test_open_methods[i % heft_test_open_method_count];
+        const heft_test_open_method *method =
+            &heft_test_open_methods[i % heft_test_open_method_count];
         heft_limits limits = HEFT_LIMITS_INIT;
         heft_test_memory m;
         heft_error err;
-        if (!way->needs_path) {
-            heft_assert_status(open_within(way, b, &limits, &m, &err), HEFT_E_FORMAT, &err);
+        if (!method->needs_path) {
+            heft_assert_status(open_within(method, b, &limits, &m, &err), HEFT_E_FORMAT, &err);
             assert_in_range(atomic_load(&m.peak), 0, 4096);
         }
         heft_test_free(&b);
@@ -157,11 +158,11 @@ static void promises_cost_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_tensors_are_refused),
-        cmocka_unit_test(the_index_takes_no_more_memory_than_allowed),
-        cmocka_unit_test(the_index_takes_no_more_of_the_file_than_allowed),
-        cmocka_unit_test(nesting_has_a_limit_and_needs_no_stack),
-        cmocka_unit_test(promises_cost_nothing),
+        cmocka_unit_test(refuses_tensors_beyond_the_limit),
+        cmocka_unit_test(index_memory_stays_within_the_limit),
+        cmocka_unit_test(refuses_an_index_beyond_the_byte_limit),
+        cmocka_unit_test(refuses_nesting_beyond_the_limit_without_recursion),
+        cmocka_unit_test(refuses_announced_counts_without_reserving_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

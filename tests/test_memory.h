@@ -1,5 +1,5 @@
-/* test_memory.h - an allocator for tests: counts, checks the sizes it is told, guards what it hands
- * out, and fails when asked. */
+/* test_memory.h - an allocator for tests: counts calls and bytes, checks old sizes and guard bytes,
+ * fails at a chosen call. */
 #ifndef TEST_MEMORY_H
 #define TEST_MEMORY_H
 #include <setjmp.h>
@@ -15,13 +15,13 @@
 
 typedef struct test_memory {
     heft_allocator al;
-    uint64_t live;           /* bytes handed out */
-    uint32_t calls, fail_at; /* the call of that number gives nothing; 0: none does */
+    uint64_t live;           /* bytes allocated */
+    uint32_t calls, fail_at; /* number of the call that fails; 0: no call fails */
 } test_memory;
 
 enum {
-    TEST_MEMORY_HEAD = 16, /* before each allocation: its size */
-    TEST_MEMORY_TAIL = 16, /* behind it: bytes that must not change */
+    TEST_MEMORY_HEAD = 16, /* bytes before each allocation, which hold the size */
+    TEST_MEMORY_TAIL = 16, /* guard bytes after each allocation */
     TEST_MEMORY_MARK = 0xA7
 };
 

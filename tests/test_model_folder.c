@@ -1,5 +1,5 @@
-/* test_model_folder.c - files that a model's folder has as symbolic links: followed inside the folder, or
- * inside the repository of a cache, and nowhere else. */
+/* test_model_folder.c - symbolic links in a model's folder: followed inside the folder, or inside
+ * the repository of a download cache, and nowhere else. */
 #include "heft_test.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 
 /* ---- layouts -------------------------------------------------------------------------------- */
 
-typedef struct item {        /* one of a layout, relative to the test's directory */
-    const char *path, *link; /* link NULL: a folder when the path ends with a slash, else a file */
+typedef struct item {        /* an entry of a layout, relative to the test's directory */
+    const char *path, *link; /* link NULL: a folder if the path ends with a slash, else a file */
 } item;
 
-/* A file holds its own path, so that a wrong one is recognised. */
+/* Make the entry. A file contains its own path, which identifies the file. */
 static void make(const char *dir, const item *i)
 {
     const char *path = heft_test_path(dir, i->path);
@@ -29,7 +29,7 @@ static void make(const char *dir, const item *i)
         heft_test_save(path, i->path, strlen(i->path));
 }
 
-/* A cache with two repositories; secret lies beside them. */
+/* A cache with the repositories m and n; the file secret is outside of both. */
 static const item cache[] = {
     { "secret", NULL },
     { "m/", NULL },
@@ -70,10 +70,10 @@ static heft_status read_from(char text[64], const char *folder, const char *name
 }
 
 typedef struct row {
-    const char *folder; /* in which the link "l" is made */
+    const char *folder; /* the folder of the link "l" */
     const char *target;
-    const char *found, *words; /* the file that it is; or the words of the error … */
-    int os;                    /* … and its errno */
+    const char *found, *words; /* the file that is opened; or part of the error message … */
+    int os;                    /* … and errno */
 } row;
 
 static void check(const char *dir, const row *r)
@@ -93,7 +93,7 @@ static void check(const char *dir, const row *r)
     assert_int_equal(unlink(path), 0);
 }
 
-static void links_are_followed_inside_the_repository_only(void **state)
+static void follows_links_inside_the_repository_only(void **state)
 {
     static const row rows[] = {
         { "m/snapshots/r", "../../blobs/h", "m/blobs/h", NULL, 0 },
@@ -135,8 +135,8 @@ static void links_are_followed_inside_the_repository_only(void **state)
         check(*state, &rows[i]);
 }
 
-/* What is called blobs and snapshots has to be a folder, not a link to one. */
-static void a_repository_has_both_folders(void **state)
+/* `blobs` and `snapshots` must be folders, not links to folders. */
+static void repository_requires_blobs_and_snapshots(void **state)
 {
     static const item items[] = {
         { "blobs/", NULL },
@@ -166,7 +166,7 @@ static void a_repository_has_both_folders(void **state)
         check(*state, &rows[i]);
 }
 
-static void chains_of_links_are_followed_as_far_as_the_system_does(void **state)
+static void follows_chains_of_40_links(void **state)
 {
     char name[16], target[16], text[64];
     heft_error err;
@@ -182,8 +182,8 @@ static void chains_of_links_are_followed_as_far_as_the_system_does(void **state)
     assert_int_equal(err.os, ELOOP);
 }
 
-/* A folder that is a link counts as any other, and so does a link that makes a path ever longer. */
-static void folders_may_be_links_too(void **state)
+/* Links to folders count as links, and so does a link that makes the path ever longer. */
+static void follows_links_to_folders(void **state)
 {
     static const item items[] = {
         { "m/snapshots/r/blobs", "../../blobs" },
@@ -205,7 +205,7 @@ static void folders_may_be_links_too(void **state)
         check(*state, &rows[i]);
 }
 
-static void a_path_deeper_than_64_folders_is_refused(void **state)
+static void refuses_a_path_deeper_than_64_folders(void **state)
 {
     char path[600], target[300] = "";
     heft_error err;
@@ -223,7 +223,7 @@ static void a_path_deeper_than_64_folders_is_refused(void **state)
     assert_null(s);
 }
 
-static void only_regular_files_with_plain_names_are_opened(void **state)
+static void opens_only_regular_files_with_plain_names(void **state)
 {
     static const struct {
         const char *name, *words;
@@ -257,41 +257,41 @@ static void only_regular_files_with_plain_names_are_opened(void **state)
         HEFT_E_IO, &err, "is in a folder that cannot be opened");
 }
 
-/* ---- a folder that changes meanwhile ---------------------------------------------------------- */
+/* ---- concurrent changes --------------------------------------------------------------------- */
 
-typedef struct juggler {
-    char paths[4][600]; /* two pairs */
+typedef struct swapper {
+    char paths[4][600]; /* two pairs of paths to exchange */
     atomic_bool done;
-} juggler;
+} swapper;
 
-/* Exchanges a link inside for one that leaves, and a folder for a link out, again and again. */
-static void *juggle(void *arg)
+/* Exchange an inside link with a leaving link, and a folder with a leaving link, repeatedly. */
+static void *swap_paths(void *arg)
 {
-    juggler *j = arg;
-    for (unsigned i = 0; !atomic_load(&j->done); i += 2)
-        renameat2(AT_FDCWD, j->paths[i % 4], AT_FDCWD, j->paths[i % 4 + 1], RENAME_EXCHANGE);
+    swapper *s = arg;
+    for (unsigned i = 0; !atomic_load(&s->done); i += 2)
+        renameat2(AT_FDCWD, s->paths[i % 4], AT_FDCWD, s->paths[i % 4 + 1], RENAME_EXCHANGE);
     return NULL;
 }
 
-static void a_folder_that_changes_meanwhile_lets_nothing_out(void **state)
+static void stays_inside_a_folder_that_changes(void **state)
 {
     static const item items[] = { { "out/", NULL },
                                   { "out/h", NULL },
                                   { "m/blobs/away", "../../out" },
                                   { "m/snapshots/r/w", "../../blobs/sub/h" },
                                   { "m/snapshots/r/out", "../../../out/h" } };
-    static const char *const exchanged[] = { "m/snapshots/r/w", "m/snapshots/r/out", "m/blobs/sub",
-                                             "m/blobs/away" };
-    juggler j = { .done = false };
+    static const char *const swapped[] = { "m/snapshots/r/w", "m/snapshots/r/out", "m/blobs/sub",
+                                           "m/blobs/away" };
+    swapper s = { .done = false };
     pthread_t thread;
     make_cache(*state);
     for (size_t i = 0; i < HEFT_COUNT(items); i++)
         make(*state, &items[i]);
-    for (size_t i = 0; i < HEFT_COUNT(exchanged); i++)
-        snprintf(j.paths[i], sizeof j.paths[i], "%s", heft_test_path(*state, exchanged[i]));
+    for (size_t i = 0; i < HEFT_COUNT(swapped); i++)
+        snprintf(s.paths[i], sizeof s.paths[i], "%s", heft_test_path(*state, swapped[i]));
     char folder[600];
     snprintf(folder, sizeof folder, "%s/m/snapshots/r", (const char *)*state);
-    assert_int_equal(pthread_create(&thread, NULL, juggle, &j), 0);
+    assert_int_equal(pthread_create(&thread, NULL, swap_paths, &s), 0);
     unsigned wrong = 0;
     for (int i = 0; i < 3000; i++) {
         char text[64];
@@ -299,18 +299,18 @@ static void a_folder_that_changes_meanwhile_lets_nothing_out(void **state)
         if (!read_from(text, folder, "w", &err))
             wrong += strcmp(text, "m/blobs/sub/h") != 0;
     }
-    atomic_store(&j.done, true);
+    atomic_store(&s.done, true);
     pthread_join(thread, NULL);
     assert_int_equal(wrong, 0);
 }
 
-/* ---- models ----------------------------------------------------------------------------------- */
+/* ---- models --------------------------------------------------------------------------------- */
 
 static const char shard_a[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
                   shard_b[] = "{\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}",
-                  set[] = "{\"metadata\":{\"total_size\":4},\"weight_map\":{"
-                          "\"a\":\"model-00001-of-00002.safetensors\","
-                          "\"b\":\"model-00002-of-00002.safetensors\"}}";
+                  index_text[] = "{\"metadata\":{\"total_size\":4},\"weight_map\":{"
+                                 "\"a\":\"model-00001-of-00002.safetensors\","
+                                 "\"b\":\"model-00002-of-00002.safetensors\"}}";
 
 static void save_shard(const char *dir, const char *name, const char *header, const char *data)
 {
@@ -320,8 +320,8 @@ static void save_shard(const char *dir, const char *name, const char *header, co
     heft_test_save(heft_test_path(dir, name), bytes, 8 + strlen(header) + 2);
 }
 
-/* The cache, with a set of two shards all of whose files are links to blobs. */
-static void make_set(const char *dir)
+/* Make the cache with a model of two shards; its files are links to blobs. */
+static void make_shard_set(const char *dir)
 {
     static const item links[] = {
         { "m/snapshots/r/model.safetensors.index.json", "../../blobs/index" },
@@ -331,7 +331,7 @@ static void make_set(const char *dir)
     make_cache(dir);
     save_shard(dir, "m/blobs/a", shard_a, "aa");
     save_shard(dir, "m/blobs/b", shard_b, "bb");
-    heft_test_save(heft_test_path(dir, "m/blobs/index"), set, strlen(set));
+    heft_test_save(heft_test_path(dir, "m/blobs/index"), index_text, strlen(index_text));
     for (size_t i = 0; i < HEFT_COUNT(links); i++)
         make(dir, &links[i]);
 }
@@ -348,18 +348,18 @@ static void assert_opens(const char *path, uint32_t tensors)
     heft_file_close(f);
 }
 
-static void a_snapshot_of_a_cache_opens(void **state)
+static void opens_a_snapshot_of_a_cache(void **state)
 {
-    make_set(*state);
+    make_shard_set(*state);
     assert_opens(heft_test_path(*state, "m/snapshots/r"), 2);
     assert_opens(heft_test_path(*state, "m/snapshots/r/"), 2);
     assert_opens(heft_test_path(*state, "m/snapshots/r/model.safetensors.index.json"), 2);
     assert_opens(heft_test_path(*state, "m/snapshots/r/model-00002-of-00002.safetensors"), 1);
 }
 
-static void a_snapshot_opens_by_a_link_to_it(void **state)
+static void opens_a_snapshot_through_a_link(void **state)
 {
-    make_set(*state);
+    make_shard_set(*state);
     make(*state, &(item){ "model", "m/snapshots/r" });
     assert_opens(heft_test_path(*state, "model"), 2);
     assert_opens(heft_test_path(*state, "model/model.safetensors.index.json"), 2);
@@ -371,11 +371,11 @@ static void relink(const char *dir, const char *name, const char *target)
     make(dir, &(item){ name, target });
 }
 
-static void a_shard_that_leaves_the_folder_is_missing(void **state)
+static void reports_a_shard_outside_the_folder_as_missing(void **state)
 {
     heft_error err;
     heft_file *f;
-    make_set(*state);
+    make_shard_set(*state);
     save_shard(*state, "n/blobs/b", shard_b, "bb");
     relink(*state, "m/snapshots/r/model-00002-of-00002.safetensors", "../../../n/blobs/b");
     heft_assert_ok(heft_file_open(&f, heft_test_path(*state, "m/snapshots/r"), NULL, &err), &err);
@@ -384,22 +384,22 @@ static void a_shard_that_leaves_the_folder_is_missing(void **state)
     heft_file_close(f);
 }
 
-static void an_index_that_leaves_the_folder_is_refused(void **state)
+static void refuses_an_index_outside_the_folder(void **state)
 {
     heft_error err;
     heft_file *f;
-    make_set(*state);
-    heft_test_save(heft_test_path(*state, "n/blobs/index"), set, strlen(set));
+    make_shard_set(*state);
+    heft_test_save(heft_test_path(*state, "n/blobs/index"), index_text, strlen(index_text));
     relink(*state, "m/snapshots/r/model.safetensors.index.json", "../../../n/blobs/index");
     heft_assert_fails(heft_file_open(&f, heft_test_path(*state, "m/snapshots/r"), NULL, &err),
                       HEFT_E_IO, &err, "shard 'model.safetensors.index.json' " LEAVES);
     assert_null(f);
 }
 
-/* A path that the caller names is the choice of the caller. */
-static void a_file_that_the_caller_names_may_be_any_link(void **state)
+/* Only files that a model refers to are restricted, not the path that the caller passes. */
+static void opens_any_link_passed_by_the_caller(void **state)
 {
-    make_set(*state);
+    make_shard_set(*state);
     make(*state, &(item){ "n/one.safetensors", "../m/blobs/a" });
     assert_opens(heft_test_path(*state, "n/one.safetensors"), 1);
 }
@@ -409,18 +409,18 @@ static void a_file_that_the_caller_names_may_be_any_link(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_dir(links_are_followed_inside_the_repository_only),
-        with_dir(a_repository_has_both_folders),
-        with_dir(chains_of_links_are_followed_as_far_as_the_system_does),
-        with_dir(folders_may_be_links_too),
-        with_dir(a_path_deeper_than_64_folders_is_refused),
-        with_dir(only_regular_files_with_plain_names_are_opened),
-        with_dir(a_folder_that_changes_meanwhile_lets_nothing_out),
-        with_dir(a_snapshot_of_a_cache_opens),
-        with_dir(a_snapshot_opens_by_a_link_to_it),
-        with_dir(a_shard_that_leaves_the_folder_is_missing),
-        with_dir(an_index_that_leaves_the_folder_is_refused),
-        with_dir(a_file_that_the_caller_names_may_be_any_link),
+        with_dir(follows_links_inside_the_repository_only),
+        with_dir(repository_requires_blobs_and_snapshots),
+        with_dir(follows_chains_of_40_links),
+        with_dir(follows_links_to_folders),
+        with_dir(refuses_a_path_deeper_than_64_folders),
+        with_dir(opens_only_regular_files_with_plain_names),
+        with_dir(stays_inside_a_folder_that_changes),
+        with_dir(opens_a_snapshot_of_a_cache),
+        with_dir(opens_a_snapshot_through_a_link),
+        with_dir(reports_a_shard_outside_the_folder_as_missing),
+        with_dir(refuses_an_index_outside_the_folder),
+        with_dir(opens_any_link_passed_by_the_caller),
     };
     return cmocka_run_group_tests_name("model_folder", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_name_hash.c - the hash of names against tests/py/keyed_ref.py, and what it is chosen for. */
+/* test_name_hash.c - the hash of names: values of tests/py/keyed_ref.py, and distribution. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,35 +17,35 @@ static const uint32_t vectors[] = {
 
 enum { LENGTHS = sizeof vectors / sizeof *vectors };
 
-static heft_name_hash key_of(uint64_t low, uint64_t high)
+static heft_name_hash make_key(uint64_t low, uint64_t high)
 {
     heft_name_hash key;
     heft_name_hash_init(&key, (uint64_t[2]){ low, high });
     return key;
 }
 
-static heft_name_hash the_key(void)
+static heft_name_hash test_key(void)
 {
-    return key_of(UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908));
+    return make_key(UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908));
 }
 
 static void hashes_agree_with_the_reference(void **state)
 {
-    heft_name_hash key = the_key();
-    uint8_t room[LENGTHS + 8];
+    heft_name_hash key = test_key();
+    uint8_t buf[LENGTHS + 8];
     (void)state;
     for (size_t shift = 0; shift < 8; shift++) {
         for (size_t i = 0; i < LENGTHS; i++)
-            room[shift + i] = (uint8_t)i;
+            buf[shift + i] = (uint8_t)i;
         for (size_t len = 0; len < LENGTHS; len++)
-            assert_int_equal(heft_name_hash_of(&key, room + shift, len), vectors[len]);
+            assert_int_equal(heft_name_hash_of(&key, buf + shift, len), vectors[len]);
     }
 }
 
-/* Exactly so many bytes, so that a sanitizer sees whoever reads others; each of them and the length count. */
-static void every_byte_matters(void **state)
+/* Allocates exactly len bytes, so that a sanitizer finds reads beyond the end. */
+static void hash_depends_on_every_byte_and_the_length(void **state)
 {
-    heft_name_hash key = the_key();
+    heft_name_hash key = test_key();
     (void)state;
     for (size_t len = 1; len < LENGTHS; len++) {
         uint8_t *p = calloc(len, 1);
@@ -61,10 +61,11 @@ static void every_byte_matters(void **state)
     }
 }
 
-static void the_secret_matters(void **state)
+static void hash_depends_on_the_key(void **state)
 {
     static const char *const names[] = { "short", "neither short nor long" };
-    heft_name_hash key = key_of(1, 2), low = key_of(0, 2), high = key_of(1, UINT64_C(1) << 63);
+    heft_name_hash key = make_key(1, 2), low = make_key(0, 2),
+                   high = make_key(1, UINT64_C(1) << 63);
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint32_t hash = heft_name_hash_of(&key, names[i], strlen(names[i]));
@@ -73,8 +74,8 @@ static void the_secret_matters(void **state)
     }
 }
 
-/* How many slots were taken where the names of one table belong, at a load of a half. */
-static uint32_t clashes(const heft_name_hash *key, const char *pattern)
+/* Return the number of collisions in a table with linear probing, half full. */
+static uint32_t count_collisions(const heft_name_hash *key, const char *pattern)
 {
     enum { SLOTS = 1 << 16 };
     static uint8_t taken[SLOTS];
@@ -91,16 +92,16 @@ static uint32_t clashes(const heft_name_hash *key, const char *pattern)
     return n;
 }
 
-/* As many as by chance, a half for each name, whatever the key is. */
-static void names_that_count_upwards_do_not_cluster(void **state)
+/* For any key, names that count upwards collide as often as random names: half a probe each. */
+static void numbered_names_do_not_cluster(void **state)
 {
     static const char *const patterns[] = { "tensor.%06d%02d", "layers.%d.mlp.experts.%d.weight",
                                             "%08x%08x", "a.%d.b.%d.and.so.on.and.on.and.on" };
     (void)state;
     for (uint64_t k = 0; k < 20; k++)
         for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
-            heft_name_hash key = key_of(k, k * k);
-            assert_in_range(clashes(&key, patterns[i]), 32768 / 5 * 2, 32768 / 5 * 3);
+            heft_name_hash key = make_key(k, k * k);
+            assert_in_range(count_collisions(&key, patterns[i]), 32768 / 5 * 2, 32768 / 5 * 3);
         }
 }
 
@@ -108,9 +109,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hashes_agree_with_the_reference),
-        cmocka_unit_test(every_byte_matters),
-        cmocka_unit_test(the_secret_matters),
-        cmocka_unit_test(names_that_count_upwards_do_not_cluster),
+        cmocka_unit_test(hash_depends_on_every_byte_and_the_length),
+        cmocka_unit_test(hash_depends_on_the_key),
+        cmocka_unit_test(numbered_names_do_not_cluster),
     };
     return cmocka_run_group_tests_name("keyed", tests, NULL, NULL);
 }

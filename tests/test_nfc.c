@@ -1,14 +1,14 @@
-/* test_nfc.c - normalization form C, compared with what Python says of some 100,000 texts. */
+/* test_nfc.c - detection of text outside Unicode NFC, compared with Python for 100,000 texts. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/nfc.h"
 #include "heft_test.h"
 
-enum { MOST = 65536 };
+enum { MAX_BYTES = 65536 };
 
 typedef struct vector {
-    uint8_t text[MOST];
+    uint8_t text[MAX_BYTES];
     uint16_t len;
     char verdict;
 } vector;
@@ -31,7 +31,7 @@ static void print(const vector *v)
     print_error("\n");
 }
 
-static void what_is_proven_is_what_python_says(void **state)
+static void agrees_with_python_about_nfc(void **state)
 {
     const char *python = getenv("HEFT_PYTHON");
     char command[512];
@@ -45,18 +45,18 @@ static void what_is_proven_is_what_python_says(void **state)
     assert_non_null(v);
     while (read_vector(v, f)) {
         bool breaks = heft_str_breaks_nfc((heft_str){ (const char *)v->text, v->len });
-        bool right = v->verdict == '?' || breaks == (v->verdict == 'n');
+        bool agrees = v->verdict == '?' || breaks == (v->verdict == 'n');
         seen[(uint8_t)v->verdict]++;
-        if (!right)
+        if (!agrees)
             print(v);
-        assert_true(right);
+        assert_true(agrees);
     }
     assert_int_equal(pclose(f), 0);
     assert_true(seen['y'] > 50000 && seen['n'] > 5000 && seen['?'] > 1000);
     free(v);
 }
 
-static void a_character_that_is_cut_is_read_no_further(void **state)
+static void reads_nothing_beyond_a_truncated_character(void **state)
 {
     (void)state;
     for (size_t len = 0; len <= 4; len++) {
@@ -71,8 +71,8 @@ static void a_character_that_is_cut_is_read_no_further(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_proven_is_what_python_says),
-        cmocka_unit_test(a_character_that_is_cut_is_read_no_further),
+        cmocka_unit_test(agrees_with_python_about_nfc),
+        cmocka_unit_test(reads_nothing_beyond_a_truncated_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

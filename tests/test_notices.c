@@ -1,4 +1,4 @@
-/* test_notices.c - what a program is told about a file that it has opened, and checksums that are checked then. */
+/* test_notices.c - notices about an opened file, and checksums that are verified at opening. */
 #include "models.h"
 
 static heft_file *open_or_fail(heft_bytes b, bool no_verify)
@@ -23,8 +23,8 @@ static heft_status try_open(heft_bytes b, heft_error *err)
     return st;
 }
 
-/* The first notice about the tensor; false: there is none. */
-static bool find_notice(heft_finding *out, const heft_file *f, uint32_t tensor)
+/* Find the first warning about the tensor; return false if there is none. */
+static bool find_warning(heft_finding *out, const heft_file *f, uint32_t tensor)
 {
     for (size_t i = 0; heft_notice_at(out, f, i); i++)
         if (out->tensor == tensor && out->severity == HEFT_WARNING)
@@ -35,7 +35,7 @@ static bool find_notice(heft_finding *out, const heft_file *f, uint32_t tensor)
 /* ---- names ---------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *name, *words; /* of the warning; NULL: none */
+    const char *name, *words; /* part of the warning; NULL: no warning */
 } names[] = {
     { "/etc/passwd.1", "begins with '/'" },
     { "../weight", "a '..'" },
@@ -60,9 +60,9 @@ static void assert_warned(const char *format, const heft_file *f, size_t i)
     char rule[64];
     uint32_t id = heft_tensor_find(f, heft_str_from(names[i].name));
     assert_int_not_equal(id, HEFT_NONE);
-    bool is_npz = !strcmp(format,
-                          "npz"); /* whose members have suffixes, and a warning of their own */
-    bool found = find_notice(&x, f, id);
+    /* members of an .npz archive have suffixes, and a warning with another text */
+    bool is_npz = !strcmp(format, "npz");
+    bool found = find_warning(&x, f, id);
     if (is_npz && strlen(names[i].name) < 4)
         return;
     if (found != !!names[i].words)
@@ -77,7 +77,7 @@ static void assert_warned(const char *format, const heft_file *f, size_t i)
         assert_non_null(strstr(x.text, names[i].words));
 }
 
-static void names_that_look_like_paths_are_warned_of_in_every_format(void **state)
+static void every_format_warns_of_names_that_look_like_paths(void **state)
 {
     const char *format;
     test_tensor tensors[HEFT_COUNT(names)];
@@ -94,24 +94,24 @@ static void names_that_look_like_paths_are_warned_of_in_every_format(void **stat
     }
 }
 
-static void a_conversion_keeps_such_names(void **state)
+static void conversion_keeps_names_that_look_like_paths(void **state)
 {
     static const test_tensor tensors[] = { { "../w", HEFT_F32, 1, { 2 } } };
     heft_finding x;
     (void)state;
     heft_bytes b = heft_test_converted("safetensors", tensors, 1, "ztensor", NULL);
     heft_file *f = open_or_fail(b, false);
-    assert_true(find_notice(&x, f, heft_tensor_find(f, HEFT_STR("../w"))));
+    assert_true(find_warning(&x, f, heft_tensor_find(f, HEFT_STR("../w"))));
     assert_string_equal(x.rule, "ztensor/name");
     heft_file_close(f);
     heft_test_free(&b);
 }
 
-/* ---- how many ------------------------------------------------------------------------------- */
+/* ---- number of notices ---------------------------------------------------------------------- */
 
-static void notices_are_counted_when_there_are_too_many(void **state)
+static void stops_after_10000_notices(void **state)
 {
-    enum { COUNT = 10001, MOST = 10000 };
+    enum { COUNT = 10001, MAX_NOTICES = 10000 };
     test_tensor *tensors = calloc(COUNT, sizeof *tensors);
     char(*text)[16] = calloc(COUNT, sizeof *text);
     heft_finding x;
@@ -122,19 +122,19 @@ static void notices_are_counted_when_there_are_too_many(void **state)
     }
     heft_bytes b = heft_test_model("safetensors", tensors, COUNT);
     heft_file *f = open_or_fail(b, false);
-    assert_true(heft_notice_at(&x, f, MOST - 1));
+    assert_true(heft_notice_at(&x, f, MAX_NOTICES - 1));
     assert_string_equal(x.rule, "safetensors/name");
-    assert_true(heft_notice_at(&x, f, MOST));
+    assert_true(heft_notice_at(&x, f, MAX_NOTICES));
     assert_string_equal(x.rule, "heft/notices");
     assert_int_equal(x.severity, HEFT_WARNING);
-    assert_false(heft_notice_at(&x, f, MOST + 1));
+    assert_false(heft_notice_at(&x, f, MAX_NOTICES + 1));
     heft_file_close(f);
     heft_test_free(&b);
     free(tensors);
     free(text);
 }
 
-static void a_file_as_it_should_be_has_no_notices(void **state)
+static void valid_files_have_no_warnings(void **state)
 {
     const char *format;
     heft_finding x;
@@ -149,17 +149,17 @@ static void a_file_as_it_should_be_has_no_notices(void **state)
     }
 }
 
-/* ---- the same again from verify ---------------------------------------------------------------- */
+/* ---- verification --------------------------------------------------------------------------- */
 
-typedef struct seen {
+typedef struct findings {
     const heft_file *f;
     size_t notices, faults;
     const char *fault;
-} seen;
+} findings;
 
 static void on_finding(void *ctx, const heft_finding *x)
 {
-    seen *s = ctx;
+    findings *s = ctx;
     heft_finding notice;
     if (heft_notice_at(&notice, s->f, s->notices) && !strcmp(notice.text, x->text))
         s->notices++;
@@ -167,7 +167,7 @@ static void on_finding(void *ctx, const heft_finding *x)
     s->faults += x->severity == HEFT_FAULT;
 }
 
-static void verify_reports_notices_once_with_the_rest(void **state)
+static void verify_reports_each_notice_once(void **state)
 {
     static const test_tensor tensors[] = {
         { "../v", HEFT_F32, 1, { 2 } },
@@ -178,7 +178,7 @@ static void verify_reports_notices_once_with_the_rest(void **state)
     (void)state;
     heft_bytes b = heft_test_model("mag", tensors, HEFT_COUNT(tensors));
     heft_file *f = open_or_fail(b, false);
-    seen s = { .f = f };
+    findings s = { .f = f };
     heft_assert_ok(heft_file_verify(&result, f,
                                     &(heft_verify_options){ sizeof(heft_verify_options),
                                                             .on_finding = on_finding, .ctx = &s },
@@ -190,22 +190,22 @@ static void verify_reports_notices_once_with_the_rest(void **state)
     heft_test_free(&b);
 }
 
-/* ---- without the payload ----------------------------------------------------------------------- */
+/* ---- quick verification --------------------------------------------------------------------- */
 
-typedef struct reads { /* a source that counts what is read of it, and lends nothing */
+typedef struct counted_source { /* a source that limits the bytes read, and cannot map */
     heft_source base;
     heft_source_ops ops;
     heft_bytes bytes;
-    uint64_t most; /* bytes that may be read */
-} reads;
+    uint64_t max_bytes; /* bytes that may still be read */
+} counted_source;
 
 static heft_status read_counted(heft_source *s, uint64_t off, void *buf, size_t len,
                                 heft_error *err)
 {
-    reads *r = (reads *)s;
+    counted_source *r = (counted_source *)s;
     (void)err;
-    assert_in_range(len, 0, r->most);
-    r->most -= len;
+    assert_in_range(len, 0, r->max_bytes);
+    r->max_bytes -= len;
     memcpy(buf, r->bytes.p + off, len);
     return HEFT_OK;
 }
@@ -215,13 +215,15 @@ static void close_counted(heft_source *s)
     (void)s;
 }
 
-static heft_file *open_counted(reads *r, heft_bytes b)
+static heft_file *open_counted(counted_source *r, heft_bytes b)
 {
     heft_file *f;
     heft_error err;
-    *r = (reads){ .ops = { .size = sizeof r->ops, .read = read_counted, .close = close_counted },
-                  .bytes = b,
-                  .most = UINT64_MAX };
+    *r = (counted_source){
+        .ops = { .size = sizeof r->ops, .read = read_counted, .close = close_counted },
+        .bytes = b,
+        .max_bytes = UINT64_MAX
+    };
     r->base = (heft_source){ &r->ops, b.len };
     heft_assert_ok(heft_file_open_source(&f, &r->base, NULL, &err), &err);
     return f;
@@ -232,20 +234,20 @@ static void count_quick(void *ctx, const heft_finding *x)
     *(int *)ctx += !strcmp(x->rule, "heft/quick") && x->severity == HEFT_NOTE;
 }
 
-static void a_quick_check_does_not_read_the_payload(void **state)
+static void quick_verification_does_not_read_the_payload(void **state)
 {
     enum { PAYLOAD = 8 << 20, INDEX = 64 << 10 };
     const char *format;
     (void)state;
     for (size_t k = 0; (format = heft_test_writable(k)) != NULL; k++) {
-        reads r;
+        counted_source r;
         heft_verify_result result;
         heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
         heft_error err;
         int notes = 0;
         heft_bytes b = heft_test_one(format, PAYLOAD);
         heft_file *f = open_counted(&r, b);
-        r.most = INDEX;
+        r.max_bytes = INDEX;
         o.quick = true;
         o.on_finding = count_quick;
         o.ctx = &notes;
@@ -258,7 +260,7 @@ static void a_quick_check_does_not_read_the_payload(void **state)
     }
 }
 
-static void a_quick_check_finds_wrong_header_checksums(void **state)
+static void quick_verification_finds_wrong_header_checksums(void **state)
 {
     heft_verify_result result;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
@@ -279,13 +281,13 @@ static void a_quick_check_finds_wrong_header_checksums(void **state)
 
 static const struct {
     const char *format, *rule;
-    size_t byte; /* that is damaged: one of the name, or of the checksum */
+    size_t byte; /* offset of the damaged byte, in the name or the checksum */
 } damages[] = {
     { "mag", "mag/header-crc", 8 },
     { "embd", "embd/header-crc", 56 },
 };
 
-static void a_wrong_checksum_of_the_header_keeps_a_file_from_opening(void **state)
+static void refuses_to_open_with_a_wrong_header_checksum(void **state)
 {
     heft_verify_result result;
     heft_error err;
@@ -296,7 +298,7 @@ static void a_wrong_checksum_of_the_header_keeps_a_file_from_opening(void **stat
         heft_assert_fails(try_open(b, &err), HEFT_E_CHECKSUM, &err, damages[i].rule);
         assert_int_not_equal(err.offset, HEFT_NOWHERE);
         heft_file *f = open_or_fail(b, true);
-        seen s = { .f = f };
+        findings s = { .f = f };
         heft_assert_ok(
             heft_file_verify(&result, f,
                              &(heft_verify_options){ sizeof(heft_verify_options),
@@ -310,10 +312,10 @@ static void a_wrong_checksum_of_the_header_keeps_a_file_from_opening(void **stat
     }
 }
 
-/* Whatever is at hand while a file is opened: mapped, read, fed in pieces. */
-static void it_is_found_however_a_file_is_opened(void **state)
+/* Every method of opening verifies the checksum: mapped, read, fed in chunks. */
+static void every_open_method_refuses_a_wrong_header_checksum(void **state)
 {
-    enum { TENSORS = 3000 }; /* records of more than the first bytes that are read */
+    enum { TENSORS = 3000 }; /* records longer than the first bytes that are read */
     const char *path = heft_test_path(*state, "damaged.mag");
     heft_bytes b = heft_test_many("mag", TENSORS);
     heft_error err;
@@ -334,8 +336,8 @@ static void it_is_found_however_a_file_is_opened(void **state)
     heft_test_free(&b);
 }
 
-/* Records of many megabytes are summed by several threads. */
-static void it_is_found_in_a_large_index(void **state)
+/* Several threads compute the checksum of records of many megabytes. */
+static void finds_a_wrong_checksum_of_a_large_index(void **state)
 {
     enum { TENSORS = 150000, FROM_END = 100 };
     heft_error err;
@@ -348,7 +350,7 @@ static void it_is_found_in_a_large_index(void **state)
     size_t at = (size_t)((const uint8_t *)name.ptr - b.p) + name.len - 1;
     assert_true(at < data);
     heft_file_close(f);
-    b.p[at] = 'X'; /* a name that no other tensor has */
+    b.p[at] = 'X'; /* the changed name stays unique */
     heft_assert_fails(try_open(b, &err), HEFT_E_CHECKSUM, &err, "mag/header-crc");
     f = open_or_fail(b, true);
     assert_int_equal(heft_tensor_count(f), TENSORS);
@@ -356,7 +358,7 @@ static void it_is_found_in_a_large_index(void **state)
     heft_test_free(&b);
 }
 
-/* ---- keys that are not known ---------------------------------------------------------------- */
+/* ---- unknown keys --------------------------------------------------------------------------- */
 
 static void count_unknown(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                           const char *text)
@@ -365,7 +367,8 @@ static void count_unknown(void *ctx, heft_severity severity, const char *rule, h
     *(uint32_t *)ctx += !strcmp(rule, "safetensors/unknown-field") && strstr(text, "extra");
 }
 
-/* Opens with the n-th request for memory failing, converts without such a failure.  False: there were fewer. */
+/* Open the file with the n-th allocation failing, and convert it. Return false if there were fewer
+ * than n allocations. */
 static bool convert_after_failure(heft_bytes b, uint32_t n)
 {
     heft_test_memory m;
@@ -376,27 +379,27 @@ static bool convert_after_failure(heft_bytes b, uint32_t n)
     heft_source *source;
     heft_file *f;
     heft_error err;
-    uint32_t told = 0;
+    uint32_t reported = 0;
     heft_test_memory_init(&m, n);
     opt.host = &m.host;
     convert.write = &write;
     write.on_loss = count_unknown;
-    write.loss_ctx = &told;
+    write.loss_ctx = &reported;
     heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
     heft_status st = heft_file_open_source(&f, source, &opt, &err);
-    bool met = atomic_load(&m.calls) >= n;
+    bool was_reached = atomic_load(&m.calls) >= n;
     if (!st) {
         st = heft_file_convert(f, heft_format_find("safetensors"),
                                heft_test_sink_init(&sink, false), &convert, &err);
-        assert_true(st == HEFT_E_NOMEM || (!st && told == 1));
+        assert_true(st == HEFT_E_NOMEM || (!st && reported == 1));
         heft_test_sink_free(&sink);
     }
     heft_file_close(f);
     heft_assert_all_freed(&m);
-    return met;
+    return was_reached;
 }
 
-static void a_key_is_not_lost_in_silence_for_lack_of_memory(void **state)
+static void reports_unknown_keys_after_a_failed_allocation(void **state)
 {
     static const char header[] =
         "{\"w\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"extra\":1}}  ";
@@ -410,18 +413,18 @@ static void a_key_is_not_lost_in_silence_for_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_that_look_like_paths_are_warned_of_in_every_format),
-        cmocka_unit_test(a_conversion_keeps_such_names),
-        cmocka_unit_test(notices_are_counted_when_there_are_too_many),
-        cmocka_unit_test(a_file_as_it_should_be_has_no_notices),
-        cmocka_unit_test(verify_reports_notices_once_with_the_rest),
-        cmocka_unit_test(a_quick_check_does_not_read_the_payload),
-        cmocka_unit_test(a_quick_check_finds_wrong_header_checksums),
-        cmocka_unit_test(a_wrong_checksum_of_the_header_keeps_a_file_from_opening),
-        cmocka_unit_test_setup_teardown(it_is_found_however_a_file_is_opened, heft_test_dir_make,
-                                        heft_test_dir_remove),
-        cmocka_unit_test(it_is_found_in_a_large_index),
-        cmocka_unit_test(a_key_is_not_lost_in_silence_for_lack_of_memory),
+        cmocka_unit_test(every_format_warns_of_names_that_look_like_paths),
+        cmocka_unit_test(conversion_keeps_names_that_look_like_paths),
+        cmocka_unit_test(stops_after_10000_notices),
+        cmocka_unit_test(valid_files_have_no_warnings),
+        cmocka_unit_test(verify_reports_each_notice_once),
+        cmocka_unit_test(quick_verification_does_not_read_the_payload),
+        cmocka_unit_test(quick_verification_finds_wrong_header_checksums),
+        cmocka_unit_test(refuses_to_open_with_a_wrong_header_checksum),
+        cmocka_unit_test_setup_teardown(every_open_method_refuses_a_wrong_header_checksum,
+                                        heft_test_dir_make, heft_test_dir_remove),
+        cmocka_unit_test(finds_a_wrong_checksum_of_a_large_index),
+        cmocka_unit_test(reports_unknown_keys_after_a_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

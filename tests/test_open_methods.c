@@ -1,4 +1,4 @@
-/* test_open_methods.c - ways to open the same bytes: what comes out must not depend on them. */
+/* test_open_methods.c - methods to open the same bytes; all must produce the same model. */
 #include "heft_test.h"
 
 heft_status heft_test_open(heft_file **out, heft_bytes b, const heft_host *host, heft_error *err)
@@ -23,11 +23,11 @@ heft_file *heft_test_opened(heft_bytes b, const heft_host *host, bool check)
     return f;
 }
 
-static heft_status open_path(heft_file **out, const heft_test_input *in, heft_access how,
+static heft_status open_path(heft_file **out, const heft_test_input *in, heft_access access,
                              const heft_open_options *opt, heft_error *err)
 {
     heft_source *s;
-    heft_status st = heft_source_open_file(&s, in->path, how, err);
+    heft_status st = heft_source_open_file(&s, in->path, access, err);
     *out = NULL;
     return st ? st : heft_file_open_source(out, s, opt, err);
 }
@@ -53,7 +53,7 @@ static heft_status open_memory(heft_file **out, const heft_test_input *in,
     return st ? st : heft_file_open_source(out, s, opt, err);
 }
 
-/* ---- a source that lends nothing ------------------------------------------------------------ */
+/* ---- a source that cannot map --------------------------------------------------------------- */
 
 typedef struct plain_source {
     heft_source base;
@@ -64,7 +64,7 @@ static heft_status read_plain(heft_source *s, uint64_t off, void *buf, size_t le
 {
     (void)err;
     if (off > s->size || len > s->size - off)
-        abort(); /* the engine promised to check */
+        abort(); /* the engine must check ranges first */
     memcpy(buf, ((plain_source *)s)->p + off, len);
     return HEFT_OK;
 }
@@ -96,7 +96,7 @@ typedef struct feeder {
     heft_error *err;
 } feeder;
 
-/* A copy that is gone after the call: nothing may be borrowed from it, unless it is the whole. */
+/* Feed a copy that is freed afterwards: only a buffer of the whole file may be borrowed. */
 static heft_status feed_copy(const feeder *fd, uint64_t off, uint64_t len)
 {
     if (len > fd->bytes.len - off)
@@ -110,20 +110,20 @@ static heft_status feed_copy(const feeder *fd, uint64_t off, uint64_t len)
     return st;
 }
 
-/* What is asked for, no more. */
-static heft_status feed_asked(feeder *fd, heft_range r)
+/* Feed exactly the requested range. */
+static heft_status feed_requested(feeder *fd, heft_range r)
 {
     return feed_copy(fd, r.offset, r.length);
 }
 
-/* The first few bytes of it, so that the parser meets its end nearly everywhere. */
-static heft_status feed_starving(feeder *fd, heft_range r)
+/* Feed only the first bytes of the range, so that the parser runs out of bytes nearly everywhere. */
+static heft_status feed_few_bytes(feeder *fd, heft_range r)
 {
-    uint64_t most = fd->bytes.len / 512 + 1 + heft_test_random(&fd->random, 24);
-    return feed_copy(fd, r.offset, r.length < most ? r.length : most);
+    uint64_t max_bytes = fd->bytes.len / 512 + 1 + heft_test_random(&fd->random, 24);
+    return feed_copy(fd, r.offset, r.length < max_bytes ? r.length : max_bytes);
 }
 
-/* All of it in small pieces from the back, then pieces over pieces that are there already. */
+/* Feed the range in small overlapping chunks, from the end to the beginning. */
 static heft_status feed_overlapping(feeder *fd, heft_range r)
 {
     uint64_t step = r.length / 64 + 3, at = r.length;
@@ -137,8 +137,8 @@ static heft_status feed_overlapping(feeder *fd, heft_range r)
     return st;
 }
 
-/* Places nobody asked for, some of them twice, then what was asked for. */
-static heft_status feed_unasked(feeder *fd, heft_range r)
+/* Feed a few random ranges first, then the requested range in two halves. */
+static heft_status feed_unrequested(feeder *fd, heft_range r)
 {
     heft_status st = HEFT_OK;
     for (int i = 0; i < 4 && fd->bytes.len > 64 && !st; i++) {
@@ -151,23 +151,23 @@ static heft_status feed_unasked(feeder *fd, heft_range r)
     return st ? st : feed_copy(fd, r.offset + half, r.length - half);
 }
 
-static heft_status drive(feeder *fd, heft_status (*feed)(feeder *, heft_range))
+static heft_status feed_until_open(feeder *fd, heft_status (*feed)(feeder *, heft_range))
 {
     heft_status st;
     uint64_t rounds = 0;
     while ((st = heft_file_step(fd->f, fd->err)) == HEFT_AGAIN) {
         const heft_range *needs;
         size_t n = heft_file_needs(fd->f, &needs);
-        heft_range wanted[64];
-        assert_in_range(n, 1, HEFT_COUNT(wanted));
-        memcpy(wanted, needs, n * sizeof *needs);
+        heft_range ranges[64];
+        assert_in_range(n, 1, HEFT_COUNT(ranges));
+        memcpy(ranges, needs, n * sizeof *needs);
         for (size_t i = 0; i < n; i++) {
-            assert_in_range(wanted[i].length, 1, fd->bytes.len);
-            assert_in_range(wanted[i].offset, 0, fd->bytes.len - wanted[i].length);
-            if ((st = feed(fd, wanted[i])))
+            assert_in_range(ranges[i].length, 1, fd->bytes.len);
+            assert_in_range(ranges[i].offset, 0, fd->bytes.len - ranges[i].length);
+            if ((st = feed(fd, ranges[i])))
                 return st;
         }
-        assert_in_range(++rounds, 1, 2 * fd->bytes.len + 16); /* it comes to an end */
+        assert_in_range(++rounds, 1, 2 * fd->bytes.len + 16); /* bounds the number of rounds */
     }
     return st;
 }
@@ -181,7 +181,7 @@ static heft_status open_fed(heft_file **out, const heft_test_input *in,
     if (st)
         return st;
     fd.f = *out;
-    st = drive(&fd, feed);
+    st = feed_until_open(&fd, feed);
     if (st) {
         heft_file_close(*out);
         *out = NULL;
@@ -189,16 +189,16 @@ static heft_status open_fed(heft_file **out, const heft_test_input *in,
     return st;
 }
 
-static heft_status open_asked(heft_file **out, const heft_test_input *in,
-                              const heft_open_options *opt, heft_error *err)
+static heft_status open_requested(heft_file **out, const heft_test_input *in,
+                                  const heft_open_options *opt, heft_error *err)
 {
-    return open_fed(out, in, opt, err, feed_asked);
+    return open_fed(out, in, opt, err, feed_requested);
 }
 
-static heft_status open_starving(heft_file **out, const heft_test_input *in,
-                                 const heft_open_options *opt, heft_error *err)
+static heft_status open_few_bytes(heft_file **out, const heft_test_input *in,
+                                  const heft_open_options *opt, heft_error *err)
 {
-    return open_fed(out, in, opt, err, feed_starving);
+    return open_fed(out, in, opt, err, feed_few_bytes);
 }
 
 static heft_status open_overlapping(heft_file **out, const heft_test_input *in,
@@ -207,10 +207,10 @@ static heft_status open_overlapping(heft_file **out, const heft_test_input *in,
     return open_fed(out, in, opt, err, feed_overlapping);
 }
 
-static heft_status open_unasked(heft_file **out, const heft_test_input *in,
-                                const heft_open_options *opt, heft_error *err)
+static heft_status open_unrequested(heft_file **out, const heft_test_input *in,
+                                    const heft_open_options *opt, heft_error *err)
 {
-    return open_fed(out, in, opt, err, feed_unasked);
+    return open_fed(out, in, opt, err, feed_unrequested);
 }
 
 const heft_test_open_method heft_test_open_methods[] = {
@@ -218,9 +218,9 @@ const heft_test_open_method heft_test_open_methods[] = {
     { "mapped", true, true, open_mapped },
     { "read", true, true, open_read },
     { "a source that lends nothing", false, true, open_plain },
-    { "fed what it asks for", false, false, open_asked },
-    { "fed a few bytes at a time", false, false, open_starving },
+    { "fed what it asks for", false, false, open_requested },
+    { "fed a few bytes at a time", false, false, open_few_bytes },
     { "fed pieces that overlap", false, false, open_overlapping },
-    { "fed what it did not ask for", false, false, open_unasked },
+    { "fed what it did not ask for", false, false, open_unrequested },
 };
 const size_t heft_test_open_method_count = HEFT_COUNT(heft_test_open_methods);

@@ -1,4 +1,4 @@
-/* test_out.c - the encoder: the same bytes through every buffer, counted all the same. */
+/* test_out.c - the encoder: the same bytes and counts for every size of the buffer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,15 +11,15 @@
 #include "base/out.h"
 #include "base/text.h"
 
-typedef struct taken { /* what flush was given */
+typedef struct flushed { /* the bytes passed to flush */
     uint8_t bytes[256];
     size_t len;
     uint32_t calls, fail_at;
-} taken;
+} flushed;
 
-static heft_status take(void *ctx, uint64_t at, const void *data, size_t len)
+static heft_status record_flush(void *ctx, uint64_t at, const void *data, size_t len)
 {
-    taken *t = ctx;
+    flushed *t = ctx;
     assert_int_equal(at, t->len);
     assert_true(len > 0 && t->len + len <= sizeof t->bytes);
     if (++t->calls == t->fail_at)
@@ -46,7 +46,7 @@ static void write_sample(heft_out *o)
     heft_out_bytes(o, "xyz", 3);
 }
 
-static void a_buffer_holds_what_was_written(void **state)
+static void writes_integers_strings_and_fill_into_a_buffer(void **state)
 {
     (void)state;
     uint8_t buf[sizeof expected];
@@ -60,13 +60,13 @@ static void a_buffer_holds_what_was_written(void **state)
     assert_int_equal(o.len, sizeof expected);
 }
 
-static void every_buffer_size_flushes_the_same_bytes(void **state)
+static void flushes_the_same_bytes_for_every_buffer_size(void **state)
 {
     (void)state;
     for (size_t cap = 1; cap < 40; cap++) {
         uint8_t buf[40];
-        taken t = { .len = 0 };
-        heft_out o = { .buf = buf, .cap = cap, .flush = take, .ctx = &t };
+        flushed t = { .len = 0 };
+        heft_out o = { .buf = buf, .cap = cap, .flush = record_flush, .ctx = &t };
         write_sample(&o);
         assert_int_equal(heft_out_flush(&o), HEFT_OK);
         assert_int_equal(o.total, sizeof expected);
@@ -74,11 +74,11 @@ static void every_buffer_size_flushes_the_same_bytes(void **state)
         assert_memory_equal(t.bytes, expected, sizeof expected);
         uint32_t calls = t.calls;
         assert_int_equal(heft_out_flush(&o), HEFT_OK);
-        assert_int_equal(t.calls, calls); /* nothing was left */
+        assert_int_equal(t.calls, calls); /* the buffer was empty */
     }
 }
 
-static void a_full_buffer_without_flush_is_an_error_that_stays(void **state)
+static void full_buffer_without_flush_is_a_sticky_error(void **state)
 {
     (void)state;
     for (size_t cap = 0; cap < sizeof expected; cap++) {
@@ -94,13 +94,13 @@ static void a_full_buffer_without_flush_is_an_error_that_stays(void **state)
     }
 }
 
-static void a_failed_flush_stops_the_flow_but_not_the_count(void **state)
+static void counts_but_does_not_flush_after_a_failed_flush(void **state)
 {
     (void)state;
     for (uint32_t n = 1; n <= 4; n++) {
         uint8_t buf[6];
-        taken t = { .fail_at = n };
-        heft_out o = { .buf = buf, .cap = sizeof buf, .flush = take, .ctx = &t };
+        flushed t = { .fail_at = n };
+        heft_out o = { .buf = buf, .cap = sizeof buf, .flush = record_flush, .ctx = &t };
         write_sample(&o);
         assert_int_equal(heft_out_flush(&o), HEFT_E_IO);
         assert_int_equal(o.total, sizeof expected);
@@ -109,7 +109,7 @@ static void a_failed_flush_stops_the_flow_but_not_the_count(void **state)
     }
 }
 
-static void decimals_get_zeros_in_front(void **state)
+static void pads_decimals_with_leading_zeros(void **state)
 {
     (void)state;
     uint8_t buf[64];
@@ -123,7 +123,7 @@ static void decimals_get_zeros_in_front(void **state)
     assert_memory_equal(buf, "000030123456718446744073709551615", 33);
 }
 
-static void counting_keeps_nothing(void **state)
+static void counts_bytes_without_a_buffer(void **state)
 {
     (void)state;
     heft_out o = heft_out_counting();
@@ -133,7 +133,7 @@ static void counting_keeps_nothing(void **state)
     assert_true(o.total == sizeof expected + (UINT64_C(1) << 40));
 }
 
-static void a_checksum_covers_all_bytes_from_where_it_started(void **state)
+static void continues_a_checksum_over_all_bytes(void **state)
 {
     (void)state;
     uint8_t buf[7];
@@ -148,13 +148,13 @@ static void a_checksum_covers_all_bytes_from_where_it_started(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_buffer_holds_what_was_written),
-        cmocka_unit_test(every_buffer_size_flushes_the_same_bytes),
-        cmocka_unit_test(a_full_buffer_without_flush_is_an_error_that_stays),
-        cmocka_unit_test(a_failed_flush_stops_the_flow_but_not_the_count),
-        cmocka_unit_test(decimals_get_zeros_in_front),
-        cmocka_unit_test(counting_keeps_nothing),
-        cmocka_unit_test(a_checksum_covers_all_bytes_from_where_it_started),
+        cmocka_unit_test(writes_integers_strings_and_fill_into_a_buffer),
+        cmocka_unit_test(flushes_the_same_bytes_for_every_buffer_size),
+        cmocka_unit_test(full_buffer_without_flush_is_a_sticky_error),
+        cmocka_unit_test(counts_but_does_not_flush_after_a_failed_flush),
+        cmocka_unit_test(pads_decimals_with_leading_zeros),
+        cmocka_unit_test(counts_bytes_without_a_buffer),
+        cmocka_unit_test(continues_a_checksum_over_all_bytes),
     };
     return cmocka_run_group_tests_name("out", tests, NULL, NULL);
 }
