@@ -210,9 +210,8 @@ static void edit_sets_changes_and_removes_ids(void **state)
         assert_id(f, "a", NULL);
         heft_file_close(f);
         after = heft_test_load(path);
-        if (!strcmp(formats[i].format, "burnpack"))
-            heft_assert_same_bytes(before,
-                                   after); /* the other formats leave padding where the id was */
+        if (!strcmp(formats[i].format, "burnpack")) /* the other formats leave padding */
+            heft_assert_same_bytes(before, after);
         heft_test_free(&before);
         heft_test_free(&after);
     }
@@ -227,8 +226,8 @@ static void refuses_an_edit_that_would_lose_an_id(void **state)
     heft_error err;
     id_change w = { .id = { .has = HEFT_HAS_PARAM_ID, .param_id = 1 } };
     heft_test_save(path, before.p, before.len);
-    heft_assert_ok(edit(path, &w, NULL, &err),
-                   &err); /* no id changes: the file has no tensor "a" */
+    /* no id changes: the file has no tensor "a" */
+    heft_assert_ok(edit(path, &w, NULL, &err), &err);
     o.identify = identify;
     o.identify_ctx = &w;
     heft_rename rename = { heft_test_str("w"), heft_test_str("a") };

@@ -338,8 +338,8 @@ static void compaction_keeps_the_remaining_tensors_intact(void **state)
         for (uint32_t i = 0; i < 50; i += modulus)
             heft_ix_row(&f.x, i)->flags |= HEFT_T_DROPPED;
         heft_ix_compact(&f.x);
-        assert_int_equal(heft_ix_find(&f.x, heft_test_str("t1")),
-                         HEFT_NONE); /* the name table is not built yet */
+        /* the name table is not built yet */
+        assert_int_equal(heft_ix_find(&f.x, heft_test_str("t1")), HEFT_NONE);
         heft_assert_ok(heft_ix_build_name_table(&f.x), &f.err);
         for (uint32_t i = 0; i < 50; i++) {
             snprintf(name, sizeof name, "t%u", i);

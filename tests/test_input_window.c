@@ -163,8 +163,8 @@ static void needs_nothing_beyond_the_limit(void **state)
     begin(&f, 1000);
     feed(&f, 0, 900);
     f.b.in.need(&f.b.in, 900, 10);
-    assert_int_equal(f.b.needs.len,
-                     0); /* a need is at least 64 KiB, or extends to the end of the file */
+    /* a need is at least 64 KiB, or extends to the end of the file */
+    assert_int_equal(f.b.needs.len, 0);
     assert_true(f.b.over_limit);
     heft_input_clear(&f.b);
     assert_false(f.b.over_limit);

@@ -116,7 +116,7 @@ static heft_status feed_requested(feeder *fd, heft_range r)
     return feed_copy(fd, r.offset, r.length);
 }
 
-/* Feed only the first bytes of the range, so that the parser runs out of bytes nearly everywhere. */
+/* Feed only the first bytes of the range, so that the parser stops nearly everywhere. */
 static heft_status feed_few_bytes(feeder *fd, heft_range r)
 {
     uint64_t max_bytes = fd->bytes.len / 512 + 1 + heft_test_random(&fd->random, 24);

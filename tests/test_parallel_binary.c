@@ -1,23 +1,23 @@
-/* test_parallel_binary.c - very many tensors, whose records several workers read at once: the same index, and the same
- * refusals, as when one reads them in order. */
+/* test_parallel_binary.c - parallel parsing of binary records: same index, same errors as with one
+ * thread. */
 #include "models.h"
 #include "workers.h"
 
 #include "model/parallel.h"
 #include "model/records.h"
 
-enum { TENSORS = 110003, DAMAGES = 24, NEAR = 128, FAR = 16 };
+enum { TENSORS = 110003, DAMAGES = 24, NEAR_BYTES = 128, SHAPE_BYTES = 16 };
 
 static const char *const formats[] = { "mag",      "gptrs-archive", "gptrs-checkpoint",
                                        "burnpack", "ztensor",       "safetensors" };
 
-/* Burn takes no more. */
+/* Burn reads at most 100,000 tensors. */
 static uint32_t tensors_of(const char *format)
 {
     return strcmp(format, "burnpack") ? TENSORS : 100000;
 }
 
-/* Ranks and lengths of names differ, and more in the last quarter. */
+/* Make a model with names of several lengths, and with several ranks, most in the last quarter. */
 static heft_bytes make(const char *format)
 {
     uint32_t count = tensors_of(format);
@@ -41,7 +41,7 @@ static heft_bytes make(const char *format)
     return b;
 }
 
-static void all_workers_together_see_what_one_sees(void **state)
+static void any_number_of_workers_builds_the_same_index(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
@@ -62,12 +62,12 @@ static const uint8_t *name_in(heft_bytes b, uint32_t tensor, size_t *len)
     return (const uint8_t *)name.ptr;
 }
 
-/* In the records of tensors here and there. */
-static void damage_is_met_in_the_same_place(void **state)
+/* Flip one bit in or near the record of a random tensor. */
+static void workers_report_damage_as_one_thread_does(void **state)
 {
     uint32_t at = 1;
-    int damages = getenv("HEFT_TEST_FEWER") ? DAMAGES / 3
-                                            : DAMAGES; /* in builds that take longer */
+    /* slow builds (sanitizers) set HEFT_TEST_FEWER */
+    int damages = getenv("HEFT_TEST_FEWER") ? DAMAGES / 3 : DAMAGES;
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
         heft_bytes b = make(formats[i]);
@@ -75,19 +75,20 @@ static void damage_is_met_in_the_same_place(void **state)
             size_t len;
             at = at * 1664525 + 1013904223;
             const uint8_t *name = name_in(b, (at >> 8) % tensors_of(formats[i]), &len);
-            size_t near = (size_t)(name - (const uint8_t *)b.p) + (at >> 4) % NEAR - NEAR / 2;
-            uint8_t *p = (uint8_t *)b.p + (near < b.len ? near : b.len - 1), was = *p;
+            size_t at_byte = (size_t)(name - (const uint8_t *)b.p) + (at >> 4) % NEAR_BYTES -
+                             NEAR_BYTES / 2;
+            uint8_t *p = (uint8_t *)b.p + (at_byte < b.len ? at_byte : b.len - 1), old = *p;
             *p ^= (uint8_t)(1 << k % 8);
             heft_expect_same_by_workers(b, NULL);
-            *p = was;
+            *p = old;
         }
         heft_test_free(&b);
     }
 }
 
-/* In bytes that are open as f, the first one's name becomes that of the second one, or of one before that with a
- * name as long.  False: none has. */
-static bool make_twins(heft_bytes b, const heft_file *f, uint32_t first, uint32_t second)
+/* Overwrite the name of tensor `second`, or of the nearest preceding tensor with a name of the same
+ * length, with the name of `first`. b is open as f. Return false if there is no such tensor. */
+static bool make_duplicate(heft_bytes b, const heft_file *f, uint32_t first, uint32_t second)
 {
     heft_str name = heft_tensor_at(f, first).name;
     while (heft_tensor_at(f, second).name.len != name.len)
@@ -97,8 +98,8 @@ static bool make_twins(heft_bytes b, const heft_file *f, uint32_t first, uint32_
     return second != first;
 }
 
-/* Twins as far apart as they can be, and on both sides of a border. */
-static void twins_are_found_wherever_they_stand(void **state)
+/* Duplicates far apart, and on both sides of a chunk border. */
+static void workers_find_duplicate_names_anywhere(void **state)
 {
     static const uint32_t pairs[][2] = { { 1, TENSORS - 1 },
                                          { TENSORS / 4 - 1, TENSORS / 4 },
@@ -110,15 +111,15 @@ static void twins_are_found_wherever_they_stand(void **state)
         heft_file *f;
         heft_error err;
         heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
-        if (make_twins(b, f, pairs[i][0], pairs[i][1]))
+        if (make_duplicate(b, f, pairs[i][0], pairs[i][1]))
             heft_expect_same_by_workers(b, "occurs twice");
         heft_file_close(f);
         heft_test_free(&b);
     }
 }
 
-/* Whichever of them is met first: the message is about the first one of the file. */
-static void of_many_twins_the_first_is_named(void **state)
+/* The error names the first duplicate of the file, whichever a worker finds first. */
+static void workers_report_the_first_duplicate_name(void **state)
 {
     enum { APART = 997, PAIRS = 40 };
     (void)state;
@@ -127,7 +128,7 @@ static void of_many_twins_the_first_is_named(void **state)
     heft_error err;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     for (uint32_t i = PAIRS; i > 0; i--)
-        make_twins(b, f, i * APART, TENSORS - 1 - i * APART);
+        make_duplicate(b, f, i * APART, TENSORS - 1 - i * APART);
     heft_file_close(f);
     for (int times = 0; times < 10; times++)
         heft_expect_same_by_workers(b, "occurs twice");
@@ -136,10 +137,10 @@ static void of_many_twins_the_first_is_named(void **state)
 
 /* ---- files that change while they are read -------------------------------------------------- */
 
-/* Records of one byte, the rank: what stands in the file is for read() to say. */
+/* Records of one byte; read_fake() makes up their content. */
 typedef struct fake {
-    uint32_t extra; /* dimensions that read() finds beyond what skip() saw, in each 1000th record */
-    uint32_t longer;
+    uint32_t extra_dims;  /* dimensions that read() adds to those of skip() in each 1000th record */
+    uint32_t extra_bytes; /* bytes that read() consumes after the first two of these records */
 } fake;
 
 static void skip_fake(const void *ctx, heft_cur *c, uint32_t *rank)
@@ -149,22 +150,22 @@ static void skip_fake(const void *ctx, heft_cur *c, uint32_t *rank)
     *rank = 1;
 }
 
-static heft_status read_fake(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t slice)
+static heft_status read_fake(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t chunk)
 {
-    static const uint8_t shape[FAR] = { 1, 0, 0, 0, 0, 0, 0, 0, 1 };
+    static const uint8_t shape[SHAPE_BYTES] = { 1, 0, 0, 0, 0, 0, 0, 0, 1 };
     const fake *f = ctx;
     heft_status st = HEFT_OK;
-    (void)slice;
+    (void)chunk;
     for (uint32_t i = 0; i < count && !st; i++) {
         bool odd = i % 1000 == 999;
         heft_ix_record r = { .name = { (const char *)heft_cur_take(c, 1), 1 },
                              .shape = shape,
                              .length = HEFT_UNKNOWN_LENGTH,
-                             .rank = 1 + (odd ? f->extra : 0),
+                             .rank = 1 + (odd ? f->extra_dims : 0),
                              .dtype = HEFT_U8 };
         st = heft_ix_add(x, &r);
-        if (odd && f->longer && i < 2000)
-            heft_cur_take(c, f->longer);
+        if (odd && f->extra_bytes && i < 2000)
+            heft_cur_take(c, f->extra_bytes);
     }
     return st;
 }
@@ -177,14 +178,14 @@ static bool read_fakes(fake f, const heft_executor *threads)
     uint8_t *bytes = calloc(TENSORS + 64, 1);
     heft_window in = { .size = TENSORS + 64, .err = &err };
     heft_cur c = { bytes, bytes + TENSORS + 64, bytes, 0, TENSORS + 64, &in, "records", HEFT_OK };
-    heft_ix_binary_records how = { .skip = skip_fake, .read = read_fake, .ctx = &f };
+    heft_ix_binary_records records = { .skip = skip_fake, .read = read_fake, .ctx = &f };
     heft_test_memory_init(&m, 0);
     heft_ix_init(&x, &m.al, NULL, (uint64_t[2]){ 0, 0 });
     x.err = &err;
     x.run = threads->run;
     x.run_ctx = threads->ctx;
     heft_assert_ok(heft_ix_reserve(&x, 0, TENSORS, TENSORS, 1), &err);
-    bool done = heft_ix_parallel_binary(&x, &c, TENSORS, &how);
+    bool done = heft_ix_parallel_binary(&x, &c, TENSORS, &records);
     assert_int_equal(x.tensors.len, done ? TENSORS : 0);
     assert_int_equal(x.dims.len, done ? TENSORS : 0);
     assert_ptr_equal(c.p, done ? bytes + TENSORS : bytes);
@@ -194,7 +195,7 @@ static bool read_fakes(fake f, const heft_executor *threads)
     return done;
 }
 
-static void what_changes_while_it_is_read_is_read_again(void **state)
+static void falls_back_when_records_change_between_the_passes(void **state)
 {
     heft_executor threads = heft_executor_threads(4);
     (void)state;
@@ -210,7 +211,7 @@ static void run_backwards(void *ctx, size_t n, void (*fn)(void *arg, size_t i), 
         fn(arg, --n);
 }
 
-static void no_slice_waits_for_another(void **state)
+static void chunks_may_run_in_any_order(void **state)
 {
     heft_executor backwards = { .size = sizeof backwards, .run = run_backwards, .width = 1 };
     (void)state;
@@ -221,12 +222,12 @@ static void no_slice_waits_for_another(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_workers_together_see_what_one_sees),
-        cmocka_unit_test(damage_is_met_in_the_same_place),
-        cmocka_unit_test(twins_are_found_wherever_they_stand),
-        cmocka_unit_test(of_many_twins_the_first_is_named),
-        cmocka_unit_test(what_changes_while_it_is_read_is_read_again),
-        cmocka_unit_test(no_slice_waits_for_another),
+        cmocka_unit_test(any_number_of_workers_builds_the_same_index),
+        cmocka_unit_test(workers_report_damage_as_one_thread_does),
+        cmocka_unit_test(workers_find_duplicate_names_anywhere),
+        cmocka_unit_test(workers_report_the_first_duplicate_name),
+        cmocka_unit_test(falls_back_when_records_change_between_the_passes),
+        cmocka_unit_test(chunks_may_run_in_any_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,44 +1,44 @@
-/* test_parallel_text.c - very many tensors in a header of JSON or CBOR, whose records several workers look for: the same
- * index, and the same refusals, as when one reads them in order; also where what they find is none. */
+/* test_parallel_text.c - parallel parsing of JSON and CBOR headers, where workers guess the starts
+ * of records: the same index and the same errors as with one thread, also after wrong guesses. */
 #include "workers.h"
 
 #include "grammar/cbor.h"
 #include "model/parallel.h"
 #include "model/records.h"
 
-enum { TENSORS = 80001, ROOM = 40 << 20, LONG = 200 };
+enum { TENSORS = 80001, MAX_BYTES = 40 << 20, LONG = 200 };
 
-/* Where records are another than elsewhere. */
-static const uint32_t places[] = { 1, TENSORS / 4, TENSORS / 2 + 7, TENSORS - 1 };
+/* Numbers of the records that differ from the others. */
+static const uint32_t odd_records[] = { 1, TENSORS / 4, TENSORS / 2 + 7, TENSORS - 1 };
 
-static bool is_place(uint32_t i, uint32_t which)
+static bool is_odd_record(uint32_t i, uint32_t which)
 {
-    for (size_t k = 0; k < HEFT_COUNT(places); k++)
-        if (which >> k & 1 && places[k] == i)
+    for (size_t k = 0; k < HEFT_COUNT(odd_records); k++)
+        if (which >> k & 1 && odd_records[k] == i)
             return true;
     return false;
 }
 
-/* Of so many choices, fewer in builds that take ten times as long. */
-static size_t some(size_t count)
+/* Return count, or a third in slow builds (sanitizers). */
+static size_t limit_count(size_t count)
 {
     return getenv("HEFT_TEST_FEWER") ? (count + 2) / 3 : count;
 }
 
 /* ---- JSON ---- */
 
-enum { USUAL, WITH_METADATA, TOO_SHORT, TWICE, LONG_AT_TIMES, FIRST_OTHER };
+enum { CANONICAL, WITH_METADATA, WRONG_SHAPE, DUPLICATE, LONG_AT_CHUNKS, OTHER_MEMBER_ORDER };
 
-/* # is the tensor's number, where its one byte begins, and < where that ends.  Where slices begin, @ is long: there is
- * room for fewer records than there are. */
+/* # is the number of the tensor, and the offset of the one byte of data; < is the end offset. @ is
+ * long where chunks begin, so that the number of records is underestimated. */
 static const char *const entries[] = {
-    [USUAL] = "'layer.#.weight':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    [CANONICAL] = "'layer.#.weight':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
     [WITH_METADATA] =
         "'__metadata__':{'a':'b'},'n#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
-    [TOO_SHORT] = "'layer.#':{'dtype':'U8','shape':[2],'data_offsets':[#,<]}",
-    [TWICE] = "'twice':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
-    [LONG_AT_TIMES] = "'@#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
-    [FIRST_OTHER] = "'t#':{'data_offsets':[#,<],'shape':[1,1,1,1,1,1,1,1,1],'dtype':'U8'}",
+    [WRONG_SHAPE] = "'layer.#':{'dtype':'U8','shape':[2],'data_offsets':[#,<]}",
+    [DUPLICATE] = "'twice':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    [LONG_AT_CHUNKS] = "'@#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
+    [OTHER_MEMBER_ORDER] = "'t#':{'data_offsets':[#,<],'shape':[1,1,1,1,1,1,1,1,1],'dtype':'U8'}",
     "\n 's#' :\t{ 'dtype' : 'U8' , 'shape' : [ 1 ] , 'data_offsets' : [ # , < ] } ",
     "'a},b},#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
     "'\\u0041#':{'dtype':'U8','shape':[1],'data_offsets':[#,<]}",
@@ -60,13 +60,13 @@ static size_t put_entry(char *to, const char *entry, uint32_t i)
 
 static heft_bytes json_file(size_t odd, uint32_t which)
 {
-    char *text = malloc(ROOM);
+    char *text = malloc(MAX_BYTES);
     assert_non_null(text);
     size_t at = 8;
     text[at++] = '{';
     for (uint32_t i = 0; i < TENSORS; i++) {
-        bool is_odd = is_place(i, which) || odd == LONG_AT_TIMES;
-        at += put_entry(text + at, entries[is_odd ? odd : USUAL], i);
+        bool is_odd = is_odd_record(i, which) || odd == LONG_AT_CHUNKS;
+        at += put_entry(text + at, entries[is_odd ? odd : CANONICAL], i);
         text[at++] = ',';
     }
     text[at - 1] = '}';
@@ -78,21 +78,21 @@ static heft_bytes json_file(size_t odd, uint32_t which)
     return b;
 }
 
-static void odd_entries_are_read_in_order(void **state)
+static void reads_unusual_json_entries_as_one_thread_does(void **state)
 {
     static const uint32_t which[] = { 4, 1, 2, 8, 6 };
     (void)state;
     for (size_t k = 0; k < HEFT_COUNT(entries); k++)
-        for (size_t i = 0; i < some(HEFT_COUNT(which)); i++) {
+        for (size_t i = 0; i < limit_count(HEFT_COUNT(which)); i++) {
             heft_bytes b = json_file(k, which[i]);
             heft_expect_same_by_workers(b, NULL);
             heft_test_free(&b);
         }
 }
 
-static void what_is_wrong_is_said_all_the_same(void **state)
+static void reports_errors_as_one_thread_does(void **state)
 {
-    heft_bytes b = json_file(TOO_SHORT, 4), c = json_file(TWICE, 9),
+    heft_bytes b = json_file(WRONG_SHAPE, 4), c = json_file(DUPLICATE, 9),
                d = json_file(WITH_METADATA, 9);
     (void)state;
     heft_expect_same_by_workers(b, "its shape as u8 takes 2");
@@ -154,43 +154,47 @@ static void put_tensor(heft_out *o, uint32_t kind, uint32_t i)
     }
 }
 
-/* fewer: than there are announced. */
+/* Make a Burnpack; its manifest announces `fewer` tensors fewer than follow. */
 static heft_bytes burnpack_file(uint32_t odd, uint32_t which, uint32_t fewer)
 {
-    uint8_t *bytes = malloc(ROOM);
+    uint8_t *bytes = malloc(MAX_BYTES);
     assert_non_null(bytes);
-    heft_out o = { .buf = bytes, .cap = ROOM };
+    heft_out o = { .buf = bytes, .cap = MAX_BYTES };
     heft_out_bytes(&o, "NRUB\1\0\0\0\0\0", 10);
     heft_cbor_put_map(&o, 2);
     put_name(&o, "tensors");
     heft_cbor_put_map(&o, TENSORS - fewer);
     for (uint32_t i = 0; i < TENSORS; i++)
-        put_tensor(&o, is_place(i, which) ? odd : odd == WITH_ID && i % 3 ? WITH_ID : PLAIN, i);
+        put_tensor(&o,
+                   is_odd_record(i, which)   ? odd
+                   : odd == WITH_ID && i % 3 ? WITH_ID
+                                             : PLAIN,
+                   i);
     put_name(&o, "metadata");
     heft_cbor_put_map(&o, 0);
     size_t n = o.len - 10, size = (o.len + 255) / 256 * 256 + 256ull * TENSORS + 1;
     for (unsigned k = 0; k < 4; k++)
         bytes[6 + k] = (uint8_t)(n >> 8 * k);
-    assert_true(size <= ROOM);
+    assert_true(size <= MAX_BYTES);
     memset(bytes + o.len, 0, size - o.len);
     heft_bytes b = heft_test_copy(bytes, size);
     free(bytes);
     return b;
 }
 
-static void odd_descriptors_are_read_in_order(void **state)
+static void reads_unusual_cbor_descriptors_as_one_thread_does(void **state)
 {
     static const uint32_t which[] = { 0, 1, 2, 4, 8, 6 };
     (void)state;
     for (uint32_t kind = 0; kind < CBOR_KINDS; kind++)
-        for (size_t i = 0; i < some(HEFT_COUNT(which)); i++) {
+        for (size_t i = 0; i < limit_count(HEFT_COUNT(which)); i++) {
             heft_bytes b = burnpack_file(kind, which[i], 0);
             heft_expect_same_by_workers(b, NULL);
             heft_test_free(&b);
         }
 }
 
-static void more_than_announced_is_more(void **state)
+static void ignores_no_record_beyond_the_announced_count(void **state)
 {
     static const uint32_t fewer[] = { 1, 1000, TENSORS / 2, TENSORS - 20 };
     (void)state;
@@ -201,15 +205,16 @@ static void more_than_announced_is_more(void **state)
     }
 }
 
-/* ---- what is made of guesses ---- */
+/* ---- guesses ---- */
 
-enum { RECORD = 20, SLICES = HEFT_IX_CHUNKS };
+enum { RECORD = 20, CHUNKS = HEFT_IX_CHUNKS };
 
-/* Records of 20 bytes; a guess is off by `off`, a slice ends after `stops`, or is refused. */
+/* Records of 20 bytes. A guess is wrong by `off` bytes; a chunk ends after `stops` records, or its
+ * worker fails. */
 typedef struct fake {
     const uint8_t *bytes;
-    uint32_t off, stops[SLICES], joined, moved[SLICES];
-    bool refuses[SLICES];
+    uint32_t off, stops[CHUNKS], joined, moved[CHUNKS];
+    bool fails[CHUNKS];
 } fake;
 
 static const uint8_t *seek_fake(const void *ctx, const uint8_t *p, const uint8_t *end)
@@ -220,11 +225,11 @@ static const uint8_t *seek_fake(const void *ctx, const uint8_t *p, const uint8_t
 }
 
 static const uint8_t *read_fake(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
-                                uint32_t slice)
+                                uint32_t chunk)
 {
     static const uint8_t shape[8] = { 1 };
     const fake *f = ctx;
-    for (uint32_t n = 0; p < end && n < f->stops[slice]; n++, p += RECORD) {
+    for (uint32_t n = 0; p < end && n < f->stops[chunk]; n++, p += RECORD) {
         heft_ix_record r = { .name = { (const char *)p, RECORD },
                              .shape = shape,
                              .length = HEFT_UNKNOWN_LENGTH,
@@ -235,17 +240,17 @@ static const uint8_t *read_fake(void *ctx, const uint8_t *p, const uint8_t *end,
         if (n % 3 == 0 && heft_ix_param_id(x, x->tensors.len - 1, (uint64_t)(p - f->bytes)))
             return NULL;
     }
-    return f->refuses[slice] ? NULL : p;
+    return f->fails[chunk] ? NULL : p;
 }
 
-static void join_fake(void *ctx, uint32_t slice, uint32_t moved)
+static void join_fake(void *ctx, uint32_t chunk, uint32_t moved)
 {
     fake *f = ctx;
-    assert_int_equal(slice, f->joined++);
-    f->moved[slice] = moved;
+    assert_int_equal(chunk, f->joined++);
+    f->moved[chunk] = moved;
 }
 
-/* Rows are those of the records in order, whichever worker made them. */
+/* Rows are in the order of the records, whichever worker made them. */
 static void expect_in_order(const heft_index *x, const fake *f)
 {
     assert_int_equal(x->parts.len, x->tensors.len);
@@ -263,16 +268,16 @@ static void expect_in_order(const heft_index *x, const fake *f)
     }
 }
 
-/* How many records were read. */
-static uint32_t sought(fake f, uint32_t most)
+/* Return the number of records that were read. */
+static uint32_t read_records(fake f, uint32_t max_records)
 {
     heft_executor threads = heft_executor_threads(4);
     heft_test_memory m;
     heft_index x;
     heft_error err;
     size_t len = (size_t)TENSORS * RECORD;
-    uint8_t *bytes = calloc(len + RECORD, 1); /* a wrong guess reads on */
-    heft_ix_text_records how = {
+    uint8_t *bytes = calloc(len + RECORD, 1); /* a wrong guess reads beyond the last record */
+    heft_ix_text_records records = {
         .seek = seek_fake, .read = read_fake, .join = join_fake, .ctx = &f, .param_ids = true
     };
     assert_non_null(bytes);
@@ -282,7 +287,7 @@ static uint32_t sought(fake f, uint32_t most)
     x.err = &err;
     x.run = threads.run;
     x.run_ctx = threads.ctx;
-    const uint8_t *stop = heft_ix_parallel_text(&x, bytes, bytes + len, most, &how);
+    const uint8_t *stop = heft_ix_parallel_text(&x, bytes, bytes + len, max_records, &records);
     uint32_t read = x.tensors.len;
     assert_ptr_equal(stop, bytes + (size_t)read * RECORD);
     expect_in_order(&x, &f);
@@ -292,34 +297,34 @@ static uint32_t sought(fake f, uint32_t most)
     return read;
 }
 
-static void guesses_count_while_they_are_right(void **state)
+static void keeps_records_up_to_the_first_wrong_guess(void **state)
 {
     enum { ALL = UINT32_MAX };
     fake good = { .stops = { ALL, ALL, ALL, ALL } }, wrong = good, early = good, refused = good;
     (void)state;
-    assert_int_equal(sought(good, ALL), TENSORS);
-    assert_int_equal(sought(good, TENSORS), TENSORS);
-    uint32_t three = sought(good, TENSORS - 1), one = sought(good, TENSORS / 2 - 9);
+    assert_int_equal(read_records(good, ALL), TENSORS);
+    assert_int_equal(read_records(good, TENSORS), TENSORS);
+    uint32_t three = read_records(good, TENSORS - 1), one = read_records(good, TENSORS / 2 - 9);
     assert_in_range(three, TENSORS / 2 + 1, TENSORS - 2);
     assert_in_range(one, 1, TENSORS / 2 - 9);
-    wrong.off = 3; /* the first slice reads over the guess */
-    assert_in_range(sought(wrong, ALL), TENSORS / 4, TENSORS / 4 + 9);
+    wrong.off = 3; /* the first chunk does not end at the guess */
+    assert_in_range(read_records(wrong, ALL), TENSORS / 4, TENSORS / 4 + 9);
     early.stops[1] = 100;
-    assert_in_range(sought(early, ALL), TENSORS / 4 + 99, TENSORS / 4 + 109);
-    refused.refuses[2] = true;
-    assert_in_range(sought(refused, ALL), TENSORS / 2 - 9, TENSORS / 2 + 9);
-    refused.refuses[0] = true;
-    assert_int_equal(sought(refused, ALL), 0);
+    assert_in_range(read_records(early, ALL), TENSORS / 4 + 99, TENSORS / 4 + 109);
+    refused.fails[2] = true;
+    assert_in_range(read_records(refused, ALL), TENSORS / 2 - 9, TENSORS / 2 + 9);
+    refused.fails[0] = true;
+    assert_int_equal(read_records(refused, ALL), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(odd_entries_are_read_in_order),
-        cmocka_unit_test(what_is_wrong_is_said_all_the_same),
-        cmocka_unit_test(odd_descriptors_are_read_in_order),
-        cmocka_unit_test(more_than_announced_is_more),
-        cmocka_unit_test(guesses_count_while_they_are_right),
+        cmocka_unit_test(reads_unusual_json_entries_as_one_thread_does),
+        cmocka_unit_test(reports_errors_as_one_thread_does),
+        cmocka_unit_test(reads_unusual_cbor_descriptors_as_one_thread_does),
+        cmocka_unit_test(ignores_no_record_beyond_the_announced_count),
+        cmocka_unit_test(keeps_records_up_to_the_first_wrong_guess),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_params.c - identity, and a store that many threads use at once. */
+/* test_params.c - the parameter store: identities, budget, derived forms, many threads. */
 #include "layers.h"
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 /* ---- identity ---- */
 
-static void ids_are_those_of_the_vectors(void **state)
+static void ids_equal_the_gptrs_test_vectors(void **state)
 {
     static const struct {
         const char *name, *base, *key;
@@ -28,14 +28,14 @@ static void ids_are_those_of_the_vectors(void **state)
     }
 }
 
-static void names_that_are_not_ascii_have_no_id(void **state)
+static void refuses_a_base_id_of_a_non_ascii_name(void **state)
 {
     heft_id128 base;
     (void)state;
     assert_false(heft_param_base_id(&base, HEFT_STR("\xc3\xa9")));
 }
 
-static void keys_of_large_namespaces_are_those_of_the_vectors(void **state)
+static void keys_of_large_namespaces_equal_the_test_vectors(void **state)
 {
     heft_id128 base;
     char text[33];
@@ -49,7 +49,7 @@ static void keys_of_large_namespaces_are_those_of_the_vectors(void **state)
 
 /* ---- one thread ---- */
 
-static void parameters_are_found_by_name_base_id_and_key(void **state)
+static void finds_parameters_by_name_base_id_and_key(void **state)
 {
     const char *path = heft_test_path(*state, "m.safetensors");
     layers_write(path, "safetensors", 3);
@@ -67,7 +67,7 @@ static void parameters_are_found_by_name_base_id_and_key(void **state)
     heft_params_close(s.p);
 }
 
-static void one_model_twice_has_two_namespaces(void **state)
+static void adds_one_model_twice_as_two_namespaces(void **state)
 {
     const char *path = heft_test_path(*state, "m.safetensors");
     heft_error err;
@@ -83,7 +83,7 @@ static void one_model_twice_has_two_namespaces(void **state)
     heft_params_close(s.p);
 }
 
-static void the_budget_is_kept_by_giving_up_what_was_used_longest_ago(void **state)
+static void evicts_the_least_recently_used_parameter(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -92,9 +92,8 @@ static void the_budget_is_kept_by_giving_up_what_was_used_longest_ago(void **sta
     layers_write(path, "mag", 6);
     opt.budget = 3 * LAYER_SIDE * LAYER_SIDE * 4;
     layers s = layers_open(path, opt);
-    static const uint8_t order[] = {
-        0, 1, 2, 0, 3, 0, 1
-    }; /* 3 takes the place of 1, 1 that of 2 */
+    /* 3 evicts 1, and 1 evicts 2 */
+    static const uint8_t order[] = { 0, 1, 2, 0, 3, 0, 1 };
     for (size_t i = 0; i < HEFT_COUNT(order); i++) {
         heft_assert_ok(heft_params_acquire(&w, s.p, s.keys[order[i]], &err), &err);
         layers_assert(&w, order[i]);
@@ -108,7 +107,7 @@ static void the_budget_is_kept_by_giving_up_what_was_used_longest_ago(void **sta
     heft_params_close(s.p);
 }
 
-static void what_is_in_use_or_pinned_stays(void **state)
+static void keeps_acquired_and_pinned_parameters(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -135,7 +134,7 @@ static void what_is_in_use_or_pinned_stays(void **state)
     heft_params_close(s.p);
 }
 
-static void an_unknown_key_is_not_found(void **state)
+static void reports_an_unknown_key(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_error err;
@@ -148,7 +147,7 @@ static void an_unknown_key_is_not_found(void **state)
     heft_params_close(s.p);
 }
 
-static void a_wrong_stored_id_is_refused(void **state)
+static void refuses_a_wrong_stored_id(void **state)
 {
     const char *path = heft_test_path(*state, "m.gptrs");
     heft_error err;
@@ -170,7 +169,7 @@ static void a_wrong_stored_id_is_refused(void **state)
 
 /* ---- derived forms ---- */
 
-static void a_form_is_made_once_and_again_after_eviction(void **state)
+static void makes_a_form_once_and_again_after_eviction(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -218,7 +217,7 @@ static heft_status failing_make(void *dst, const heft_param *out, const heft_par
     return HEFT_E_UNSUPPORTED;
 }
 
-static void a_form_that_fails_leaves_no_trace(void **state)
+static void can_make_a_form_after_a_failure(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_error err;
@@ -238,18 +237,18 @@ static void a_form_that_fails_leaves_no_trace(void **state)
 
 /* ---- many threads ---- */
 
-typedef struct crowd {
+typedef struct thread_args {
     layers *s;
     atomic_int failures, wrong;
     atomic_uint seed;
     uint32_t rounds;
     size_t count;
     bool same;
-} crowd;
+} thread_args;
 
-static void *hammer(void *arg)
+static void *use_store(void *arg)
 {
-    crowd *c = arg;
+    thread_args *c = arg;
     uint32_t r = atomic_fetch_add(&c->seed, 2654435761u) + 2654435761u;
     heft_derivation d = heft_derivation_f32();
     for (uint32_t i = 0; i < c->rounds; i++) {
@@ -277,16 +276,16 @@ static void *hammer(void *arg)
     return NULL;
 }
 
-static void run_crowd(crowd *c)
+static void run_threads(thread_args *c)
 {
     pthread_t threads[8];
     for (size_t i = 0; i < HEFT_COUNT(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, hammer, c), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, use_store, c), 0);
     for (size_t i = 0; i < HEFT_COUNT(threads); i++)
         pthread_join(threads[i], NULL);
 }
 
-static void eight_threads_agree_under_a_small_budget(void **state)
+static void eight_threads_read_right_bytes_under_a_small_budget(void **state)
 {
     const char *path = heft_test_path(*state, "m.safetensors");
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -295,8 +294,8 @@ static void eight_threads_agree_under_a_small_budget(void **state)
         opt.budget = 11 * LAYER_SIDE * LAYER_SIDE * 4;
         opt.copy = copy;
         layers s = layers_open(path, opt);
-        crowd c = { .s = &s, .seed = 7, .rounds = 3000, .count = LAYERS };
-        run_crowd(&c);
+        thread_args c = { .s = &s, .seed = 7, .rounds = 3000, .count = LAYERS };
+        run_threads(&c);
         assert_int_equal(atomic_load(&c.failures), 0);
         assert_int_equal(atomic_load(&c.wrong), 0);
         assert_true(heft_params_statistics(s.p).evictions > 0);
@@ -304,13 +303,13 @@ static void eight_threads_agree_under_a_small_budget(void **state)
     }
 }
 
-static void ten_thousand_asks_are_one_load(void **state)
+static void loads_once_for_ten_thousand_acquisitions(void **state)
 {
     const char *path = heft_test_path(*state, "m.safetensors");
     layers_write(path, "safetensors", 2);
     layers s = layers_open(path, (heft_params_options)HEFT_PARAMS_OPTIONS_INIT);
-    crowd c = { .s = &s, .seed = 7, .rounds = 1250, .count = 1, .same = true };
-    run_crowd(&c);
+    thread_args c = { .s = &s, .seed = 7, .rounds = 1250, .count = 1, .same = true };
+    run_threads(&c);
     assert_int_equal(atomic_load(&c.wrong), 0);
     assert_int_equal(heft_params_statistics(s.p).loads, 1);
     heft_params_close(s.p);
@@ -322,7 +321,7 @@ static void count_event(void *ctx, heft_params_event event, heft_id128 key, uint
     atomic_fetch_add(&((atomic_int *)ctx)[event], 1);
 }
 
-static void what_is_read_ahead_is_a_hit(void **state)
+static void prefetched_parameters_are_hits(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -351,20 +350,20 @@ static void what_is_read_ahead_is_a_hit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_those_of_the_vectors),
-        cmocka_unit_test(names_that_are_not_ascii_have_no_id),
-        cmocka_unit_test(keys_of_large_namespaces_are_those_of_the_vectors),
-        with_dir(parameters_are_found_by_name_base_id_and_key),
-        with_dir(one_model_twice_has_two_namespaces),
-        with_dir(the_budget_is_kept_by_giving_up_what_was_used_longest_ago),
-        with_dir(what_is_in_use_or_pinned_stays),
-        with_dir(an_unknown_key_is_not_found),
-        with_dir(a_wrong_stored_id_is_refused),
-        with_dir(a_form_is_made_once_and_again_after_eviction),
-        with_dir(a_form_that_fails_leaves_no_trace),
-        with_dir(eight_threads_agree_under_a_small_budget),
-        with_dir(ten_thousand_asks_are_one_load),
-        with_dir(what_is_read_ahead_is_a_hit),
+        cmocka_unit_test(ids_equal_the_gptrs_test_vectors),
+        cmocka_unit_test(refuses_a_base_id_of_a_non_ascii_name),
+        cmocka_unit_test(keys_of_large_namespaces_equal_the_test_vectors),
+        with_dir(finds_parameters_by_name_base_id_and_key),
+        with_dir(adds_one_model_twice_as_two_namespaces),
+        with_dir(evicts_the_least_recently_used_parameter),
+        with_dir(keeps_acquired_and_pinned_parameters),
+        with_dir(reports_an_unknown_key),
+        with_dir(refuses_a_wrong_stored_id),
+        with_dir(makes_a_form_once_and_again_after_eviction),
+        with_dir(can_make_a_form_after_a_failure),
+        with_dir(eight_threads_read_right_bytes_under_a_small_budget),
+        with_dir(loads_once_for_ten_thousand_acquisitions),
+        with_dir(prefetched_parameters_are_hits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

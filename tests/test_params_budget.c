@@ -1,4 +1,4 @@
-/* test_params_budget.c - what is resident returns under the budget as soon as what is in use allows. */
+/* test_params_budget.c - resident bytes return under the budget once parameters are released. */
 #include "models.h"
 
 #include <pthread.h>
@@ -22,7 +22,7 @@ static store open_store(void)
     heft_source *source;
     heft_error err;
     heft_file *f;
-    heft_id128 space;
+    heft_id128 namespace;
     store s;
     for (int i = 0; i < COUNT; i++) {
         snprintf(names[i], sizeof names[i], "%02d", i);
@@ -34,7 +34,7 @@ static store open_store(void)
     heft_assert_ok(heft_source_open_memory(&source, s.file.p, s.file.len, &err), &err);
     heft_assert_ok(heft_file_open_source(&f, source, NULL, &err), &err);
     heft_assert_ok(heft_params_open(&s.p, &opt, &err), &err);
-    heft_assert_ok(heft_params_add(&space, s.p, f, &err), &err);
+    heft_assert_ok(heft_params_add(&namespace, s.p, f, &err), &err);
     for (uint32_t i = 0; i < COUNT; i++)
         s.keys[i] = heft_params_key_at(s.p, i);
     return s;
@@ -53,16 +53,16 @@ static void acquire(store *s, uint32_t i)
     heft_assert_ok(heft_params_acquire(&w, s->p, s->keys[i], &err), &err);
 }
 
-/* What is in use, or the budget when that is more. */
+/* Resident bytes are at least the bytes in use, and at most that or the budget. */
 static void assert_resident(const store *s, uint64_t in_use)
 {
-    uint64_t most = in_use > BUDGET ? in_use : BUDGET;
-    assert_in_range(heft_params_statistics(s->p).resident, in_use, most);
+    uint64_t max_bytes = in_use > BUDGET ? in_use : BUDGET;
+    assert_in_range(heft_params_statistics(s->p).resident, in_use, max_bytes);
 }
 
-static void releasing_returns_under_the_budget(void **state)
+static void releasing_returns_to_the_budget(void **state)
 {
-    static const uint32_t step[] = { 1, 63, 5 }; /* orders in which all are released */
+    static const uint32_t step[] = { 1, 63, 5 }; /* steps of the order of releasing */
     (void)state;
     for (size_t k = 0; k < HEFT_COUNT(step); k++) {
         store s = open_store();
@@ -78,7 +78,7 @@ static void releasing_returns_under_the_budget(void **state)
     }
 }
 
-static void what_is_acquired_twice_is_kept_until_the_second_release(void **state)
+static void keeps_a_parameter_until_the_last_release(void **state)
 {
     (void)state;
     store s = open_store();
@@ -95,7 +95,7 @@ static void what_is_acquired_twice_is_kept_until_the_second_release(void **state
     close_store(&s);
 }
 
-static void unpinning_returns_under_the_budget(void **state)
+static void unpinning_returns_to_the_budget(void **state)
 {
     heft_error err;
     (void)state;
@@ -110,7 +110,7 @@ static void unpinning_returns_under_the_budget(void **state)
     close_store(&s);
 }
 
-static void releasing_forms_returns_under_the_budget(void **state)
+static void releasing_forms_returns_to_the_budget(void **state)
 {
     heft_derivation d = heft_derivation_f32();
     heft_error err;
@@ -127,8 +127,8 @@ static void releasing_forms_returns_under_the_budget(void **state)
     close_store(&s);
 }
 
-/* A parameter that is larger than the budget is gone once it is released. */
-static void what_alone_is_too_much_does_not_stay(void **state)
+/* A parameter larger than the budget is evicted when it is released. */
+static void evicts_a_released_parameter_beyond_the_budget(void **state)
 {
     static const test_tensor t = { "t", HEFT_U8, 1, { 2 * BUDGET } };
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -136,7 +136,7 @@ static void what_alone_is_too_much_does_not_stay(void **state)
     heft_source *source;
     heft_error err;
     heft_file *f;
-    heft_id128 space;
+    heft_id128 namespace;
     heft_param w;
     store s = { .file = b };
     (void)state;
@@ -145,7 +145,7 @@ static void what_alone_is_too_much_does_not_stay(void **state)
     heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
     heft_assert_ok(heft_file_open_source(&f, source, NULL, &err), &err);
     heft_assert_ok(heft_params_open(&s.p, &opt, &err), &err);
-    heft_assert_ok(heft_params_add(&space, s.p, f, &err), &err);
+    heft_assert_ok(heft_params_add(&namespace, s.p, f, &err), &err);
     for (int i = 0; i < 2; i++) {
         heft_id128 key = heft_params_key_at(s.p, 0);
         heft_assert_ok(heft_params_acquire(&w, s.p, key, &err), &err);
@@ -156,8 +156,8 @@ static void what_alone_is_too_much_does_not_stay(void **state)
     close_store(&s);
 }
 
-/* What was read ahead gives way to what is acquired, and what waited for room gets the room. */
-static void reading_ahead_goes_on_as_room_appears(void **state)
+/* Prefetches wait while acquired parameters fill the budget, and continue as these are released. */
+static void prefetch_continues_when_the_budget_allows(void **state)
 {
     (void)state;
     store s = open_store();
@@ -169,19 +169,19 @@ static void reading_ahead_goes_on_as_room_appears(void **state)
         assert_resident(&s, (uint64_t)(COUNT / 2 - 1 - i) * BYTES);
     }
     while (heft_params_statistics(s.p).loads < COUNT / 2 + BUDGET / BYTES)
-        usleep(1000); /* until as much is read ahead as there is room for */
+        usleep(1000); /* until prefetched parameters fill the budget */
     assert_resident(&s, 0);
     close_store(&s);
 }
 
-typedef struct crowd {
+typedef struct thread_args {
     store *s;
     atomic_uint seed;
-} crowd;
+} thread_args;
 
 static void *hold_and_release(void *arg)
 {
-    crowd *c = arg;
+    thread_args *c = arg;
     uint32_t r = atomic_fetch_add(&c->seed, 2654435761u), held[40];
     for (int round = 0; round < 300; round++) {
         for (size_t k = 0; k < HEFT_COUNT(held); k++) {
@@ -197,12 +197,12 @@ static void *hold_and_release(void *arg)
     return NULL;
 }
 
-static void many_threads_leave_no_more_than_the_budget(void **state)
+static void many_threads_return_to_the_budget(void **state)
 {
     pthread_t threads[4];
     (void)state;
     store s = open_store();
-    crowd c = { .s = &s };
+    thread_args c = { .s = &s };
     for (size_t i = 0; i < HEFT_COUNT(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, hold_and_release, &c), 0);
     for (size_t i = 0; i < HEFT_COUNT(threads); i++)
@@ -215,13 +215,13 @@ static void many_threads_leave_no_more_than_the_budget(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(releasing_returns_under_the_budget),
-        cmocka_unit_test(what_is_acquired_twice_is_kept_until_the_second_release),
-        cmocka_unit_test(unpinning_returns_under_the_budget),
-        cmocka_unit_test(releasing_forms_returns_under_the_budget),
-        cmocka_unit_test(what_alone_is_too_much_does_not_stay),
-        cmocka_unit_test(reading_ahead_goes_on_as_room_appears),
-        cmocka_unit_test(many_threads_leave_no_more_than_the_budget),
+        cmocka_unit_test(releasing_returns_to_the_budget),
+        cmocka_unit_test(keeps_a_parameter_until_the_last_release),
+        cmocka_unit_test(unpinning_returns_to_the_budget),
+        cmocka_unit_test(releasing_forms_returns_to_the_budget),
+        cmocka_unit_test(evicts_a_released_parameter_beyond_the_budget),
+        cmocka_unit_test(prefetch_continues_when_the_budget_allows),
+        cmocka_unit_test(many_threads_return_to_the_budget),
     };
     return cmocka_run_group_tests_name("params_budget", tests, NULL, NULL);
 }

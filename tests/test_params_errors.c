@@ -1,4 +1,4 @@
-/* test_params_errors.c - a load that fails: each who asked for that parameter is told, and nobody else. */
+/* test_params_errors.c - a failed load is reported to the callers of the parameter only. */
 #include "layers.h"
 
 #include <pthread.h>
@@ -6,24 +6,24 @@
 
 enum { THREADS = 8, ROUNDS = 40 };
 
-/* ---- threads that ask, each for a layer of its own choice ---- */
+/* ---- threads that acquire ---- */
 
-typedef struct asker {
+typedef struct acquirer {
     const layers *s;
-    pthread_barrier_t *together;
+    pthread_barrier_t *barrier;
     size_t layer;
-    uint32_t done, wrong, failed; /* failed: with the status that is expected */
+    uint32_t done, wrong, failed; /* calls; failed counts those with the expected error */
     heft_status expected;
-    const char *words; /* of the message */
-} asker;
+    const char *words; /* part of the expected message */
+} acquirer;
 
-static void *ask(void *arg)
+static void *acquire_repeatedly(void *arg)
 {
-    asker *a = arg;
+    acquirer *a = arg;
     for (uint32_t i = 0; i < ROUNDS; i++) {
         heft_error err;
         heft_param w;
-        pthread_barrier_wait(a->together);
+        pthread_barrier_wait(a->barrier);
         heft_status st = heft_params_acquire(&w, a->s->p, a->s->keys[a->layer], &err);
         if (st) {
             bool fits = st == a->expected && err.status == st && strstr(err.message, a->words);
@@ -40,30 +40,30 @@ static void *ask(void *arg)
     return NULL;
 }
 
-/* All threads at once, round by round: the even ones for `bad`, the odd ones for others in turn. */
-static void ask_all(const layers *s, size_t bad, size_t others, heft_status expected,
-                    const char *words)
+/* All threads acquire round by round: even threads `bad`, odd threads one of the other layers. */
+static void acquire_on_all_threads(const layers *s, size_t bad, size_t others, heft_status expected,
+                                   const char *words)
 {
-    pthread_barrier_t together;
+    pthread_barrier_t barrier;
     pthread_t threads[THREADS];
-    asker askers[THREADS];
-    assert_int_equal(pthread_barrier_init(&together, NULL, THREADS), 0);
+    acquirer acquirers[THREADS];
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
     for (size_t i = 0; i < THREADS; i++) {
         size_t layer = i % 2 ? (i / 2) % others : bad;
-        askers[i] = (asker){ s, &together, layer, 0, 0, 0, expected, words };
-        assert_int_equal(pthread_create(&threads[i], NULL, ask, &askers[i]), 0);
+        acquirers[i] = (acquirer){ s, &barrier, layer, 0, 0, 0, expected, words };
+        assert_int_equal(pthread_create(&threads[i], NULL, acquire_repeatedly, &acquirers[i]), 0);
     }
     for (size_t i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (size_t i = 0; i < THREADS; i++) {
-        assert_int_equal(askers[i].wrong, 0);
-        assert_int_equal(askers[i].failed, i % 2 ? 0 : ROUNDS);
-        assert_int_equal(askers[i].done, i % 2 ? ROUNDS : 0);
+        assert_int_equal(acquirers[i].wrong, 0);
+        assert_int_equal(acquirers[i].failed, i % 2 ? 0 : ROUNDS);
+        assert_int_equal(acquirers[i].done, i % 2 ? ROUNDS : 0);
     }
-    pthread_barrier_destroy(&together);
+    pthread_barrier_destroy(&barrier);
 }
 
-static void assert_there(const layers *s, size_t layer)
+static void assert_loads(const layers *s, size_t layer)
 {
     heft_error err;
     heft_param w;
@@ -72,7 +72,7 @@ static void assert_there(const layers *s, size_t layer)
     heft_params_release(s->p, s->keys[layer]);
 }
 
-/* A budget that makes others come and go while one layer fails. */
+/* A budget of two layers, so that the other layers are evicted while one layer fails. */
 static heft_params_options small_budget(void)
 {
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
@@ -90,7 +90,7 @@ static bool has_zstd(void)
     return c && *c;
 }
 
-static void a_failing_decode_reaches_exactly_those_who_asked(void **state)
+static void failed_decode_fails_only_its_callers(void **state)
 {
     enum { BAD = 3 };
     const char *path = heft_test_path(*state, "m.zt");
@@ -108,16 +108,16 @@ static void a_failing_decode_reaches_exactly_those_who_asked(void **state)
     heft_test_save(path, b.p, b.len);
     heft_test_free(&b);
     layers s = layers_open(path, small_budget());
-    ask_all(&s, BAD, BAD, HEFT_E_FORMAT, "zstd");
+    acquire_on_all_threads(&s, BAD, BAD, HEFT_E_FORMAT, "zstd");
     for (size_t i = 0; i < BAD; i++)
-        assert_there(&s, i);
+        assert_loads(&s, i);
     heft_params_close(s.p);
 }
 
 /* ---- reading ---- */
 
-/* Cut short after it was opened: nothing more of it is read, but what is there already stays. */
-static void a_file_cut_short_reaches_exactly_those_who_asked(void **state)
+/* Truncated after opening: nothing more can be read, but loaded layers stay available. */
+static void truncated_file_fails_only_its_callers(void **state)
 {
     enum { BAD = 5 };
     heft_test_fault_handler(*state);
@@ -130,27 +130,27 @@ static void a_file_cut_short_reaches_exactly_those_who_asked(void **state)
         opt.copy = copy;
         layers s = layers_open_file(f, opt);
         for (size_t i = 0; i < BAD; i++)
-            assert_there(&s, i);
+            assert_loads(&s, i);
         assert_int_equal(truncate(path, (off_t)part.offset), 0);
-        ask_all(&s, BAD, BAD, HEFT_E_IO, "was truncated");
+        acquire_on_all_threads(&s, BAD, BAD, HEFT_E_IO, "was truncated");
         for (size_t i = 0; i < BAD; i++)
-            assert_there(&s, i);
+            assert_loads(&s, i);
         heft_params_close(s.p);
     }
 }
 
-/* A source whose reads fail behind a place while a switch is on. */
-typedef struct brittle {
+/* A source whose reads beyond the offset `from` fail while `broken` is set. */
+typedef struct failing_source {
     heft_source base;
     heft_bytes bytes;
     uint64_t from;
     atomic_bool broken;
-} brittle;
+} failing_source;
 
-static heft_status brittle_read(heft_source *s, uint64_t off, void *buf, size_t len,
+static heft_status failing_read(heft_source *s, uint64_t off, void *buf, size_t len,
                                 heft_error *err)
 {
-    brittle *b = (brittle *)s;
+    failing_source *b = (failing_source *)s;
     if (atomic_load(&b->broken) && off + len > b->from) {
         if (err) {
             *err = (heft_error){ .status = HEFT_E_IO, .os = 5, .offset = off };
@@ -162,58 +162,60 @@ static heft_status brittle_read(heft_source *s, uint64_t off, void *buf, size_t 
     return HEFT_OK;
 }
 
-static void brittle_close(heft_source *s)
+static void failing_close(heft_source *s)
 {
     (void)s;
 }
 
-static void a_failing_read_reaches_exactly_those_who_asked(void **state)
+static void failed_read_fails_only_its_callers(void **state)
 {
     enum { BAD = 2 };
     static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
-                                         .read = brittle_read,
-                                         .close = brittle_close };
+                                         .read = failing_read,
+                                         .close = failing_close };
     const char *path = heft_test_path(*state, "m.mag");
     heft_error err;
     heft_file *f;
     layers_write(path, "mag", BAD + 1);
-    brittle b = { .bytes = heft_test_load(path) };
+    failing_source b = { .bytes = heft_test_load(path) };
     b.base = (heft_source){ &ops, b.bytes.len };
     heft_assert_ok(heft_file_open_source(&f, &b.base, NULL, &err), &err);
     b.from = heft_part_at(f, heft_tensor_at(f, BAD).first_part).offset;
     layers s = layers_open_file(f, small_budget());
     atomic_store(&b.broken, true);
-    ask_all(&s, BAD, BAD, HEFT_E_IO, "the disk is gone");
+    acquire_on_all_threads(&s, BAD, BAD, HEFT_E_IO, "the disk is gone");
     atomic_store(&b.broken, false);
-    assert_there(&s, BAD);
+    assert_loads(&s, BAD);
     heft_params_close(s.p);
     heft_test_free(&b.bytes);
 }
 
 /* ---- memory ---- */
 
-/* Memory of which there is none for blocks of one size while a switch is on. */
-typedef struct tight {
+/* An allocator that fails for blocks larger than a layer while `full` is set. */
+typedef struct failing_memory {
     heft_allocator al;
     heft_host host;
     atomic_bool full;
-} tight;
+} failing_memory;
 
-static void *tight_resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
+static void *failing_resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
 {
-    tight *t = ctx;
+    failing_memory *t = ctx;
     const heft_allocator *libc = heft_host_default()->allocator;
     if (new_size > LAYER_BYTES && atomic_load(&t->full))
         return NULL;
     return libc->resize(libc->ctx, p, old_size, new_size, align);
 }
 
-static void a_failing_allocation_reaches_exactly_those_who_asked(void **state)
+static void failed_allocation_fails_only_its_callers(void **state)
 {
     enum { BAD = 4 };
     const char *path = heft_test_path(*state, "m.mag");
-    tight t = { .al = { .size = sizeof(heft_allocator), .resize = tight_resize, .ctx = &t },
-                .host = *heft_host_default() };
+    failing_memory t = {
+        .al = { .size = sizeof(heft_allocator), .resize = failing_resize, .ctx = &t },
+        .host = *heft_host_default()
+    };
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     t.host.allocator = &t.al;
     opt.host = &t.host;
@@ -221,15 +223,15 @@ static void a_failing_allocation_reaches_exactly_those_who_asked(void **state)
     layers_write(path, "mag", BAD + 1);
     layers s = layers_open(path, opt);
     for (size_t i = 0; i < BAD; i++)
-        assert_there(&s, i); /* those need no memory any more */
+        assert_loads(&s, i); /* loaded layers need no more memory */
     atomic_store(&t.full, true);
-    ask_all(&s, BAD, BAD, HEFT_E_NOMEM, "memory");
+    acquire_on_all_threads(&s, BAD, BAD, HEFT_E_NOMEM, "memory");
     atomic_store(&t.full, false);
-    assert_there(&s, BAD);
+    assert_loads(&s, BAD);
     heft_params_close(s.p);
 }
 
-static void a_failing_allocation_reaches_the_caller(void **state)
+static void failed_allocation_reaches_the_caller(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
     heft_test_memory m;
@@ -242,25 +244,25 @@ static void a_failing_allocation_reaches_the_caller(void **state)
     opt.copy = true;
     layers s = layers_open(path, opt);
     heft_assert_status(heft_params_acquire(&w, s.p, s.keys[0], &err), HEFT_E_NOMEM, &err);
-    assert_there(&s, 0);
+    assert_loads(&s, 0);
     heft_params_close(s.p);
     heft_assert_all_freed(&m);
 }
 
-/* ---- reading ahead ---- */
+/* ---- prefetching ---- */
 
-typedef struct meeting { /* reading ahead gives up for want of room just when somebody asks */
+typedef struct race { /* a prefetch gives up for lack of budget while another thread acquires */
     layers *s;
     pthread_t thread;
     atomic_bool armed, began;
     heft_status st;
     heft_error err;
     bool is_right;
-} meeting;
+} race;
 
-static void *ask_once(void *arg)
+static void *acquire_once(void *arg)
 {
-    meeting *m = arg;
+    race *m = arg;
     heft_param w;
     m->st = heft_params_acquire(&w, m->s->p, m->s->keys[2], &m->err);
     if (m->st)
@@ -270,17 +272,17 @@ static void *ask_once(void *arg)
     return NULL;
 }
 
-/* Called by the thread that reads ahead, in the midst of making room. */
-static void meet(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes)
+/* Called by the prefetching thread while it evicts. */
+static void start_race(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes)
 {
-    meeting *m = ctx;
+    race *m = ctx;
     (void)key, (void)bytes;
     if (event != HEFT_PARAMS_EVICTION || !atomic_exchange(&m->armed, false))
         return;
     uint64_t stalls = heft_params_statistics(m->s->p).stalls;
-    atomic_store(&m->began, !pthread_create(&m->thread, NULL, ask_once, m));
+    atomic_store(&m->began, !pthread_create(&m->thread, NULL, acquire_once, m));
     while (heft_params_statistics(m->s->p).stalls == stalls)
-        usleep(100); /* until it waits for us */
+        usleep(100); /* until the other thread waits for this one */
 }
 
 enum { SMALL = 64 };
@@ -302,22 +304,22 @@ static heft_status small_make(void *dst, const heft_param *out, const heft_param
     return HEFT_OK;
 }
 
-static void want_of_room_ahead_reaches_nobody(void **state)
+static void failed_prefetch_fails_no_caller(void **state)
 {
     static const heft_derivation small = { 77, small_shape, small_make, NULL };
     const char *path = heft_test_path(*state, "m.mag");
-    meeting m = { .armed = false };
+    race m = { .armed = false };
     heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
     heft_error err;
     heft_param held;
     layers_write(path, "mag", 3);
     opt.budget = LAYER_BYTES + SMALL;
-    opt.on_event = meet;
+    opt.on_event = start_race;
     opt.ctx = &m;
     layers s = layers_open(path, opt);
     m.s = &s;
     heft_assert_ok(heft_params_acquire(&held, s.p, s.keys[0], &err), &err);
-    heft_param form; /* to be evicted, which is not enough */
+    heft_param form; /* evicting the form does not free enough bytes */
     heft_assert_ok(heft_params_resolve(&form, s.p, s.keys[0], &small, &err), &err);
     heft_params_release_form(s.p, s.keys[0], small.kind);
     atomic_store(&m.armed, true);
@@ -336,13 +338,13 @@ static void want_of_room_ahead_reaches_nobody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* first: the library's handler of faults goes in once, when the first file is mapped */
-        with_dir(a_file_cut_short_reaches_exactly_those_who_asked),
-        with_dir(a_failing_decode_reaches_exactly_those_who_asked),
-        with_dir(a_failing_read_reaches_exactly_those_who_asked),
-        with_dir(a_failing_allocation_reaches_exactly_those_who_asked),
-        with_dir(a_failing_allocation_reaches_the_caller),
-        with_dir(want_of_room_ahead_reaches_nobody),
+        /* must be first: the library installs its fault handler when the first file is mapped */
+        with_dir(truncated_file_fails_only_its_callers),
+        with_dir(failed_decode_fails_only_its_callers),
+        with_dir(failed_read_fails_only_its_callers),
+        with_dir(failed_allocation_fails_only_its_callers),
+        with_dir(failed_allocation_reaches_the_caller),
+        with_dir(failed_prefetch_fails_no_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_params_pairs.c - every function of a parameter store against every other, from two threads at once.
- * The thread sanitizer is the judge; without it, that each answer is right. */
+/* test_params_pairs.c - every pair of parameter store functions runs on two threads at once. The
+ * thread sanitizer finds races; other builds check the results only. */
 #include "heft_test.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@ enum { TENSORS = 8, BYTES = 64, POOL = 64, ROUNDS = 30 };
 
 /* ---- models in memory ----------------------------------------------------------------------- */
 
-typedef struct model { /* a safetensors file whose tensors are called NUMBER.INDEX */
+typedef struct model { /* a safetensors file with tensors named NUMBER.INDEX */
     uint8_t bytes[2048];
     size_t len;
 } model;
@@ -20,18 +20,18 @@ static model pool[POOL];
 static void make_model(model *m, unsigned number)
 {
     char *text = (char *)m->bytes + 8;
-    size_t room = sizeof m->bytes - 8, at = 0;
-    at += (size_t)snprintf(text, room, "{\"__metadata__\":{");
+    size_t capacity = sizeof m->bytes - 8, at = 0;
+    at += (size_t)snprintf(text, capacity, "{\"__metadata__\":{");
     for (unsigned i = 0; i < TENSORS; i++)
-        at += (size_t)snprintf(text + at, room - at, "%s\"heft.burn.param_id/%u.%u\":\"%u\"",
+        at += (size_t)snprintf(text + at, capacity - at, "%s\"heft.burn.param_id/%u.%u\":\"%u\"",
                                i ? "," : "", number, i, number * TENSORS + i);
-    at += (size_t)snprintf(text + at, room - at, "}");
+    at += (size_t)snprintf(text + at, capacity - at, "}");
     for (unsigned i = 0; i < TENSORS; i++)
         at += (size_t)snprintf(
-            text + at, room - at,
+            text + at, capacity - at,
             ",\"%u.%u\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[%u,%u]}", number, i,
             BYTES, i * BYTES, (i + 1) * BYTES);
-    at += (size_t)snprintf(text + at, room - at, "}");
+    at += (size_t)snprintf(text + at, capacity - at, "}");
     m->bytes[0] = (uint8_t)at;
     m->bytes[1] = (uint8_t)(at >> 8);
     for (unsigned i = 0; i < TENSORS; i++)
@@ -50,12 +50,12 @@ static heft_file *open_model(unsigned number)
     return f;
 }
 
-/* ---- what a thread may do ------------------------------------------------------------------- */
+/* ---- functions of the store ----------------------------------------------------------------- */
 
 typedef struct store {
     heft_params *p;
-    heft_id128 space, keys[TENSORS];
-    atomic_uint next; /* of the pool */
+    heft_id128 namespace, keys[TENSORS];
+    atomic_uint next; /* index of the next unused model in the pool */
     atomic_uint events, wrong;
 } store;
 
@@ -76,9 +76,9 @@ static bool by_name(store *s, unsigned i)
 {
     heft_id128 key;
     char name[] = { '0', '.', (char)('0' + i % TENSORS) };
-    return heft_params_find(&key, s->p, s->space, (heft_str){ name, sizeof name }) &&
+    return heft_params_find(&key, s->p, s->namespace, (heft_str){ name, sizeof name }) &&
            same(key, s->keys[i % TENSORS]) &&
-           !heft_params_find(&key, s->p, s->space, HEFT_STR("x"));
+           !heft_params_find(&key, s->p, s->namespace, HEFT_STR("x"));
 }
 
 static bool by_base(store *s, unsigned i)
@@ -86,15 +86,15 @@ static bool by_base(store *s, unsigned i)
     heft_id128 key, base;
     char name[] = { '0', '.', (char)('0' + i % TENSORS) };
     return heft_param_base_id(&base, (heft_str){ name, sizeof name }) &&
-           heft_params_find_base(&key, s->p, s->space, base) && same(key, s->keys[i % TENSORS]);
+           heft_params_find_base(&key, s->p, s->namespace, base) && same(key, s->keys[i % TENSORS]);
 }
 
 static bool by_burn(store *s, unsigned i)
 {
     heft_id128 key;
-    return heft_params_find_burn(&key, s->p, s->space, i % TENSORS) &&
+    return heft_params_find_burn(&key, s->p, s->namespace, i % TENSORS) &&
            same(key, s->keys[i % TENSORS]) &&
-           !heft_params_find_burn(&key, s->p, s->space, UINT64_MAX);
+           !heft_params_find_burn(&key, s->p, s->namespace, UINT64_MAX);
 }
 
 static bool name_of(store *s, unsigned i)
@@ -149,10 +149,10 @@ static bool statistics(store *s, unsigned i)
 
 static bool add(store *s, unsigned i)
 {
-    heft_id128 space, key;
+    heft_id128 namespace, key;
     heft_file *f = open_model(i % POOL);
-    return f && !heft_params_add(&space, s->p, f, NULL) &&
-           heft_params_find_burn(&key, s->p, space, i % POOL * TENSORS);
+    return f && !heft_params_add(&namespace, s->p, f, NULL) &&
+           heft_params_find_burn(&key, s->p, namespace, i % POOL * TENSORS);
 }
 
 static bool add_to(store *s, unsigned i)
@@ -161,8 +161,8 @@ static bool add_to(store *s, unsigned i)
     heft_file *f = open_model(number);
     heft_id128 key;
     (void)i;
-    return f && !heft_params_add_to(s->p, s->space, f, NULL) &&
-           heft_params_find_burn(&key, s->p, s->space, number * TENSORS + 3);
+    return f && !heft_params_add_to(s->p, s->namespace, f, NULL) &&
+           heft_params_find_burn(&key, s->p, s->namespace, number * TENSORS + 3);
 }
 
 static bool (*const functions[])(store *s, unsigned i) = {
@@ -175,13 +175,13 @@ static bool (*const functions[])(store *s, unsigned i) = {
 typedef struct runner {
     store *s;
     bool (*fn)(store *s, unsigned i);
-    pthread_barrier_t *together;
+    pthread_barrier_t *barrier;
 } runner;
 
 static void *run(void *arg)
 {
     const runner *r = arg;
-    pthread_barrier_wait(r->together);
+    pthread_barrier_wait(r->barrier);
     for (unsigned i = 0; i < ROUNDS; i++)
         if (!r->fn(r->s, i))
             atomic_fetch_add(&r->s->wrong, 1);
@@ -200,12 +200,12 @@ static void open_store(store *s)
     heft_error err;
     *s = (store){ .p = NULL };
     atomic_store(&s->next, 1);
-    opt.budget = 3 * BYTES; /* a derived form alone passes it */
+    opt.budget = 3 * BYTES; /* one derived form exceeds the budget */
     opt.copy = true;
     opt.on_event = count_event;
     opt.ctx = s;
     heft_assert_ok(heft_params_open(&s->p, &opt, &err), &err);
-    heft_assert_ok(heft_params_add(&s->space, s->p, open_model(0), &err), &err);
+    heft_assert_ok(heft_params_add(&s->namespace, s->p, open_model(0), &err), &err);
     for (uint32_t i = 0; i < TENSORS; i++)
         s->keys[i] = heft_params_key_at(s->p, i);
 }
@@ -214,22 +214,22 @@ static void run_pair(size_t a, size_t b)
 {
     store s;
     pthread_t threads[2];
-    pthread_barrier_t together;
+    pthread_barrier_t barrier;
     open_store(&s);
-    assert_int_equal(pthread_barrier_init(&together, NULL, 2), 0);
-    runner runners[2] = { { &s, functions[a], &together }, { &s, functions[b], &together } };
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    runner runners[2] = { { &s, functions[a], &barrier }, { &s, functions[b], &barrier } };
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, run, &runners[i]), 0);
     for (size_t i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    pthread_barrier_destroy(&together);
+    pthread_barrier_destroy(&barrier);
     if (atomic_load(&s.wrong))
         print_error("functions %zu and %zu\n", a, b);
     assert_int_equal(atomic_load(&s.wrong), 0);
     heft_params_close(s.p);
 }
 
-static void every_pair_of_functions_may_run_at_once(void **state)
+static void every_pair_of_functions_may_run_concurrently(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < POOL; i++)
@@ -242,7 +242,7 @@ static void every_pair_of_functions_may_run_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair_of_functions_may_run_at_once),
+        cmocka_unit_test(every_pair_of_functions_may_run_concurrently),
     };
     return cmocka_run_group_tests_name("params_pairs", tests, NULL, NULL);
 }

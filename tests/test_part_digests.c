@@ -1,4 +1,4 @@
-/* test_part_digests.c - digests of parts, checked by whatever reads a part as a whole. */
+/* test_part_digests.c - stored digests of parts, verified by functions that read whole parts. */
 #include "layers.h"
 #include "models.h"
 
@@ -15,13 +15,13 @@ enum { TENSORS = HEFT_COUNT(tensors), DAMAGED = 1 };
 
 /* ---- files with digests --------------------------------------------------------------------- */
 
-typedef struct way {
+typedef struct variant {
     const char *name, *format, *version, *digest;
     heft_encoding encoding;
-    bool joins, keeps_bytes; /* what is damaged decodes all the same */
-} way;
+    bool joins, still_decodes; /* still_decodes: damaged bytes decode without an error */
+} variant;
 
-static const way ways[] = {
+static const variant variants[] = {
     { "crc32c", "ztensor", NULL, "crc32c", HEFT_RAW, true, true },
     { "sha256", "ztensor", NULL, "sha256", HEFT_RAW, false, true },
     { "zstd", "ztensor", NULL, "sha256", HEFT_ZSTD, false, false },
@@ -29,7 +29,7 @@ static const way ways[] = {
     { "npz", "npz", NULL, NULL, HEFT_RAW, true, true },
 };
 
-static heft_bytes with_digests(const way *w)
+static heft_bytes with_digests(const variant *w)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
@@ -46,7 +46,7 @@ static uint32_t part_of(const heft_file *f, size_t tensor)
     return heft_tensor_at(f, heft_tensor_find(f, heft_str_from(name))).first_part;
 }
 
-/* One byte in the middle of a tensor is another. */
+/* Flip a bit in the middle of a tensor. */
 static void damage(heft_bytes b, size_t tensor)
 {
     heft_file *f = heft_test_opened(b, NULL, false);
@@ -55,10 +55,10 @@ static void damage(heft_bytes b, size_t tensor)
     b.p[p.offset + p.stored / 2] ^= 0x20;
 }
 
-/* What is damaged may not decode either. */
-static void assert_found(const way *w, heft_status st, const heft_error *err)
+/* Damaged compressed bytes may fail to decode instead. */
+static void assert_damage_reported(const variant *w, heft_status st, const heft_error *err)
 {
-    if (!w->keeps_bytes && st == HEFT_E_FORMAT)
+    if (!w->still_decodes && st == HEFT_E_FORMAT)
         return;
     heft_assert_fails(st, HEFT_E_CHECKSUM, err, "tensor 'large', part 'data': ");
 }
@@ -75,33 +75,33 @@ static heft_status read_whole(const heft_file *f, size_t tensor, heft_error *err
     return st;
 }
 
-static void a_part_is_checked_when_all_of_it_is_read(void **state)
+static void verifies_a_part_that_is_read_as_a_whole(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(ways); i++) {
-        heft_bytes b = with_digests(&ways[i]);
+    for (size_t i = 0; i < HEFT_COUNT(variants); i++) {
+        heft_bytes b = with_digests(&variants[i]);
         heft_error err;
         damage(b, DAMAGED);
         heft_file *f = heft_test_opened(b, NULL, true);
         for (size_t t = 0; t < TENSORS; t++) {
             heft_status st = read_whole(f, t, &err);
             if (t == DAMAGED)
-                assert_found(&ways[i], st, &err);
+                assert_damage_reported(&variants[i], st, &err);
             else
                 heft_assert_ok(st, &err);
         }
         heft_file_close(f);
         f = heft_test_opened(b, NULL, false);
-        if (ways[i].keeps_bytes)
+        if (variants[i].still_decodes)
             heft_assert_ok(read_whole(f, DAMAGED, &err), &err);
         heft_file_close(f);
         heft_test_free(&b);
     }
 }
 
-static void a_slice_is_not_checked(void **state)
+static void does_not_verify_a_slice(void **state)
 {
-    heft_bytes b = with_digests(&ways[0]);
+    heft_bytes b = with_digests(&variants[0]);
     uint8_t byte[4];
     heft_error err;
     (void)state;
@@ -114,27 +114,27 @@ static void a_slice_is_not_checked(void **state)
     heft_test_free(&b);
 }
 
-/* In pieces of odd sizes; buf NULL: lent where that is possible. */
-static heft_status drain(heft_stream *s, uint64_t length, bool lend, heft_error *err)
+/* Read the stream in chunks of an odd size; is_view: borrow the bytes where possible. */
+static heft_status read_to_end(heft_stream *s, uint64_t length, bool is_view, heft_error *err)
 {
-    enum { ODD = 77777 };
-    uint8_t *buf = malloc(ODD);
+    enum { CHUNK = 77777 };
+    uint8_t *buf = malloc(CHUNK);
     heft_status st = HEFT_OK;
-    for (uint64_t at = 0; at < length && !st; at += ODD) {
-        size_t n = length - at < ODD ? (size_t)(length - at) : ODD;
+    for (uint64_t at = 0; at < length && !st; at += CHUNK) {
+        size_t n = length - at < CHUNK ? (size_t)(length - at) : CHUNK;
         const void *data = buf;
-        st = lend ? heft_stream_view(&data, s, buf, n, err) : heft_stream_read(buf, s, n, err);
+        st = is_view ? heft_stream_view(&data, s, buf, n, err) : heft_stream_read(buf, s, n, err);
         assert_non_null(data);
     }
     free(buf);
     return st;
 }
 
-static void a_stream_is_checked_at_its_end(void **state)
+static void verifies_a_stream_at_its_end(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 4 * HEFT_COUNT(ways); i++) {
-        const way *w = &ways[i / 4];
+    for (size_t i = 0; i < 4 * HEFT_COUNT(variants); i++) {
+        const variant *w = &variants[i / 4];
         heft_bytes b = with_digests(w);
         heft_stream *s;
         heft_error err;
@@ -145,9 +145,9 @@ static void a_stream_is_checked_at_its_end(void **state)
             heft_assert_ok(i & 1 ? heft_stream_open(&s, f, part, &err)
                                  : heft_stream_open_checked(&s, f, part, &err),
                            &err);
-            heft_status st = drain(s, heft_part_at(f, part).length, i & 2, &err);
+            heft_status st = read_to_end(s, heft_part_at(f, part).length, i & 2, &err);
             if (t == DAMAGED)
-                assert_found(w, st, &err);
+                assert_damage_reported(w, st, &err);
             else
                 heft_assert_ok(st, &err);
             heft_stream_close(s);
@@ -157,9 +157,9 @@ static void a_stream_is_checked_at_its_end(void **state)
     }
 }
 
-static void a_stream_that_is_left_is_not_checked(void **state)
+static void does_not_verify_an_unfinished_stream(void **state)
 {
-    heft_bytes b = with_digests(&ways[1]);
+    heft_bytes b = with_digests(&variants[1]);
     heft_stream *s;
     heft_error err;
     uint8_t byte;
@@ -174,17 +174,17 @@ static void a_stream_that_is_left_is_not_checked(void **state)
     heft_test_free(&b);
 }
 
-static void a_part_is_verified_on_its_own(void **state)
+static void part_verify_finds_damage(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(ways); i++) {
-        heft_bytes b = with_digests(&ways[i]);
+    for (size_t i = 0; i < HEFT_COUNT(variants); i++) {
+        heft_bytes b = with_digests(&variants[i]);
         heft_error err;
         bool checked;
         damage(b, DAMAGED);
         heft_file *f = heft_test_opened(b, NULL, false);
         heft_status st = heft_part_verify(&checked, f, part_of(f, DAMAGED), &err);
-        assert_found(&ways[i], st, &err);
+        assert_damage_reported(&variants[i], st, &err);
         heft_assert_ok(heft_part_verify(&checked, f, part_of(f, 0), &err), &err);
         assert_true(checked);
         heft_assert_ok(heft_part_verify(NULL, f, part_of(f, 0), &err), &err);
@@ -195,7 +195,7 @@ static void a_part_is_verified_on_its_own(void **state)
     }
 }
 
-static void a_part_without_a_digest_is_said_to_have_none(void **state)
+static void part_verify_reports_a_missing_digest(void **state)
 {
     static const char *const formats[] = { "safetensors", "gguf", "mag", "gptrs-archive", "embd" };
     (void)state;
@@ -212,10 +212,10 @@ static void a_part_without_a_digest_is_said_to_have_none(void **state)
     }
 }
 
-/* An algorithm that this build lacks is no digest that could be wrong. */
-static void an_algorithm_that_is_missing_checks_nothing(void **state)
+/* A digest whose algorithm the host lacks is not verified, and not an error. */
+static void does_not_verify_an_unsupported_algorithm(void **state)
 {
-    heft_bytes b = with_digests(&ways[1]);
+    heft_bytes b = with_digests(&variants[1]);
     heft_host host = *heft_host_default();
     heft_error err;
     bool checked = true;
@@ -232,7 +232,7 @@ static void an_algorithm_that_is_missing_checks_nothing(void **state)
 
 /* ---- many parts ----------------------------------------------------------------------------- */
 
-/* The parts from the last to the first, one of them twice. */
+/* Read the parts from the last to the first, the first tensor twice. */
 static heft_status read_all(const heft_file *f, heft_error *err)
 {
     uint32_t parts[TENSORS + 1];
@@ -253,12 +253,12 @@ static heft_status hash_all(const heft_file *f, heft_error *err)
     return heft_file_hash(&model, tensors_of, f, NULL, NULL, err);
 }
 
-static void many_parts_are_checked_on_any_number_of_threads(void **state)
+static void verifies_many_parts_on_any_number_of_threads(void **state)
 {
     static heft_status (*const readers[])(const heft_file *, heft_error *) = { read_all, hash_all };
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(ways) * 4; i++) {
-        const way *w = &ways[i / 4];
+    for (size_t i = 0; i < HEFT_COUNT(variants) * 4; i++) {
+        const variant *w = &variants[i / 4];
         heft_bytes b = with_digests(w);
         heft_test_host h;
         heft_error err;
@@ -268,10 +268,10 @@ static void many_parts_are_checked_on_any_number_of_threads(void **state)
         heft_file_close(f);
         damage(b, DAMAGED);
         f = heft_test_opened(b, &h.host, true);
-        assert_found(w, readers[i >> 1 & 1](f, &err), &err);
+        assert_damage_reported(w, readers[i >> 1 & 1](f, &err), &err);
         heft_file_close(f);
         f = heft_test_opened(b, &h.host, false);
-        if (w->keeps_bytes)
+        if (w->still_decodes)
             heft_assert_ok(readers[i >> 1 & 1](f, &err), &err);
         heft_file_close(f);
         heft_test_free(&b);
@@ -290,7 +290,7 @@ static heft_status stream_all(const heft_file *f, const size_t *which, uint32_t 
     for (uint32_t i = 0; i < count && !st; i++) {
         st = heft_checked_read_stream(&s, r, parts[i], err);
         if (!st)
-            st = drain(s, heft_part_at(f, parts[i]).length, i & 1, err);
+            st = read_to_end(s, heft_part_at(f, parts[i]).length, i & 1, err);
         heft_stream_close(s);
     }
     if (!st)
@@ -299,7 +299,7 @@ static heft_status stream_all(const heft_file *f, const size_t *which, uint32_t 
     return st;
 }
 
-static void what_covers_several_parts_is_checked_when_all_are_read(void **state)
+static void verifies_a_shared_digest_when_all_parts_are_read(void **state)
 {
     static const size_t all[] = { 2, 0, 1 };
     heft_bytes b = heft_test_model("embd", tensors, TENSORS);
@@ -320,28 +320,28 @@ static void what_covers_several_parts_is_checked_when_all_are_read(void **state)
     heft_test_free(&b);
 }
 
-static void many_streams_are_checked_each_by_its_digest(void **state)
+static void verifies_many_streams(void **state)
 {
     static const size_t all[] = { 0, 2, 1 };
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(ways); i++) {
-        heft_bytes b = with_digests(&ways[i]);
+    for (size_t i = 0; i < HEFT_COUNT(variants); i++) {
+        heft_bytes b = with_digests(&variants[i]);
         heft_error err;
         heft_file *f = heft_test_opened(b, NULL, false);
         heft_assert_ok(stream_all(f, all, 3, true, &err), &err);
         heft_file_close(f);
         damage(b, DAMAGED);
         f = heft_test_opened(b, NULL, false);
-        assert_found(&ways[i], stream_all(f, all, 3, true, &err), &err);
+        assert_damage_reported(&variants[i], stream_all(f, all, 3, true, &err), &err);
         heft_assert_ok(stream_all(f, all, 2, true, &err), &err);
         heft_file_close(f);
         heft_test_free(&b);
     }
 }
 
-static void a_checked_read_knows_its_parts(void **state)
+static void checked_read_refuses_unknown_parts(void **state)
 {
-    heft_bytes b = with_digests(&ways[0]);
+    heft_bytes b = with_digests(&variants[0]);
     heft_checked_read *r;
     heft_stream *s;
     heft_error err;
@@ -360,9 +360,9 @@ static void a_checked_read_knows_its_parts(void **state)
     heft_test_free(&b);
 }
 
-static void joined_files_check_what_their_files_do(void **state)
+static void joined_files_verify_as_their_members(void **state)
 {
-    heft_bytes b = with_digests(&ways[4]);
+    heft_bytes b = with_digests(&variants[4]);
     heft_error err;
     heft_file *joined, *f;
     (void)state;
@@ -379,13 +379,13 @@ static void joined_files_check_what_their_files_do(void **state)
     heft_test_free(&b);
 }
 
-/* ---- files that change, memory that ends ---------------------------------------------------- */
+/* ---- changing files, failing allocations ---------------------------------------------------- */
 
-/* Bytes are read once: what was digested is what was handed out. */
-static void what_changes_while_it_is_read_is_found(void **state)
+/* Bytes are read once: the digest covers the returned bytes. */
+static void finds_a_change_during_reading(void **state)
 {
     const char *path = heft_test_path(*state, "m.zt");
-    heft_bytes b = with_digests(&ways[0]);
+    heft_bytes b = with_digests(&variants[0]);
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_stream *s;
     heft_error err;
@@ -393,9 +393,9 @@ static void what_changes_while_it_is_read_is_found(void **state)
     heft_source *source;
     heft_test_fault_handler(*state);
     opt.check_parts = true;
-    for (heft_access how = HEFT_ACCESS_AUTO; how <= HEFT_ACCESS_READ; how++) {
+    for (heft_access access = HEFT_ACCESS_AUTO; access <= HEFT_ACCESS_READ; access++) {
         heft_test_save(path, b.p, b.len);
-        heft_assert_ok(heft_source_open_file(&source, path, how, &err), &err);
+        heft_assert_ok(heft_source_open_file(&source, path, access, &err), &err);
         heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
         heft_part p = heft_part_at(f, part_of(f, DAMAGED));
         size_t half = (size_t)p.length / 2;
@@ -416,10 +416,10 @@ static void what_changes_while_it_is_read_is_found(void **state)
     heft_test_free(&b);
 }
 
-static void a_file_that_is_cut_short_is_an_error_of_the_system(void **state)
+static void reports_a_truncated_file_as_an_io_error(void **state)
 {
     const char *path = heft_test_path(*state, "m.zt");
-    heft_bytes b = with_digests(&ways[0]);
+    heft_bytes b = with_digests(&variants[0]);
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_error err;
     heft_file *f;
@@ -438,12 +438,12 @@ static void a_file_that_is_cut_short_is_an_error_of_the_system(void **state)
     heft_test_free(&b);
 }
 
-static void without_memory_nothing_is_said_to_be_right(void **state)
+static void reports_every_failed_allocation(void **state)
 {
     static const size_t all[] = { 2, 0, 1 };
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(ways); i++) {
-        heft_bytes b = with_digests(&ways[i]);
+    for (size_t i = 0; i < HEFT_COUNT(variants); i++) {
+        heft_bytes b = with_digests(&variants[i]);
         heft_test_memory m;
         for (uint32_t fail_at = 1, ended = 0; !ended; fail_at++) {
             heft_error err;
@@ -467,28 +467,28 @@ static void without_memory_nothing_is_said_to_be_right(void **state)
 
 /* ---- the parameter store -------------------------------------------------------------------- */
 
-static void parameters_are_checked_when_they_are_loaded(void **state)
+static void parameter_store_verifies_at_loading(void **state)
 {
     const char *path = heft_test_path(*state, "m.npz");
-    heft_bytes b = with_digests(&ways[4]);
+    heft_bytes b = with_digests(&variants[4]);
     damage(b, DAMAGED);
     heft_test_save(path, b.p, b.len);
     for (int i = 0; i < 8; i++) {
         heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
-        heft_open_options how = HEFT_OPEN_OPTIONS_INIT;
+        heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
         bool by_store = i & 1, copy = i & 2, by_file = i & 4;
         heft_params *p;
         heft_param w;
-        heft_id128 space, key;
+        heft_id128 namespace, key;
         heft_file *f;
         heft_error err;
         opt.check_parts = by_store;
         opt.copy = copy;
-        how.check_parts = by_file;
-        heft_assert_ok(heft_file_open(&f, path, &how, &err), &err);
+        open.check_parts = by_file;
+        heft_assert_ok(heft_file_open(&f, path, &open, &err), &err);
         heft_assert_ok(heft_params_open(&p, &opt, &err), &err);
-        heft_assert_ok(heft_params_add(&space, p, f, &err), &err);
-        assert_true(heft_params_find(&key, p, space, HEFT_STR("large")));
+        heft_assert_ok(heft_params_add(&namespace, p, f, &err), &err);
+        assert_true(heft_params_find(&key, p, namespace, HEFT_STR("large")));
         heft_status st = heft_params_acquire(&w, p, key, &err);
         if (by_store || (by_file && copy)) {
             heft_assert_fails(st, HEFT_E_CHECKSUM, &err, "large");
@@ -497,7 +497,7 @@ static void parameters_are_checked_when_they_are_loaded(void **state)
             heft_assert_ok(st, &err);
             heft_params_release(p, key);
         }
-        assert_true(heft_params_find(&key, p, space, HEFT_STR("first")));
+        assert_true(heft_params_find(&key, p, namespace, HEFT_STR("first")));
         heft_assert_ok(heft_params_acquire(&w, p, key, &err), &err);
         heft_params_release(p, key);
         heft_params_close(p);
@@ -508,25 +508,25 @@ static void parameters_are_checked_when_they_are_loaded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_part_is_checked_when_all_of_it_is_read),
-        cmocka_unit_test(a_slice_is_not_checked),
-        cmocka_unit_test(a_stream_is_checked_at_its_end),
-        cmocka_unit_test(a_stream_that_is_left_is_not_checked),
-        cmocka_unit_test(a_part_is_verified_on_its_own),
-        cmocka_unit_test(a_part_without_a_digest_is_said_to_have_none),
-        cmocka_unit_test(an_algorithm_that_is_missing_checks_nothing),
-        cmocka_unit_test(many_parts_are_checked_on_any_number_of_threads),
-        cmocka_unit_test(what_covers_several_parts_is_checked_when_all_are_read),
-        cmocka_unit_test(many_streams_are_checked_each_by_its_digest),
-        cmocka_unit_test(a_checked_read_knows_its_parts),
-        cmocka_unit_test(joined_files_check_what_their_files_do),
-        cmocka_unit_test_setup_teardown(what_changes_while_it_is_read_is_found, heft_test_dir_make,
+        cmocka_unit_test(verifies_a_part_that_is_read_as_a_whole),
+        cmocka_unit_test(does_not_verify_a_slice),
+        cmocka_unit_test(verifies_a_stream_at_its_end),
+        cmocka_unit_test(does_not_verify_an_unfinished_stream),
+        cmocka_unit_test(part_verify_finds_damage),
+        cmocka_unit_test(part_verify_reports_a_missing_digest),
+        cmocka_unit_test(does_not_verify_an_unsupported_algorithm),
+        cmocka_unit_test(verifies_many_parts_on_any_number_of_threads),
+        cmocka_unit_test(verifies_a_shared_digest_when_all_parts_are_read),
+        cmocka_unit_test(verifies_many_streams),
+        cmocka_unit_test(checked_read_refuses_unknown_parts),
+        cmocka_unit_test(joined_files_verify_as_their_members),
+        cmocka_unit_test_setup_teardown(finds_a_change_during_reading, heft_test_dir_make,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_file_that_is_cut_short_is_an_error_of_the_system,
-                                        heft_test_dir_make, heft_test_dir_remove),
-        cmocka_unit_test(without_memory_nothing_is_said_to_be_right),
-        cmocka_unit_test_setup_teardown(parameters_are_checked_when_they_are_loaded,
-                                        heft_test_dir_make, heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(reports_a_truncated_file_as_an_io_error, heft_test_dir_make,
+                                        heft_test_dir_remove),
+        cmocka_unit_test(reports_every_failed_allocation),
+        cmocka_unit_test_setup_teardown(parameter_store_verifies_at_loading, heft_test_dir_make,
+                                        heft_test_dir_remove),
     };
     return cmocka_run_group_tests_name("part_digests", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_pickle.c - the pickle machine: what each opcode makes, and what is refused. */
+/* test_pickle.c - the pickle machine: values of every opcode, truncation, memory. */
 #include "grammar/pickle.h"
 
 #include <stdio.h>
@@ -7,17 +7,17 @@
 #include "core/read/input_window.h"
 #include "test_memory.h"
 
-typedef struct reading {
+typedef struct reader {
     test_memory t;
     heft_memory m;
     heft_arena arena;
     heft_error err;
-    heft_input box;
+    heft_input input;
     heft_pickle p;
     heft_status st;
-} reading;
+} reader;
 
-static void begin(reading *r, uint32_t fail_at)
+static void begin(reader *r, uint32_t fail_at)
 {
     memset(r, 0, sizeof *r);
     test_memory_init(&r->t, fail_at);
@@ -25,43 +25,43 @@ static void begin(reading *r, uint32_t fail_at)
     r->arena.mem = &r->m;
 }
 
-/* Of a pickle that stands behind four other bytes. */
-static void open_bytes(reading *r, const void *data, size_t len)
+/* Read a pickle that begins at offset 4 of the input. */
+static void open_bytes(reader *r, const void *data, size_t len)
 {
-    enum { BEFORE = 4 };
+    enum { OFFSET = 4 };
     static uint8_t file[70000];
-    assert_true(len + BEFORE <= sizeof file);
-    memset(file, 'x', BEFORE);
-    memcpy(file + BEFORE, data, len);
-    heft_input_init(&r->box, &r->m, BEFORE + len, UINT64_MAX);
-    r->box.whole_file = file;
-    r->box.in.err = &r->err;
-    r->st = heft_pickle_read(&r->p, &r->box.in, (heft_range){ BEFORE, len }, &r->arena, "it");
+    assert_true(len + OFFSET <= sizeof file);
+    memset(file, 'x', OFFSET);
+    memcpy(file + OFFSET, data, len);
+    heft_input_init(&r->input, &r->m, OFFSET + len, UINT64_MAX);
+    r->input.whole_file = file;
+    r->input.in.err = &r->err;
+    r->st = heft_pickle_read(&r->p, &r->input.in, (heft_range){ OFFSET, len }, &r->arena, "it");
 }
 
-static void close_reading(reading *r)
+static void close_reader(reader *r)
 {
     heft_pickle_free(&r->p);
     heft_arena_free(&r->arena);
-    heft_input_free(&r->box);
+    heft_input_free(&r->input);
     assert_int_equal(r->t.live, 0);
 }
 
 /* ---- a value as text ---- */
 
-enum { ROOM = 400 };
+enum { MAX_TEXT = 400 };
 
 static void put(char *to, const char *text, size_t len)
 {
     size_t at = strlen(to);
-    assert_true(at + len < ROOM);
+    assert_true(at + len < MAX_TEXT);
     memcpy(to + at, text, len);
     to[at + len] = 0;
 }
 
-static void show(char *to, const heft_pickle *p, uint32_t v, int depth);
+static void print_value(char *to, const heft_pickle *p, uint32_t v, int depth);
 
-static void show_items(char *to, const heft_pickle *p, uint32_t v, const char *ends, int depth)
+static void print_items(char *to, const heft_pickle *p, uint32_t v, const char *ends, int depth)
 {
     uint32_t item, n = 0;
     bool is_dict = heft_pickle_is(p, v, HEFT_PICKLE_DICT);
@@ -70,28 +70,28 @@ static void show_items(char *to, const heft_pickle *p, uint32_t v, const char *e
     for (; heft_pickle_next(p, &i, &item); n++) {
         if (n)
             put(to, is_dict && n % 2 ? ":" : ",", 1);
-        show(to, p, item, depth);
+        print_value(to, p, item, depth);
     }
     put(to, ends + 1, 1);
     assert_int_equal(n, heft_pickle_at(p, v)->as.items.count);
 }
 
-static void show_object(char *to, const heft_pickle *p, const heft_pickle_value *o, int depth)
+static void print_object(char *to, const heft_pickle *p, const heft_pickle_value *o, int depth)
 {
     put(to, o->is_instance ? "new " : "call ", o->is_instance ? 4 : 5);
-    show(to, p, o->as.object.callable, depth);
-    show(to, p, o->as.object.args, depth);
+    print_value(to, p, o->as.object.callable, depth);
+    print_value(to, p, o->as.object.args, depth);
     if (o->as.object.state != HEFT_NONE) {
         put(to, "|", 1);
-        show(to, p, o->as.object.state, depth);
+        print_value(to, p, o->as.object.state, depth);
     }
     if (o->as.object.content != HEFT_NONE) {
         put(to, "+", 1);
-        show(to, p, o->as.object.content, depth);
+        print_value(to, p, o->as.object.content, depth);
     }
 }
 
-static void show(char *to, const heft_pickle *p, uint32_t v, int depth)
+static void print_value(char *to, const heft_pickle *p, uint32_t v, int depth)
 {
     static const char *const ends[] = { [HEFT_PICKLE_TUPLE] = "()",
                                         [HEFT_PICKLE_LIST] = "[]",
@@ -136,19 +136,19 @@ static void show(char *to, const heft_pickle *p, uint32_t v, int depth)
         put(to, heft_pickle_name(p, v).ptr, heft_pickle_name(p, v).len);
         break;
     case HEFT_PICKLE_OBJECT:
-        show_object(to, p, o, depth - 1);
+        print_object(to, p, o, depth - 1);
         break;
     case HEFT_PICKLE_PERSISTENT:
         put(to, "@", 1);
-        show(to, p, o->as.id, depth - 1);
+        print_value(to, p, o->as.id, depth - 1);
         break;
     default:
-        show_items(to, p, v, ends[o->kind], depth - 1);
+        print_items(to, p, v, ends[o->kind], depth - 1);
     }
     put(to, number, strlen(number));
 }
 
-/* ---- what is read ---- */
+/* ---- tests ---- */
 
 #define BYTES(literal) literal, sizeof(literal) - 1
 
@@ -238,57 +238,57 @@ static const struct {
     { BYTES("\x96\x01\x00\x00\x00\x00\x00\x00\x00z."), "b'z'" },
 };
 
-static void values(void **state)
+static void reads_the_value_of_every_opcode(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        char text[ROOM] = "";
-        reading r;
+        char text[MAX_TEXT] = "";
+        reader r;
         begin(&r, 0);
         open_bytes(&r, good[i].data, good[i].len);
         if (r.st)
             fail_msg("%s: %s", good[i].value, r.err.message);
-        show(text, &r.p, r.p.root, 6);
+        print_value(text, &r.p, r.p.root, 6);
         assert_string_equal(text, good[i].value);
         assert_int_equal(heft_pickle_end(&r.p), 4 + good[i].len);
-        close_reading(&r);
+        close_reader(&r);
     }
 }
 
-static void no_pickle_that_is_cut_short_is_read(void **state)
+static void refuses_every_truncation(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         for (size_t len = 0; len < good[i].len; len++) {
-            reading r;
+            reader r;
             begin(&r, 0);
             open_bytes(&r, good[i].data, len);
             assert_int_equal(r.st, HEFT_E_FORMAT);
             assert_in_range(r.err.offset, 4, 4 + len);
-            close_reading(&r);
+            close_reader(&r);
         }
 }
 
-static void memory_that_runs_out_is_said(void **state)
+static void reports_every_failed_allocation(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         for (uint32_t n = 1;; n++) {
-            reading r;
+            reader r;
             begin(&r, n);
             open_bytes(&r, good[i].data, good[i].len);
             uint32_t calls = r.t.calls;
             assert_int_equal(r.st, calls >= n ? HEFT_E_NOMEM : HEFT_OK);
-            close_reading(&r);
+            close_reader(&r);
             if (calls < n)
                 break;
         }
 }
 
-static void members_are_found_the_last_one_counts(void **state)
+static void finds_the_last_of_equal_dict_keys(void **state)
 {
     (void)state;
-    reading r;
+    reader r;
     uint64_t n;
     begin(&r, 0);
     open_bytes(&r, BYTES("}(\x8c\x01"
@@ -300,36 +300,36 @@ static void members_are_found_the_last_one_counts(void **state)
     assert_int_equal(heft_pickle_dict_get(&r.p, r.p.root, "c"), HEFT_NONE);
     assert_int_equal(heft_pickle_dict_get(&r.p, 1, "a"), HEFT_NONE);
     assert_int_equal(heft_pickle_item(&r.p, r.p.root, 0), HEFT_NONE);
-    close_reading(&r);
+    close_reader(&r);
 }
 
-/* One byte makes a value: the worst there is. */
-static void memory_is_in_proportion_to_the_bytes(void **state)
+/* The worst case: every byte makes a value. */
+static void memory_is_proportional_to_the_bytes(void **state)
 {
-    enum { LEN = 60000, MOST = 100 };
+    enum { LEN = 60000, MAX_PER_BYTE = 100 };
     static const char worst[] = { ']', '}', '(', '2', 'N' };
     static char data[LEN];
     (void)state;
     for (size_t i = 0; i < sizeof worst; i++) {
-        reading r;
+        reader r;
         memset(data, worst[i], LEN);
         data[0] = 'N';
         data[LEN - 1] = '.';
         begin(&r, 0);
         open_bytes(&r, data, LEN);
-        assert_in_range(r.t.live, 0, LEN * MOST);
-        close_reading(&r);
+        assert_in_range(r.t.live, 0, LEN * MAX_PER_BYTE);
+        close_reader(&r);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),
-        cmocka_unit_test(no_pickle_that_is_cut_short_is_read),
-        cmocka_unit_test(memory_that_runs_out_is_said),
-        cmocka_unit_test(members_are_found_the_last_one_counts),
-        cmocka_unit_test(memory_is_in_proportion_to_the_bytes),
+        cmocka_unit_test(reads_the_value_of_every_opcode),
+        cmocka_unit_test(refuses_every_truncation),
+        cmocka_unit_test(reports_every_failed_allocation),
+        cmocka_unit_test(finds_the_last_of_equal_dict_keys),
+        cmocka_unit_test(memory_is_proportional_to_the_bytes),
     };
     return cmocka_run_group_tests_name("pickle", tests, NULL, NULL);
 }

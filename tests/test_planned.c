@@ -1,8 +1,8 @@
-/* test_planned.c - an input that changes between the plan of a conversion and its bytes: the output is never
- * longer than planned, and what no longer fits the plan is an error. */
+/* test_planned.c - inputs that change after a conversion is planned: the output never exceeds the
+ * plan, and content that no longer fits the plan is an error. */
 #include "models.h"
 
-enum { STRETCH = 8 }; /* bytes of each name, key and text that change */
+enum { RUN = 8 }; /* number of changing bytes in each name, key and text */
 
 typedef struct changing {
     heft_test_sink sink;
@@ -11,38 +11,38 @@ typedef struct changing {
     char from, to;
 } changing;
 
-/* Every run of STRETCH such bytes, wherever the input has one. */
-static void change(changing *c)
+/* Replace every run of RUN bytes `from` in the input. */
+static void replace_runs(changing *c)
 {
-    for (size_t at = 0; at + STRETCH <= c->source.len; at++) {
+    for (size_t at = 0; at + RUN <= c->source.len; at++) {
         size_t n = 0;
-        while (n < STRETCH && c->source.p[at + n] == (uint8_t)c->from)
+        while (n < RUN && c->source.p[at + n] == (uint8_t)c->from)
             n++;
-        if (n == STRETCH)
-            memset(c->source.p + at, c->to, STRETCH);
+        if (n == RUN)
+            memset(c->source.p + at, c->to, RUN);
     }
 }
 
-/* The plan is made, and no byte is written. */
-static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
+/* Change the input when the plan is made and before a byte is written. */
+static heft_status change_and_reserve(heft_sink *s, uint64_t size, heft_error *err)
 {
     changing *c = (changing *)(void *)s;
-    change(c);
+    replace_runs(c);
     return c->reserve(s, size, err);
 }
 
-static heft_str word(char *room, char filler, const char *end)
+static heft_str make_text(char *text, char filler, const char *end)
 {
-    memset(room, filler, STRETCH);
-    strcpy(room + STRETCH, end);
-    return (heft_str){ room, strlen(room) };
+    memset(text, filler, RUN);
+    strcpy(text + RUN, end);
+    return (heft_str){ text, strlen(text) };
 }
 
-/* A GGUF, whose names, keys and texts an index lends: two tensors, a number and a text. */
+/* Return a GGUF file, whose names an index borrows: two tensors, a number and a text. */
 static heft_bytes model(char filler)
 {
-    enum { ROOM = STRETCH + 8 };
-    char room[ROOM], text[ROOM];
+    enum { MAX_TEXT = RUN + 8 };
+    char text[MAX_TEXT], value[MAX_TEXT];
     const uint64_t dims[] = { 4 };
     const float data[4] = { 1, 2, 3, 4 };
     uint32_t part;
@@ -53,13 +53,13 @@ static heft_bytes model(char filler)
     heft_assert_ok(heft_writer_open(&w, heft_format_find("gguf"), heft_test_sink_init(&sink, false),
                                     NULL, &err),
                    &err);
-    v.key = word(room, filler, ".text");
-    v.as.s = word(text, filler, "");
+    v.key = make_text(text, filler, ".text");
+    v.as.s = make_text(value, filler, "");
     heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
-    v = (heft_value){ .kind = HEFT_KIND_INT, .key = word(room, filler, ".one"), .as.i = 1 };
+    v = (heft_value){ .kind = HEFT_KIND_INT, .key = make_text(text, filler, ".one"), .as.i = 1 };
     heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
     for (int i = 0; i < 2; i++)
-        heft_assert_ok(heft_writer_add_dense(&part, w, word(room, filler, i ? ".1" : ".0"),
+        heft_assert_ok(heft_writer_add_dense(&part, w, make_text(text, filler, i ? ".1" : ".0"),
                                              HEFT_F32, dims, 1, &err),
                        &err);
     heft_assert_ok(heft_writer_begin(w, &err), &err);
@@ -72,11 +72,11 @@ static heft_bytes model(char filler)
     return b;
 }
 
-/* Whether the conversion was refused. */
+/* Return true if the conversion failed. */
 static bool convert_changing(const heft_format *to, const char *version, char from, char into,
                              bool is_stream)
 {
-    enum { FAR = 1 << 20 }; /* where a writer without an end is stopped */
+    enum { MAX_OUTPUT = 1 << 20 }; /* stops a writer that does not end */
     changing c = { .source = model(from), .from = from, .to = into };
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
@@ -85,8 +85,8 @@ static bool convert_changing(const heft_format *to, const char *version, char fr
     uint64_t planned = 0;
     heft_test_sink_init(&c.sink, is_stream);
     c.reserve = c.sink.ops.reserve;
-    c.sink.ops.reserve = reserve;
-    c.sink.fail_from = FAR;
+    c.sink.ops.reserve = change_and_reserve;
+    c.sink.fail_from = MAX_OUTPUT;
     o.write = &write;
     write.version = version;
     write.allow_loss = true;
@@ -114,8 +114,8 @@ static const heft_format *format_at(size_t i)
     return f && !(heft_format_caps(f) & HEFT_CAN_WRITE) ? format_at(i + 1) : f;
 }
 
-/* Names grow and shrink in JSON, and keys and texts that are none any more are left out. */
-static void no_format_writes_more_than_it_planned(void **state)
+/* Escapes make names grow and shrink in JSON; keys and texts that become invalid are dropped. */
+static void no_format_writes_more_than_planned(void **state)
 {
     static const char pairs[][2] = { { 'a', '"' }, { '"', 'a' }, { 'a', '\xFF' },
                                      { 'a', 0 },   { 'a', 'b' }, { '\x01', '"' } };
@@ -129,7 +129,7 @@ static void no_format_writes_more_than_it_planned(void **state)
             }
 }
 
-static void generations_neither(void **state)
+static void no_version_writes_more_than_planned(void **state)
 {
     static const char *const targets[][2] = {
         { "ztensor", "1.1" },  { "ztensor", "1.2" }, { "ztensor", "2" },     { "mag", "100" },
@@ -142,7 +142,7 @@ static void generations_neither(void **state)
             convert_changing(heft_format_find(targets[i][0]), targets[i][1], 'a', into[k], false);
 }
 
-static void a_header_of_another_length_is_an_error(void **state)
+static void refuses_a_header_of_another_length(void **state)
 {
     const heft_format *safetensors = heft_format_find("safetensors");
     (void)state;
@@ -153,8 +153,8 @@ static void a_header_of_another_length_is_an_error(void **state)
     assert_true(convert_changing(heft_format_find("embd"), NULL, 'a', '\xFF', false));
 }
 
-/* Its checksum stands in front of the names. */
-static void a_checksum_of_other_names_is_an_error(void **state)
+/* The checksum of a .mag file precedes the names. */
+static void refuses_changed_names_under_a_checksum(void **state)
 {
     (void)state;
     assert_true(convert_changing(heft_format_find("mag"), NULL, 'a', 'b', false));
@@ -164,10 +164,10 @@ static void a_checksum_of_other_names_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_format_writes_more_than_it_planned),
-        cmocka_unit_test(generations_neither),
-        cmocka_unit_test(a_header_of_another_length_is_an_error),
-        cmocka_unit_test(a_checksum_of_other_names_is_an_error),
+        cmocka_unit_test(no_format_writes_more_than_planned),
+        cmocka_unit_test(no_version_writes_more_than_planned),
+        cmocka_unit_test(refuses_a_header_of_another_length),
+        cmocka_unit_test(refuses_changed_names_under_a_checksum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_read_many.c - many parts at once, from warm and cold files, and memory for them. */
+/* test_read_many.c - heft_part_read_many() from warm and cold files, and heft_buffer_new(). */
 #include "models.h"
 
 #include <fcntl.h>
@@ -7,23 +7,23 @@
 enum { MIB = 1 << 20, HUGE_PAGE = 2 << 20 };
 
 static const test_tensor tensors[] = {
-    /* of a type that every format has */
+    /* f32, which every format supports */
     { "empty", HEFT_F32, 2, { 0, 7 } },       { "small.a", HEFT_F32, 1, { 3 } },
     { "large", HEFT_F32, 2, { 2500, 1001 } }, { "small.b", HEFT_F32, 1, { 5 } },
     { "page", HEFT_F32, 1, { 1024 } },        { "share", HEFT_F32, 1, { MIB } },
     { "odd", HEFT_F32, 1, { 799999 } },
 };
 
-typedef struct reading {
+typedef struct request {
     heft_file *f;
     uint32_t parts[16], count;
     void *buffers[16];
-} reading;
+} request;
 
-/* Parts back to front, the first of them twice. */
-static void prepare(reading *r, heft_file *f)
+/* Prepare to read the parts from the last to the first, and the last part twice. */
+static void prepare(request *r, heft_file *f)
 {
-    *r = (reading){ .f = f };
+    *r = (request){ .f = f };
     for (uint32_t i = heft_tensor_count(f); i--;)
         r->parts[r->count++] = heft_tensor_at(f, i).first_part;
     r->parts[r->count++] = r->parts[0];
@@ -34,12 +34,12 @@ static void prepare(reading *r, heft_file *f)
     }
 }
 
-static heft_status read_all(const reading *r, heft_progress_fn fn, void *ctx, heft_error *err)
+static heft_status read_all(const request *r, heft_progress_fn fn, void *ctx, heft_error *err)
 {
     return heft_part_read_many(r->buffers, r->f, r->parts, r->count, fn, ctx, err);
 }
 
-static void assert_all_read(const reading *r)
+static void assert_all_read(const request *r)
 {
     heft_error err;
     for (uint32_t i = 0; i < r->count; i++) {
@@ -52,14 +52,14 @@ static void assert_all_read(const reading *r)
     }
 }
 
-static void finish(reading *r)
+static void finish(request *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
         free(r->buffers[i]);
     heft_file_close(r->f);
 }
 
-/* Out of the system's cache, as far as the system does that. */
+/* Drop the file from the page cache, as far as the system complies. */
 static void make_cold(const char *path)
 {
     int fd = open(path, O_RDONLY);
@@ -68,21 +68,21 @@ static void make_cold(const char *path)
     close(fd);
 }
 
-static void parts_are_read_whatever_the_access(void **state)
+static void reads_parts_with_every_access(void **state)
 {
     static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_READ,
                                             HEFT_ACCESS_POPULATE, HEFT_ACCESS_DIRECT };
     const char *format;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
         const char *path = heft_test_path(*state, "model");
-        heft_bytes b = heft_test_model(format, tensors + 1,
-                                       HEFT_COUNT(tensors) - 1); /* .mag has no empty ones */
+        /* without "empty": .mag has no empty tensors */
+        heft_bytes b = heft_test_model(format, tensors + 1, HEFT_COUNT(tensors) - 1);
         heft_test_save(path, b.p, b.len);
         for (size_t how = 0; how < 2 * HEFT_COUNT(accesses); how++) {
             heft_source *s;
             heft_error err;
             heft_file *f;
-            reading r;
+            request r;
             make_cold(path);
             heft_assert_ok(heft_source_open_file(&s, path, accesses[how / 2], &err), &err);
             heft_assert_ok(heft_file_open_source(&f, s, NULL, &err), &err);
@@ -95,7 +95,7 @@ static void parts_are_read_whatever_the_access(void **state)
     }
 }
 
-/* ---- past the cache ---- */
+/* ---- direct I/O ---- */
 
 enum { COLD = 21 * MIB + 4321, RANGES = 300, READERS = 4 };
 
@@ -109,26 +109,26 @@ static void read_ranges(void *arg, size_t reader)
 {
     cold *c = arg;
     uint64_t random = reader + 1;
-    uint8_t *room = malloc(6 * MIB);
+    uint8_t *buf = malloc(6 * MIB);
     for (int i = 0; i < RANGES; i++) {
         heft_error err;
-        uint32_t most = i % 3 ? 5000 : 5 * MIB;
+        uint32_t max_bytes = i % 3 ? 5000 : 5 * MIB;
         size_t at = (size_t)heft_test_random(&random, COLD);
-        size_t len = (size_t)heft_test_random(&random, most) + 1;
+        size_t len = (size_t)heft_test_random(&random, max_bytes) + 1;
         len = len < COLD - at ? len : COLD - at;
-        uint8_t *got = room + i % 5; /* now and then as the file lies */
+        uint8_t *got = buf + i % 5; /* sometimes aligned as the file offset */
         if (i % 2)
-            got = room + (at - (uintptr_t)room) % 4096 + (i % 4 == 1 ? 512 : 0);
+            got = buf + (at - (uintptr_t)buf) % 4096 + (i % 4 == 1 ? 512 : 0);
         memset(got, 0xEE, len + 1);
-        bool right = !c->s->ops->read(c->s, at, got, len, &err) &&
+        bool equal = !c->s->ops->read(c->s, at, got, len, &err) &&
                      !memcmp(got, c->bytes + at, len) && got[len] == 0xEE;
-        c->wrong[reader] += !right;
+        c->wrong[reader] += !equal;
     }
-    free(room);
+    free(buf);
 }
 
-/* Some of it cached: what is at hand, what is read past the cache, and what was read before agree. */
-static void any_range_is_read_past_the_cache(void **state)
+/* Cached bytes, direct reads and preceding reads agree in a partly cached file. */
+static void direct_access_reads_any_range(void **state)
 {
     const char *path = heft_test_path(*state, "cold");
     heft_executor threads = heft_executor_threads(READERS);
@@ -141,32 +141,32 @@ static void any_range_is_read_past_the_cache(void **state)
     heft_test_save(path, bytes, COLD);
     make_cold(path);
     int fd = open(path, O_RDONLY);
-    uint8_t *room = malloc(10 * MIB);
-    assert_true(pread(fd, room, 10 * MIB, 0) == 10 * MIB);
+    uint8_t *buf = malloc(10 * MIB);
+    assert_true(pread(fd, buf, 10 * MIB, 0) == 10 * MIB);
     close(fd);
     heft_assert_ok(heft_source_open_file(&c.s, path, HEFT_ACCESS_DIRECT, &err), &err);
     threads.run(threads.ctx, READERS, read_ranges, &c);
     for (int i = 0; i < READERS; i++)
         assert_int_equal(c.wrong[i], 0);
     c.s->ops->close(c.s);
-    free(room);
+    free(buf);
     free(bytes);
 }
 
 /* ---- every kind of part ---- */
 
-/* Elements that lie apart, their bytes turned round: as NumPy writes them, column by column. */
-static heft_bytes turned_array(void)
+/* Return a NumPy array stored column by column, with big-endian elements. */
+static heft_bytes fortran_array(void)
 {
-    static const char head[] = "{'descr': '>f4', 'fortran_order': True, 'shape': (1900, 1203), }";
-    enum { HEAD = 128, ELEMENTS = 1900 * 1203 };
-    heft_bytes b = { malloc(HEAD + ELEMENTS * 4), HEAD + ELEMENTS * 4 };
+    static const char header[] = "{'descr': '>f4', 'fortran_order': True, 'shape': (1900, 1203), }";
+    enum { HEADER = 128, ELEMENTS = 1900 * 1203 };
+    heft_bytes b = { malloc(HEADER + ELEMENTS * 4), HEADER + ELEMENTS * 4 };
     uint64_t random = 7;
-    memset(b.p, ' ', HEAD);
+    memset(b.p, ' ', HEADER);
     memcpy(b.p, "\x93NUMPY\x01\x00\x76\x00", 10);
-    memcpy(b.p + 10, head, sizeof head - 1);
-    b.p[HEAD - 1] = '\n';
-    for (size_t i = HEAD; i < b.len; i++)
+    memcpy(b.p + 10, header, sizeof header - 1);
+    b.p[HEADER - 1] = '\n';
+    for (size_t i = HEADER; i < b.len; i++)
         b.p[i] = (uint8_t)heft_test_random(&random, 256);
     return b;
 }
@@ -180,14 +180,14 @@ static heft_bytes compressed_model(void)
     return heft_test_converted("mag", tensors + 1, HEFT_COUNT(tensors) - 1, "ztensor", &o);
 }
 
-static void what_is_not_plain_is_read_as_one_by_one(void **state)
+static void reads_strided_and_compressed_parts(void **state)
 {
-    heft_bytes files[] = { turned_array(), compressed_model() };
+    heft_bytes files[] = { fortran_array(), compressed_model() };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(files); i++) {
         heft_error err;
         heft_file *f;
-        reading r;
+        request r;
         heft_assert_ok(heft_test_open(&f, files[i], NULL, &err), &err);
         prepare(&r, f);
         heft_assert_ok(read_all(&r, NULL, NULL, &err), &err);
@@ -197,13 +197,13 @@ static void what_is_not_plain_is_read_as_one_by_one(void **state)
     }
 }
 
-typedef struct seen {
+typedef struct progress {
     uint64_t done, total, stop_at;
-} seen;
+} progress;
 
 static bool note_progress(void *ctx, uint64_t done, uint64_t total)
 {
-    seen *s = ctx;
+    progress *s = ctx;
     assert_true(done >= s->done && done <= total);
     s->done = done;
     s->total = total;
@@ -215,29 +215,29 @@ static heft_bytes model(void)
     return heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
 }
 
-static void progress_counts_every_byte_and_stops(void **state)
+static void reports_progress_and_stops_on_request(void **state)
 {
     heft_bytes b = model();
     uint64_t sum = 0;
     heft_error err;
     heft_file *f;
-    reading r;
+    request r;
     (void)state;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     prepare(&r, f);
     for (uint32_t i = 0; i < r.count; i++)
         sum += heft_part_at(f, r.parts[i]).length;
-    seen all = { 0, 0, UINT64_MAX }, some = { 0, 0, 5 * MIB };
+    progress all = { 0, 0, UINT64_MAX }, partial = { 0, 0, 5 * MIB };
     heft_assert_ok(read_all(&r, note_progress, &all, &err), &err);
     assert_int_equal(all.done, sum);
     assert_int_equal(all.total, sum);
-    heft_assert_status(read_all(&r, note_progress, &some, &err), HEFT_E_CANCELLED, &err);
-    assert_in_range(some.done, 5 * MIB, sum);
+    heft_assert_status(read_all(&r, note_progress, &partial, &err), HEFT_E_CANCELLED, &err);
+    assert_in_range(partial.done, 5 * MIB, sum);
     finish(&r);
     heft_test_free(&b);
 }
 
-static void what_is_no_part_is_refused(void **state)
+static void refuses_an_unknown_part(void **state)
 {
     heft_bytes b = model();
     uint32_t none = 1000;
@@ -253,13 +253,13 @@ static void what_is_no_part_is_refused(void **state)
     heft_test_free(&b);
 }
 
-static void a_file_cut_short_is_an_error(void **state)
+static void reports_a_truncated_file(void **state)
 {
     const char *path = heft_test_path(*state, "model");
     heft_bytes b = model();
     heft_error err;
     heft_file *f;
-    reading r;
+    request r;
     heft_test_save(path, b.p, b.len);
     heft_assert_ok(heft_file_open(&f, path, NULL, &err), &err);
     prepare(&r, f);
@@ -269,14 +269,14 @@ static void a_file_cut_short_is_an_error(void **state)
     heft_test_free(&b);
 }
 
-static void memory_that_runs_out_is_an_error(void **state)
+static void reports_every_failed_allocation(void **state)
 {
     heft_bytes b = model();
     heft_status st = HEFT_E_NOMEM;
     heft_test_memory m;
     heft_error err;
     heft_file *f;
-    reading r;
+    request r;
     (void)state;
     heft_test_memory_init(&m, 0);
     heft_assert_ok(heft_test_open(&f, b, &m.host, &err), &err);
@@ -294,7 +294,7 @@ static void memory_that_runs_out_is_an_error(void **state)
     heft_test_free(&b);
 }
 
-static void buffers_are_zeroed_and_aligned(void **state)
+static void buffers_are_zeroed_and_page_aligned(void **state)
 {
     static const size_t sizes[] = { 0, 1, HUGE_PAGE - 1, HUGE_PAGE, 5 * HUGE_PAGE + 3 };
     (void)state;
@@ -317,14 +317,14 @@ static void buffers_are_zeroed_and_aligned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_A_DIRECTORY(parts_are_read_whatever_the_access),
-        IN_A_DIRECTORY(any_range_is_read_past_the_cache),
-        cmocka_unit_test(what_is_not_plain_is_read_as_one_by_one),
-        cmocka_unit_test(progress_counts_every_byte_and_stops),
-        cmocka_unit_test(what_is_no_part_is_refused),
-        IN_A_DIRECTORY(a_file_cut_short_is_an_error),
-        cmocka_unit_test(memory_that_runs_out_is_an_error),
-        cmocka_unit_test(buffers_are_zeroed_and_aligned),
+        IN_A_DIRECTORY(reads_parts_with_every_access),
+        IN_A_DIRECTORY(direct_access_reads_any_range),
+        cmocka_unit_test(reads_strided_and_compressed_parts),
+        cmocka_unit_test(reports_progress_and_stops_on_request),
+        cmocka_unit_test(refuses_an_unknown_part),
+        IN_A_DIRECTORY(reports_a_truncated_file),
+        cmocka_unit_test(reports_every_failed_allocation),
+        cmocka_unit_test(buffers_are_zeroed_and_page_aligned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

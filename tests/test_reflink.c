@@ -1,5 +1,5 @@
-/* test_reflink.c - data that a sink takes over without moving them: the same file, and only then when nobody
- * has to look at the bytes. */
+/* test_reflink.c - payload that a sink shares with the source (reflink): the same output, and only
+ * for bytes that are neither changed nor checked. */
 #include "models.h"
 
 enum { MIB = 1 << 20, ALIGN = 4096 };
@@ -12,30 +12,30 @@ static const test_tensor tensors[] = {
     { "last", HEFT_F32, 2, { 1, MIB / 4 + 1 } },
 };
 
-typedef struct sharing { /* a sink that shares, at most so often */
+typedef struct reflink_sink { /* a sink that accepts the first max_calls reflinks */
     heft_test_sink to;
     heft_sink_ops ops;
-    uint32_t calls, most;
-    uint64_t shared;
-} sharing;
+    uint32_t calls, max_calls;
+    uint64_t shared; /* bytes */
+} reflink_sink;
 
-static bool share(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
+static bool reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at, uint64_t len)
 {
-    sharing *sh = (sharing *)s;
+    reflink_sink *sink = (reflink_sink *)s;
     void *bytes = malloc((size_t)len);
     heft_error err;
     assert_int_equal((offset | at | len) % ALIGN, 0);
-    bool can = sh->calls++ < sh->most;
+    bool can = sink->calls++ < sink->max_calls;
     if (can) {
         heft_assert_ok(from->ops->read(from, at, bytes, (size_t)len, &err), &err);
         heft_assert_ok(s->ops->write_at(s, offset, bytes, (size_t)len, &err), &err);
-        sh->shared += len;
+        sink->shared += len;
     }
     free(bytes);
     return can;
 }
 
-/* Not every format has room between tensors. */
+/* Return a .mag file, which allows padding between tensors; safetensors does not. */
 static heft_bytes aligned_model(void)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
@@ -56,8 +56,9 @@ static heft_dtype to_bf16(void *ctx, const heft_tensor *t)
     return cast_large(t) ? (heft_dtype)HEFT_BF16 : (heft_dtype)HEFT_UNTYPED;
 }
 
-/* The model as that format, by a sink that shares at most so often. */
-static void convert(sharing *s, heft_bytes from, const char *format, uint32_t most, bool casts)
+/* Convert the model with a sink that accepts at most max_calls reflinks. */
+static void convert(reflink_sink *s, heft_bytes from, const char *format, uint32_t max_calls,
+                    bool casts)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
@@ -66,10 +67,10 @@ static void convert(sharing *s, heft_bytes from, const char *format, uint32_t mo
     heft_file *f;
     heft_sink *sink = heft_test_sink_init(&s->to, false);
     s->ops = *sink->ops;
-    s->ops.reflink = most ? share : NULL;
+    s->ops.reflink = max_calls ? reflink : NULL;
     s->to.base.ops = &s->ops;
     s->calls = 0;
-    s->most = most;
+    s->max_calls = max_calls;
     s->shared = 0;
     o.write = &write;
     write.align = ALIGN;
@@ -80,25 +81,25 @@ static void convert(sharing *s, heft_bytes from, const char *format, uint32_t mo
     heft_file_close(f);
 }
 
-static void assert_same_file(const sharing *a, const sharing *b)
+static void assert_same_file(const reflink_sink *a, const reflink_sink *b)
 {
     heft_assert_same_bytes(heft_test_sink_bytes(&a->to), heft_test_sink_bytes(&b->to));
 }
 
-static void a_file_is_the_same_however_much_is_shared(void **state)
+static void reflinks_do_not_change_the_output(void **state)
 {
     static const char *const formats[] = { "mag", "gptrs-archive", "ztensor" };
     heft_bytes from = aligned_model();
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
-        sharing plain, s;
+        reflink_sink plain, s;
         convert(&plain, from, formats[i], 0, false);
-        for (uint32_t most = 1; most <= 4; most++) {
-            convert(&s, from, formats[i], most, false);
+        for (uint32_t max_calls = 1; max_calls <= 4; max_calls++) {
+            convert(&s, from, formats[i], max_calls, false);
             assert_same_file(&plain, &s);
-            /* large, whole, last; "short" and "small" are copied as fast */
-            assert_int_equal(s.calls, most < 3 ? most + 1 : 3);
-            if (most >= 3)
+            /* large, whole, last; "short" and "small" are copied, which is as fast */
+            assert_int_equal(s.calls, max_calls < 3 ? max_calls + 1 : 3);
+            if (max_calls >= 3)
                 assert_int_equal(s.shared, 2 * MIB + 700 * 1001 * 4 / ALIGN * ALIGN);
             heft_test_sink_free(&s.to);
         }
@@ -107,10 +108,10 @@ static void a_file_is_the_same_however_much_is_shared(void **state)
     heft_test_free(&from);
 }
 
-static void what_is_changed_is_not_shared(void **state)
+static void cast_tensors_are_not_reflinked(void **state)
 {
     heft_bytes from = aligned_model();
-    sharing plain, s;
+    reflink_sink plain, s;
     (void)state;
     convert(&plain, from, "ztensor", 0, true);
     convert(&s, from, "ztensor", 9, true);
@@ -121,11 +122,11 @@ static void what_is_changed_is_not_shared(void **state)
     heft_test_free(&from);
 }
 
-/* EMBD has a checksum over all data: to write it, and to check it. */
-static void what_is_looked_at_is_not_shared(void **state)
+/* EMBD stores a checksum of all data, which has to be computed and verified. */
+static void checksummed_bytes_are_not_reflinked(void **state)
 {
     heft_bytes from = aligned_model();
-    sharing embd, s;
+    reflink_sink embd, s;
     (void)state;
     convert(&embd, from, "embd", 9, false);
     assert_int_equal(embd.calls, 0);
@@ -141,9 +142,9 @@ static void what_is_looked_at_is_not_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_is_the_same_however_much_is_shared),
-        cmocka_unit_test(what_is_changed_is_not_shared),
-        cmocka_unit_test(what_is_looked_at_is_not_shared),
+        cmocka_unit_test(reflinks_do_not_change_the_output),
+        cmocka_unit_test(cast_tensors_are_not_reflinked),
+        cmocka_unit_test(checksummed_bytes_are_not_reflinked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_running_digest.c - what is begun is ended once, and its memory comes back; sums of bytes stand in for digests. */
+/* test_running_digest.c - digest states are released once and their memory is freed. */
 #include "core/read/running_digest.h"
 
 #include "base/error.h"
@@ -6,7 +6,7 @@
 
 enum { LARGE = 100 };
 
-/* The tests' allocator aligns to 16 bytes, which is enough for these states. */
+/* Resize with the test allocator, whose alignment of 16 bytes suffices for these states. */
 static void *test_memory_resize_any(void *ctx, void *p, size_t old_size, size_t new_size,
                                     size_t align)
 {
@@ -43,6 +43,7 @@ static void join_sums(void *state, const void *next, uint64_t len)
     add_bytes(state, next, 1);
 }
 
+/* Sums of bytes, with a large state and a small state. */
 static const heft_digest large = { sizeof large, "large",   1,       LARGE,
                                    init_sum,     add_bytes, put_sum, NULL };
 static const heft_digest small = { sizeof small, "small",   1,       1,
@@ -56,14 +57,14 @@ static int reset(void **state)
     return 0;
 }
 
-/* Memory of any alignment. */
+/* Return an allocator that accepts any alignment. */
 static heft_allocator memory_for(test_memory *t, uint32_t fail_at)
 {
     test_memory_init(t, fail_at);
     return (heft_allocator){ .size = sizeof t->al, .resize = test_memory_resize_any, .ctx = t };
 }
 
-static void the_state_of_a_digest_is_used_again(void **state)
+static void reuses_the_state_of_a_digest(void **state)
 {
     (void)state;
     test_memory t;
@@ -84,7 +85,7 @@ static void the_state_of_a_digest_is_used_again(void **state)
     assert_int_equal(running, 0);
 }
 
-static void ending_twice_releases_once(void **state)
+static void closing_twice_releases_once(void **state)
 {
     (void)state;
     test_memory t;
@@ -102,7 +103,7 @@ static void ending_twice_releases_once(void **state)
     assert_int_equal(t.live, 0);
 }
 
-static void without_memory_nothing_runs(void **state)
+static void reports_a_failed_allocation(void **state)
 {
     (void)state;
     test_memory t;
@@ -126,7 +127,7 @@ static heft_status add_range(void *ctx, const heft_digest *d, heft_range r, void
     return *failing && r.offset == *failing ? heft_error_plain(err, HEFT_E_IO, "gone") : HEFT_OK;
 }
 
-static void a_joined_checksum_holds_or_not(void **state)
+static void joins_the_digests_of_two_ranges(void **state)
 {
     (void)state;
     heft_stored_checksum c = { .algorithm = "small", .range = { { 3, 1 }, { 4, 1 } }, .zeros = 8 };
@@ -152,10 +153,10 @@ static void a_joined_checksum_holds_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_state_of_a_digest_is_used_again, reset),
-        cmocka_unit_test_setup(ending_twice_releases_once, reset),
-        cmocka_unit_test_setup(without_memory_nothing_runs, reset),
-        cmocka_unit_test_setup(a_joined_checksum_holds_or_not, reset),
+        cmocka_unit_test_setup(reuses_the_state_of_a_digest, reset),
+        cmocka_unit_test_setup(closing_twice_releases_once, reset),
+        cmocka_unit_test_setup(reports_a_failed_allocation, reset),
+        cmocka_unit_test_setup(joins_the_digests_of_two_ranges, reset),
     };
     return cmocka_run_group_tests_name("running digest", tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include "format/format.h"
 #include "test_memory.h"
 
-enum { MOST = 64 << 10, SKIPPED = 77 };
+enum { MAX_BYTES = 64 << 10, TEST_SKIPPED = 77 };
 
 static const heft_format *the_format(void)
 {
@@ -25,11 +25,11 @@ static const heft_format *the_format(void)
 }
 
 typedef struct sample {
-    uint8_t bytes[MOST];
+    uint8_t bytes[MAX_BYTES];
     size_t len;
 } sample;
 
-/* A file of a header, as it is, and so many bytes of data: 1, 2, 3, ... */
+/* Make a file of the header text and `data` bytes of data: 1, 2, 3, ... */
 static void make(sample *s, const char *header, size_t data)
 {
     size_t n = strlen(header);
@@ -63,7 +63,7 @@ static heft_file *open_ok(const sample *s)
 
 #define W "{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}"
 
-static void each_refusal_says_what_is_wrong_and_where(void **state)
+static void refuses_malformed_headers_with_reason_and_offset(void **state)
 {
     (void)state;
     static const struct refusal {
@@ -134,7 +134,7 @@ static void each_refusal_says_what_is_wrong_and_where(void **state)
     free(s);
 }
 
-static void lengths_that_cannot_be_are_refused_before_anything_is_read(void **state)
+static void refuses_impossible_header_lengths(void **state)
 {
     (void)state;
     static const struct length {
@@ -166,7 +166,7 @@ static void lengths_that_cannot_be_are_refused_before_anything_is_read(void **st
     free(s);
 }
 
-static void nesting_has_a_limit(void **state)
+static void refuses_deep_nesting(void **state)
 {
     (void)state;
     char header[512] = "{\"w\":{\"x\":";
@@ -176,11 +176,11 @@ static void nesting_has_a_limit(void **state)
     memset(header + strlen(header), '[', 200);
     make(s, header, 0);
     assert_int_equal(open_sample(&f, s, &err), HEFT_E_LIMIT);
-    assert_int_equal(err.offset, 8 + 10 + 126); /* the header and the entry are levels too */
+    assert_int_equal(err.offset, 8 + 10 + 126); /* the header and the entry count as levels */
     free(s);
 }
 
-static void tensors_keep_the_order_of_the_header(void **state)
+static void reads_tensors_in_the_order_of_the_header(void **state)
 {
     (void)state;
     sample *s = malloc(sizeof *s);
@@ -219,7 +219,7 @@ static void collect(void *ctx, const heft_finding *finding)
             sizeof all->rules - strlen(all->rules) - 1);
 }
 
-static void leniency_is_reported(void **state)
+static void reports_accepted_deviations(void **state)
 {
     (void)state;
     static const struct lenient {
@@ -251,34 +251,34 @@ static void leniency_is_reported(void **state)
     free(s);
 }
 
-static void probes_tell_what_looks_like_it(void **state)
+static void probe_recognises_safetensors(void **state)
 {
     (void)state;
-    static const struct look {
+    static const struct row {
         const char *header;
         size_t cut;
-        bool sure, maybe;
-    } looks[] = {
+        bool is_certain, is_possible;
+    } rows[] = {
         { W, 0, true, true },          { " \n" W, 0, true, true },
-        { W, 4, true, true }, /* the data are cut short */
+        { W, 4, true, true }, /* the data are truncated */
         { W, 20, false, true },        { "[]", 0, false, false },
         { "\x0b{}", 0, false, false }, { "{", 0, false, true },
         { "", 0, false, false },
     };
     sample *s = malloc(sizeof *s);
-    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
-        make(s, looks[i].header, 8);
-        size_t len = s->len - looks[i].cut;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        make(s, rows[i].header, 8);
+        size_t len = s->len - rows[i].cut;
         int bits = the_format()->probe(s->bytes, len, s->bytes, len, len);
-        assert_int_equal(bits >= 24, looks[i].sure);
-        assert_int_equal(bits > 0, looks[i].maybe);
+        assert_int_equal(bits >= 24, rows[i].is_certain);
+        assert_int_equal(bits > 0, rows[i].is_possible);
     }
     assert_int_equal(the_format()->probe(s->bytes, 8, s->bytes, 8, 8), 0);
     assert_int_equal(the_format()->probe(s->bytes, 0, s->bytes, 0, 0), 0);
     free(s);
 }
 
-static void a_file_fed_byte_by_byte_opens_too(void **state)
+static void opens_a_file_fed_byte_by_byte(void **state)
 {
     (void)state;
     sample *s = malloc(sizeof *s);
@@ -303,7 +303,7 @@ static void a_file_fed_byte_by_byte_opens_too(void **state)
     free(s);
 }
 
-static void a_failed_allocation_leaks_nothing(void **state)
+static void reports_every_failed_allocation(void **state)
 {
     (void)state;
     sample *s = malloc(sizeof *s);
@@ -387,7 +387,7 @@ static void declare(written *out, const char *name, heft_dtype t, uint64_t dim)
                      HEFT_OK);
 }
 
-/* Each part filled with its own number. */
+/* Fill each part with its number plus 1, and finish the file. */
 static void write_parts(written *out, const size_t *sizes, uint32_t count)
 {
     uint8_t bytes[64];
@@ -401,7 +401,7 @@ static void write_parts(written *out, const size_t *sizes, uint32_t count)
         fail_msg("%s", out->err.message);
 }
 
-/* The file's bytes, after another reader has judged it. */
+/* Read the file's bytes after an independent reader has accepted the file. */
 static void read_back(sample *s, const written *out)
 {
     char command[256];
@@ -411,7 +411,7 @@ static void read_back(sample *s, const written *out)
     assert_int_equal(system(command), 0);
     FILE *f = fopen(out->path, "rb");
     assert_non_null(f);
-    s->len = fread(s->bytes, 1, MOST, f);
+    s->len = fread(s->bytes, 1, MAX_BYTES, f);
     fclose(f);
     unlink(out->path);
 }
@@ -425,7 +425,7 @@ static void assert_header(const sample *s, const char *header)
         assert_int_equal(s->bytes[8 + i], ' ');
 }
 
-static void the_header_is_compact_and_padded_to_the_alignment(void **state)
+static void writes_a_compact_header_padded_to_the_alignment(void **state)
 {
     (void)state;
     static const struct padding {
@@ -448,7 +448,7 @@ static void the_header_is_compact_and_padded_to_the_alignment(void **state)
     free(s);
 }
 
-static void data_keep_the_order_of_the_model_while_all_are_aligned(void **state)
+static void writes_data_in_model_order_if_aligned(void **state)
 {
     (void)state;
     written out;
@@ -466,7 +466,7 @@ static void data_keep_the_order_of_the_model_while_all_are_aligned(void **state)
     free(s);
 }
 
-static void larger_elements_go_first_when_the_order_would_misalign(void **state)
+static void writes_larger_elements_first_if_not_aligned(void **state)
 {
     (void)state;
     written out;
@@ -491,7 +491,7 @@ static void larger_elements_go_first_when_the_order_would_misalign(void **state)
     free(s);
 }
 
-static void an_empty_model_is_two_braces(void **state)
+static void writes_an_empty_model_as_two_braces(void **state)
 {
     (void)state;
     written out;
@@ -511,7 +511,7 @@ static void put_meta(written *out, const char *key, heft_value v)
     assert_int_equal(heft_writer_add_meta(out->w, v, &out->err), HEFT_OK);
 }
 
-static void metadata_become_text_or_are_reported(void **state)
+static void writes_metadata_as_text_or_reports_a_loss(void **state)
 {
     (void)state;
     written out;
@@ -563,7 +563,7 @@ static void declare_obstacles(written *out)
                      HEFT_OK);
 }
 
-static void what_cannot_be_carried_is_listed_and_stops_the_writing(void **state)
+static void refuses_unrepresentable_tensors(void **state)
 {
     (void)state;
     written out;
@@ -578,7 +578,7 @@ static void what_cannot_be_carried_is_listed_and_stops_the_writing(void **state)
     unlink(out.path);
 }
 
-static void what_cannot_be_carried_is_left_out_when_that_is_allowed(void **state)
+static void drops_unrepresentable_tensors_if_allowed(void **state)
 {
     (void)state;
     written out;
@@ -594,7 +594,7 @@ static void what_cannot_be_carried_is_left_out_when_that_is_allowed(void **state
     free(s);
 }
 
-static void a_header_beyond_the_limit_is_refused(void **state)
+static void refuses_a_header_beyond_the_limit(void **state)
 {
     (void)state;
     written out;
@@ -616,24 +616,24 @@ static void a_header_beyond_the_limit_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_refusal_says_what_is_wrong_and_where),
-        cmocka_unit_test(lengths_that_cannot_be_are_refused_before_anything_is_read),
-        cmocka_unit_test(nesting_has_a_limit),
-        cmocka_unit_test(tensors_keep_the_order_of_the_header),
-        cmocka_unit_test(leniency_is_reported),
-        cmocka_unit_test(probes_tell_what_looks_like_it),
-        cmocka_unit_test(a_file_fed_byte_by_byte_opens_too),
-        cmocka_unit_test(a_failed_allocation_leaks_nothing),
-        cmocka_unit_test(the_header_is_compact_and_padded_to_the_alignment),
-        cmocka_unit_test(data_keep_the_order_of_the_model_while_all_are_aligned),
-        cmocka_unit_test(larger_elements_go_first_when_the_order_would_misalign),
-        cmocka_unit_test(an_empty_model_is_two_braces),
-        cmocka_unit_test(metadata_become_text_or_are_reported),
-        cmocka_unit_test(what_cannot_be_carried_is_listed_and_stops_the_writing),
-        cmocka_unit_test(what_cannot_be_carried_is_left_out_when_that_is_allowed),
-        cmocka_unit_test(a_header_beyond_the_limit_is_refused),
+        cmocka_unit_test(refuses_malformed_headers_with_reason_and_offset),
+        cmocka_unit_test(refuses_impossible_header_lengths),
+        cmocka_unit_test(refuses_deep_nesting),
+        cmocka_unit_test(reads_tensors_in_the_order_of_the_header),
+        cmocka_unit_test(reports_accepted_deviations),
+        cmocka_unit_test(probe_recognises_safetensors),
+        cmocka_unit_test(opens_a_file_fed_byte_by_byte),
+        cmocka_unit_test(reports_every_failed_allocation),
+        cmocka_unit_test(writes_a_compact_header_padded_to_the_alignment),
+        cmocka_unit_test(writes_data_in_model_order_if_aligned),
+        cmocka_unit_test(writes_larger_elements_first_if_not_aligned),
+        cmocka_unit_test(writes_an_empty_model_as_two_braces),
+        cmocka_unit_test(writes_metadata_as_text_or_reports_a_loss),
+        cmocka_unit_test(refuses_unrepresentable_tensors),
+        cmocka_unit_test(drops_unrepresentable_tensors_if_allowed),
+        cmocka_unit_test(refuses_a_header_beyond_the_limit),
     };
     if (!the_format())
-        return SKIPPED; /* a build without it */
+        return TEST_SKIPPED; /* a build without safetensors */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
