@@ -1,5 +1,5 @@
-/* test_shard_files.c - parts that lie in files beside the one that lists them: found, missing, not the ones
- * that are meant, and names and links that lead elsewhere. */
+/* test_shard_files.c - shards of a zTensor file: found, missing, of another size or content, and
+ * names and links that lead out of the folder. */
 #include "heft_test.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static const char *sample(const char *name)
     return path;
 }
 
-static const char *in(void **state, const char *name)
+static const char *path_in(void **state, const char *name)
 {
     return heft_test_path(*state, name);
 }
@@ -27,7 +27,7 @@ static const char *in(void **state, const char *name)
 static void copy(void **state, const char *name, const char *as)
 {
     heft_bytes b = heft_test_load(sample(name));
-    heft_test_save(in(state, as), b.p, b.len);
+    heft_test_save(path_in(state, as), b.p, b.len);
     heft_test_free(&b);
 }
 
@@ -44,7 +44,7 @@ static heft_file *open_model(void **state)
 {
     heft_error err;
     heft_file *f;
-    heft_assert_ok(heft_file_open(&f, in(state, "model.zt"), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, path_in(state, "model.zt"), NULL, &err), &err);
     return f;
 }
 
@@ -121,7 +121,7 @@ static void assert_rules(const heft_file *f, const char *rules)
 
 /* ---- converting ----------------------------------------------------------------------------- */
 
-static bool is_here(void *ctx, const heft_tensor *t)
+static bool has_name(void *ctx, const heft_tensor *t)
 {
     return t->name.len == strlen(ctx) && !memcmp(t->name.ptr, ctx, t->name.len);
 }
@@ -133,7 +133,7 @@ static bool store_raw(void *ctx, const heft_tensor *t, heft_str role, heft_stora
     return true;
 }
 
-/* only: a tensor's name, or NULL for all. */
+/* Convert to one file. only: the name of the only tensor to convert, or NULL for all tensors. */
 static heft_status convert(const heft_file *f, const char *only, heft_bytes *out, heft_error *err)
 {
     heft_test_sink sink;
@@ -142,7 +142,7 @@ static heft_status convert(const heft_file *f, const char *only, heft_bytes *out
     opt.write = &write;
     write.version = "2";
     write.align = 4096;
-    opt.keep = only ? is_here : NULL;
+    opt.keep = only ? has_name : NULL;
     opt.storage = store_raw;
     opt.ctx = (void *)(uintptr_t)only;
     heft_status st = heft_file_convert(f, heft_format_find("ztensor"),
@@ -152,15 +152,15 @@ static heft_status convert(const heft_file *f, const char *only, heft_bytes *out
     return st;
 }
 
-/* ---- what is there -------------------------------------------------------------------------- */
+/* ---- complete models ------------------------------------------------------------------------ */
 
-static void parts_are_read_wherever_they_lie(void **state)
+static void reads_parts_of_all_shards(void **state)
 {
     static const char *const tensors[] = { "here", "far", "packed", "base" };
     static const uint32_t shards[] = { 0, 1, 1, 2 };
     heft_error err;
     heft_file *f = open_model(state), *whole;
-    heft_assert_ok(heft_file_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&whole, path_in(state, "whole.zt"), NULL, &err), &err);
     for (size_t i = 0; i < HEFT_COUNT(tensors); i++) {
         heft_part p = heft_part_at(f, part_of(f, tensors[i]));
         assert_int_equal(p.shard, shards[i]);
@@ -177,7 +177,7 @@ static void parts_are_read_wherever_they_lie(void **state)
     heft_file_close(f);
 }
 
-static void siblings_are_listed(void **state)
+static void lists_the_shards(void **state)
 {
     heft_file *f = open_model(state);
     assert_int_equal(heft_shard_file_count(f), 2);
@@ -188,17 +188,17 @@ static void siblings_are_listed(void **state)
     heft_file_close(f);
 }
 
-static void verify_looks_into_all_files(void **state)
+static void verifies_all_shards(void **state)
 {
     heft_file *f = open_model(state);
     assert_rules(f, "");
     heft_file_close(f);
 }
 
-static void a_model_of_several_files_becomes_one_file(void **state)
+static void converts_several_shards_to_one_file(void **state)
 {
     heft_error err;
-    heft_bytes out, whole = heft_test_load(in(state, "whole.zt"));
+    heft_bytes out, whole = heft_test_load(path_in(state, "whole.zt"));
     heft_file *f = open_model(state);
     heft_assert_ok(convert(f, NULL, &out, &err), &err);
     heft_assert_same_bytes(out, whole);
@@ -207,15 +207,15 @@ static void a_model_of_several_files_becomes_one_file(void **state)
     heft_file_close(f);
 }
 
-/* ---- what is not ---------------------------------------------------------------------------- */
+/* ---- missing and changed shards ------------------------------------------------------------- */
 
-static void a_missing_file_is_no_error_until_it_is_read(void **state)
+static void reports_a_missing_shard_when_it_is_read(void **state)
 {
     heft_error err;
     heft_bytes out;
-    assert_int_equal(unlink(in(state, "model-1.zt")), 0);
+    assert_int_equal(unlink(path_in(state, "model-1.zt")), 0);
     heft_file *f = open_model(state), *whole;
-    heft_assert_ok(heft_file_open(&whole, in(state, "whole.zt"), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&whole, path_in(state, "whole.zt"), NULL, &err), &err);
     assert_int_equal(heft_tensor_count(f), 4);
     assert_int_equal(heft_shard_file_at(f, 0).status, HEFT_E_IO);
     assert_same_tensor(f, whole, "base");
@@ -229,10 +229,10 @@ static void a_missing_file_is_no_error_until_it_is_read(void **state)
     heft_file_close(f);
 }
 
-static void a_file_of_another_size_is_not_the_one(void **state)
+static void refuses_a_shard_of_another_size(void **state)
 {
-    heft_bytes b = heft_test_load(in(state, "model-1.zt"));
-    heft_test_save(in(state, "model-1.zt"), b.p, b.len - 1);
+    heft_bytes b = heft_test_load(path_in(state, "model-1.zt"));
+    heft_test_save(path_in(state, "model-1.zt"), b.p, b.len - 1);
     heft_file *f = open_model(state);
     assert_int_equal(heft_shard_file_at(f, 0).status, HEFT_E_FORMAT);
     assert_unreadable(f, "far", HEFT_E_FORMAT, "has 9320 bytes, expected 9321");
@@ -241,12 +241,12 @@ static void a_file_of_another_size_is_not_the_one(void **state)
     heft_test_free(&b);
 }
 
-static void a_changed_file_is_found_by_its_digest(void **state)
+static void finds_a_changed_shard_by_its_digest(void **state)
 {
     heft_error err;
-    heft_bytes out, b = heft_test_load(in(state, "model-1.zt"));
+    heft_bytes out, b = heft_test_load(path_in(state, "model-1.zt"));
     b.p[100] ^= 1; /* padding, which no digest of a part covers */
-    heft_test_save(in(state, "model-1.zt"), b.p, b.len);
+    heft_test_save(path_in(state, "model-1.zt"), b.p, b.len);
     heft_file *f = open_model(state);
     assert_rules(f, "ztensor/shard-digest@1 ");
     heft_assert_fails(convert(f, NULL, &out, &err), HEFT_E_CHECKSUM, &err, "shard-digest");
@@ -256,24 +256,24 @@ static void a_changed_file_is_found_by_its_digest(void **state)
     heft_test_free(&b);
 }
 
-static void a_shard_that_is_no_ztensor_is_reported(void **state)
+static void reports_a_shard_that_is_not_a_ztensor(void **state)
 {
-    heft_bytes b = heft_test_load(in(state, "model-1.zt"));
+    heft_bytes b = heft_test_load(path_in(state, "model-1.zt"));
     b.p[0] ^= 1;
-    heft_test_save(in(state, "model-1.zt"), b.p, b.len);
+    heft_test_save(path_in(state, "model-1.zt"), b.p, b.len);
     heft_file *f = open_model(state);
     assert_rules(f, "ztensor/shard-digest@1 ztensor/shard@1 ");
     heft_file_close(f);
     heft_test_free(&b);
 }
 
-static void what_is_no_file_is_not_at_hand(void **state)
+static void refuses_folders_and_pipes_as_shards(void **state)
 {
-    assert_int_equal(unlink(in(state, "model-1.zt")), 0);
-    assert_int_equal(mkdir(in(state, "model-1.zt"), 0700), 0);
-    assert_int_equal(unlink(in(state, "model-base.v2.zt")), 0);
-    assert_int_equal(mkfifo(in(state, "model-base.v2.zt"), 0600), 0);
-    heft_file *f = open_model(state); /* without waiting for a writer */
+    assert_int_equal(unlink(path_in(state, "model-1.zt")), 0);
+    assert_int_equal(mkdir(path_in(state, "model-1.zt"), 0700), 0);
+    assert_int_equal(unlink(path_in(state, "model-base.v2.zt")), 0);
+    assert_int_equal(mkfifo(path_in(state, "model-base.v2.zt"), 0600), 0);
+    heft_file *f = open_model(state); /* opening a pipe must not block */
     assert_unreadable(f, "far", HEFT_E_IO, "model-1.zt");
     assert_unreadable(f, "base", HEFT_E_IO, "pipe");
     heft_file_close(f);
@@ -283,49 +283,49 @@ static void what_is_no_file_is_not_at_hand(void **state)
 
 static void move(void **state, const char *from, const char *to)
 {
-    assert_int_equal(rename(in(state, from), in(state, to)), 0);
+    assert_int_equal(rename(path_in(state, from), path_in(state, to)), 0);
 }
 
-static void links_within_the_directory_are_followed(void **state)
+static void follows_links_inside_the_folder(void **state)
 {
     move(state, "model-1.zt", "blob");
-    assert_int_equal(symlink("blob", in(state, "other")), 0);
-    assert_int_equal(symlink("other", in(state, "model-1.zt")), 0);
+    assert_int_equal(symlink("blob", path_in(state, "other")), 0);
+    assert_int_equal(symlink("other", path_in(state, "model-1.zt")), 0);
     heft_file *f = open_model(state);
     assert_rules(f, "");
     heft_file_close(f);
 }
 
-static void links_that_leave_the_directory_are_not(void **state)
+static void refuses_links_that_leave_the_folder(void **state)
 {
     copy(state, "model-1.zt", "blob");
-    unlink(in(state, "model-1.zt"));
-    assert_int_equal(symlink("sub/../../blob", in(state, "model-1.zt")), 0);
-    assert_int_equal(mkdir(in(state, "sub"), 0700), 0);
+    unlink(path_in(state, "model-1.zt"));
+    assert_int_equal(symlink("sub/../../blob", path_in(state, "model-1.zt")), 0);
+    assert_int_equal(mkdir(path_in(state, "sub"), 0700), 0);
     heft_file *f = open_model(state);
     assert_unreadable(f, "far", HEFT_E_IO,
                       "shard 'model-1.zt' is a symbolic link that leaves the model's folder");
     heft_file_close(f);
 }
 
-/* The directory is that of the path, wherever a link there leads. */
-static void siblings_of_a_link_lie_beside_the_link(void **state)
+/* Shards are searched in the folder of the path, not in that of the link's target. */
+static void searches_shards_in_the_folder_of_a_link(void **state)
 {
-    assert_int_equal(mkdir(in(state, "sub"), 0700), 0);
+    assert_int_equal(mkdir(path_in(state, "sub"), 0700), 0);
     move(state, "model.zt", "sub/moved.zt");
-    assert_int_equal(symlink("sub/moved.zt", in(state, "model.zt")), 0);
+    assert_int_equal(symlink("sub/moved.zt", path_in(state, "model.zt")), 0);
     heft_file *f = open_model(state);
     assert_rules(f, "");
     heft_file_close(f);
 }
 
-/* ---- other ways to open --------------------------------------------------------------------- */
+/* ---- shards from a program ------------------------------------------------------------------ */
 
-static void without_a_path_there_are_no_siblings(void **state)
+static void opens_no_shards_without_a_path(void **state)
 {
     heft_error err;
     heft_file *f;
-    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    heft_bytes b = heft_test_load(path_in(state, "model.zt"));
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     assert_unreadable(f, "far", HEFT_E_IO, "shard '1' cannot be opened");
     assert_rules(f, "heft/file-missing@0 heft/file-missing@0 ");
@@ -333,19 +333,19 @@ static void without_a_path_there_are_no_siblings(void **state)
     heft_test_free(&b);
 }
 
-typedef struct shelf { /* files that a program has in memory */
+typedef struct memory_folder { /* the shards, loaded into memory on request */
     void **state;
-    heft_bytes held[2];
-    uint32_t asked;
-    char last[300];
-} shelf;
+    heft_bytes bytes[2];
+    uint32_t requests;
+    char last_name[300];
+} memory_folder;
 
-static heft_status take(heft_source **out, void *ctx, const char *name, heft_error *err)
+static heft_status open_from_memory(heft_source **out, void *ctx, const char *name, heft_error *err)
 {
-    shelf *s = ctx;
-    snprintf(s->last, sizeof s->last, "%s", name);
-    heft_bytes *b = &s->held[s->asked++];
-    *b = heft_test_load(in(s->state, name));
+    memory_folder *s = ctx;
+    snprintf(s->last_name, sizeof s->last_name, "%s", name);
+    heft_bytes *b = &s->bytes[s->requests++];
+    *b = heft_test_load(path_in(s->state, name));
     return heft_source_open_memory(out, b->p, b->len, err);
 }
 
@@ -358,11 +358,11 @@ static heft_status fail_to_open(heft_source **out, void *ctx, const char *name, 
     return HEFT_E_IO;
 }
 
-/* Whatever is wrong, it is not the model: nothing is said of it, but that it could not be checked. */
-static void a_system_that_fails_is_no_fault_of_the_model(void **state)
+/* A system error is no fault of the model: verify fails with the error and reports no finding. */
+static void reports_system_errors_as_no_fault_of_the_model(void **state)
 {
     static const int codes[] = { EMFILE, ENFILE, EIO, EACCES, ENOMEM };
-    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    heft_bytes b = heft_test_load(path_in(state, "model.zt"));
     for (size_t i = 0; i < HEFT_COUNT(codes); i++) {
         int code = codes[i];
         heft_error err;
@@ -376,7 +376,7 @@ static void a_system_that_fails_is_no_fault_of_the_model(void **state)
         opt.shards = &shards;
         heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
         heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
-        assert_int_equal(heft_tensor_count(f), 4); /* which are listed as ever */
+        assert_int_equal(heft_tensor_count(f), 4); /* the tensors are listed all the same */
         heft_assert_fails(
             heft_file_verify(NULL, f,
                              &(heft_verify_options){ sizeof(heft_verify_options),
@@ -390,31 +390,31 @@ static void a_system_that_fails_is_no_fault_of_the_model(void **state)
     heft_test_free(&b);
 }
 
-static void a_program_can_hand_over_siblings(void **state)
+static void opens_shards_from_a_program(void **state)
 {
     heft_error err;
     heft_file *f;
     heft_source *source;
-    shelf s = { .state = state };
+    memory_folder s = { .state = state };
     heft_shard_folder shards = {
-        .size = sizeof shards, .name = "model.zt", .open = take, .ctx = &s
+        .size = sizeof shards, .name = "model.zt", .open = open_from_memory, .ctx = &s
     };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    heft_bytes b = heft_test_load(path_in(state, "model.zt"));
     opt.shards = &shards;
     heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
     heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
-    assert_int_equal(s.asked, 2);
-    assert_string_equal(s.last, "model-base.v2.zt");
+    assert_int_equal(s.requests, 2);
+    assert_string_equal(s.last_name, "model-base.v2.zt");
     assert_rules(f, "");
     heft_file_close(f);
-    heft_test_free(&s.held[0]);
-    heft_test_free(&s.held[1]);
+    heft_test_free(&s.bytes[0]);
+    heft_test_free(&s.bytes[1]);
     heft_test_free(&b);
 }
 
-/* A source whose table has no size, as of a program that forgot to set it. */
-static heft_status give_unsized(heft_source **out, void *ctx, const char *name, heft_error *err)
+/* A source from a program that forgot to set the size of the operations table. */
+static heft_status open_unsized(heft_source **out, void *ctx, const char *name, heft_error *err)
 {
     static const heft_source_ops no_size = { .size = 0 };
     static heft_source source = { &no_size, 100 };
@@ -423,32 +423,32 @@ static heft_status give_unsized(heft_source **out, void *ctx, const char *name, 
     return HEFT_OK;
 }
 
-static void a_shard_whose_source_has_no_size_is_refused(void **state)
+static void refuses_a_source_whose_operations_have_no_size(void **state)
 {
     heft_error err;
     heft_file *f;
     heft_source *source;
-    heft_shard_folder shards = { .size = sizeof shards, .name = "model.zt", .open = give_unsized };
+    heft_shard_folder shards = { .size = sizeof shards, .name = "model.zt", .open = open_unsized };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    heft_bytes b = heft_test_load(in(state, "model.zt"));
+    heft_bytes b = heft_test_load(path_in(state, "model.zt"));
     opt.shards = &shards;
     heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
     heft_assert_ok(heft_file_open_source(&f, source, &opt, &err), &err);
     heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_ARGUMENT, &err, "heft_source_ops");
-    heft_file_close(f); /* calls nothing through the table */
+    heft_file_close(f); /* must not call close() of the invalid table */
     heft_test_free(&b);
 }
 
-/* ---- names, by a format that says any ------------------------------------------------------- */
+/* ---- names, in a format that allows any name ------------------------------------------------ */
 
-static heft_ix_shard wanted;
+static heft_ix_shard shard;
 
-static heft_status parse_wanted(heft_window *input, heft_index *x)
+static heft_status parse_shard(heft_window *input, heft_index *x)
 {
     uint64_t *dims;
     uint32_t id, number;
     (void)input;
-    heft_status st = heft_ix_shard_add(x, wanted, &number);
+    heft_status st = heft_ix_shard_add(x, shard, &number);
     if (!st)
         st = heft_ix_tensor(x, heft_lit("t"), HEFT_U8, 0, &dims, &id);
     return st ? st
@@ -456,21 +456,24 @@ static heft_status parse_wanted(heft_window *input, heft_index *x)
                              (heft_range){ heft_global_offset(number, 0), 1 }, 1, HEFT_RAW);
 }
 
-static const heft_format any_name = { .name = "any", .parse = parse_wanted };
+static const heft_format any_name = { .name = "any", .parse = parse_shard };
 
-static heft_status refuse(heft_source **out, void *ctx, const char *name, heft_error *err)
+static heft_status refuse_to_open(heft_source **out, void *ctx, const char *name, heft_error *err)
 {
-    shelf *s = ctx;
+    memory_folder *s = ctx;
     *out = NULL;
-    s->asked++;
-    snprintf(s->last, sizeof s->last, "%s", name);
+    s->requests++;
+    snprintf(s->last_name, sizeof s->last_name, "%s", name);
     return heft_error_plain(err, HEFT_E_IO, "is not there");
 }
 
-static heft_status open_wanted(heft_file **f, shelf *s, const char *own, heft_error *err)
+static heft_status open_with_shard(heft_file **f, memory_folder *s, const char *own_name,
+                                   heft_error *err)
 {
     heft_source *source;
-    heft_shard_folder shards = { .size = sizeof shards, .name = own, .open = refuse, .ctx = s };
+    heft_shard_folder shards = {
+        .size = sizeof shards, .name = own_name, .open = refuse_to_open, .ctx = s
+    };
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.shards = &shards;
     opt.format = &any_name;
@@ -478,11 +481,11 @@ static heft_status open_wanted(heft_file **f, shelf *s, const char *own, heft_er
     return heft_file_open_source(f, source, &opt, err);
 }
 
-static void only_single_components_are_opened(void **state)
+static void opens_only_names_without_a_path(void **state)
 {
     static const struct {
         heft_str label;
-        const char *suffix, *own, *asked; /* asked NULL: for nothing */
+        const char *suffix, *own_name, *requested; /* requested NULL: no file is opened */
     } rows[] = {
         { { "x", 1 }, ".zt", "m.zt", "m-x.zt" },
         { { "x", 1 }, ".zt", "m.bin", "m.bin-x.zt" },
@@ -503,17 +506,17 @@ static void only_single_components_are_opened(void **state)
         heft_error err;
         heft_file *f;
         uint8_t byte;
-        shelf s = { .asked = 0 };
-        wanted = (heft_ix_shard){ rows[i].label, rows[i].suffix, 8, false, NULL };
-        heft_assert_ok(open_wanted(&f, &s, rows[i].own, &err), &err);
-        assert_int_equal(s.asked, rows[i].asked ? 1 : 0);
-        assert_string_equal(s.last, rows[i].asked ? rows[i].asked : "");
+        memory_folder s = { .requests = 0 };
+        shard = (heft_ix_shard){ rows[i].label, rows[i].suffix, 8, false, NULL };
+        heft_assert_ok(open_with_shard(&f, &s, rows[i].own_name, &err), &err);
+        assert_int_equal(s.requests, rows[i].requested ? 1 : 0);
+        assert_string_equal(s.last_name, rows[i].requested ? rows[i].requested : "");
         heft_assert_status(heft_part_read(&byte, f, 0, 0, 1, &err), HEFT_E_IO, &err);
         heft_file_close(f);
     }
 }
 
-static void names_beyond_255_bytes_are_not_opened(void **state)
+static void opens_no_names_beyond_255_bytes(void **state)
 {
     static char label[256];
     heft_error err;
@@ -521,64 +524,63 @@ static void names_beyond_255_bytes_are_not_opened(void **state)
     (void)state;
     memset(label, 'x', sizeof label);
     for (size_t len = 255; len <= 256; len++) {
-        shelf s = { .asked = 0 };
-        wanted = (heft_ix_shard){ { label, len }, NULL, 8, false, NULL };
-        heft_assert_ok(open_wanted(&f, &s, "m", &err), &err);
-        assert_int_equal(s.asked, len == 255);
+        memory_folder s = { .requests = 0 };
+        shard = (heft_ix_shard){ { label, len }, NULL, 8, false, NULL };
+        heft_assert_ok(open_with_shard(&f, &s, "m", &err), &err);
+        assert_int_equal(s.requests, len == 255);
         heft_file_close(f);
     }
 }
 
-static void sizes_that_cannot_be_placed_are_a_limit(void **state)
+static void refuses_sizes_beyond_global_offsets(void **state)
 {
     heft_error err;
     heft_file *f;
-    shelf s = { .asked = 0 };
+    memory_folder s = { .requests = 0 };
     (void)state;
-    wanted = (heft_ix_shard){
+    shard = (heft_ix_shard){
         { "x", 1 }, NULL, (UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS) + 1, false, NULL
     };
-    heft_assert_status(open_wanted(&f, &s, "m", &err), HEFT_E_LIMIT, &err);
+    heft_assert_status(open_with_shard(&f, &s, "m", &err), HEFT_E_LIMIT, &err);
     assert_null(f);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(parts_are_read_wherever_they_lie, make_files,
+        cmocka_unit_test_setup_teardown(reads_parts_of_all_shards, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(siblings_are_listed, make_files, heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(verify_looks_into_all_files, make_files,
+        cmocka_unit_test_setup_teardown(lists_the_shards, make_files, heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(verifies_all_shards, make_files, heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(converts_several_shards_to_one_file, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_model_of_several_files_becomes_one_file, make_files,
+        cmocka_unit_test_setup_teardown(reports_a_missing_shard_when_it_is_read, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_missing_file_is_no_error_until_it_is_read, make_files,
+        cmocka_unit_test_setup_teardown(refuses_a_shard_of_another_size, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_file_of_another_size_is_not_the_one, make_files,
+        cmocka_unit_test_setup_teardown(finds_a_changed_shard_by_its_digest, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_changed_file_is_found_by_its_digest, make_files,
+        cmocka_unit_test_setup_teardown(reports_a_shard_that_is_not_a_ztensor, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_shard_that_is_no_ztensor_is_reported, make_files,
+        cmocka_unit_test_setup_teardown(refuses_folders_and_pipes_as_shards, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(what_is_no_file_is_not_at_hand, make_files,
+        cmocka_unit_test_setup_teardown(follows_links_inside_the_folder, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(links_within_the_directory_are_followed, make_files,
+        cmocka_unit_test_setup_teardown(refuses_links_that_leave_the_folder, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(links_that_leave_the_directory_are_not, make_files,
+        cmocka_unit_test_setup_teardown(searches_shards_in_the_folder_of_a_link, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(siblings_of_a_link_lie_beside_the_link, make_files,
+        cmocka_unit_test_setup_teardown(opens_no_shards_without_a_path, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(without_a_path_there_are_no_siblings, make_files,
+        cmocka_unit_test_setup_teardown(reports_system_errors_as_no_fault_of_the_model, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_system_that_fails_is_no_fault_of_the_model, make_files,
+        cmocka_unit_test_setup_teardown(refuses_a_source_whose_operations_have_no_size, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_shard_whose_source_has_no_size_is_refused, make_files,
+        cmocka_unit_test_setup_teardown(opens_shards_from_a_program, make_files,
                                         heft_test_dir_remove),
-        cmocka_unit_test_setup_teardown(a_program_can_hand_over_siblings, make_files,
-                                        heft_test_dir_remove),
-        cmocka_unit_test(only_single_components_are_opened),
-        cmocka_unit_test(names_beyond_255_bytes_are_not_opened),
-        cmocka_unit_test(sizes_that_cannot_be_placed_are_a_limit),
+        cmocka_unit_test(opens_only_names_without_a_path),
+        cmocka_unit_test(opens_no_names_beyond_255_bytes),
+        cmocka_unit_test(refuses_sizes_beyond_global_offsets),
     };
     return cmocka_run_group_tests_name("siblings", tests, NULL, NULL);
 }

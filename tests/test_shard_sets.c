@@ -1,5 +1,5 @@
-/* test_shard_sets.c - files of a folder appear together: killed at every call of the system, with every call failing, and
- * with journals that nobody should believe. */
+/* test_shard_sets.c - sets of files that are written together: killed at every system call, with
+ * every system call failing, and with damaged or hostile journals. */
 #include "models.h"
 
 #include <dirent.h>
@@ -13,18 +13,18 @@
 #include "port/sink_file.h"
 #include "stopping_disk.h"
 
-/* ---- folders --------------------------------------------------------------------------------- */
+/* ---- folders -------------------------------------------------------------------------------- */
 
-enum { MOST = 24 };
+enum { MAX_FILES = 24 };
 
-typedef struct snapshot { /* all files of a folder, by name */
-    char name[MOST][64];
-    heft_bytes bytes[MOST];
+typedef struct snapshot { /* all files of a folder, with their content */
+    char name[MAX_FILES][64];
+    heft_bytes bytes[MAX_FILES];
     size_t count;
 } snapshot;
 
-/* heft_test_path() for a name that is used for as long as the test runs, of which there are few. */
-static const char *lasting(const char *dir, const char *name)
+/* Return heft_test_path() in one of eight static buffers, which stays valid during a test. */
+static const char *static_path(const char *dir, const char *name)
 {
     static char names[8][4096];
     static size_t next;
@@ -32,7 +32,7 @@ static const char *lasting(const char *dir, const char *name)
     return strcpy(to, heft_test_path(dir, name));
 }
 
-static void forget(snapshot *s)
+static void free_snapshot(snapshot *s)
 {
     for (size_t i = 0; i < s->count; i++)
         heft_test_free(&s->bytes[i]);
@@ -50,7 +50,7 @@ static void clear(const char *dir)
         closedir(d);
 }
 
-static snapshot snap(const char *dir)
+static snapshot take_snapshot(const char *dir)
 {
     snapshot s = { .count = 0 };
     struct dirent *e;
@@ -58,7 +58,7 @@ static snapshot snap(const char *dir)
     while (d && (e = readdir(d))) {
         if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
             continue;
-        assert_true(s.count < MOST && strlen(e->d_name) < sizeof s.name[0]);
+        assert_true(s.count < MAX_FILES && strlen(e->d_name) < sizeof s.name[0]);
         strcpy(s.name[s.count], e->d_name);
         s.bytes[s.count++] = heft_test_load(heft_test_path(dir, e->d_name));
     }
@@ -95,9 +95,9 @@ static bool is_same(const snapshot *a, const snapshot *b)
 
 static bool folder_is(const char *dir, const snapshot *want)
 {
-    snapshot now = snap(dir);
+    snapshot now = take_snapshot(dir);
     bool same = is_same(&now, want);
-    forget(&now);
+    free_snapshot(&now);
     return same;
 }
 
@@ -106,7 +106,7 @@ static bool has_journal(const char *dir)
     return heft_test_exists(heft_test_path(dir, "heft-set.journal"));
 }
 
-/* ---- sets ------------------------------------------------------------------------------------ */
+/* ---- shard sets ----------------------------------------------------------------------------- */
 
 static const heft_disk *test_disk = &heft_stopping_disk;
 
@@ -162,17 +162,17 @@ static heft_status recover(heft_recovery *out, const char *dir, heft_error *err)
 
 static heft_status do_recover(void *ctx)
 {
-    heft_recovery how;
+    heft_recovery result;
     heft_error err;
-    return recover(&how, ((const task *)ctx)->dir, &err);
+    return recover(&result, ((const task *)ctx)->dir, &err);
 }
 
-static void no_trouble(void)
+static void clear_failures(void)
 {
     memset(&heft_stop, 0, sizeof heft_stop);
 }
 
-/* Six tensors of the same names and sizes for either seed, so that a mixture would be a model, too. */
+/* Six tensors. Names and sizes do not depend on seed, so a mixture of two models would open. */
 static heft_bytes model_of(uint8_t seed)
 {
     static const test_tensor tensors[] = {
@@ -186,18 +186,18 @@ static heft_bytes model_of(uint8_t seed)
     return b;
 }
 
-typedef struct scene { /* what a folder holds before and after a split */
+typedef struct fixture { /* the content of a folder before and after a split */
     task task;
     snapshot old, new;
-    unsigned journal_at; /* the first call at which the journal has its name; 0: not known yet */
-} scene;
+    unsigned journal_at; /* number of the call that publishes the journal; 0: unknown */
+} fixture;
 
-static scene scene_of(const char *dir, const heft_format *format, bool is_new)
+static fixture begin(const char *dir, const heft_format *format, bool is_new)
 {
     heft_error err;
-    scene s = { .task = { dir, format, model_of(1), HEFT_SINK_REPLACE } };
+    fixture s = { .task = { dir, format, model_of(1), HEFT_SINK_REPLACE } };
     mkdir(dir, 0700);
-    no_trouble();
+    clear_failures();
     if (!is_new) {
         heft_assert_ok(split(&s.task, &err), &err);
         heft_test_save(heft_test_path(dir, "README"), "stays", 5);
@@ -205,18 +205,18 @@ static scene scene_of(const char *dir, const heft_format *format, bool is_new)
     }
     heft_test_free(&s.task.model);
     s.task.model = model_of(2);
-    s.old = snap(dir);
+    s.old = take_snapshot(dir);
     heft_assert_ok(split(&s.task, &err), &err);
-    s.new = snap(dir);
+    s.new = take_snapshot(dir);
     assert_false(is_same(&s.old, &s.new));
     return s;
 }
 
-static void end_scene(scene *s)
+static void end(fixture *s)
 {
     clear(s->task.dir);
-    forget(&s->old);
-    forget(&s->new);
+    free_snapshot(&s->old);
+    free_snapshot(&s->new);
     heft_test_free(&s->task.model);
 }
 
@@ -227,7 +227,7 @@ static const heft_format *splittable(size_t *i)
     return *i < heft_format_count() ? heft_format_at((*i)++) : NULL;
 }
 
-/* That format is tested in all ways, the others in some. */
+/* safetensors is tested with every failure, the other formats with some. */
 static bool is_thorough(const heft_format *format)
 {
     return format == heft_format_find("safetensors");
@@ -240,122 +240,123 @@ static void assert_pending(const char *path)
     heft_assert_fails(heft_file_open(&f, path, NULL, &err), HEFT_E_IO, &err, "heft-set.journal");
 }
 
-/* Without a journal the folder is the old one or the new one; with it, no file of it is read. */
-static void assert_not_a_mixture(const scene *s)
+/* Without a journal, the folder has the old or the new files; with a journal, no file opens. */
+static void assert_not_a_mixture(const fixture *s)
 {
     const char *dir = s->task.dir;
-    snapshot now = snap(dir);
+    snapshot now = take_snapshot(dir);
     if (has_journal(dir)) {
         assert_pending(dir);
         for (size_t i = 0; i < s->new.count; i++)
             assert_pending(heft_test_path(dir, s->new.name[i]));
     } else {
-        for (size_t i = 0; i < now.count; i++) /* staged files mean nothing */
+        for (size_t i = 0; i < now.count; i++) /* staged files are ignored */
             if (!strncmp(now.name[i], "heft-set.", 9))
                 assert_int_equal(unlink(heft_test_path(dir, now.name[i])), 0);
         assert_true(folder_is(dir, &s->old) || folder_is(dir, &s->new));
         restore(dir, &now);
     }
-    forget(&now);
+    free_snapshot(&now);
 }
 
-static void assert_mended(const scene *s)
+static void assert_recovers(const fixture *s)
 {
-    heft_recovery how;
+    heft_recovery result;
     heft_error err;
-    no_trouble();
+    clear_failures();
     bool was_pending = has_journal(s->task.dir);
-    heft_assert_ok(recover(&how, s->task.dir, &err), &err);
-    assert_int_equal(how != HEFT_RECOVERY_NONE, was_pending);
+    heft_assert_ok(recover(&result, s->task.dir, &err), &err);
+    assert_int_equal(result != HEFT_RECOVERY_NONE, was_pending);
     assert_true(folder_is(s->task.dir, &s->old) || folder_is(s->task.dir, &s->new));
     if (was_pending)
-        assert_true(folder_is(s->task.dir, how == HEFT_RECOVERY_COMPLETED ? &s->new : &s->old));
+        assert_true(folder_is(s->task.dir, result == HEFT_RECOVERY_COMPLETED ? &s->new : &s->old));
 }
 
-/* ---- killed ---------------------------------------------------------------------------------- */
+/* ---- killed --------------------------------------------------------------------------------- */
 
-static void kill_everywhere(scene *s, heft_disk_failure what)
+static void kill_everywhere(fixture *s, heft_disk_failure what)
 {
     heft_error err;
     bool killed = true;
     unsigned n = 0, pending = 0;
-    unsigned most_quiet = what == HEFT_TORN ? 12 : 1; /* only writes are torn */
-    for (unsigned quiet = 0; quiet < most_quiet; quiet = killed ? 0 : quiet + 1) {
+    /* only writes are torn, so other calls do not end the loop */
+    unsigned max_quiet = what == HEFT_TORN ? 12 : 1;
+    for (unsigned quiet = 0; quiet < max_quiet; quiet = killed ? 0 : quiet + 1) {
         restore(s->task.dir, &s->old);
-        no_trouble();
+        clear_failures();
         killed = heft_test_is_killed(what, ++n, do_split, &s->task);
         pending += has_journal(s->task.dir);
         assert_not_a_mixture(s);
-        assert_mended(s);
+        assert_recovers(s);
         heft_assert_ok(split(&s->task, &err), &err);
         assert_true(folder_is(s->task.dir, &s->new));
     }
     assert_true(what == HEFT_TORN || pending > s->new.count - s->old.count);
 }
 
-static void a_killed_set_is_the_old_one_or_the_new_one(void **state)
+static void killed_split_leaves_the_old_or_the_new_set(void **state)
 {
     const heft_format *format;
     for (size_t i = 0; (format = splittable(&i));)
         for (int is_new = 0; is_new < 2; is_new++) {
             if (is_new && !is_thorough(format))
                 break;
-            scene s = scene_of(lasting(*state, "set"), format, is_new);
+            fixture s = begin(static_path(*state, "set"), format, is_new);
             kill_everywhere(&s, HEFT_KILLED);
             if (is_thorough(format))
                 kill_everywhere(&s, HEFT_TORN);
-            end_scene(&s);
+            end(&s);
         }
 }
 
-/* The folder of a set that was killed so many calls after its journal had its name. */
-static void leave_pending(scene *s, unsigned calls)
+/* Kill a split `calls` system calls after the journal is published. */
+static void leave_pending(fixture *s, unsigned calls)
 {
     for (unsigned n = 1; !s->journal_at; n++) {
         restore(s->task.dir, &s->old);
-        no_trouble();
+        clear_failures();
         assert_true(heft_test_is_killed(HEFT_KILLED, n, do_split, &s->task));
         s->journal_at = has_journal(s->task.dir) ? n : 0;
     }
     restore(s->task.dir, &s->old);
-    no_trouble();
+    clear_failures();
     (void)heft_test_is_killed(HEFT_KILLED, s->journal_at + calls, do_split, &s->task);
 }
 
-static void mending_may_be_killed_as_well(void **state)
+static void killed_recovery_leaves_the_old_or_the_new_set(void **state)
 {
-    enum { PLACES = 14 };
+    enum { CALLS = 14 };
     size_t first = 0;
-    scene s = scene_of(lasting(*state, "set"), splittable(&first), false);
-    for (unsigned calls = 0; calls < PLACES; calls++)
+    fixture s = begin(static_path(*state, "set"), splittable(&first), false);
+    for (unsigned calls = 0; calls < CALLS; calls++)
         for (int loses = 0; loses < 2; loses++) {
             bool killed = true;
             leave_pending(&s, calls);
-            if (loses) /* nobody can complete it */
+            if (loses) /* the set cannot be completed without a staged file */
                 unlink(heft_test_path(s.task.dir, "heft-set.00004.new"));
-            snapshot pending = snap(s.task.dir);
+            snapshot pending = take_snapshot(s.task.dir);
             for (unsigned n = 1; killed; n++) {
                 restore(s.task.dir, &pending);
-                no_trouble();
+                clear_failures();
                 killed = heft_test_is_killed(HEFT_KILLED, n, do_recover, &s.task);
                 assert_not_a_mixture(&s);
-                assert_mended(&s);
+                assert_recovers(&s);
             }
-            forget(&pending);
+            free_snapshot(&pending);
         }
-    end_scene(&s);
+    end(&s);
 }
 
-/* ---- failing --------------------------------------------------------------------------------- */
+/* ---- failing -------------------------------------------------------------------------------- */
 
-static void fail_everywhere(scene *s, heft_disk_failure what, int os)
+static void fail_everywhere(fixture *s, heft_disk_failure what, int os)
 {
     heft_error err;
     bool was_reached = true;
     for (unsigned n = 1; was_reached; n++) {
         restore(s->task.dir, &s->old);
-        no_trouble();
-        heft_stop.failure = what;
+        clear_failures();
+        heft_stop.what = what;
         heft_stop.at = n;
         heft_stop.os = os;
         heft_status st = split(&s->task, &err);
@@ -369,51 +370,51 @@ static void fail_everywhere(scene *s, heft_disk_failure what, int os)
             assert_non_null(strstr(err.message, "'heft edit' on the folder"));
         else if (st && !strstr(err.message, "saved"))
             assert_true(what == HEFT_FAILS_FROM || folder_is(s->task.dir, &s->old));
-        assert_mended(s);
+        assert_recovers(s);
     }
 }
 
-static void an_error_undoes_the_set(void **state)
+static void failed_split_is_rolled_back(void **state)
 {
     const heft_format *format;
     for (size_t i = 0; (format = splittable(&i));)
         for (int is_new = 0; is_new < 2; is_new++) {
             if (is_new && !is_thorough(format))
                 break;
-            scene s = scene_of(lasting(*state, "set"), format, is_new);
-            fail_everywhere(&s, HEFT_FAILS_ONCE, EIO);
+            fixture s = begin(static_path(*state, "set"), format, is_new);
+            fail_everywhere(&s, HEFT_FAILS, EIO);
             if (is_thorough(format))
-                fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
+                fail_everywhere(&s, HEFT_FAILS, ENOSPC);
             fail_everywhere(&s, HEFT_FAILS_FROM, EIO);
-            end_scene(&s);
+            end(&s);
         }
 }
 
-/* ---- folders that others have touched --------------------------------------------------------- */
+/* ---- folders changed by other programs ------------------------------------------------------ */
 
 static void assert_left_alone(const char *dir, heft_status status, const char *words)
 {
-    heft_recovery how;
+    heft_recovery result;
     heft_error err;
     heft_sink_dir *s;
     heft_sink *sink;
-    snapshot before = snap(dir);
-    heft_status st = recover(&how, dir, &err);
+    snapshot before = take_snapshot(dir);
+    heft_status st = recover(&result, dir, &err);
     heft_assert_fails(st, status, &err, words);
-    assert_int_equal(how, HEFT_RECOVERY_NONE);
+    assert_int_equal(result, HEFT_RECOVERY_NONE);
     heft_assert_fails(heft_sink_dir_open(&s, dir, HEFT_SINK_REPLACE, &err), status, &err, words);
     heft_assert_fails(heft_sink_open_file(&sink, heft_test_path(dir, "x"), 0, &err), status, &err,
                       words);
     assert_pending(dir);
     assert_true(folder_is(dir, &before));
-    forget(&before);
+    free_snapshot(&before);
 }
 
-static void staged_files_that_are_lost_bring_the_old_ones_back(void **state)
+static void rolls_back_when_staged_files_are_lost(void **state)
 {
     size_t first = 0;
-    scene s = scene_of(lasting(*state, "set"), splittable(&first), false);
-    const char *last = lasting(s.task.dir, "heft-set.00003.new");
+    fixture s = begin(static_path(*state, "set"), splittable(&first), false);
+    const char *last = static_path(s.task.dir, "heft-set.00003.new");
     for (unsigned calls = 0; calls < 9; calls++)
         for (int is_cut = 0; is_cut < 2; is_cut++) {
             leave_pending(&s, calls);
@@ -421,18 +422,18 @@ static void staged_files_that_are_lost_bring_the_old_ones_back(void **state)
                 continue;
             assert_int_equal(is_cut ? truncate(last, 3) : unlink(last), 0);
             assert_not_a_mixture(&s);
-            assert_mended(&s);
+            assert_recovers(&s);
             assert_true(folder_is(s.task.dir, &s.old));
         }
-    end_scene(&s);
+    end(&s);
 }
 
-static void what_can_neither_be_completed_nor_undone_is_left_alone(void **state)
+static void keeps_a_folder_that_cannot_be_recovered(void **state)
 {
     size_t first = 0;
-    const char *dir = lasting(*state, "set");
-    scene s = scene_of(dir, splittable(&first), false);
-    leave_pending(&s, 7); /* one of the new files has its name */
+    const char *dir = static_path(*state, "set");
+    fixture s = begin(dir, splittable(&first), false);
+    leave_pending(&s, 7); /* one of the new files is committed */
     assert_true(heft_test_exists(heft_test_path(dir, "heft-set.00004.new")));
     unlink(heft_test_path(dir, "heft-set.00004.new"));
     unlink(heft_test_path(dir, "heft-set.00002.old"));
@@ -441,56 +442,56 @@ static void what_can_neither_be_completed_nor_undone_is_left_alone(void **state)
     heft_test_save(heft_test_path(dir, s.new.name[0]), "another program's", 17);
     heft_test_save(heft_test_path(dir, "model.safetensors.index.json"), "another program's", 17);
     assert_left_alone(dir, HEFT_E_FORMAT, "are missing or were changed");
-    end_scene(&s);
+    end(&s);
 }
 
-static void a_copy_of_the_folder_is_completed_as_well(void **state)
+static void completes_a_copy_of_the_folder(void **state)
 {
     size_t first = 0;
-    const char *copy = lasting(*state, "copy");
-    scene s = scene_of(lasting(*state, "set"), splittable(&first), false);
+    const char *copy = static_path(*state, "copy");
+    fixture s = begin(static_path(*state, "set"), splittable(&first), false);
     assert_int_equal(mkdir(copy, 0700), 0);
     for (unsigned calls = 0; calls < 13; calls++) {
         leave_pending(&s, calls);
-        snapshot now = snap(s.task.dir);
+        snapshot now = take_snapshot(s.task.dir);
         bool was_pending = has_journal(s.task.dir);
         restore(copy, &now);
-        forget(&now);
-        heft_recovery how;
+        free_snapshot(&now);
+        heft_recovery result;
         heft_error err;
-        no_trouble();
-        heft_assert_ok(recover(&how, copy, &err), &err);
-        assert_int_equal(how, was_pending ? HEFT_RECOVERY_COMPLETED : HEFT_RECOVERY_NONE);
+        clear_failures();
+        heft_assert_ok(recover(&result, copy, &err), &err);
+        assert_int_equal(result, was_pending ? HEFT_RECOVERY_COMPLETED : HEFT_RECOVERY_NONE);
         assert_true(folder_is(copy, &s.new));
     }
     clear(copy);
-    end_scene(&s);
+    end(&s);
 }
 
-static void the_same_set_again_is_recognised(void **state)
+static void recovers_when_old_and_new_set_are_equal(void **state)
 {
     size_t first = 0;
-    scene s = scene_of(lasting(*state, "set"), splittable(&first), false);
-    forget(&s.old);
-    s.old = snap(s.task.dir);
+    fixture s = begin(static_path(*state, "set"), splittable(&first), false);
+    free_snapshot(&s.old);
+    s.old = take_snapshot(s.task.dir);
     for (unsigned calls = 0; calls < 14; calls++) {
         leave_pending(&s, calls);
-        assert_mended(&s);
+        assert_recovers(&s);
         leave_pending(&s, calls);
         unlink(heft_test_path(s.task.dir, "heft-set.00004.new"));
-        assert_mended(&s);
+        assert_recovers(&s);
     }
-    end_scene(&s);
+    end(&s);
 }
 
-/* ---- journals that cannot be believed --------------------------------------------------------- */
+/* ---- damaged and hostile journals ----------------------------------------------------------- */
 
-static void a_damaged_journal_is_refused(void **state)
+static void refuses_a_damaged_journal(void **state)
 {
     size_t first = 0;
-    const char *dir = lasting(*state, "set"), *words = "is damaged";
+    const char *dir = static_path(*state, "set"), *words = "is damaged";
     char path[4096];
-    scene s = scene_of(dir, splittable(&first), false);
+    fixture s = begin(dir, splittable(&first), false);
     leave_pending(&s, 3);
     snprintf(path, sizeof path, "%s/heft-set.journal", dir);
     heft_bytes journal = heft_test_load(path);
@@ -504,22 +505,22 @@ static void a_damaged_journal_is_refused(void **state)
     }
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
-    heft_recovery how;
+    heft_recovery result;
     heft_error err;
-    heft_assert_fails(recover(&how, dir, &err), HEFT_E_FORMAT, &err, words);
+    heft_assert_fails(recover(&result, dir, &err), HEFT_E_FORMAT, &err, words);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(symlink("/etc/passwd", path), 0);
-    heft_assert_status(recover(&how, dir, &err), HEFT_E_IO, &err);
+    heft_assert_status(recover(&result, dir, &err), HEFT_E_IO, &err);
     unlink(path);
     int fd = open(path, O_WRONLY | O_CREAT, 0600);
-    assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0); /* no memory for that is asked for */
+    assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0); /* must not allocate that much memory */
     close(fd);
-    heft_assert_fails(recover(&how, dir, &err), HEFT_E_FORMAT, &err, words);
+    heft_assert_fails(recover(&result, dir, &err), HEFT_E_FORMAT, &err, words);
     heft_test_free(&journal);
-    end_scene(&s);
+    end(&s);
 }
 
-/* A journal as a stranger may have made it, with a right digest. */
+/* Save a journal with arbitrary fields and a correct digest. */
 static void save_journal(const char *dir, uint32_t version, uint32_t count, uint32_t length,
                          uint32_t replaces, const char *name)
 {
@@ -531,7 +532,7 @@ static void save_journal(const char *dir, uint32_t version, uint32_t count, uint
     heft_test_save(heft_test_path(dir, "heft-set.journal"), bytes, (size_t)(to - bytes));
 }
 
-static void a_hostile_journal_is_refused(void **state)
+static void refuses_a_hostile_journal(void **state)
 {
     static const struct {
         uint32_t count, length, replaces;
@@ -541,8 +542,8 @@ static void a_hostile_journal_is_refused(void **state)
                  { 1, 1, 2, "x" },         { 2, 1, 0, "x" },    { 0xFFFFFFFF, 1, 0, "x" },
                  { 0, 1, 0, "x" },         { 1, 1, 0, "xy" },   { 1, 16, 0, "heft-set.journal" },
                  { 1, 0xFFFFFFFF, 0, "x" } };
-    const char *dir = lasting(*state, "set");
-    no_trouble();
+    const char *dir = static_path(*state, "set");
+    clear_failures();
     assert_int_equal(mkdir(dir, 0700), 0);
     heft_test_save(heft_test_path(dir, "heft-set.00001.new"), "new", 3);
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
@@ -551,28 +552,28 @@ static void a_hostile_journal_is_refused(void **state)
     }
     save_journal(dir, 2, 1, 1, 0, "x");
     assert_left_alone(dir, HEFT_E_UNSUPPORTED, "newer heft");
-    save_journal(dir, 1, 1, 1, 0, "x"); /* good, and of a file that is not the staged one */
-    heft_recovery how;
+    save_journal(dir, 1, 1, 1, 0, "x"); /* valid, but the staged file does not match */
+    heft_recovery result;
     heft_error err;
-    heft_assert_ok(recover(&how, dir, &err), &err);
-    assert_int_equal(how, HEFT_RECOVERY_ROLLED_BACK);
+    heft_assert_ok(recover(&result, dir, &err), &err);
+    assert_int_equal(result, HEFT_RECOVERY_ROLLED_BACK);
     assert_int_equal(heft_test_dir_entries(dir), 0);
 }
 
-/* ---- neighbours -------------------------------------------------------------------------------- */
+/* ---- neighbours ----------------------------------------------------------------------------- */
 
-static void journals_of_edits_go_with_the_files_they_are_of(void **state)
+static void replacing_a_set_removes_edit_journals_of_its_files(void **state)
 {
     size_t first = 0;
     heft_error err;
-    const char *dir = lasting(*state, "set");
-    scene s = scene_of(dir, splittable(&first), false);
+    const char *dir = static_path(*state, "set");
+    fixture s = begin(dir, splittable(&first), false);
     char stale[4096];
     snprintf(stale, sizeof stale, "%s/model-00002-of-00003.safetensors.heft-journal", dir);
     restore(dir, &s.old);
     heft_test_save(stale, "of an edit", 10);
     heft_test_save(heft_test_path(dir, "README.heft-journal"), "of an edit", 10);
-    snapshot before = snap(dir);
+    snapshot before = take_snapshot(dir);
     s.task.flags = 0;
     heft_assert_fails(split(&s.task, &err), HEFT_E_ARGUMENT, &err, "already exists");
     assert_true(folder_is(dir, &before));
@@ -581,30 +582,30 @@ static void journals_of_edits_go_with_the_files_they_are_of(void **state)
     assert_false(heft_test_exists(stale));
     assert_int_equal(unlink(heft_test_path(dir, "README.heft-journal")), 0);
     assert_true(folder_is(dir, &s.new));
-    forget(&s.old);
+    free_snapshot(&s.old);
     s.old = before;
     for (unsigned calls = 0; calls < 14; calls++) {
-        heft_recovery how;
+        heft_recovery result;
         leave_pending(&s, calls);
-        no_trouble();
-        heft_assert_ok(recover(&how, dir, &err), &err);
+        clear_failures();
+        heft_assert_ok(recover(&result, dir, &err), &err);
         assert_false(heft_test_exists(stale));
         assert_true(heft_test_exists(heft_test_path(dir, "README.heft-journal")));
         leave_pending(&s, calls);
         if (unlink(heft_test_path(dir, "heft-set.00003.new")))
             break;
-        heft_assert_ok(recover(&how, dir, &err), &err);
-        assert_int_equal(how, HEFT_RECOVERY_ROLLED_BACK);
+        heft_assert_ok(recover(&result, dir, &err), &err);
+        assert_int_equal(result, HEFT_RECOVERY_ROLLED_BACK);
         assert_true(folder_is(dir, &s.old));
     }
-    end_scene(&s);
+    end(&s);
 }
 
-static void one_set_at_a_time_is_written_into_a_folder(void **state)
+static void refuses_a_second_writer_of_a_folder(void **state)
 {
     heft_error err;
     heft_sink_dir *one, *two;
-    const char *dir = lasting(*state, "set");
+    const char *dir = static_path(*state, "set");
     heft_assert_ok(heft_sink_dir_open(&one, dir, 0, &err), &err);
     heft_assert_fails(heft_sink_dir_open(&two, dir, 0, &err), HEFT_E_IO, &err, "another program");
     assert_int_equal(err.os, EBUSY);
@@ -613,57 +614,57 @@ static void one_set_at_a_time_is_written_into_a_folder(void **state)
     heft_sink_dir_discard(two);
 }
 
-static void every_writer_completes_what_was_interrupted(void **state)
+static void every_writer_completes_an_interrupted_set(void **state)
 {
     size_t first = 0;
     heft_error err;
     heft_sink *sink;
     heft_sink_dir *set;
     heft_edit_result r;
-    heft_recovery how;
+    heft_recovery result;
     bool undone;
-    const char *dir = lasting(*state, "set");
-    scene s = scene_of(dir, splittable(&first), false);
-    const char *shard = lasting(dir, "model-00001-of-00003.safetensors");
-    for (int who = 0; who < 6; who++) {
+    const char *dir = static_path(*state, "set");
+    fixture s = begin(dir, splittable(&first), false);
+    const char *shard = static_path(dir, "model-00001-of-00003.safetensors");
+    for (int writer = 0; writer < 6; writer++) {
         leave_pending(&s, 5);
         assert_false(heft_test_exists(shard));
-        no_trouble();
-        if (who == 0)
+        clear_failures();
+        if (writer == 0)
             heft_assert_ok(heft_sink_open_file(&sink, heft_test_path(dir, "x"), 0, &err), &err);
-        else if (who == 1)
+        else if (writer == 1)
             heft_assert_ok(heft_sink_dir_open(&set, dir, 0, &err), &err);
-        else if (who == 2)
+        else if (writer == 2)
             heft_assert_ok(heft_edit_recover(&undone, dir, &err), &err);
-        else if (who == 3)
+        else if (writer == 3)
             heft_assert_ok(heft_edit_recover(&undone, shard, &err), &err);
-        else if (who == 4)
+        else if (writer == 4)
             heft_assert_fails(heft_file_edit(&r, shard, NULL, &err), HEFT_E_UNSUPPORTED, &err,
                               "is a shard of");
         else
-            heft_assert_ok(heft_sink_dir_recover(&how, dir, &err), &err);
-        if (who == 0)
+            heft_assert_ok(heft_sink_dir_recover(&result, dir, &err), &err);
+        if (writer == 0)
             heft_sink_discard(sink);
-        if (who == 1)
+        if (writer == 1)
             heft_sink_dir_discard(set);
         assert_true(folder_is(dir, &s.new));
     }
     leave_pending(&s, 5);
     heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
     o.dry_run = true;
-    snapshot before = snap(dir);
+    snapshot before = take_snapshot(dir);
     heft_assert_status(heft_file_edit(&r, shard, &o, &err), HEFT_E_IO, &err);
     assert_true(folder_is(dir, &before));
-    forget(&before);
-    end_scene(&s);
+    free_snapshot(&before);
+    end(&s);
 }
 
-static void links_are_not_written_through(void **state)
+static void refuses_to_write_through_links(void **state)
 {
     heft_error err;
     heft_sink_dir *s;
     heft_sink *sink;
-    const char *dir = lasting(*state, "set"), *outside = lasting(*state, "outside");
+    const char *dir = static_path(*state, "set"), *outside = static_path(*state, "outside");
     heft_test_save(outside, "outside", 7);
     heft_assert_ok(heft_sink_dir_open(&s, dir, HEFT_SINK_REPLACE, &err), &err);
     assert_int_equal(symlink(outside, heft_test_path(dir, "a")), 0);
@@ -680,19 +681,19 @@ static void links_are_not_written_through(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        in_dir(a_killed_set_is_the_old_one_or_the_new_one),
-        in_dir(mending_may_be_killed_as_well),
-        in_dir(an_error_undoes_the_set),
-        in_dir(staged_files_that_are_lost_bring_the_old_ones_back),
-        in_dir(what_can_neither_be_completed_nor_undone_is_left_alone),
-        in_dir(a_copy_of_the_folder_is_completed_as_well),
-        in_dir(the_same_set_again_is_recognised),
-        in_dir(a_damaged_journal_is_refused),
-        in_dir(a_hostile_journal_is_refused),
-        in_dir(journals_of_edits_go_with_the_files_they_are_of),
-        in_dir(one_set_at_a_time_is_written_into_a_folder),
-        in_dir(every_writer_completes_what_was_interrupted),
-        in_dir(links_are_not_written_through),
+        in_dir(killed_split_leaves_the_old_or_the_new_set),
+        in_dir(killed_recovery_leaves_the_old_or_the_new_set),
+        in_dir(failed_split_is_rolled_back),
+        in_dir(rolls_back_when_staged_files_are_lost),
+        in_dir(keeps_a_folder_that_cannot_be_recovered),
+        in_dir(completes_a_copy_of_the_folder),
+        in_dir(recovers_when_old_and_new_set_are_equal),
+        in_dir(refuses_a_damaged_journal),
+        in_dir(refuses_a_hostile_journal),
+        in_dir(replacing_a_set_removes_edit_journals_of_its_files),
+        in_dir(refuses_a_second_writer_of_a_folder),
+        in_dir(every_writer_completes_an_interrupted_set),
+        in_dir(refuses_to_write_through_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* test_shards.c - models in several files from a program: joined, split, opened while memory runs out, and files that
- * appear together or not at all. */
+/* test_shards.c - models in several files: opening, joining, splitting, failed allocations, and
+ * files that are created together or not at all. */
 #include "heft_test.h"
 
 #include <sys/stat.h>
@@ -7,12 +7,12 @@
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static const char *in(void **state, const char *name)
+static const char *path_in(void **state, const char *name)
 {
     return heft_test_path(*state, name);
 }
 
-/* A safetensors file with one tensor of four bytes for each letter of names. */
+/* Save a safetensors file with a tensor of four bytes for each letter of names. */
 static void save_model(void **state, const char *name, const char *names, const char *metadata)
 {
     char header[1024], file[1200];
@@ -29,7 +29,7 @@ static void save_model(void **state, const char *name, const char *names, const 
     memcpy(file + 8, header, (size_t)len);
     for (size_t i = 0; i < count; i++)
         memset(file + 8 + len + 4 * i, names[i], 4);
-    heft_test_save(in(state, name), file, 8 + (size_t)len + 4 * count);
+    heft_test_save(path_in(state, name), file, 8 + (size_t)len + 4 * count);
 }
 
 static const char index_text[] =
@@ -37,13 +37,13 @@ static const char index_text[] =
     "{\"a\": \"m-00001-of-00002.safetensors\", \"b\": \"m-00001-of-00002.safetensors\", "
     "\"c\": \"m-00002-of-00002.safetensors\"}}";
 
-static int make_set(void **state)
+static int make_shard_set(void **state)
 {
     if (heft_test_dir_make(state))
         return -1;
     save_model(state, "m-00001-of-00002.safetensors", "ab", "\"format\":\"pt\"");
     save_model(state, "m-00002-of-00002.safetensors", "c", "\"format\":\"pt\",\"k\":\"v\"");
-    heft_test_save(in(state, "m.safetensors.index.json"), index_text, sizeof index_text - 1);
+    heft_test_save(path_in(state, "m.safetensors.index.json"), index_text, sizeof index_text - 1);
     return 0;
 }
 
@@ -51,7 +51,7 @@ static heft_file *open_named(void **state, const char *name)
 {
     heft_error err;
     heft_file *f;
-    heft_assert_ok(heft_file_open(&f, in(state, name), NULL, &err), &err);
+    heft_assert_ok(heft_file_open(&f, path_in(state, name), NULL, &err), &err);
     return f;
 }
 
@@ -79,9 +79,9 @@ static void assert_meta(const heft_file *f, const char *key, const char *text)
     assert_memory_equal(v.as.s.ptr, text, v.as.s.len);
 }
 
-/* ---- sets ----------------------------------------------------------------------------------- */
+/* ---- shard sets ----------------------------------------------------------------------------- */
 
-static void a_folder_and_its_index_are_the_same_model(void **state)
+static void opens_a_folder_as_its_index(void **state)
 {
     static const char *const names[] = { "", "m.safetensors.index.json" };
     for (size_t i = 0; i < HEFT_COUNT(names); i++) {
@@ -105,11 +105,11 @@ static void a_folder_and_its_index_are_the_same_model(void **state)
     }
 }
 
-static void an_index_in_memory_lists_nothing(void **state)
+static void index_in_memory_has_no_shards(void **state)
 {
     heft_error err;
     heft_file *f;
-    heft_bytes b = heft_test_load(in(state, "m.safetensors.index.json"));
+    heft_bytes b = heft_test_load(path_in(state, "m.safetensors.index.json"));
     heft_hash hash;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     assert_int_equal(heft_tensor_count(f), 0);
@@ -120,17 +120,18 @@ static void an_index_in_memory_lists_nothing(void **state)
     heft_test_free(&b);
 }
 
-static void an_index_is_no_shard(void **state)
+static void refuses_an_index_as_a_shard(void **state)
 {
     heft_error err;
-    heft_test_save(in(state, "m-00002-of-00002.safetensors"), index_text, sizeof index_text - 1);
+    heft_test_save(path_in(state, "m-00002-of-00002.safetensors"), index_text,
+                   sizeof index_text - 1);
     heft_file *f = open_named(state, "m.safetensors.index.json");
     heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_FORMAT, &err,
                       "it is itself an index of other files");
     heft_file_close(f);
 }
 
-static void limits_hold_for_all_files_together(void **state)
+static void limits_apply_to_all_shards_together(void **state)
 {
     heft_error err;
     heft_file *f;
@@ -138,7 +139,7 @@ static void limits_hold_for_all_files_together(void **state)
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     limits.tensors = 2;
     opt.limits = &limits;
-    heft_assert_fails(heft_file_open(&f, in(state, ""), &opt, &err), HEFT_E_LIMIT, &err,
+    heft_assert_fails(heft_file_open(&f, path_in(state, ""), &opt, &err), HEFT_E_LIMIT, &err,
                       "3 tensors");
     assert_null(f);
 }
@@ -147,10 +148,10 @@ static heft_status open_with(heft_test_memory *m, void **state, heft_file **f, h
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     opt.host = &m->host;
-    return heft_file_open(f, in(state, ""), &opt, err);
+    return heft_file_open(f, path_in(state, ""), &opt, err);
 }
 
-static void no_memory_is_no_harm(void **state)
+static void opening_reports_every_failed_allocation(void **state)
 {
     for (uint32_t n = 1;; n++) {
         heft_test_memory m;
@@ -178,7 +179,7 @@ static void count_conflict(void *ctx, heft_str key, uint32_t file)
     *all += file;
 }
 
-static void files_are_joined_as_they_are_asked_to_be(void **state)
+static void joins_files_by_the_rule_for_duplicates(void **state)
 {
     static const struct {
         heft_duplicates rule;
@@ -217,13 +218,14 @@ static void files_are_joined_as_they_are_asked_to_be(void **state)
     heft_file_close(y);
 }
 
-static void sets_are_joined_like_files(void **state)
+static void joins_shard_sets_and_files(void **state)
 {
     heft_error err;
     save_model(state, "x.bin", "xy", "\"z\":\"1\"");
-    heft_file *set = open_named(state, "m.safetensors.index.json"), *x = open_named(state, "x.bin"),
-              *f;
-    heft_assert_ok(heft_file_join(&f, (const heft_file *const[]){ x, set }, 2, NULL, &err), &err);
+    heft_file *shard_set = open_named(state, "m.safetensors.index.json"),
+              *x = open_named(state, "x.bin"), *f;
+    heft_assert_ok(heft_file_join(&f, (const heft_file *const[]){ x, shard_set }, 2, NULL, &err),
+                   &err);
     assert_int_equal(heft_tensor_count(f), 5);
     assert_tensor(f, "x", "xxxx");
     assert_tensor(f, "c", "cccc");
@@ -231,11 +233,11 @@ static void sets_are_joined_like_files(void **state)
     heft_assert_ok(heft_file_is_complete(f, &err), &err);
     heft_file_close(f);
     heft_assert_fails(heft_file_join(&f, NULL, 0, NULL, &err), HEFT_E_ARGUMENT, &err, "no files");
-    heft_file_close(set);
+    heft_file_close(shard_set);
     heft_file_close(x);
 }
 
-/* ---- files that appear together ------------------------------------------------------------- */
+/* ---- files created together ----------------------------------------------------------------- */
 
 static void put_file(heft_sink_dir *s, const char *name, const char *text)
 {
@@ -248,7 +250,7 @@ static void put_file(heft_sink_dir *s, const char *name, const char *text)
 
 static void assert_file(void **state, const char *name, const char *text)
 {
-    heft_bytes b = heft_test_load(in(state, name));
+    heft_bytes b = heft_test_load(path_in(state, name));
     assert_int_equal(b.len, strlen(text));
     assert_memory_equal(b.p, text, b.len);
     heft_test_free(&b);
@@ -258,78 +260,79 @@ static heft_sink_dir *open_set(void **state, const char *dir, uint32_t flags)
 {
     heft_error err;
     heft_sink_dir *s;
-    heft_assert_ok(heft_sink_dir_open(&s, in(state, dir), flags, &err), &err);
+    heft_assert_ok(heft_sink_dir_open(&s, path_in(state, dir), flags, &err), &err);
     return s;
 }
 
-static void a_set_appears_as_a_whole(void **state)
+static void creates_all_files_of_a_set_at_once(void **state)
 {
     heft_error err;
     heft_sink_dir *s = open_set(state, "new", 0);
     put_file(s, "a", "one");
     put_file(s, "b", "two");
-    assert_int_equal(heft_test_dir_entries(in(state, "new")), 0);
+    assert_int_equal(heft_test_dir_entries(path_in(state, "new")), 0);
     heft_assert_ok(heft_sink_dir_finish(s, &err), &err);
-    assert_int_equal(heft_test_dir_entries(in(state, "new")), 2);
+    assert_int_equal(heft_test_dir_entries(path_in(state, "new")), 2);
     assert_file(state, "new/a", "one");
     assert_file(state, "new/b", "two");
 }
 
-static void a_set_that_is_discarded_leaves_nothing(void **state)
+static void discarded_set_leaves_no_files(void **state)
 {
     heft_error err;
     heft_sink *sink;
     heft_sink_dir *s = open_set(state, "new", 0);
     put_file(s, "a", "one");
     heft_sink_dir_discard(s);
-    assert_false(heft_test_exists(in(state, "new")));
+    assert_false(heft_test_exists(path_in(state, "new")));
     s = open_set(state, "new", 0);
     put_file(s, "a", "one");
     heft_assert_ok(heft_sink_dir_add(&sink, s, "b", &err), &err);
     heft_sink_discard(sink);
     heft_assert_fails(heft_sink_dir_finish(s, &err), HEFT_E_ARGUMENT, &err, "not complete");
-    assert_false(heft_test_exists(in(state, "new")));
+    assert_false(heft_test_exists(path_in(state, "new")));
     heft_sink_dir_discard(NULL);
 }
 
-/* Somebody else was faster. */
-static void a_set_that_cannot_appear_takes_back_what_did(void **state)
+/* Another program creates d/b before the files are committed. */
+static void failed_commit_removes_committed_files(void **state)
 {
     heft_error err;
-    assert_int_equal(mkdir(in(state, "d"), 0700), 0);
+    assert_int_equal(mkdir(path_in(state, "d"), 0700), 0);
     heft_sink_dir *s = open_set(state, "d", 0);
     put_file(s, "a", "one");
     put_file(s, "b", "two");
     put_file(s, "c", "three");
-    heft_test_save(in(state, "d/b"), "other", 5);
+    heft_test_save(path_in(state, "d/b"), "other", 5);
     heft_assert_fails(heft_sink_dir_finish(s, &err), HEFT_E_ARGUMENT, &err, "already exists");
-    assert_int_equal(heft_test_dir_entries(in(state, "d")), 1);
+    assert_int_equal(heft_test_dir_entries(path_in(state, "d")), 1);
     assert_file(state, "d/b", "other");
 }
 
-static void what_was_replaced_comes_back(void **state)
+static void failed_commit_restores_replaced_files(void **state)
 {
     heft_error err;
-    assert_int_equal(mkdir(in(state, "d"), 0700), 0);
-    heft_test_save(in(state, "d/a"), "old", 3);
+    assert_int_equal(mkdir(path_in(state, "d"), 0700), 0);
+    heft_test_save(path_in(state, "d/a"), "old", 3);
     heft_sink_dir *s = open_set(state, "d", HEFT_SINK_REPLACE);
     put_file(s, "n", "new");
     put_file(s, "a", "one");
     put_file(s, "b", "two");
-    assert_int_equal(mkdir(in(state, "d/b"), 0700), 0); /* no file can take its place */
+    /* a folder cannot be replaced by a file */
+    assert_int_equal(mkdir(path_in(state, "d/b"), 0700), 0);
     heft_assert_status(heft_sink_dir_finish(s, &err), HEFT_E_IO, &err);
-    assert_int_equal(heft_test_dir_entries(in(state, "d")), 2);
+    assert_int_equal(heft_test_dir_entries(path_in(state, "d")), 2);
     assert_file(state, "d/a", "old");
-    assert_int_equal(rmdir(in(state, "d/b")), 0);
+    assert_int_equal(rmdir(path_in(state, "d/b")), 0);
     s = open_set(state, "d", HEFT_SINK_REPLACE);
     put_file(s, "a", "one");
     put_file(s, "b", "two");
     heft_assert_ok(heft_sink_dir_finish(s, &err), &err);
-    assert_int_equal(heft_test_dir_entries(in(state, "d")), 2);
+    assert_int_equal(heft_test_dir_entries(path_in(state, "d")), 2);
     assert_file(state, "d/a", "one");
 }
 
-static void names_of_a_set_stay_in_its_folder(void **state)
+static void refuses_names_outside_the_folder(void **state)
 {
     static const char *const names[] = { "", ".", "..", "a/b", "../a", "/a" };
     heft_error err;
@@ -339,9 +342,10 @@ static void names_of_a_set_stay_in_its_folder(void **state)
         heft_assert_fails(heft_sink_dir_add(&sink, s, names[i], &err), HEFT_E_ARGUMENT, &err,
                           "not a file name");
     heft_sink_dir_discard(s);
-    heft_test_save(in(state, "file"), "x", 1);
-    heft_assert_status(heft_sink_dir_open(&s, in(state, "file"), 0, &err), HEFT_E_IO, &err);
-    heft_assert_status(heft_sink_dir_open(&s, in(state, "no/where"), 0, &err), HEFT_E_IO, &err);
+    heft_test_save(path_in(state, "file"), "x", 1);
+    heft_assert_status(heft_sink_dir_open(&s, path_in(state, "file"), 0, &err), HEFT_E_IO, &err);
+    heft_assert_status(heft_sink_dir_open(&s, path_in(state, "no/where"), 0, &err), HEFT_E_IO,
+                       &err);
 }
 
 /* ---- splitting ------------------------------------------------------------------------------ */
@@ -366,8 +370,8 @@ static heft_status split(const heft_file *f, const heft_format *to, heft_sink_di
     return heft_file_split(f, to, &opt, err);
 }
 
-/* For each format that is split, until there is enough memory. */
-static void splitting_without_memory_leaves_nothing(void **state)
+/* For every format that can be split: fail every allocation once. */
+static void splitting_reports_every_failed_allocation(void **state)
 {
     for (size_t i = 0; i < heft_format_count(); i++) {
         const heft_format *to = heft_format_at(i);
@@ -387,13 +391,13 @@ static void splitting_without_memory_leaves_nothing(void **state)
             heft_sink_dir_discard(s);
             heft_file_close(f);
             heft_assert_all_freed(&m);
-            assert_false(heft_test_exists(in(state, "out")));
+            assert_false(heft_test_exists(path_in(state, "out")));
             assert_true(n < 5000);
         }
     }
 }
 
-static void options_that_make_no_sense_are_refused(void **state)
+static void refuses_invalid_split_options(void **state)
 {
     heft_error err;
     heft_file *f = open_named(state, "m.safetensors.index.json");
@@ -414,22 +418,22 @@ static void options_that_make_no_sense_are_refused(void **state)
 
 int main(void)
 {
-#define IN_A_SET(test) cmocka_unit_test_setup_teardown(test, make_set, heft_test_dir_remove)
+#define IN_A_SET(test) cmocka_unit_test_setup_teardown(test, make_shard_set, heft_test_dir_remove)
     const struct CMUnitTest tests[] = {
-        IN_A_SET(a_folder_and_its_index_are_the_same_model),
-        IN_A_SET(an_index_in_memory_lists_nothing),
-        IN_A_SET(an_index_is_no_shard),
-        IN_A_SET(limits_hold_for_all_files_together),
-        IN_A_SET(no_memory_is_no_harm),
-        IN_A_SET(files_are_joined_as_they_are_asked_to_be),
-        IN_A_SET(sets_are_joined_like_files),
-        IN_A_SET(a_set_appears_as_a_whole),
-        IN_A_SET(a_set_that_is_discarded_leaves_nothing),
-        IN_A_SET(a_set_that_cannot_appear_takes_back_what_did),
-        IN_A_SET(what_was_replaced_comes_back),
-        IN_A_SET(names_of_a_set_stay_in_its_folder),
-        IN_A_SET(splitting_without_memory_leaves_nothing),
-        IN_A_SET(options_that_make_no_sense_are_refused),
+        IN_A_SET(opens_a_folder_as_its_index),
+        IN_A_SET(index_in_memory_has_no_shards),
+        IN_A_SET(refuses_an_index_as_a_shard),
+        IN_A_SET(limits_apply_to_all_shards_together),
+        IN_A_SET(opening_reports_every_failed_allocation),
+        IN_A_SET(joins_files_by_the_rule_for_duplicates),
+        IN_A_SET(joins_shard_sets_and_files),
+        IN_A_SET(creates_all_files_of_a_set_at_once),
+        IN_A_SET(discarded_set_leaves_no_files),
+        IN_A_SET(failed_commit_removes_committed_files),
+        IN_A_SET(failed_commit_restores_replaced_files),
+        IN_A_SET(refuses_names_outside_the_folder),
+        IN_A_SET(splitting_reports_every_failed_allocation),
+        IN_A_SET(refuses_invalid_split_options),
     };
     return cmocka_run_group_tests_name("shards", tests, NULL, NULL);
 }

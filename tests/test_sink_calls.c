@@ -1,5 +1,5 @@
-/* test_sink_calls.c - the system calls of a sink: their order, and what comes of it when each of them fails or is
- * interrupted.  Memory fails through --wrap, see meson.build. */
+/* test_sink_calls.c - the system calls of a file sink: order, failures, interruptions. C library
+ * allocations fail through the linker option --wrap, see meson.build. */
 #include "models.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ typedef enum call {
     RENAME,
     RENAME_NEW,
     REMOVE,
-    SHARE,
+    REFLINK,
     CALLOC,
     STRDUP,
     REALPATH
@@ -43,9 +43,9 @@ typedef enum call {
 
 static struct {
     call fails;
-    int os, times;  /* of so many calls in a row */
-    bool is_named;  /* files without names are not to be had */
-    char log[4096]; /* a letter for each call, see letters[] */
+    int os, times;  /* errno, and number of successive calls that fail */
+    bool is_named;  /* O_TMPFILE is not supported */
+    char log[4096]; /* one letter for each call, see letters[] */
     size_t logged;
     uint64_t started; /* bytes */
 } plan;
@@ -68,11 +68,11 @@ static ssize_t test_read(int fd, void *buf, size_t len, off_t at)
     return fails(READ) ? -!!plan.os : heft_system_disk.read(fd, buf, len, at);
 }
 
-/* Of more than one byte never all, as the system may. */
+/* Write only a part of several bytes, as the system may. */
 static ssize_t test_write(int fd, const void *data, size_t len, off_t at)
 {
-    size_t some = len > 1 && len < 4096 ? len / 2 : len;
-    return fails(WRITE) ? -!!plan.os : heft_system_disk.write(fd, data, some, at);
+    size_t part_len = len > 1 && len < 4096 ? len / 2 : len;
+    return fails(WRITE) ? -!!plan.os : heft_system_disk.write(fd, data, part_len, at);
 }
 
 static ssize_t test_append(int fd, const void *data, size_t len)
@@ -93,9 +93,9 @@ static int test_start(int fd, off_t at, off_t len)
 
 static int test_sync(int fd)
 {
-    struct stat is;
-    assert_int_equal(fstat(fd, &is), 0);
-    return fails(S_ISDIR(is.st_mode) ? SYNC_DIR : SYNC) ? -1 : 0;
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    return fails(S_ISDIR(st.st_mode) ? SYNC_DIR : SYNC) ? -1 : 0;
 }
 
 static int test_flush(int fd)
@@ -103,7 +103,7 @@ static int test_flush(int fd)
     return fails(FLUSH) ? -1 : heft_system_disk.flush(fd);
 }
 
-/* The descriptor is closed all the same, as it is on Linux. */
+/* Close the descriptor even when the call fails, as Linux does. */
 static int test_close(int fd)
 {
     int result = heft_system_disk.close(fd);
@@ -154,10 +154,10 @@ static int test_remove(int dir, const char *name)
     return fails(REMOVE) ? -1 : heft_system_disk.remove(dir, name);
 }
 
-static int test_share(int from, off_t at, int to, off_t to_at, size_t len)
+static int test_reflink(int from, off_t at, int to, off_t to_at, size_t len)
 {
     (void)from, (void)at, (void)to, (void)to_at, (void)len;
-    return fails(SHARE) ? -1 : 0;
+    return fails(REFLINK) ? -1 : 0;
 }
 
 static const heft_disk test_disk = {
@@ -177,10 +177,10 @@ static const heft_disk test_disk = {
     .rename = test_rename,
     .rename_new = test_rename_new,
     .remove = test_remove,
-    .reflink = test_share,
+    .reflink = test_reflink,
 };
 
-/* ---- the C library's memory ----------------------------------------------------------------- */
+/* ---- allocations of the C library ----------------------------------------------------------- */
 
 void *__real_calloc(size_t n, size_t size);
 char *__real_strdup(const char *text);
@@ -217,7 +217,7 @@ static void plan_for(call c, int os, int times, bool is_named)
     plan.is_named = is_named;
 }
 
-/* Opens, reserves, writes, reads back and finishes, on the disk above. */
+/* Open, reserve, write, read back and finish a file on test_disk. */
 static heft_status write_file(const char *path, uint32_t flags, heft_error *err)
 {
     heft_sink *s;
@@ -238,7 +238,7 @@ static heft_status write_file(const char *path, uint32_t flags, heft_error *err)
     return st;
 }
 
-static bool holds(const char *path, const char *what)
+static bool file_is(const char *path, const char *what)
 {
     heft_bytes b = heft_test_load(path);
     bool same = b.len == strlen(what) && !memcmp(b.p, what, b.len);
@@ -248,7 +248,7 @@ static bool holds(const char *path, const char *what)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* Where in the log the last of these calls is. */
+/* Return the position of the last such call in the log. */
 static size_t last(char letter)
 {
     const char *at = strrchr(plan.log, letter);
@@ -256,12 +256,12 @@ static size_t last(char letter)
     return (size_t)(at - plan.log);
 }
 
-static void a_synced_file_is_on_disk_before_it_has_its_name(void **state)
+static void syncs_a_file_before_it_gets_its_name(void **state)
 {
     static const struct {
         uint32_t flags;
-        bool is_there, is_named;
-        char name; /* the call that gives the file its name */
+        bool exists, is_named;
+        char name; /* letter of the call that gives the file its name */
     } rows[] = {
         { HEFT_SINK_SYNC, false, false, 'N' },
         { HEFT_SINK_SYNC, false, true, 'n' },
@@ -274,25 +274,25 @@ static void a_synced_file_is_on_disk_before_it_has_its_name(void **state)
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_error err;
         unlink(path);
-        if (rows[i].is_there)
+        if (rows[i].exists)
             heft_test_save(path, "old", 3);
         plan_for(NO_CALL, 0, 0, rows[i].is_named);
         heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
         assert_true(last('w') < last('s')); /* every byte, then the sync, ... */
         assert_true(last('s') < last(rows[i].name));
         assert_true(last('f') < last(rows[i].name));
-        assert_true(last(rows[i].name) <
-                    last('d')); /* ... then the name, which is synced as well */
-        assert_true(holds(path, text));
+        /* ... then the name, which is synced as well */
+        assert_true(last(rows[i].name) < last('d'));
+        assert_true(file_is(path, text));
         assert_int_equal(heft_test_dir_entries(*state), 1);
     }
 }
 
-static void a_file_that_is_not_synced_does_not_wait_for_the_disk(void **state)
+static void does_not_sync_unless_requested(void **state)
 {
     static const struct {
         uint32_t flags;
-        bool is_there;
+        bool exists;
     } rows[] = {
         { 0, false },
         { HEFT_SINK_NO_SYNC, false },
@@ -303,40 +303,40 @@ static void a_file_that_is_not_synced_does_not_wait_for_the_disk(void **state)
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_error err;
         unlink(path);
-        if (rows[i].is_there)
+        if (rows[i].exists)
             heft_test_save(path, "old", 3);
         plan_for(NO_CALL, 0, 0, false);
         heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
         assert_null(strpbrk(plan.log, "sdb"));
-        assert_true(last('w') < last('f')); /* what close() reports is reported all the same */
-        assert_true(holds(path, text));
+        assert_true(last('w') < last('f')); /* errors of close() are still reported */
+        assert_true(file_is(path, text));
     }
 }
 
-static void finished_blocks_are_on_their_way_to_disk_before_the_sync(void **state)
+static void starts_writing_back_finished_blocks_early(void **state)
 {
-    enum { PIECE = 1 << 20, PIECES = 13, BLOCKS = 12 << 20 };
+    enum { CHUNK = 1 << 20, CHUNKS = 13, BLOCKS = 12 << 20 };
     heft_error err;
     heft_sink *s;
-    uint8_t *piece = calloc(1, PIECE);
+    uint8_t *chunk = calloc(1, CHUNK);
     for (int syncs = 0; syncs < 2; syncs++) {
         plan_for(NO_CALL, 0, 0, false);
         heft_assert_ok(heft_file_sink_open(&s, &test_disk, heft_test_path(*state, "x"),
                                            syncs ? HEFT_SINK_SYNC : 0, &err),
                        &err);
-        for (uint64_t i = 0; i < PIECES; i++)
-            heft_assert_ok(s->ops->write_at(s, i * PIECE, piece, PIECE, &err), &err);
+        for (uint64_t i = 0; i < CHUNKS; i++)
+            heft_assert_ok(s->ops->write_at(s, i * CHUNK, chunk, CHUNK, &err), &err);
         assert_int_equal(plan.started, syncs ? BLOCKS : 0);
         heft_sink_discard(s);
     }
-    free(piece);
+    free(chunk);
 }
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-enum { NEW = 0, OVER = HEFT_SINK_REPLACE | HEFT_SINK_SYNC, SYNCED = HEFT_SINK_SYNC };
+enum { NEW = 0, REPLACED = HEFT_SINK_REPLACE | HEFT_SINK_SYNC, SYNCED = HEFT_SINK_SYNC };
 
-static void every_call_that_fails_is_reported(void **state)
+static void reports_every_failed_call(void **state)
 {
     static const struct {
         call fails;
@@ -347,38 +347,39 @@ static void every_call_that_fails_is_reported(void **state)
     } rows[] = {
         { CALLOC, ENOMEM, "no memory for a sink", NEW, false, false },
         { STRDUP, ENOMEM, "cannot be created", NEW, false, false },
-        { REALPATH, ENAMETOOLONG, "cannot be created", OVER, false, false },
+        { REALPATH, ENAMETOOLONG, "cannot be created", REPLACED, false, false },
         { CREATE, EROFS, "cannot be created", NEW, true, false },
-        { SET_MODE, EPERM, "cannot be created", OVER, false, false },
-        { SET_MODE, EPERM, "cannot be created", OVER, true, false },
+        { SET_MODE, EPERM, "cannot be created", REPLACED, false, false },
+        { SET_MODE, EPERM, "cannot be created", REPLACED, true, false },
         { RESERVE, ENOSPC, "cannot reserve disk space", NEW, false, false },
         { RESERVE, EFBIG, "cannot reserve disk space", NEW, true, false },
-        { RESERVE, EDQUOT, "cannot reserve disk space", OVER, false, false },
+        { RESERVE, EDQUOT, "cannot reserve disk space", REPLACED, false, false },
         { WRITE, EIO, "writing failed", NEW, false, false },
-        { WRITE, 0, "writing failed", NEW, true, false }, /* nothing was written: ENOSPC */
+        { WRITE, 0, "writing failed", NEW, true,
+          false }, /* no byte was written: treated as ENOSPC */
         { READ, EIO, "reading failed", NEW, false, false },
         { READ, 0, "reading failed", NEW, false, false },
         { SYNC, EIO, "writing to disk failed", SYNCED, false, false },
-        { SYNC, ENOSPC, "writing to disk failed", OVER, true, false },
+        { SYNC, ENOSPC, "writing to disk failed", REPLACED, true, false },
         { FLUSH, EDQUOT, "writing failed", NEW, false, false },
         { FLUSH, EIO, "writing failed", SYNCED, true, false },
-        { FLUSH, ENOSPC, "writing failed", OVER, false, false },
+        { FLUSH, ENOSPC, "writing failed", REPLACED, false, false },
         { NAME, EDQUOT, "cannot be renamed to its final name", NEW, false, false },
-        { NAME, EDQUOT, "cannot be renamed to its final name", OVER, false, false },
+        { NAME, EDQUOT, "cannot be renamed to its final name", REPLACED, false, false },
         { RENAME_NEW, EACCES, "cannot be renamed to its final name", NEW, true, false },
-        { RENAME, EACCES, "cannot be renamed to its final name", OVER, false, false },
-        { RENAME, EACCES, "cannot be renamed to its final name", OVER, true, false },
+        { RENAME, EACCES, "cannot be renamed to its final name", REPLACED, false, false },
+        { RENAME, EACCES, "cannot be renamed to its final name", REPLACED, true, false },
         { SYNC_DIR, EIO, "saved, but a power failure may undo it", SYNCED, false, true },
-        { SYNC_DIR, EIO, "saved, but a power failure may undo it", OVER, true, true },
+        { SYNC_DIR, EIO, "saved, but a power failure may undo it", REPLACED, true, true },
         { CLOSE, EIO, "saved, but closing it failed", NEW, false, true },
-        { CLOSE, EIO, "saved, but closing it failed", OVER, true, true },
+        { CLOSE, EIO, "saved, but closing it failed", REPLACED, true, true },
     };
     const char *path = heft_test_path(*state, "x");
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         heft_error err;
-        bool is_over = rows[i].flags & HEFT_SINK_REPLACE;
+        bool replaces = rows[i].flags & HEFT_SINK_REPLACE;
         unlink(path);
-        if (is_over)
+        if (replaces)
             heft_test_save(path, "old", 3);
         plan_for(rows[i].fails, rows[i].os, 1, rows[i].is_named);
         heft_status want = rows[i].fails == CALLOC ? HEFT_E_NOMEM : HEFT_E_IO;
@@ -386,13 +387,13 @@ static void every_call_that_fails_is_reported(void **state)
         assert_int_equal(plan.times, 0);
         if (rows[i].os && want == HEFT_E_IO)
             assert_int_equal(err.os, rows[i].os);
-        if (rows[i].is_saved || is_over)
-            assert_true(holds(path, rows[i].is_saved ? text : "old"));
-        assert_int_equal(heft_test_dir_entries(*state), rows[i].is_saved || is_over);
+        if (rows[i].is_saved || replaces)
+            assert_true(file_is(path, rows[i].is_saved ? text : "old"));
+        assert_int_equal(heft_test_dir_entries(*state), rows[i].is_saved || replaces);
     }
 }
 
-static void what_does_not_matter_is_passed_over(void **state)
+static void ignores_harmless_failures(void **state)
 {
     static const struct {
         call fails;
@@ -401,13 +402,14 @@ static void what_does_not_matter_is_passed_over(void **state)
         bool is_named;
     } rows[] = {
         { RESERVE, EOPNOTSUPP, 1, NEW, false },
-        { SYNC_DIR, EINVAL, 1, SYNCED, false },  /* the file system does not know that */
-        { RENAME_NEW, EINVAL, 1, SYNCED, true }, /* nor that: the file is linked */
+        { SYNC_DIR, EINVAL, 1, SYNCED, false },  /* not supported by the file system */
+        { RENAME_NEW, EINVAL, 1, SYNCED, true }, /* not supported: the file is linked instead */
         { CREATE, EEXIST, 3, NEW, true },        /* the temporary name is taken */
-        { NAME, EEXIST, 3, OVER, false },
+        { NAME, EEXIST, 3, REPLACED, false },
         { LOCK, ENOLCK, 9, NEW, true },
-        { LOCK, EWOULDBLOCK, 1, NEW, true }, /* another program removes the file: another one */
-        { CLOSE, EINTR, 1, SYNCED, true },   /* closed, and all has been written */
+        { LOCK, EWOULDBLOCK, 1, NEW,
+          true }, /* another program removes the file: a new name is tried */
+        { CLOSE, EINTR, 1, SYNCED, true }, /* closed, after all bytes were written */
         { START, EINVAL, 9, SYNCED, false },
     };
     const char *path = heft_test_path(*state, "x");
@@ -416,11 +418,11 @@ static void what_does_not_matter_is_passed_over(void **state)
         unlink(path);
         plan_for(rows[i].fails, rows[i].os, rows[i].times, rows[i].is_named);
         heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
-        assert_true(holds(path, text));
+        assert_true(file_is(path, text));
     }
 }
 
-static void interrupted_calls_are_repeated(void **state)
+static void repeats_interrupted_calls(void **state)
 {
     static const struct {
         call fails;
@@ -438,14 +440,14 @@ static void interrupted_calls_are_repeated(void **state)
         plan_for(rows[i].fails, EINTR, 3, rows[i].is_named);
         heft_assert_ok(write_file(path, rows[i].flags, &err), &err);
         assert_int_equal(plan.times, 0);
-        assert_true(holds(path, text));
+        assert_true(file_is(path, text));
         assert_int_equal(heft_test_dir_entries(*state), 1);
     }
-    plan_for(SHARE, EINTR, 3, false);
+    plan_for(REFLINK, EINTR, 3, false);
     assert_int_equal(heft_disk_reflink(&test_disk, 0, 0, 0, 0, 1), 0);
 }
 
-static void a_name_that_is_taken_meanwhile_is_left_alone(void **state)
+static void keeps_a_file_that_appears_during_writing(void **state)
 {
     const char *path = heft_test_path(*state, "x");
     for (int is_named = 0; is_named < 2; is_named++) {
@@ -455,13 +457,13 @@ static void a_name_that_is_taken_meanwhile_is_left_alone(void **state)
         heft_assert_ok(heft_file_sink_open(&s, &test_disk, path, 0, &err), &err);
         heft_test_save(path, "other", 5);
         heft_assert_fails(s->ops->finish(s, &err), HEFT_E_ARGUMENT, &err, "already exists");
-        assert_true(holds(path, "other"));
+        assert_true(file_is(path, "other"));
         assert_int_equal(heft_test_dir_entries(*state), 1);
         unlink(path);
     }
 }
 
-static void flags_that_contradict_each_other_are_refused(void **state)
+static void refuses_contradicting_flags(void **state)
 {
     heft_error err;
     heft_sink *s;
@@ -471,9 +473,9 @@ static void flags_that_contradict_each_other_are_refused(void **state)
     assert_null(s);
 }
 
-/* ---- what killed programs leave ------------------------------------------------------------- */
+/* ---- files of killed programs --------------------------------------------------------------- */
 
-static void what_a_killed_program_left_is_removed(void **state)
+static void removes_files_of_killed_programs(void **state)
 {
     heft_error err;
     heft_sink *s, *other;
@@ -486,10 +488,10 @@ static void what_a_killed_program_left_is_removed(void **state)
     assert_int_equal(status, 0);
     assert_int_equal(heft_test_dir_entries(*state), 1);
     heft_assert_ok(heft_file_sink_open(&s, &test_disk, heft_test_path(*state, "y"), 0, &err), &err);
-    assert_int_equal(heft_test_dir_entries(*state), 1); /* that of y */
+    assert_int_equal(heft_test_dir_entries(*state), 1); /* the temporary file of y */
     heft_assert_ok(heft_sink_open_file(&other, heft_test_path(*state, "y"), 0, &err), &err);
     heft_sink_discard(other);
-    assert_int_equal(heft_test_dir_entries(*state), 1); /* being written, it stays */
+    assert_int_equal(heft_test_dir_entries(*state), 1); /* the temporary file is in use and stays */
     heft_assert_ok(s->ops->finish(s, &err), &err);
     assert_true(heft_test_exists(heft_test_path(*state, "y")));
     assert_int_equal(heft_test_dir_entries(*state), 1);
@@ -497,7 +499,7 @@ static void what_a_killed_program_left_is_removed(void **state)
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
-static void every_failure_of_a_stream_is_reported(void **state)
+static void reports_every_failed_call_of_a_stream(void **state)
 {
     static const struct {
         call fails;
@@ -521,7 +523,7 @@ static void every_failure_of_a_stream_is_reported(void **state)
     }
 }
 
-static void a_stream_goes_on_after_an_interrupt(void **state)
+static void stream_continues_after_an_interrupt(void **state)
 {
     static const call rows[] = { APPEND, SYNC, CLOSE };
     (void)state;
@@ -530,12 +532,12 @@ static void a_stream_goes_on_after_an_interrupt(void **state)
         plan_for(rows[i], EINTR, 1, false);
         heft_assert_ok(write_file("/dev/null", HEFT_SINK_SYNC, &err), &err);
         assert_int_equal(plan.times, 0);
-        plan_for(SYNC, EINVAL, 1, false); /* a pipe */
+        plan_for(SYNC, EINVAL, 1, false); /* a pipe cannot be synced */
         heft_assert_ok(write_file("/dev/null", HEFT_SINK_SYNC, &err), &err);
     }
 }
 
-static void a_socket_is_not_opened(void **state)
+static void refuses_a_socket(void **state)
 {
     heft_error err;
     struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -552,18 +554,18 @@ static void a_socket_is_not_opened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_A_DIRECTORY(a_synced_file_is_on_disk_before_it_has_its_name),
-        IN_A_DIRECTORY(a_file_that_is_not_synced_does_not_wait_for_the_disk),
-        IN_A_DIRECTORY(finished_blocks_are_on_their_way_to_disk_before_the_sync),
-        IN_A_DIRECTORY(every_call_that_fails_is_reported),
-        IN_A_DIRECTORY(what_does_not_matter_is_passed_over),
-        IN_A_DIRECTORY(interrupted_calls_are_repeated),
-        IN_A_DIRECTORY(a_name_that_is_taken_meanwhile_is_left_alone),
-        IN_A_DIRECTORY(flags_that_contradict_each_other_are_refused),
-        IN_A_DIRECTORY(what_a_killed_program_left_is_removed),
-        IN_A_DIRECTORY(every_failure_of_a_stream_is_reported),
-        IN_A_DIRECTORY(a_stream_goes_on_after_an_interrupt),
-        IN_A_DIRECTORY(a_socket_is_not_opened),
+        IN_A_DIRECTORY(syncs_a_file_before_it_gets_its_name),
+        IN_A_DIRECTORY(does_not_sync_unless_requested),
+        IN_A_DIRECTORY(starts_writing_back_finished_blocks_early),
+        IN_A_DIRECTORY(reports_every_failed_call),
+        IN_A_DIRECTORY(ignores_harmless_failures),
+        IN_A_DIRECTORY(repeats_interrupted_calls),
+        IN_A_DIRECTORY(keeps_a_file_that_appears_during_writing),
+        IN_A_DIRECTORY(refuses_contradicting_flags),
+        IN_A_DIRECTORY(removes_files_of_killed_programs),
+        IN_A_DIRECTORY(reports_every_failed_call_of_a_stream),
+        IN_A_DIRECTORY(stream_continues_after_an_interrupt),
+        IN_A_DIRECTORY(refuses_a_socket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

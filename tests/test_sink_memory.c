@@ -1,4 +1,4 @@
-/* test_sink_memory.c - a file in memory has the bytes of a file on disk, or there is none. */
+/* test_sink_memory.c - the memory sink: the bytes of a file on disk, or no bytes after a failure. */
 #include "models.h"
 
 static const test_tensor tensors[] = {
@@ -7,17 +7,17 @@ static const test_tensor tensors[] = {
     { "c", HEFT_F32, 1, { 70001 } },
 };
 
-typedef struct scene {
+typedef struct fixture {
     heft_bytes model;
     heft_file *in;
     heft_convert_options opt;
     heft_write_options write;
-} scene;
+} fixture;
 
-static void begin(scene *s)
+static void begin(fixture *s)
 {
     heft_error err;
-    *s = (scene){ .model = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors)) };
+    *s = (fixture){ .model = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors)) };
     s->opt = (heft_convert_options)HEFT_CONVERT_OPTIONS_INIT;
     s->write = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
     s->opt.write = &s->write;
@@ -25,13 +25,13 @@ static void begin(scene *s)
     heft_assert_ok(heft_test_open(&s->in, s->model, NULL, &err), &err);
 }
 
-static void end(scene *s)
+static void end(fixture *s)
 {
     heft_file_close(s->in);
     heft_test_free(&s->model);
 }
 
-static void assert_like_a_file(const scene *s, const char *format)
+static void assert_same_as_file(const fixture *s, const char *format)
 {
     heft_blob blob;
     heft_test_sink file;
@@ -50,30 +50,30 @@ static void assert_like_a_file(const scene *s, const char *format)
     heft_test_sink_free(&file);
 }
 
-static void a_conversion_into_memory_has_the_bytes_of_a_file(void **state)
+static void converts_into_memory_as_into_a_file(void **state)
 {
-    scene s;
+    fixture s;
     (void)state;
     begin(&s);
     for (size_t i = 0; heft_test_writable(i); i++)
-        assert_like_a_file(&s, heft_test_writable(i));
+        assert_same_as_file(&s, heft_test_writable(i));
     end(&s);
 }
 
-static void memory_grows_with_compressed_parts(void **state)
+static void grows_with_compressed_parts(void **state)
 {
-    scene s;
+    fixture s;
     (void)state;
     begin(&s);
     s.write.encoding = HEFT_ZSTD;
-    assert_like_a_file(&s, "ztensor");
+    assert_same_as_file(&s, "ztensor");
     end(&s);
 }
 
-/* Neither the bytes nor the sink are left, whichever request for memory fails. */
-static void without_memory_there_is_no_file(void **state)
+/* Whichever allocation fails, bytes and sink are freed. */
+static void reports_every_failed_allocation(void **state)
 {
-    scene s;
+    fixture s;
     bool failed = true;
     (void)state;
     begin(&s);
@@ -97,7 +97,7 @@ static void without_memory_there_is_no_file(void **state)
     end(&s);
 }
 
-static void what_is_discarded_leaves_nothing(void **state)
+static void discarding_frees_all_memory(void **state)
 {
     heft_test_memory m;
     heft_blob blob;
@@ -121,10 +121,10 @@ static void what_is_discarded_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_conversion_into_memory_has_the_bytes_of_a_file),
-        cmocka_unit_test(memory_grows_with_compressed_parts),
-        cmocka_unit_test(without_memory_there_is_no_file),
-        cmocka_unit_test(what_is_discarded_leaves_nothing),
+        cmocka_unit_test(converts_into_memory_as_into_a_file),
+        cmocka_unit_test(grows_with_compressed_parts),
+        cmocka_unit_test(reports_every_failed_allocation),
+        cmocka_unit_test(discarding_frees_all_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_sinks.c - a file appears whole under its name, or not at all. */
+/* test_sinks.c - file sinks: a complete file gets its name, or no file does. */
 #include "models.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static heft_status put(heft_sink *s, const void *p, size_t len, heft_error *err)
     return s->ops->write_at ? s->ops->write_at(s, 0, p, len, err) : s->ops->write(s, p, len, err);
 }
 
-/* Opens, writes and finishes. */
+/* Open, write and finish a file. */
 static heft_status write_file(const char *path, uint32_t flags, const char *what, heft_error *err)
 {
     heft_sink *s;
@@ -48,9 +48,9 @@ static mode_t mode_of(const char *path)
     return st.st_mode & 07777;
 }
 
-/* ---- whole or not at all -------------------------------------------------------------------- */
+/* ---- atomic files --------------------------------------------------------------------------- */
 
-static void a_file_appears_when_it_is_finished(void **state)
+static void file_gets_its_name_when_finished(void **state)
 {
     heft_error err;
     heft_sink *s;
@@ -66,7 +66,7 @@ static void a_file_appears_when_it_is_finished(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }
 
-static void what_is_discarded_leaves_nothing(void **state)
+static void discarded_file_leaves_nothing(void **state)
 {
     heft_error err;
     heft_sink *s;
@@ -77,7 +77,7 @@ static void what_is_discarded_leaves_nothing(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 0);
 }
 
-static void an_existing_file_is_left_alone(void **state)
+static void refuses_to_replace_an_existing_file(void **state)
 {
     heft_error err;
     const char *path = heft_test_path(*state, "old");
@@ -85,13 +85,13 @@ static void an_existing_file_is_left_alone(void **state)
     heft_test_save(path, "old", 3);
     heft_assert_fails(heft_sink_open_file(&s, path, 0, &err), HEFT_E_ARGUMENT, &err,
                       "already exists");
-    assert_null(s); /* it is said before any work is done */
+    assert_null(s); /* fails before any work is done */
     assert_int_equal(err.os, EEXIST);
     assert_holds(path, "old");
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }
 
-static void a_file_that_appears_meanwhile_is_left_alone(void **state)
+static void keeps_a_file_that_appears_during_writing(void **state)
 {
     heft_error err;
     heft_sink *s;
@@ -104,7 +104,7 @@ static void a_file_that_appears_meanwhile_is_left_alone(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }
 
-static void a_replaced_file_is_the_old_one_until_the_end(void **state)
+static void replaces_a_file_only_when_finished(void **state)
 {
     heft_error err;
     heft_sink *s;
@@ -119,7 +119,7 @@ static void a_replaced_file_is_the_old_one_until_the_end(void **state)
     heft_assert_ok(s->ops->finish(s, &err), &err);
     assert_holds(path, text);
     assert_int_equal(mode_of(path), 0604);
-    assert_int_equal(read(reader, old, sizeof old), 3); /* who reads it goes on reading it */
+    assert_int_equal(read(reader, old, sizeof old), 3); /* a reader keeps the old file */
     assert_string_equal(old, "old");
     close(reader);
     assert_int_equal(heft_test_dir_entries(*state), 1);
@@ -127,7 +127,7 @@ static void a_replaced_file_is_the_old_one_until_the_end(void **state)
 
 static const mode_t modes[] = { 0600, 0444, 0664, 0777, 02755, 01644 };
 
-static void a_replaced_file_keeps_its_permissions(void **state)
+static void replaced_file_keeps_its_permissions(void **state)
 {
     heft_error err;
     const char *path = heft_test_path(*state, "old");
@@ -142,7 +142,7 @@ static void a_replaced_file_keeps_its_permissions(void **state)
     umask(mask);
 }
 
-static void files_of_a_replaced_set_keep_their_permissions(void **state)
+static void replaced_set_keeps_its_permissions(void **state)
 {
     char name[8];
     heft_error err;
@@ -170,8 +170,8 @@ static void files_of_a_replaced_set_keep_their_permissions(void **state)
     }
 }
 
-/* Of a process that may give files away. */
-static void a_replaced_file_keeps_its_owner(void **state)
+/* Requires the privilege to change the owner of files. */
+static void replaced_file_keeps_its_owner(void **state)
 {
     enum { OWNER = 12345, GROUP = 54321 };
     heft_error err;
@@ -188,7 +188,7 @@ static void a_replaced_file_keeps_its_owner(void **state)
     assert_int_equal(st.st_mode & 07777, 06750);
 }
 
-static void replacing_what_is_not_there_makes_it(void **state)
+static void replacing_creates_a_missing_file(void **state)
 {
     heft_error err;
     const char *path = heft_test_path(*state, "new");
@@ -197,7 +197,7 @@ static void replacing_what_is_not_there_makes_it(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }
 
-static void a_replacement_that_is_discarded_leaves_the_old_one(void **state)
+static void discarded_replacement_keeps_the_old_file(void **state)
 {
     heft_error err;
     heft_sink *s;
@@ -212,7 +212,7 @@ static void a_replacement_that_is_discarded_leaves_the_old_one(void **state)
 
 /* ---- links, directories, paths -------------------------------------------------------------- */
 
-static void a_link_is_followed(void **state)
+static void replaces_the_target_of_a_link(void **state)
 {
     heft_error err;
     struct stat st;
@@ -228,7 +228,7 @@ static void a_link_is_followed(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 2);
 }
 
-static void a_link_to_nothing_is_refused(void **state)
+static void refuses_a_dangling_link(void **state)
 {
     heft_error err;
     const char *link = heft_test_path(*state, "link");
@@ -237,7 +237,7 @@ static void a_link_to_nothing_is_refused(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }
 
-static void places_that_hold_no_file_are_refused(void **state)
+static void refuses_paths_that_cannot_be_files(void **state)
 {
     static const struct {
         const char *path;
@@ -263,7 +263,7 @@ static void places_that_hold_no_file_are_refused(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 2);
 }
 
-static void the_longest_name_can_be_written_and_replaced(void **state)
+static void writes_and_replaces_the_longest_name(void **state)
 {
     heft_error err;
     char name[256];
@@ -275,7 +275,7 @@ static void the_longest_name_can_be_written_and_replaced(void **state)
     assert_int_equal(heft_test_dir_entries(*state), 1);
 }
 
-static void a_name_without_a_directory_is_in_this_one(void **state)
+static void writes_a_name_into_the_current_folder(void **state)
 {
     heft_error err;
     char here[1024];
@@ -289,9 +289,9 @@ static void a_name_without_a_directory_is_in_this_one(void **state)
     assert_holds(heft_test_path(*state, "plain"), "two");
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------ */
+/* ---- failures ------------------------------------------------------------------------------- */
 
-/* Runs fn(arg) as somebody without privileges; what it returns. */
+/* Run fn(arg) in a child without privileges; return the result of fn, or 100 plus the signal. */
 static int as_nobody(int (*fn)(const char *), const char *arg)
 {
     int status;
@@ -306,21 +306,21 @@ static int as_nobody(int (*fn)(const char *), const char *arg)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
 }
 
-static int replace_it(const char *path)
+static int replace_file(const char *path)
 {
     heft_error err;
     return write_file(path, HEFT_SINK_REPLACE, text, &err) ? err.os : 0;
 }
 
-/* Of a process that may not. */
-static void a_set_id_bit_is_not_kept_for_another_owner(void **state)
+/* The child may not change the owner. */
+static void drops_set_id_bits_for_another_owner(void **state)
 {
     struct stat st;
     const char *path = heft_test_path(*state, "old");
     assert_int_equal(chmod(*state, 0777), 0);
     heft_test_save(path, "old", 3);
     assert_int_equal(chmod(path, 06755), 0);
-    assert_int_equal(as_nobody(replace_it, path), 0);
+    assert_int_equal(as_nobody(replace_file, path), 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 07777, geteuid() ? 06755 : 0755);
 }
@@ -331,7 +331,7 @@ static int error_of_writing(const char *path)
     return write_file(path, HEFT_SINK_REPLACE, text, &err) == HEFT_E_IO ? err.os : 0;
 }
 
-static void a_directory_that_takes_no_files_is_said_to(void **state)
+static void reports_a_folder_without_write_permission(void **state)
 {
     const char *dir = heft_test_path(*state, "closed");
     assert_int_equal(chmod(*state, 0755), 0);
@@ -356,7 +356,7 @@ static int fill_up(const char *path)
     return st == HEFT_E_IO ? err.os : 0;
 }
 
-static void a_limit_on_the_size_is_an_error_and_leaves_nothing(void **state)
+static void file_size_limit_leaves_nothing(void **state)
 {
     assert_int_equal(chmod(*state, 0777), 0);
     assert_int_equal(as_nobody(fill_up, heft_test_path(*state, "x")), EFBIG);
@@ -376,8 +376,8 @@ static heft_status convert_into(const char *path, heft_bytes model, heft_error *
     return st;
 }
 
-/* Only root can mount one; for others the limit on the size has to do. */
-static void a_full_disk_is_an_error_and_leaves_nothing(void **state)
+/* Only root can mount a small file system; otherwise the test of the size limit suffices. */
+static void full_disk_leaves_nothing(void **state)
 {
     heft_error err;
     heft_bytes model = heft_test_one("mag", 2 << 20);
@@ -394,9 +394,9 @@ static void a_full_disk_is_an_error_and_leaves_nothing(void **state)
     assert_int_equal(left, 0);
 }
 
-/* ---- without nameless files ------------------------------------------------------------------- */
+/* ---- without O_TMPFILE ---------------------------------------------------------------------- */
 
-static bool holds(const char *path, const char *what)
+static bool file_is(const char *path, const char *what)
 {
     char got[64] = "";
     int fd = open(path, O_RDONLY);
@@ -405,7 +405,7 @@ static bool holds(const char *path, const char *what)
     return n == (ssize_t)strlen(what) && !strcmp(got, what);
 }
 
-/* Where /proc is missing, files get a hidden name while they are written. */
+/* Without /proc, files get a hidden name while they are written. Return 0, or the failed step. */
 static int write_without_proc(const char *dir)
 {
     heft_error err;
@@ -413,15 +413,15 @@ static int write_without_proc(const char *dir)
     const char *path = heft_test_path(dir, "x");
     if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
         umount2("/proc", MNT_DETACH))
-        return 0; /* not allowed to */
+        return 0; /* no permission to unmount */
     if (heft_sink_open_file(&s, path, 0, &err) || heft_test_dir_entries(dir) != 1)
         return 1;
     heft_sink_discard(s);
-    if (heft_test_dir_entries(dir) || write_file(path, 0, "one", &err) || !holds(path, "one"))
+    if (heft_test_dir_entries(dir) || write_file(path, 0, "one", &err) || !file_is(path, "one"))
         return 2;
-    if (write_file(path, 0, "two", &err) != HEFT_E_ARGUMENT || !holds(path, "one"))
+    if (write_file(path, 0, "two", &err) != HEFT_E_ARGUMENT || !file_is(path, "one"))
         return 3;
-    if (write_file(path, HEFT_SINK_REPLACE, "three", &err) || !holds(path, "three"))
+    if (write_file(path, HEFT_SINK_REPLACE, "three", &err) || !file_is(path, "three"))
         return 4;
     if (heft_sink_open_file(&s, path, HEFT_SINK_REPLACE, &err) || unlink(path))
         return 5;
@@ -430,7 +430,7 @@ static int write_without_proc(const char *dir)
     return heft_test_dir_entries(dir) == 1 ? 0 : 7;
 }
 
-static void hidden_names_serve_where_nameless_files_do_not(void **state)
+static void uses_hidden_names_without_unnamed_files(void **state)
 {
     int status;
     pid_t child = fork();
@@ -467,7 +467,7 @@ static int convert_until_killed(const char *path)
     return st ? 96 : 0;
 }
 
-static void a_killed_program_leaves_nothing(void **state)
+static void killed_program_leaves_nothing(void **state)
 {
     assert_int_equal(chmod(*state, 0777), 0);
     assert_int_equal(as_nobody(convert_until_killed, heft_test_path(*state, "x")), 100 + SIGKILL);
@@ -481,8 +481,8 @@ static void a_killed_program_leaves_nothing(void **state)
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
-/* What a child reads from the pipe goes into a file. */
-static pid_t drain(int from, int other, const char *path)
+/* Fork a child that copies the pipe into the file. */
+static pid_t copy_to_file(int from, int other, const char *path)
 {
     pid_t child = fork();
     if (child)
@@ -497,7 +497,7 @@ static pid_t drain(int from, int other, const char *path)
     _exit(fclose(f) ? 1 : 0);
 }
 
-static void a_pipe_gets_the_bytes_of_a_file(void **state)
+static void pipe_receives_the_bytes_of_a_file(void **state)
 {
     heft_error err;
     heft_file *f;
@@ -508,12 +508,12 @@ static void a_pipe_gets_the_bytes_of_a_file(void **state)
     heft_assert_ok(heft_source_open_memory(&from, model.p, model.len, &err), &err);
     heft_assert_ok(heft_file_open_source(&f, from, NULL, &err), &err);
     assert_int_equal(pipe(ends), 0);
-    pid_t child = drain(ends[0], ends[1], heft_test_path(*state, "piped"));
+    pid_t child = copy_to_file(ends[0], ends[1], heft_test_path(*state, "piped"));
     close(ends[0]);
     heft_assert_ok(heft_sink_open_fd(&s, ends[1], &err), &err);
     assert_null(s->ops->write_at);
     heft_assert_ok(heft_file_convert(f, heft_format_find("mag"), s, NULL, &err), &err);
-    assert_int_equal(close(ends[1]), 0); /* it stayed ours */
+    assert_int_equal(close(ends[1]), 0); /* the caller still owns the descriptor */
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     piped = heft_test_load(heft_test_path(*state, "piped"));
@@ -523,7 +523,7 @@ static void a_pipe_gets_the_bytes_of_a_file(void **state)
     heft_test_free(&model);
 }
 
-static void a_named_pipe_is_written_front_to_back(void **state)
+static void writes_a_named_pipe(void **state)
 {
     heft_error err;
     int status;
@@ -532,7 +532,7 @@ static void a_named_pipe_is_written_front_to_back(void **state)
     pid_t child = fork();
     if (!child) {
         int from = open(fifo, O_RDONLY);
-        pid_t inner = drain(from, -1, out);
+        pid_t inner = copy_to_file(from, -1, out);
         _exit(waitpid(inner, &status, 0) == inner ? status : 1);
     }
     heft_assert_ok(write_file(fifo, 0, text, &err), &err);
@@ -541,7 +541,7 @@ static void a_named_pipe_is_written_front_to_back(void **state)
     assert_holds(out, text);
 }
 
-static void a_pipe_nobody_reads_is_an_error(void **state)
+static void reports_a_pipe_without_a_reader(void **state)
 {
     heft_error err;
     heft_sink *s;
@@ -557,7 +557,7 @@ static void a_pipe_nobody_reads_is_an_error(void **state)
     close(ends[1]);
 }
 
-static void dev_full_is_full(void **state)
+static void reports_a_full_device(void **state)
 {
     heft_error err;
     (void)state;
@@ -571,31 +571,31 @@ static void dev_full_is_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_A_DIRECTORY(a_file_appears_when_it_is_finished),
-        IN_A_DIRECTORY(what_is_discarded_leaves_nothing),
-        IN_A_DIRECTORY(an_existing_file_is_left_alone),
-        IN_A_DIRECTORY(a_file_that_appears_meanwhile_is_left_alone),
-        IN_A_DIRECTORY(a_replaced_file_is_the_old_one_until_the_end),
-        IN_A_DIRECTORY(a_replaced_file_keeps_its_permissions),
-        IN_A_DIRECTORY(files_of_a_replaced_set_keep_their_permissions),
-        IN_A_DIRECTORY(a_replaced_file_keeps_its_owner),
-        IN_A_DIRECTORY(a_set_id_bit_is_not_kept_for_another_owner),
-        IN_A_DIRECTORY(replacing_what_is_not_there_makes_it),
-        IN_A_DIRECTORY(a_replacement_that_is_discarded_leaves_the_old_one),
-        IN_A_DIRECTORY(a_link_is_followed),
-        IN_A_DIRECTORY(a_link_to_nothing_is_refused),
-        IN_A_DIRECTORY(places_that_hold_no_file_are_refused),
-        IN_A_DIRECTORY(the_longest_name_can_be_written_and_replaced),
-        IN_A_DIRECTORY(a_name_without_a_directory_is_in_this_one),
-        IN_A_DIRECTORY(a_directory_that_takes_no_files_is_said_to),
-        IN_A_DIRECTORY(a_limit_on_the_size_is_an_error_and_leaves_nothing),
-        IN_A_DIRECTORY(a_full_disk_is_an_error_and_leaves_nothing),
-        IN_A_DIRECTORY(hidden_names_serve_where_nameless_files_do_not),
-        IN_A_DIRECTORY(a_killed_program_leaves_nothing),
-        IN_A_DIRECTORY(a_pipe_gets_the_bytes_of_a_file),
-        IN_A_DIRECTORY(a_named_pipe_is_written_front_to_back),
-        IN_A_DIRECTORY(a_pipe_nobody_reads_is_an_error),
-        IN_A_DIRECTORY(dev_full_is_full),
+        IN_A_DIRECTORY(file_gets_its_name_when_finished),
+        IN_A_DIRECTORY(discarded_file_leaves_nothing),
+        IN_A_DIRECTORY(refuses_to_replace_an_existing_file),
+        IN_A_DIRECTORY(keeps_a_file_that_appears_during_writing),
+        IN_A_DIRECTORY(replaces_a_file_only_when_finished),
+        IN_A_DIRECTORY(replaced_file_keeps_its_permissions),
+        IN_A_DIRECTORY(replaced_set_keeps_its_permissions),
+        IN_A_DIRECTORY(replaced_file_keeps_its_owner),
+        IN_A_DIRECTORY(drops_set_id_bits_for_another_owner),
+        IN_A_DIRECTORY(replacing_creates_a_missing_file),
+        IN_A_DIRECTORY(discarded_replacement_keeps_the_old_file),
+        IN_A_DIRECTORY(replaces_the_target_of_a_link),
+        IN_A_DIRECTORY(refuses_a_dangling_link),
+        IN_A_DIRECTORY(refuses_paths_that_cannot_be_files),
+        IN_A_DIRECTORY(writes_and_replaces_the_longest_name),
+        IN_A_DIRECTORY(writes_a_name_into_the_current_folder),
+        IN_A_DIRECTORY(reports_a_folder_without_write_permission),
+        IN_A_DIRECTORY(file_size_limit_leaves_nothing),
+        IN_A_DIRECTORY(full_disk_leaves_nothing),
+        IN_A_DIRECTORY(uses_hidden_names_without_unnamed_files),
+        IN_A_DIRECTORY(killed_program_leaves_nothing),
+        IN_A_DIRECTORY(pipe_receives_the_bytes_of_a_file),
+        IN_A_DIRECTORY(writes_a_named_pipe),
+        IN_A_DIRECTORY(reports_a_pipe_without_a_reader),
+        IN_A_DIRECTORY(reports_a_full_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

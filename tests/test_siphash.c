@@ -1,4 +1,4 @@
-/* test_siphash.c - SipHash-1-3 against tests/py/siphash_ref.py. */
+/* test_siphash.c - SipHash-1-3, compared with tests/py/siphash_ref.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,18 +24,18 @@ static void hashes_agree_with_the_reference(void **state)
         assert_true(heft_siphash13(key, message, len) == vectors[len]);
 }
 
-static void alignment_does_not_matter(void **state)
+static void hash_does_not_depend_on_the_alignment(void **state)
 {
     (void)state;
-    uint8_t room[80];
+    uint8_t buf[80];
     for (size_t shift = 0; shift < 8; shift++) {
         for (size_t i = 0; i < 63; i++)
-            room[shift + i] = (uint8_t)i;
-        assert_true(heft_siphash13(key, room + shift, 63) == vectors[63]);
+            buf[shift + i] = (uint8_t)i;
+        assert_true(heft_siphash13(key, buf + shift, 63) == vectors[63]);
     }
 }
 
-static void the_key_matters(void **state)
+static void hash_depends_on_the_key(void **state)
 {
     (void)state;
     uint64_t other[2] = { key[0] ^ 1, key[1] };
@@ -49,8 +49,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hashes_agree_with_the_reference),
-        cmocka_unit_test(alignment_does_not_matter),
-        cmocka_unit_test(the_key_matters),
+        cmocka_unit_test(hash_does_not_depend_on_the_alignment),
+        cmocka_unit_test(hash_depends_on_the_key),
     };
     return cmocka_run_group_tests_name("siphash", tests, NULL, NULL);
 }

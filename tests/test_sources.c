@@ -1,4 +1,4 @@
-/* test_sources.c - files that are no files, and files that change under their reader. */
+/* test_sources.c - file sources: paths that are not regular files, files truncated while open. */
 #include "dump.h"
 #include "models.h"
 
@@ -13,17 +13,17 @@
 static const heft_access accesses[] = { HEFT_ACCESS_AUTO, HEFT_ACCESS_MAP, HEFT_ACCESS_READ,
                                         HEFT_ACCESS_POPULATE, HEFT_ACCESS_DIRECT };
 
-static heft_status open_at(heft_file **out, const char *path, heft_access how, heft_error *err)
+static heft_status open_at(heft_file **out, const char *path, heft_access access, heft_error *err)
 {
     heft_source *s;
     *out = NULL;
-    heft_status st = heft_source_open_file(&s, path, how, err);
+    heft_status st = heft_source_open_file(&s, path, access, err);
     return st ? st : heft_file_open_source(out, s, NULL, err);
 }
 
-/* ---- what is no file ------------------------------------------------------------------------ */
+/* ---- paths that are not files --------------------------------------------------------------- */
 
-static void what_is_no_file_is_refused(void **state)
+static void refuses_paths_that_are_not_files(void **state)
 {
     static const struct {
         const char *name;
@@ -46,7 +46,7 @@ static void what_is_no_file_is_refused(void **state)
     }
 }
 
-static void an_empty_file_is_empty(void **state)
+static void refuses_an_empty_file(void **state)
 {
     const char *path = heft_test_path(*state, "empty");
     heft_test_save(path, "", 0);
@@ -58,7 +58,7 @@ static void an_empty_file_is_empty(void **state)
     }
 }
 
-static void strangers_are_named(void **state)
+static void names_foreign_formats(void **state)
 {
     static const struct {
         const char *begins, *words;
@@ -80,8 +80,8 @@ static void strangers_are_named(void **state)
 
 /* ---- large indexes and large payloads ------------------------------------------------------- */
 
-/* The index takes many windows, and reaches into the last 64 KiB of the file. */
-static void an_index_of_any_size_is_read_to_its_end(void **state)
+/* The index needs many windows, and reaches into the last 64 KiB of the file. */
+static void reads_an_index_of_any_size(void **state)
 {
     static const uint32_t counts[] = { 1000, 1600, 3000, 30000 };
     const char *format;
@@ -90,14 +90,14 @@ static void an_index_of_any_size_is_read_to_its_end(void **state)
         uint32_t count = counts[i % HEFT_COUNT(counts)];
         in.bytes = heft_test_many(format, count);
         heft_test_save(in.path, in.bytes.p, in.bytes.len);
-        for (size_t way = 0; way < 5; way++) {
+        for (size_t method = 0; method < 5; method++) {
             heft_test_memory m;
             heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
             heft_error err;
             heft_file *f;
             heft_test_memory_init(&m, 0);
             opt.host = &m.host;
-            heft_assert_ok(heft_test_open_methods[way].open(&f, &in, &opt, &err), &err);
+            heft_assert_ok(heft_test_open_methods[method].open(&f, &in, &opt, &err), &err);
             assert_int_equal(heft_tensor_count(f), count);
             assert_in_range(atomic_load(&m.peak), 0, 8 * in.bytes.len);
             heft_file_close(f);
@@ -107,27 +107,27 @@ static void an_index_of_any_size_is_read_to_its_end(void **state)
     }
 }
 
-/* Opening takes no more of a large file than its ends and its index. */
+/* Opening reads only the first and last bytes of a large file, and the index. */
 static void opening_reads_nothing_of_the_payload(void **state)
 {
     heft_bytes b = heft_test_one("safetensors", 8 << 20);
     heft_test_input in = { heft_test_path(*state, "large"), b };
     heft_test_save(in.path, b.p, b.len);
-    for (size_t way = 0; way < 5; way++) {
+    for (size_t method = 0; method < 5; method++) {
         heft_test_memory m;
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         heft_error err;
         heft_file *f;
         heft_test_memory_init(&m, 0);
         opt.host = &m.host;
-        heft_assert_ok(heft_test_open_methods[way].open(&f, &in, &opt, &err), &err);
+        heft_assert_ok(heft_test_open_methods[method].open(&f, &in, &opt, &err), &err);
         assert_in_range(atomic_load(&m.peak), 0, 200 << 10);
         heft_file_close(f);
     }
     heft_test_free(&b);
 }
 
-/* ---- files that are cut short --------------------------------------------------------------- */
+/* ---- truncated files ------------------------------------------------------------------------ */
 
 static heft_status do_verify(const heft_file *f, heft_error *err)
 {
@@ -152,7 +152,7 @@ static heft_status do_convert(const heft_file *f, heft_error *err)
     return st;
 }
 
-/* Of the data that lie last. */
+/* Return the part with the highest offset. */
 static uint32_t last_part(const heft_file *f)
 {
     uint32_t last = heft_tensor_at(f, 0).first_part;
@@ -184,35 +184,36 @@ static heft_status (*const uses[])(const heft_file *f, heft_error *err) = { do_v
                                                                             do_convert, do_read,
                                                                             do_stream };
 
-/* Where the bytes end that a use cannot do without. */
-static uint64_t needs(size_t use, const heft_file *f)
+/* Return the end of the bytes that the use must read. */
+static uint64_t needed_end(size_t use, const heft_file *f)
 {
     uint64_t end = 0;
     for (uint32_t i = 0; i < heft_tensor_count(f) && use; i++) {
         heft_part p = heft_part_at(f, heft_tensor_at(f, i).first_part);
         end = p.offset + p.stored > end ? p.offset + p.stored : end;
     }
-    return end; /* of verify: nothing, some formats have no checksums */
+    return end; /* verify (use 0) may read nothing: some formats have no checksums */
 }
 
-static void cut_and_use(const char *path, heft_bytes b, size_t length, heft_access how, size_t use)
+static void truncate_and_use(const char *path, heft_bytes b, size_t length, heft_access access,
+                             size_t use)
 {
     heft_error err;
     heft_file *f;
     heft_test_save(path, b.p, b.len);
-    heft_assert_ok(open_at(&f, path, how, &err), &err);
+    heft_assert_ok(open_at(&f, path, access, &err), &err);
     assert_int_equal(truncate(path, (off_t)length), 0);
     heft_status st = uses[use](f, &err);
-    if (st != HEFT_E_IO &&
-        (st || how == HEFT_ACCESS_MAP || how == HEFT_ACCESS_POPULATE || needs(use, f) > length))
+    if (st != HEFT_E_IO && (st || access == HEFT_ACCESS_MAP || access == HEFT_ACCESS_POPULATE ||
+                            needed_end(use, f) > length))
         fail_msg("cut to %zu: use %zu ended with %s: %s", length, use, heft_status_name(st),
                  err.message);
-    if (st == HEFT_E_IO) /* and every later one */
+    if (st == HEFT_E_IO) /* every later read fails, too */
         heft_assert_status(do_read(f, &err), HEFT_E_IO, &err);
     heft_file_close(f);
 }
 
-/* What is used of a file is its data: an index behind them was read when it was opened. */
+/* Return the end of the last data. An index after the data has been read when the file is open. */
 static size_t end_of_data(heft_bytes b)
 {
     heft_error err;
@@ -227,7 +228,7 @@ static size_t end_of_data(heft_bytes b)
     return (size_t)end;
 }
 
-static void a_file_cut_short_is_an_error_and_no_signal(void **state)
+static void reports_a_truncated_file_without_a_signal(void **state)
 {
     const char *format;
     heft_test_fault_handler(*state);
@@ -235,24 +236,24 @@ static void a_file_cut_short_is_an_error_and_no_signal(void **state)
         heft_bytes b = heft_test_many(format, 3000);
         const size_t end = end_of_data(b), lengths[] = { 0, 5000, end / 2, end - 5000 };
         for (size_t k = 0; k < HEFT_COUNT(lengths) * HEFT_COUNT(uses); k++)
-            for (size_t how = 1; how < HEFT_COUNT(accesses); how++)
-                cut_and_use(heft_test_path(*state, "cut"), b, lengths[k % HEFT_COUNT(lengths)],
-                            accesses[how], k / HEFT_COUNT(lengths));
+            for (size_t access = 1; access < HEFT_COUNT(accesses); access++)
+                truncate_and_use(heft_test_path(*state, "cut"), b, lengths[k % HEFT_COUNT(lengths)],
+                                 accesses[access], k / HEFT_COUNT(lengths));
         heft_test_free(&b);
     }
 }
 
-static void a_large_payload_cut_short_is_an_error(void **state)
+static void reports_a_truncated_large_payload(void **state)
 {
     heft_bytes b = heft_test_one("mag", 12 << 20);
     heft_test_fault_handler(*state);
     for (size_t use = 1; use < 3; use++)
-        for (size_t how = 1; how < HEFT_COUNT(accesses); how++)
-            cut_and_use(heft_test_path(*state, "cut"), b, 5 << 20, accesses[how], use);
+        for (size_t access = 1; access < HEFT_COUNT(accesses); access++)
+            truncate_and_use(heft_test_path(*state, "cut"), b, 5 << 20, accesses[access], use);
     heft_test_free(&b);
 }
 
-static void looking_up_names_of_a_file_cut_short_is_safe(void **state)
+static void finds_names_in_a_truncated_file_safely(void **state)
 {
     const char *path = heft_test_path(*state, "cut");
     heft_bytes b = heft_test_many("mag", 3000);
@@ -263,42 +264,44 @@ static void looking_up_names_of_a_file_cut_short_is_safe(void **state)
     heft_assert_ok(open_at(&f, path, HEFT_ACCESS_MAP, &err), &err);
     assert_int_equal(heft_tensor_find(f, HEFT_STR("layers.2999.weight")), 2999);
     assert_int_equal(truncate(path, 0), 0);
-    (void)heft_tensor_find(f, HEFT_STR("layers.2999.weight")); /* found or not, it comes back */
+    /* the result is unspecified; the call must return */
+    (void)heft_tensor_find(f, HEFT_STR("layers.2999.weight"));
     heft_assert_status(do_read(f, &err), HEFT_E_IO, &err);
     heft_file_close(f);
     heft_test_free(&b);
 }
 
-/* The file shrinks while the parser is in it. */
-typedef struct shrinking {
+/* Truncates the file at the allocation `at`, while the file is parsed. */
+typedef struct truncating_allocator {
     heft_allocator al;
     const char *path;
     uint32_t calls, at;
-} shrinking;
+} truncating_allocator;
 
-static void *shrink_then_resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
+static void *truncate_then_resize(void *ctx, void *p, size_t old_size, size_t new_size,
+                                  size_t align)
 {
-    shrinking *s = ctx;
+    truncating_allocator *s = ctx;
     const heft_allocator *libc = heft_host_default()->allocator;
     if (++s->calls == s->at && truncate(s->path, 0))
         abort();
     return libc->resize(libc->ctx, p, old_size, new_size, align);
 }
 
-static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
+static void reports_a_file_truncated_while_it_is_opened(void **state)
 {
     const char *path = heft_test_path(*state, "cut");
     heft_bytes b = heft_test_many("safetensors", 3000);
     heft_test_fault_handler(*state);
     for (uint32_t at = 1; at < 40; at++) {
-        shrinking s = { .path = path, .at = at };
+        truncating_allocator s = { .path = path, .at = at };
         heft_host host = *heft_host_default();
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         heft_source *from;
         heft_error err;
         heft_file *f;
         s.al = (heft_allocator){ .size = sizeof(heft_allocator),
-                                 .resize = shrink_then_resize,
+                                 .resize = truncate_then_resize,
                                  .ctx = &s };
         host.allocator = &s.al;
         opt.host = &host;
@@ -307,7 +310,8 @@ static void a_file_cut_short_while_it_is_opened_is_an_error(void **state)
         heft_status st = heft_file_open_source(&f, from, &opt, &err);
         if (st)
             heft_assert_fails(st, HEFT_E_IO, &err, "was truncated");
-        assert_true(st || s.calls < at || at > 20); /* the index was gone */
+        /* the index was truncated before it was parsed */
+        assert_true(st || s.calls < at || at > 20);
         heft_file_close(f);
     }
     heft_test_free(&b);
@@ -325,8 +329,8 @@ static void count_fault(int sig)
     _exit(sizeof message);
 }
 
-/* Reads a page that its file no longer has: in a mapping of our own. */
-static void fault(const char *path)
+/* Read a page beyond the end of a truncated file, in a mapping of this program. */
+static void fault_in_own_mapping(const char *path)
 {
     heft_test_save(path, path, strlen(path));
     int fd = open(path, O_RDONLY);
@@ -355,7 +359,7 @@ static int status_of(void (*before)(void), const char *path, const char *other)
         if (before)
             before();
         use_a_mapped_file(path);
-        fault(other);
+        fault_in_own_mapping(other);
         _exit(92);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -364,7 +368,7 @@ static int status_of(void (*before)(void), const char *path, const char *other)
 
 static void default_action(void)
 {
-    signal(SIGBUS, SIG_DFL); /* sanitizers have handlers of their own */
+    signal(SIGBUS, SIG_DFL); /* sanitizers install handlers */
 }
 
 static void own_handler(void)
@@ -372,7 +376,7 @@ static void own_handler(void)
     signal(SIGBUS, count_fault);
 }
 
-static void other_faults_go_where_they_went_before(void **state)
+static void passes_other_faults_to_the_previous_handler(void **state)
 {
     const char *path = heft_test_path(*state, "mapped"), *other = heft_test_path(*state, "other");
     int status = status_of(default_action, path, other);
@@ -381,7 +385,7 @@ static void other_faults_go_where_they_went_before(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == sizeof "caught");
 }
 
-static void a_view_of_a_file_cut_short_is_the_callers_risk(void **state)
+static void view_of_a_truncated_file_faults(void **state)
 {
     const char *path = heft_test_path(*state, "cut");
     int status;
@@ -409,17 +413,17 @@ static void a_view_of_a_file_cut_short_is_the_callers_risk(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* first: the handler goes in once, when the first file is mapped */
-        IN_A_DIRECTORY(other_faults_go_where_they_went_before),
-        IN_A_DIRECTORY(a_view_of_a_file_cut_short_is_the_callers_risk),
-        IN_A_DIRECTORY(a_file_cut_short_is_an_error_and_no_signal),
-        IN_A_DIRECTORY(a_large_payload_cut_short_is_an_error),
-        IN_A_DIRECTORY(looking_up_names_of_a_file_cut_short_is_safe),
-        IN_A_DIRECTORY(a_file_cut_short_while_it_is_opened_is_an_error),
-        IN_A_DIRECTORY(what_is_no_file_is_refused),
-        IN_A_DIRECTORY(an_empty_file_is_empty),
-        IN_A_DIRECTORY(strangers_are_named),
-        IN_A_DIRECTORY(an_index_of_any_size_is_read_to_its_end),
+        /* must be first: the handler is installed when the first file is mapped */
+        IN_A_DIRECTORY(passes_other_faults_to_the_previous_handler),
+        IN_A_DIRECTORY(view_of_a_truncated_file_faults),
+        IN_A_DIRECTORY(reports_a_truncated_file_without_a_signal),
+        IN_A_DIRECTORY(reports_a_truncated_large_payload),
+        IN_A_DIRECTORY(finds_names_in_a_truncated_file_safely),
+        IN_A_DIRECTORY(reports_a_file_truncated_while_it_is_opened),
+        IN_A_DIRECTORY(refuses_paths_that_are_not_files),
+        IN_A_DIRECTORY(refuses_an_empty_file),
+        IN_A_DIRECTORY(names_foreign_formats),
+        IN_A_DIRECTORY(reads_an_index_of_any_size),
         IN_A_DIRECTORY(opening_reads_nothing_of_the_payload),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* test_split.c - where a model is cut: how much is planned to find out, what is said of it, and that it can be stopped. */
+/* test_split.c - splitting a model: number of plans, sizes of shards, losses, cancelling. */
 #include "heft_test.h"
 
 #include "format/format.h"
@@ -24,9 +24,9 @@ static heft_format counting_format(void)
     return f;
 }
 
-/* ---- models: n tensors of bytes, as large as the function says ------------------------------ */
+/* ---- models --------------------------------------------------------------------------------- */
 
-typedef struct sample {
+typedef struct sample { /* n tensors of bytes; size() returns the size of tensor i */
     const char *name;
     uint32_t n;
     bool has_long_names;
@@ -39,28 +39,28 @@ static uint32_t small(uint32_t i)
     return 64;
 }
 
-static uint32_t none(uint32_t i)
+static uint32_t empty(uint32_t i)
 {
     (void)i;
     return 0;
 }
 
-static uint32_t at_last(uint32_t i)
+static uint32_t large_at_the_end(uint32_t i)
 {
     return i < 2500 ? 0 : LIMIT + 1;
 }
 
-static uint32_t now_and_then(uint32_t i)
+static uint32_t every_hundredth_large(uint32_t i)
 {
     return i % 100 ? 1 : LIMIT - 200;
 }
 
-static uint32_t at_both_ends(uint32_t i)
+static uint32_t large_at_both_ends(uint32_t i)
 {
     return i == 0 || i > 120 ? 3000 : 0;
 }
 
-static uint32_t of_any_size(uint32_t i)
+static uint32_t random_size(uint32_t i)
 {
     uint64_t state = i;
     uint32_t magnitude = heft_test_random(&state, 14);
@@ -69,12 +69,12 @@ static uint32_t of_any_size(uint32_t i)
 
 static const sample samples[] = {
     { "small ones", 3000, false, small },
-    { "nothing but headers", 3000, false, none },
-    { "long names", 1000, true, none },
-    { "too large ones at last", 2600, false, at_last },
-    { "large ones among small ones", 3000, false, now_and_then },
-    { "ones of any size", 3000, false, of_any_size },
-    { "large ones at both ends", 123, false, at_both_ends },
+    { "nothing but headers", 3000, false, empty },
+    { "long names", 1000, true, empty },
+    { "too large ones at last", 2600, false, large_at_the_end },
+    { "large ones among small ones", 3000, false, every_hundredth_large },
+    { "ones of any size", 3000, false, random_size },
+    { "large ones at both ends", 123, false, large_at_both_ends },
 };
 
 typedef struct model {
@@ -111,16 +111,16 @@ static void free_model(model *m)
     heft_test_sink_free(&m->bytes);
 }
 
-/* ---- files of which only the size is kept --------------------------------------------------- */
+/* ---- sinks that record the size only -------------------------------------------------------- */
 
-enum { MOST_FILES = 4096 };
+enum { MAX_FILES = 4096 };
 
 typedef struct counted_sink {
     heft_sink base;
     uint64_t *size;
 } counted_sink;
 
-static uint64_t sizes[MOST_FILES + 1];
+static uint64_t sizes[MAX_FILES + 1];
 static uint32_t files;
 
 static heft_status count_bytes(heft_sink *s, uint64_t offset, const void *data, size_t len,
@@ -154,7 +154,7 @@ static heft_status open_counted(heft_sink **out, void *ctx, const char *name, he
     (void)ctx;
     (void)name;
     (void)err;
-    assert_true(files <= MOST_FILES);
+    assert_true(files <= MAX_FILES);
     s->base.ops = &ops;
     s->size = &sizes[files++];
     *out = &s->base;
@@ -181,8 +181,8 @@ static uint32_t log2_of(uint64_t n)
     return log + 1;
 }
 
-/* Once to survey the model and once to write it, and what the trials take. */
-static void few_tensors_are_planned(void **state)
+/* Planned tensors stay below 2 n log2(n): one survey, one plan to write, and the trials. */
+static void plans_at_most_2_n_log_n_tensors(void **state)
 {
     static const uint64_t limits[] = { 1000, LIMIT, 100 * LIMIT, 1u << 30 };
     (void)state;
@@ -194,17 +194,17 @@ static void few_tensors_are_planned(void **state)
             heft_format counting = counting_format();
             heft_split_options opt = options_of(limits[k]);
             heft_assert_ok(heft_file_split(m.f, &counting, &opt, &err), &err);
-            uint64_t most = 2 * (uint64_t)samples[i].n * log2_of(samples[i].n);
-            if (planned_tensors > most)
+            uint64_t max_tensors = 2 * (uint64_t)samples[i].n * log2_of(samples[i].n);
+            if (planned_tensors > max_tensors)
                 fail_msg("%s in files of %llu bytes: %llu tensors were planned, more than %llu",
                          samples[i].name, (unsigned long long)limits[k],
-                         (unsigned long long)planned_tensors, (unsigned long long)most);
+                         (unsigned long long)planned_tensors, (unsigned long long)max_tensors);
         }
         free_model(&m);
     }
 }
 
-static void equal_tensors_take_a_few_trials(void **state)
+static void plans_equal_tensors_few_times(void **state)
 {
     heft_error err;
     model m;
@@ -218,7 +218,7 @@ static void equal_tensors_take_a_few_trials(void **state)
     free_model(&m);
 }
 
-static void small_tensors_fill_their_files(void **state)
+static void fills_shards_with_small_tensors(void **state)
 {
     heft_error err;
     model m;
@@ -226,13 +226,13 @@ static void small_tensors_fill_their_files(void **state)
     (void)state;
     make_model(&m, &samples[0]);
     heft_assert_ok(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err), &err);
-    assert_int_equal(files, 2 + 1); /* and the index */
+    assert_int_equal(files, 2 + 1); /* two shards and the index */
     assert_in_range(sizes[0], 200000 - 200, 200000);
     free_model(&m);
 }
 
-/* Files of equal data would do, but not with all those headers. */
-static void a_count_does_not_lift_the_limit(void **state)
+/* Three shards of equal data would fit into the limit, but for their headers. */
+static void obeys_the_size_limit_with_a_count(void **state)
 {
     heft_error err;
     model m;
@@ -247,18 +247,18 @@ static void a_count_does_not_lift_the_limit(void **state)
     free_model(&m);
 }
 
-/* ---- what is said --------------------------------------------------------------------------- */
+/* ---- losses --------------------------------------------------------------------------------- */
 
-typedef struct said {
+typedef struct losses {
     uint32_t count;
     heft_severity severity;
     char name[64], text[256];
-} said;
+} losses;
 
 static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                       const char *text)
 {
-    said *s = ctx;
+    losses *s = ctx;
     assert_string_equal(rule, "heft/shard-size");
     s->count++;
     s->severity = severity;
@@ -266,7 +266,7 @@ static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_
     snprintf(s->text, sizeof s->text, "%s", text);
 }
 
-static void a_tensor_that_is_too_large_is_named(void **state)
+static void reports_tensors_beyond_the_size_limit(void **state)
 {
     heft_error err;
     model m;
@@ -274,7 +274,7 @@ static void a_tensor_that_is_too_large_is_named(void **state)
     make_model(&m, &samples[3]);
     char text[256];
     for (int strict = 0; strict < 2; strict++) {
-        said s = { 0 };
+        losses s = { 0 };
         heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
         heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
         heft_split_options opt = options_of(LIMIT);
@@ -297,55 +297,55 @@ static void a_tensor_that_is_too_large_is_named(void **state)
     free_model(&m);
 }
 
-/* ---- stopping ------------------------------------------------------------------------------- */
+/* ---- cancelling ----------------------------------------------------------------------------- */
 
-typedef struct patience {
-    uint32_t calls, most; /* stops after so many */
-    bool moves;           /* bytes were copied */
-} patience;
+typedef struct progress {
+    uint32_t calls, max_calls; /* cancels after max_calls */
+    bool moves;                /* bytes were copied */
+} progress;
 
-static bool is_patient(void *ctx, uint64_t done, uint64_t total)
+static bool count_calls(void *ctx, uint64_t done, uint64_t total)
 {
-    patience *p = ctx;
+    progress *p = ctx;
     assert_true(done <= total);
     p->moves |= done != 0;
-    return ++p->calls <= p->most;
+    return ++p->calls <= p->max_calls;
 }
 
-static void planning_can_be_stopped(void **state)
+static void cancels_planning(void **state)
 {
     heft_error err;
     model m;
     (void)state;
     make_model(&m, &samples[0]);
-    for (uint32_t most = 0; most < 20; most++) {
-        patience p = { .most = most };
+    for (uint32_t max_calls = 0; max_calls < 20; max_calls++) {
+        progress p = { .max_calls = max_calls };
         heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
         heft_split_options opt = options_of(LIMIT);
         opt.convert = &convert;
-        convert.progress = is_patient;
+        convert.progress = count_calls;
         convert.progress_ctx = &p;
         heft_assert_status(heft_file_split(m.f, heft_format_find("safetensors"), &opt, &err),
                            HEFT_E_CANCELLED, &err);
         assert_int_equal(files, 0);
         assert_false(p.moves);
-        assert_int_equal(p.calls, most + 1);
+        assert_int_equal(p.calls, max_calls + 1);
     }
     free_model(&m);
 }
 
-/* Equal parts are looked for, in a format that stores them once. */
-static void comparing_can_be_stopped(void **state)
+/* zTensor stores equal parts once, so parts are compared before planning. */
+static void cancels_comparing(void **state)
 {
     heft_error err;
     model m;
-    patience p = { .most = 0 };
+    progress p = { .max_calls = 0 };
     heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_split_options opt = options_of(LIMIT);
     (void)state;
     make_model(&m, &samples[0]);
     opt.convert = &convert;
-    convert.progress = is_patient;
+    convert.progress = count_calls;
     convert.progress_ctx = &p;
     heft_assert_status(heft_file_split(m.f, heft_format_find("ztensor"), &opt, &err),
                        HEFT_E_CANCELLED, &err);
@@ -357,13 +357,13 @@ static void comparing_can_be_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_tensors_are_planned),
-        cmocka_unit_test(equal_tensors_take_a_few_trials),
-        cmocka_unit_test(small_tensors_fill_their_files),
-        cmocka_unit_test(a_count_does_not_lift_the_limit),
-        cmocka_unit_test(a_tensor_that_is_too_large_is_named),
-        cmocka_unit_test(planning_can_be_stopped),
-        cmocka_unit_test(comparing_can_be_stopped),
+        cmocka_unit_test(plans_at_most_2_n_log_n_tensors),
+        cmocka_unit_test(plans_equal_tensors_few_times),
+        cmocka_unit_test(fills_shards_with_small_tensors),
+        cmocka_unit_test(obeys_the_size_limit_with_a_count),
+        cmocka_unit_test(reports_tensors_beyond_the_size_limit),
+        cmocka_unit_test(cancels_planning),
+        cmocka_unit_test(cancels_comparing),
     };
     return cmocka_run_group_tests_name("split", tests, NULL, NULL);
 }

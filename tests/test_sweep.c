@@ -1,9 +1,9 @@
-/* test_sweep.c - checksums computed in pieces and joined, against the same bit by bit. */
+/* test_sweep.c - verification of checksums in chunks, compared with a simple implementation. */
 #include "models.h"
 
 #include "core/check/checksum_sweep.h"
 
-enum { BYTES = 9 << 20, CLAIMS = 80 };
+enum { BYTES = 9 << 20, CHECKSUMS = 80 };
 
 typedef struct fixture {
     heft_bytes bytes;
@@ -26,7 +26,7 @@ static uint32_t slow_crc(uint32_t polynomial, uint32_t crc, const uint8_t *p, ui
     return crc;
 }
 
-/* What the claim should say. */
+/* Return the correct value of the checksum. */
 static uint32_t expected_crc(const fixture *f, const heft_stored_checksum *c)
 {
     static const uint8_t zeros[64];
@@ -38,7 +38,7 @@ static uint32_t expected_crc(const fixture *f, const heft_stored_checksum *c)
     return ~crc;
 }
 
-static void begin(fixture *f, size_t way, uint32_t threads, uint64_t bytes)
+static void begin(fixture *f, size_t method, uint32_t threads, uint64_t bytes)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     static heft_test_host hosts[2];
@@ -46,7 +46,7 @@ static void begin(fixture *f, size_t way, uint32_t threads, uint64_t bytes)
     opt.host = &hosts[threads > 1].host;
     *f = (fixture){ .bytes = heft_test_one("gptrs-archive", bytes) };
     heft_test_input in = { NULL, f->bytes };
-    heft_assert_ok(heft_test_open_methods[way].open(&f->f, &in, &opt, &f->err), &f->err);
+    heft_assert_ok(heft_test_open_methods[method].open(&f->f, &in, &opt, &f->err), &f->err);
     assert_int_equal(heft_ix_checksums(&f->f->x), 0);
 }
 
@@ -68,23 +68,23 @@ static heft_stored_checksum *add(fixture *f, const char *algorithm, uint64_t off
     return (heft_stored_checksum *)f->f->x.checksums.ptr + f->f->x.checksums.len - 1;
 }
 
-static void settle(const fixture *f, heft_stored_checksum *c, bool holds)
+static void set_expected(const fixture *f, heft_stored_checksum *c, bool matches)
 {
-    uint32_t crc = expected_crc(f, c) ^ !holds;
+    uint32_t crc = expected_crc(f, c) ^ !matches;
     for (int i = 0; i < 4; i++)
         c->expect[i] = (uint8_t)(crc >> 8 * i);
 }
 
 static void sweep(fixture *f, heft_checksum_state *states)
 {
-    heft_progress meter = { .fn = NULL };
-    heft_assert_ok(heft_checksum_sweep(states, f->f, NULL, &meter, &f->err), &f->err);
+    heft_progress progress = { .fn = NULL };
+    heft_assert_ok(heft_checksum_sweep(states, f->f, NULL, &progress, &f->err), &f->err);
 }
 
-/* ---- many claims ---------------------------------------------------------------------------- */
+/* ---- many checksums ------------------------------------------------------------------------- */
 
-/* Ranges of every size, overlapping, beginning and ending where others do, and empty ones. */
-static void add_any(fixture *f, uint32_t i, uint64_t *random)
+/* Add checksum i, over ranges of several sizes: overlapping, with common ends, or empty. */
+static void add_random(fixture *f, uint32_t i, uint64_t *random)
 {
     static const uint32_t sizes[] = { 1, 16, 1000, 70000, BYTES };
     uint64_t size = f->bytes.len, at[2], len[2];
@@ -98,21 +98,21 @@ static void add_any(fixture *f, uint32_t i, uint64_t *random)
         c->range[1] = (heft_range){ at[1], len[1] };
     if (i % 8 == 1)
         c->zeros = 4;
-    settle(f, c, i % 5);
+    set_expected(f, c, i % 5);
 }
 
-static void overlapping_claims_are_judged_one_by_one(void **state)
+static void verifies_overlapping_checksums_separately(void **state)
 {
     (void)state;
     for (int round = 0; round < 3; round++) {
         fixture f;
         uint64_t random = 17;
-        heft_checksum_state states[CLAIMS];
+        heft_checksum_state states[CHECKSUMS];
         begin(&f, round == 1 ? 3 : 0, round == 2 ? 4 : 1, BYTES);
-        for (uint32_t i = 0; i < CLAIMS; i++)
-            add_any(&f, i, &random);
+        for (uint32_t i = 0; i < CHECKSUMS; i++)
+            add_random(&f, i, &random);
         sweep(&f, states);
-        for (uint32_t i = 0; i < CLAIMS; i++)
+        for (uint32_t i = 0; i < CHECKSUMS; i++)
             assert_int_equal(states[i], i % 5 ? HEFT_CHECKSUM_MATCHES : HEFT_CHECKSUM_MISMATCH);
         end(&f);
     }
@@ -128,7 +128,7 @@ static heft_status counting_read(heft_source *s, uint64_t off, void *buf, size_t
     return plain_ops->read(s, off, buf, len, err);
 }
 
-static void bytes_under_many_claims_are_read_once(void **state)
+static void reads_bytes_of_many_checksums_once(void **state)
 {
     fixture f;
     heft_checksum_state states[40];
@@ -140,7 +140,7 @@ static void bytes_under_many_claims_are_read_once(void **state)
     f.f->source->ops = &counting;
     bytes_read = 0;
     for (uint32_t i = 0; i < 40; i++)
-        settle(&f, add(&f, i % 2 ? "crc32" : "crc32c", 100 + i, 90000 - i), true);
+        set_expected(&f, add(&f, i % 2 ? "crc32" : "crc32c", 100 + i, 90000 - i), true);
     sweep(&f, states);
     for (uint32_t i = 0; i < 40; i++)
         assert_int_equal(states[i], HEFT_CHECKSUM_MATCHES);
@@ -159,15 +159,15 @@ static const heft_digest *sha256(void)
     return *d;
 }
 
-static void digests_that_cannot_be_joined_take_their_bytes_in_order(void **state)
+static void verifies_digests_that_need_bytes_in_order(void **state)
 {
     const heft_digest *d = sha256();
     uint64_t own[32];
     (void)state;
-    for (size_t way = 0; d && way < 4; way += 3) {
+    for (size_t method = 0; d && method < 4; method += 3) {
         fixture f;
         heft_checksum_state states[4];
-        begin(&f, way, 2, 1 << 20);
+        begin(&f, method, 2, 1 << 20);
         for (uint64_t i = 0; i < 4; i++) {
             heft_stored_checksum *c = add(&f, "sha256", i * 1000, 900000 - i);
             c->range[1] = (heft_range){ 5, i * 7 };
@@ -184,7 +184,7 @@ static void digests_that_cannot_be_joined_take_their_bytes_in_order(void **state
     }
 }
 
-/* ---- what verify makes of it ---------------------------------------------------------------- */
+/* ---- verification --------------------------------------------------------------------------- */
 
 typedef struct findings {
     uint32_t count[3];
@@ -216,13 +216,13 @@ static findings verify(fixture *f)
     return s;
 }
 
-static void a_broken_claim_is_reported_with_its_range(void **state)
+static void reports_a_mismatch_with_the_range(void **state)
 {
     fixture f;
     (void)state;
     begin(&f, 0, 1, 1000);
-    settle(&f, add(&f, "crc32", 10, 20), true);
-    settle(&f, add(&f, "crc32c", 30, 40), false);
+    set_expected(&f, add(&f, "crc32", 10, 20), true);
+    set_expected(&f, add(&f, "crc32c", 30, 40), false);
     findings s = verify(&f);
     assert_int_equal(s.count[HEFT_FAULT], 1);
     assert_string_equal(s.last_rule, "test/claim");
@@ -231,7 +231,7 @@ static void a_broken_claim_is_reported_with_its_range(void **state)
     end(&f);
 }
 
-static void an_unknown_algorithm_is_a_warning(void **state)
+static void warns_of_an_unknown_algorithm(void **state)
 {
     fixture f;
     (void)state;
@@ -244,27 +244,27 @@ static void an_unknown_algorithm_is_a_warning(void **state)
     end(&f);
 }
 
-/* One checksum, three readings: the n-th of them holds, or with 3 none. */
-static void alternatives_stand_for_one_checksum(void **state)
+/* One checksum with three interpretations: number `matches` matches; with 3, none matches. */
+static void accepts_any_alternative_of_a_checksum(void **state)
 {
     (void)state;
-    for (uint32_t holds = 0; holds <= 3; holds++) {
+    for (uint32_t matches = 0; matches <= 3; matches++) {
         fixture f;
         heft_checksum sum;
         begin(&f, 0, 1, 1000);
-        f.f->x.has_alternatives = true; /* as heft_ix_checksum() would have it */
+        f.f->x.has_alternatives = true; /* set as by heft_ix_checksum() */
         for (uint32_t i = 0; i < 3; i++) {
             heft_stored_checksum *c = add(&f, i % 2 ? "crc32" : "crc32c", 100 + i, 50);
             c->is_alternative = i < 2;
             c->note = i ? "another reading" : NULL;
-            settle(&f, c, i == holds);
+            set_expected(&f, c, i == matches);
         }
-        settle(&f, add(&f, "crc32", 0, 10), true); /* and one that is on its own */
+        set_expected(&f, add(&f, "crc32", 0, 10), true); /* a checksum without alternatives */
         findings s = verify(&f);
-        assert_int_equal(s.count[HEFT_FAULT], holds == 3);
-        assert_int_equal(s.count[HEFT_NOTE], holds == 1 || holds == 2);
-        if (holds == 3)
-            assert_int_equal(s.where.offset, 100); /* it is judged by its first reading */
+        assert_int_equal(s.count[HEFT_FAULT], matches == 3);
+        assert_int_equal(s.count[HEFT_NOTE], matches == 1 || matches == 2);
+        if (matches == 3)
+            assert_int_equal(s.where.offset, 100); /* the fault is about the first interpretation */
         assert_true(heft_checksum_at(&sum, f.f, 1));
         assert_int_equal(sum.range.offset, 0);
         assert_false(heft_checksum_at(&sum, f.f, 2));
@@ -272,14 +272,14 @@ static void alternatives_stand_for_one_checksum(void **state)
     }
 }
 
-static void a_last_claim_that_promises_another_does_no_harm(void **state)
+static void verifies_a_last_checksum_marked_as_alternative(void **state)
 {
     fixture f;
     (void)state;
     begin(&f, 0, 1, 1000);
     heft_stored_checksum *c = add(&f, "crc32", 10, 20);
     c->is_alternative = true;
-    settle(&f, c, false);
+    set_expected(&f, c, false);
     assert_int_equal(verify(&f).count[HEFT_FAULT], 1);
     end(&f);
 }
@@ -291,13 +291,13 @@ static bool stop(void *ctx, uint64_t done, uint64_t total)
     return false;
 }
 
-static void checking_can_be_stopped(void **state)
+static void cancels_verification(void **state)
 {
     fixture f;
     uint64_t done = 0;
     (void)state;
     begin(&f, 0, 1, 20 << 20);
-    settle(&f, add(&f, "crc32", 0, 20 << 20), true);
+    set_expected(&f, add(&f, "crc32", 0, 20 << 20), true);
     heft_assert_status(
         heft_file_verify(NULL, f.f,
                          &(heft_verify_options){ sizeof(heft_verify_options), .progress = stop,
@@ -310,31 +310,32 @@ static void checking_can_be_stopped(void **state)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static void memory_that_runs_out_is_said_to(void **state)
+static void reports_every_failed_allocation(void **state)
 {
-    bool met = true;
+    bool was_reached = true;
     (void)state;
-    for (uint32_t n = 1; met; n++) {
+    for (uint32_t n = 1; was_reached; n++) {
         heft_test_memory m;
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
         fixture f = { .bytes = heft_test_one("gptrs-archive", 50000) };
         heft_test_input in = { NULL, f.bytes };
         heft_checksum_state states[30];
-        heft_progress meter = { .fn = NULL };
+        heft_progress progress = { .fn = NULL };
         uint64_t random = n;
         heft_test_memory_init(&m, 0);
         opt.host = &m.host;
         heft_assert_ok(heft_test_open_methods[3].open(&f.f, &in, &opt, &f.err), &f.err);
         for (uint32_t i = 0; i < 30; i++)
-            add_any(&f, i, &random);
+            add_random(&f, i, &random);
         if (sha256())
             add(&f, "sha256", 0, 1000);
         heft_test_memory_rewind(&m);
         m.fail_at = n;
         heft_checksum_state more[31];
-        heft_status st = heft_checksum_sweep(sha256() ? more : states, f.f, NULL, &meter, &f.err);
-        met = atomic_load(&m.calls) >= n;
-        heft_assert_status(st, met ? HEFT_E_NOMEM : HEFT_OK, &f.err);
+        heft_status st = heft_checksum_sweep(sha256() ? more : states, f.f, NULL, &progress,
+                                             &f.err);
+        was_reached = atomic_load(&m.calls) >= n;
+        heft_assert_status(st, was_reached ? HEFT_E_NOMEM : HEFT_OK, &f.err);
         end(&f);
         heft_assert_all_freed(&m);
     }
@@ -343,15 +344,15 @@ static void memory_that_runs_out_is_said_to(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overlapping_claims_are_judged_one_by_one),
-        cmocka_unit_test(bytes_under_many_claims_are_read_once),
-        cmocka_unit_test(digests_that_cannot_be_joined_take_their_bytes_in_order),
-        cmocka_unit_test(a_broken_claim_is_reported_with_its_range),
-        cmocka_unit_test(an_unknown_algorithm_is_a_warning),
-        cmocka_unit_test(alternatives_stand_for_one_checksum),
-        cmocka_unit_test(a_last_claim_that_promises_another_does_no_harm),
-        cmocka_unit_test(checking_can_be_stopped),
-        cmocka_unit_test(memory_that_runs_out_is_said_to),
+        cmocka_unit_test(verifies_overlapping_checksums_separately),
+        cmocka_unit_test(reads_bytes_of_many_checksums_once),
+        cmocka_unit_test(verifies_digests_that_need_bytes_in_order),
+        cmocka_unit_test(reports_a_mismatch_with_the_range),
+        cmocka_unit_test(warns_of_an_unknown_algorithm),
+        cmocka_unit_test(accepts_any_alternative_of_a_checksum),
+        cmocka_unit_test(verifies_a_last_checksum_marked_as_alternative),
+        cmocka_unit_test(cancels_verification),
+        cmocka_unit_test(reports_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

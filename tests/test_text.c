@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-static void strings_are_equal_only_with_equal_bytes_and_lengths(void **state)
+static void compares_strings_by_bytes_and_length(void **state)
 {
     (void)state;
     assert_true(heft_str_eq(heft_lit("abc"), heft_lit("abc")));
@@ -21,7 +21,7 @@ static void strings_are_equal_only_with_equal_bytes_and_lengths(void **state)
     assert_false(heft_str_is((heft_str){ "data\0", 5 }, "data"));
 }
 
-static void order_is_by_bytes_and_a_prefix_comes_first(void **state)
+static void orders_by_bytes_with_prefixes_first(void **state)
 {
     (void)state;
     static const char *const sorted[] = { "", "A", "a", "a\x01", "ab", "abc", "b", "\x7f", "é" };
@@ -33,7 +33,7 @@ static void order_is_by_bytes_and_a_prefix_comes_first(void **state)
         }
 }
 
-/* Decodes by the book and looks at the number that comes out. */
+/* Decode as in RFC 3629 and check the code point; return true if the bytes are one character. */
 static bool is_one_char(const uint8_t *p, size_t len)
 {
     uint32_t lead = p[0];
@@ -46,8 +46,8 @@ static bool is_one_char(const uint8_t *p, size_t len)
             return false;
         code = code << 6 | (p[i] & 63u);
     }
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    return code >= least[n] && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+    static const uint32_t min_code[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    return code >= min_code[n] && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
 }
 
 static void check_sequence(const uint8_t *p, size_t len)
@@ -60,7 +60,7 @@ static void check_sequence(const uint8_t *p, size_t len)
         fail_msg("%02x %02x %02x %02x, %zu bytes: %d", p[0], p[1], p[2], p[3], len, is_valid);
 }
 
-static void utf8_agrees_with_plain_decoding(void **state)
+static void utf8_agrees_with_a_simple_decoder(void **state)
 {
     (void)state;
     static const uint8_t tails[] = { 0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF };
@@ -83,7 +83,7 @@ static void utf8_agrees_with_plain_decoding(void **state)
     }
 }
 
-static void utf8_tells_where_the_valid_prefix_ends(void **state)
+static void utf8_returns_the_length_of_the_valid_prefix(void **state)
 {
     (void)state;
     static const struct {
@@ -110,7 +110,7 @@ static void utf8_tells_where_the_valid_prefix_ends(void **state)
         assert_int_equal(heft_utf8_valid(rows[i].text, rows[i].len), rows[i].valid);
 }
 
-static void a_high_byte_is_found_at_every_place(void **state)
+static void finds_a_non_ascii_byte_at_every_offset(void **state)
 {
     (void)state;
     char text[40];
@@ -132,7 +132,7 @@ static void check_decimal(uint64_t v)
     assert_memory_equal(got, expected, (size_t)n);
 }
 
-static void numbers_are_written_in_decimal(void **state)
+static void writes_decimal_numbers(void **state)
 {
     (void)state;
     for (uint64_t v = 0; v < 20000; v++)
@@ -153,7 +153,7 @@ static void numbers_are_written_in_decimal(void **state)
     check_decimal(UINT64_MAX);
 }
 
-static void patterns_match_as_in_a_shell(void **state)
+static void matches_patterns_as_a_shell(void **state)
 {
     (void)state;
     static const struct {
@@ -223,7 +223,7 @@ static void patterns_match_as_in_a_shell(void **state)
             fail_msg("'%s' on '%s' should be %d", rows[i].pattern, rows[i].text, rows[i].matches);
 }
 
-static void many_stars_do_not_explode(void **state)
+static void matches_many_stars_in_polynomial_time(void **state)
 {
     (void)state;
     char pattern[201], text[5001];
@@ -237,14 +237,14 @@ static void many_stars_do_not_explode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_are_equal_only_with_equal_bytes_and_lengths),
-        cmocka_unit_test(order_is_by_bytes_and_a_prefix_comes_first),
-        cmocka_unit_test(utf8_agrees_with_plain_decoding),
-        cmocka_unit_test(utf8_tells_where_the_valid_prefix_ends),
-        cmocka_unit_test(a_high_byte_is_found_at_every_place),
-        cmocka_unit_test(numbers_are_written_in_decimal),
-        cmocka_unit_test(patterns_match_as_in_a_shell),
-        cmocka_unit_test(many_stars_do_not_explode),
+        cmocka_unit_test(compares_strings_by_bytes_and_length),
+        cmocka_unit_test(orders_by_bytes_with_prefixes_first),
+        cmocka_unit_test(utf8_agrees_with_a_simple_decoder),
+        cmocka_unit_test(utf8_returns_the_length_of_the_valid_prefix),
+        cmocka_unit_test(finds_a_non_ascii_byte_at_every_offset),
+        cmocka_unit_test(writes_decimal_numbers),
+        cmocka_unit_test(matches_patterns_as_a_shell),
+        cmocka_unit_test(matches_many_stars_in_polynomial_time),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_threads.c - one open file, used by many threads at once. */
+/* test_threads.c - one open file used by many threads, and the executor. */
 #include "dump.h"
 #include "models.h"
 
@@ -14,9 +14,9 @@ typedef struct shared {
     atomic_int wrong;
 } shared;
 
-static void expect(shared *s, bool fits)
+static void expect(shared *s, bool ok)
 {
-    if (!fits)
+    if (!ok)
         atomic_fetch_add(&s->wrong, 1);
 }
 
@@ -97,21 +97,21 @@ static void use_from_many_threads(const heft_file *f)
     free(tensors);
 }
 
-static const test_tensor several[] = {
+static const test_tensor tensors[] = {
     { "a", HEFT_F32, 2, { 30, 50 } },     { "b", HEFT_BOOL, 1, { 700 } },
     { "c", HEFT_F16, 3, { 20, 10, 40 } }, { "large", HEFT_F32, 1, { 800000 } },
     { "i", HEFT_I32, 1, { 4097 } },
 };
 
-static void eight_threads_see_the_same_file(void **state)
+static void eight_threads_read_the_same_file(void **state)
 {
     heft_test_input in = { heft_test_path(*state, "model"),
-                           heft_test_model("mag", several, HEFT_COUNT(several)) };
+                           heft_test_model("mag", tensors, HEFT_COUNT(tensors)) };
     heft_test_save(in.path, in.bytes.p, in.bytes.len);
-    for (size_t way = 0; way < 4; way++) {
+    for (size_t method = 0; method < 4; method++) {
         heft_error err;
         heft_file *f;
-        heft_assert_ok(heft_test_open_methods[way].open(&f, &in, NULL, &err), &err);
+        heft_assert_ok(heft_test_open_methods[method].open(&f, &in, NULL, &err), &err);
         use_from_many_threads(f);
         heft_file_close(f);
     }
@@ -134,10 +134,10 @@ static void *open_and_close(void *arg)
     return NULL;
 }
 
-static void files_come_and_go_on_many_threads(void **state)
+static void eight_threads_open_and_close_files(void **state)
 {
     const char *path = heft_test_path(*state, "model");
-    heft_bytes b = heft_test_model("mag", several, 3);
+    heft_bytes b = heft_test_model("mag", tensors, 3);
     pthread_t threads[THREADS];
     void *failed;
     heft_test_save(path, b.p, b.len);
@@ -155,20 +155,20 @@ static void files_come_and_go_on_many_threads(void **state)
 
 typedef struct tasks {
     atomic_int runs[1000];
-    atomic_int at_once, most;
+    atomic_int at_once, max_at_once;
 } tasks;
 
 static void task(void *arg, size_t i)
 {
     tasks *t = arg;
-    int now = atomic_fetch_add(&t->at_once, 1) + 1, most = atomic_load(&t->most);
-    while (now > most && !atomic_compare_exchange_weak(&t->most, &most, now))
+    int now = atomic_fetch_add(&t->at_once, 1) + 1, max_at_once = atomic_load(&t->max_at_once);
+    while (now > max_at_once && !atomic_compare_exchange_weak(&t->max_at_once, &max_at_once, now))
         ;
     atomic_fetch_add(&t->runs[i], 1);
     atomic_fetch_sub(&t->at_once, 1);
 }
 
-static void every_task_runs_once(void **state)
+static void executor_runs_every_task_once(void **state)
 {
     static const uint32_t widths[] = { 0, 1, 2, 7, 1000 };
     (void)state;
@@ -179,7 +179,7 @@ static void every_task_runs_once(void **state)
         x.run(x.ctx, HEFT_COUNT(t.runs), task, &t);
         for (size_t k = 0; k < HEFT_COUNT(t.runs); k++)
             assert_int_equal(atomic_load(&t.runs[k]), 1);
-        assert_in_range(atomic_load(&t.most), 1, x.width);
+        assert_in_range(atomic_load(&t.max_at_once), 1, x.width);
         x.run(x.ctx, 0, task, &t);
     }
 }
@@ -190,9 +190,9 @@ static void every_task_runs_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_A_DIRECTORY(eight_threads_see_the_same_file),
-        IN_A_DIRECTORY(files_come_and_go_on_many_threads),
-        cmocka_unit_test(every_task_runs_once),
+        IN_A_DIRECTORY(eight_threads_read_the_same_file),
+        IN_A_DIRECTORY(eight_threads_open_and_close_files),
+        cmocka_unit_test(executor_runs_every_task_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
