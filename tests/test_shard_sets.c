@@ -560,7 +560,7 @@ static void refuses_a_hostile_journal(void **state)
     assert_int_equal(heft_test_dir_entries(dir), 0);
 }
 
-/* ---- neighbours ----------------------------------------------------------------------------- */
+/* ---- other writers -------------------------------------------------------------------------- */
 
 static void replacing_a_set_removes_edit_journals_of_its_files(void **state)
 {

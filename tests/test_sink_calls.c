@@ -355,8 +355,7 @@ static void reports_every_failed_call(void **state)
         { RESERVE, EFBIG, "cannot reserve disk space", NEW, true, false },
         { RESERVE, EDQUOT, "cannot reserve disk space", REPLACED, false, false },
         { WRITE, EIO, "writing failed", NEW, false, false },
-        { WRITE, 0, "writing failed", NEW, true,
-          false }, /* no byte was written: treated as ENOSPC */
+        { WRITE, 0, "writing failed", NEW, true, false }, /* writes no byte */
         { READ, EIO, "reading failed", NEW, false, false },
         { READ, 0, "reading failed", NEW, false, false },
         { SYNC, EIO, "writing to disk failed", SYNCED, false, false },
@@ -407,9 +406,8 @@ static void ignores_harmless_failures(void **state)
         { CREATE, EEXIST, 3, NEW, true },        /* the temporary name is taken */
         { NAME, EEXIST, 3, REPLACED, false },
         { LOCK, ENOLCK, 9, NEW, true },
-        { LOCK, EWOULDBLOCK, 1, NEW,
-          true }, /* another program removes the file: a new name is tried */
-        { CLOSE, EINTR, 1, SYNCED, true }, /* closed, after all bytes were written */
+        { LOCK, EWOULDBLOCK, 1, NEW, true }, /* tries a new name */
+        { CLOSE, EINTR, 1, SYNCED, true },   /* closed, after all bytes were written */
         { START, EINVAL, 9, SYNCED, false },
     };
     const char *path = heft_test_path(*state, "x");

@@ -1,4 +1,4 @@
-/* test_sink_memory.c - the memory sink: the bytes of a file on disk, or no bytes after a failure. */
+/* test_sink_memory.c - the memory sink: the bytes of a file on disk, or none after a failure. */
 #include "models.h"
 
 static const test_tensor tensors[] = {

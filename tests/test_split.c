@@ -231,7 +231,7 @@ static void fills_shards_with_small_tensors(void **state)
     free_model(&m);
 }
 
-/* Three shards of equal data would fit into the limit, but for their headers. */
+/* Three shards suffice for the data, but not for data and headers. */
 static void obeys_the_size_limit_with_a_count(void **state)
 {
     heft_error err;

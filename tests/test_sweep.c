@@ -264,7 +264,7 @@ static void accepts_any_alternative_of_a_checksum(void **state)
         assert_int_equal(s.count[HEFT_FAULT], matches == 3);
         assert_int_equal(s.count[HEFT_NOTE], matches == 1 || matches == 2);
         if (matches == 3)
-            assert_int_equal(s.where.offset, 100); /* the fault is about the first interpretation */
+            assert_int_equal(s.where.offset, 100); /* of the first interpretation */
         assert_true(heft_checksum_at(&sum, f.f, 1));
         assert_int_equal(sum.range.offset, 0);
         assert_false(heft_checksum_at(&sum, f.f, 2));

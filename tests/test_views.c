@@ -1,5 +1,5 @@
-/* test_views.c - elements that lie apart: gathered from memory and from a file, whole and in pieces, and
- * compared with what walking the strides gives. */
+/* test_views.c - strided tensors: read from a mapped or unmapped source, as a whole, in ranges and
+ * as a stream, and compared element by element. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,52 +11,52 @@
 
 #include "core/read/stream.h"
 
-enum { STORAGE = 1 << 16, MOST_RANK = 4 };
+enum { STORAGE = 1 << 16, MAX_RANK = 4 };
 
-typedef struct backed { /* an open file of bytes at hand, that may refuse to lend them */
+typedef struct random_file { /* an open file over random bytes, mapped or not */
     heft_source source;
     heft_file f;
     heft_error err;
     uint8_t bytes[STORAGE];
-} backed;
+} random_file;
 
 static uint32_t seed = 1;
 
-static uint32_t any(uint32_t below)
+static uint32_t random_below(uint32_t limit)
 {
     seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % below;
+    return (seed >> 8) % limit;
 }
 
 static heft_status read_bytes(heft_source *s, uint64_t offset, void *buf, size_t len,
                               heft_error *err)
 {
     (void)err;
-    memcpy(buf, ((backed *)(void *)s)->bytes + offset, len);
+    memcpy(buf, ((random_file *)(void *)s)->bytes + offset, len);
     return HEFT_OK;
 }
 
 static const heft_source_ops ops = { .size = sizeof(heft_source_ops), .read = read_bytes };
 
-static backed *open_backed(bool lends)
+static random_file *open_random_file(bool is_mapped)
 {
-    backed *b = calloc(1, sizeof *b);
+    random_file *b = calloc(1, sizeof *b);
     heft_limits limits = { 0 };
     assert_non_null(b);
     for (size_t i = 0; i < STORAGE; i++)
-        b->bytes[i] = (uint8_t)any(256);
+        b->bytes[i] = (uint8_t)random_below(256);
     b->source = (heft_source){ &ops, STORAGE };
     b->f.host = heft_host_default();
     b->f.source = &b->source;
     heft_ix_init(&b->f.x, b->f.host->allocator, &limits, (uint64_t[2]){ 0, 0 });
     heft_input_init(&b->f.input, &b->f.x.mem, STORAGE, UINT64_MAX);
-    b->f.input.whole_file = lends ? b->bytes : NULL;
+    b->f.input.whole_file = is_mapped ? b->bytes : NULL;
     b->f.x.err = &b->err;
     b->f.x.file_bytes = STORAGE;
     return b;
 }
 
-static void drop(backed *b)
+static void close_random_file(random_file *b)
 {
     heft_input_free(&b->f.input);
     heft_ix_free(&b->f.x);
@@ -65,12 +65,12 @@ static void drop(backed *b)
 
 typedef struct shape {
     uint32_t rank;
-    uint64_t dims[MOST_RANK], strides[MOST_RANK];
+    uint64_t dims[MAX_RANK], strides[MAX_RANK];
     heft_dtype dtype;
     bool big_endian;
 } shape;
 
-static uint32_t add(backed *b, const shape *s, uint64_t offset, uint64_t first)
+static uint32_t add(random_file *b, const shape *s, uint64_t offset, uint64_t first)
 {
     uint64_t *dims;
     uint32_t id;
@@ -88,8 +88,8 @@ static uint32_t add(backed *b, const shape *s, uint64_t offset, uint64_t first)
     return id;
 }
 
-/* Element by element, as the definition has it. */
-static uint64_t walk(uint8_t *out, const backed *b, const shape *s, uint64_t start)
+/* Copy the tensor element by element, as the definition of strides says; return the bytes. */
+static uint64_t copy_elements(uint8_t *out, const random_file *b, const shape *s, uint64_t start)
 {
     uint32_t size = heft_dtype_size(s->dtype), number = heft_dtype_number(s->dtype);
     uint64_t count = 1;
@@ -109,7 +109,7 @@ static uint64_t walk(uint8_t *out, const backed *b, const shape *s, uint64_t sta
     return count * size;
 }
 
-static void compare(backed *b, uint32_t part, const uint8_t *want, uint64_t len)
+static void compare(random_file *b, uint32_t part, const uint8_t *want, uint64_t len)
 {
     uint8_t *got = malloc(len + 1);
     heft_stream *s;
@@ -117,13 +117,14 @@ static void compare(backed *b, uint32_t part, const uint8_t *want, uint64_t len)
     assert_int_equal(heft_part_read(got, &b->f, part, 0, len, NULL), HEFT_OK);
     assert_memory_equal(got, want, len);
     for (int i = 0; i < 20; i++) {
-        uint64_t from = any((uint32_t)len + 1), n = any((uint32_t)(len - from) + 1);
+        uint64_t from = random_below((uint32_t)len + 1),
+                 n = random_below((uint32_t)(len - from) + 1);
         assert_int_equal(heft_part_read(got, &b->f, part, from, n, NULL), HEFT_OK);
         assert_memory_equal(got, want + from, n);
     }
     assert_int_equal(heft_stream_open(&s, &b->f, part, NULL), HEFT_OK);
     for (uint64_t at = 0, n; at < len; at += n) {
-        n = 1 + any(40);
+        n = 1 + random_below(40);
         n = n < len - at ? n : len - at;
         assert_int_equal(heft_stream_read(got, s, n, NULL), HEFT_OK);
         assert_memory_equal(got, want + at, n);
@@ -132,17 +133,19 @@ static void compare(backed *b, uint32_t part, const uint8_t *want, uint64_t len)
     free(got);
 }
 
-static shape any_shape(void)
+static shape random_shape(void)
 {
     static const heft_dtype types[] = {
         HEFT_U8, HEFT_F16, HEFT_F32, HEFT_F64, HEFT_C64, HEFT_C128
     };
-    shape s = { .rank = 1 + any(MOST_RANK), .dtype = types[any(6)], .big_endian = any(2) };
+    shape s = { .rank = 1 + random_below(MAX_RANK),
+                .dtype = types[random_below(6)],
+                .big_endian = random_below(2) };
     for (uint32_t i = 0; i < s.rank; i++) {
-        s.dims[i] = 1 + any(7);
-        s.strides[i] = any(3) ? any(60) : 0;
+        s.dims[i] = 1 + random_below(7);
+        s.strides[i] = random_below(3) ? random_below(60) : 0;
     }
-    if (!any(3)) { /* columns first */
+    if (!random_below(3)) { /* column-major */
         uint64_t step = 1;
         for (uint32_t i = 0; i < s.rank; i++) {
             s.strides[i] = step;
@@ -152,26 +155,26 @@ static shape any_shape(void)
     return s;
 }
 
-static void any_strides_give_what_walking_them_gives(void **state)
+static void reads_tensors_with_any_strides(void **state)
 {
     (void)state;
     uint8_t *want = malloc(STORAGE);
     for (int i = 0; i < 400; i++) {
-        backed *b = open_backed(i & 1);
-        shape s = any_shape();
-        uint64_t offset = any(1000), first = any(50) * heft_dtype_size(s.dtype);
+        random_file *b = open_random_file(i & 1);
+        shape s = random_shape();
+        uint64_t offset = random_below(1000), first = random_below(50) * heft_dtype_size(s.dtype);
         uint32_t id = add(b, &s, offset, first);
-        uint64_t len = walk(want, b, &s, offset + first);
+        uint64_t len = copy_elements(want, b, &s, offset + first);
         compare(b, heft_ix_row(&b->f.x, id)->first_part, want, len);
-        drop(b);
+        close_random_file(b);
     }
     free(want);
 }
 
-static void what_is_contiguous_is_no_view(void **state)
+static void makes_no_view_of_contiguous_tensors(void **state)
 {
     (void)state;
-    backed *b = open_backed(true);
+    random_file *b = open_random_file(true);
     shape s = { .rank = 3, .dims = { 4, 1, 5 }, .strides = { 5, 77, 1 }, .dtype = HEFT_F32 };
     uint32_t part = heft_ix_row(&b->f.x, add(b, &s, 100, 24))->first_part;
     assert_null(heft_ix_view_of(&b->f.x, part));
@@ -180,13 +183,13 @@ static void what_is_contiguous_is_no_view(void **state)
     part = heft_ix_row(&b->f.x, add(b, &s, 100, 24))->first_part;
     assert_non_null(heft_ix_view_of(&b->f.x, part));
     assert_null(heft_part_view(&b->f, part));
-    drop(b);
+    close_random_file(b);
 }
 
-static void an_empty_tensor_has_no_bytes(void **state)
+static void empty_tensors_have_no_bytes(void **state)
 {
     (void)state;
-    backed *b = open_backed(true);
+    random_file *b = open_random_file(true);
     shape s = {
         .rank = 2, .dims = { UINT64_MAX, 0 }, .strides = { UINT64_MAX, 9 }, .dtype = HEFT_F32
     };
@@ -194,14 +197,14 @@ static void an_empty_tensor_has_no_bytes(void **state)
         heft_ix_part_row_at(&b->f.x, heft_ix_row(&b->f.x, add(b, &s, 7, 0))->first_part);
     assert_int_equal(p->length, 0);
     assert_int_equal(p->stored, 0);
-    drop(b);
+    close_random_file(b);
 }
 
 typedef struct refusal {
     shape s;
     uint64_t first;
     heft_status st;
-    const char *says;
+    const char *words;
 } refusal;
 
 static const refusal refusals[] = {
@@ -214,12 +217,12 @@ static const refusal refusals[] = {
     { { 1, { 4 }, { 2 }, HEFT_F4_E2M1, false }, 0, HEFT_E_UNSUPPORTED, "cannot lie apart" },
 };
 
-static void elements_outside_of_their_bytes_are_refused(void **state)
+static void refuses_elements_outside_the_stored_bytes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         const refusal *r = &refusals[i];
-        backed *b = open_backed(true);
+        random_file *b = open_random_file(true);
         uint64_t *dims;
         uint32_t id;
         assert_int_equal(
@@ -228,21 +231,21 @@ static void elements_outside_of_their_bytes_are_refused(void **state)
         memcpy(dims, r->s.dims, r->s.rank * sizeof *dims);
         heft_status st = heft_ix_strided(&b->f.x, id, 0, (heft_range){ 0, STORAGE }, HEFT_RAW,
                                          STORAGE, r->first, r->s.strides);
-        if (st != r->st || !strstr(b->err.message, r->says))
+        if (st != r->st || !strstr(b->err.message, r->words))
             print_message("# %zu: %d %s\n", i, st, b->err.message);
         assert_int_equal(st, r->st);
-        assert_non_null(strstr(b->err.message, r->says));
-        drop(b);
+        assert_non_null(strstr(b->err.message, r->words));
+        close_random_file(b);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_strides_give_what_walking_them_gives),
-        cmocka_unit_test(what_is_contiguous_is_no_view),
-        cmocka_unit_test(an_empty_tensor_has_no_bytes),
-        cmocka_unit_test(elements_outside_of_their_bytes_are_refused),
+        cmocka_unit_test(reads_tensors_with_any_strides),
+        cmocka_unit_test(makes_no_view_of_contiguous_tensors),
+        cmocka_unit_test(empty_tensors_have_no_bytes),
+        cmocka_unit_test(refuses_elements_outside_the_stored_bytes),
     };
     return cmocka_run_group_tests_name("views", tests, NULL, NULL);
 }

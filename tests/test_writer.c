@@ -1,4 +1,4 @@
-/* test_writer.c - a model declared call by call, and all the ways to get that wrong. */
+/* test_writer.c - the writer: a model declared call by call, wrong calls, failures. */
 #include "dump.h"
 #include "models.h"
 
@@ -58,9 +58,9 @@ static heft_value number(const char *key, int64_t i)
 
 static const uint8_t zeros[4096];
 
-/* ---- out of order --------------------------------------------------------------------------- */
+/* ---- calls out of order --------------------------------------------------------------------- */
 
-static void everything_is_declared_before_the_data(void **state)
+static void refuses_declarations_after_begin(void **state)
 {
     fixture f;
     uint32_t part;
@@ -81,13 +81,13 @@ static void everything_is_declared_before_the_data(void **state)
     heft_assert_fails(heft_writer_end_meta(f.w, &f.err), HEFT_E_ARGUMENT, &f.err, "no list or map");
     heft_assert_fails(heft_writer_add_model_part(f.w, heft_test_str("config"), "{}", 2, &f.err),
                       HEFT_E_ARGUMENT, &f.err, "must be added before");
-    /* none of which did harm */
+    /* the failed calls changed nothing */
     heft_assert_ok(heft_writer_write(f.w, w, zeros, 16, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     end(&f);
 }
 
-static void parts_come_in_order_and_in_full(void **state)
+static void refuses_parts_out_of_order_or_too_long(void **state)
 {
     fixture f;
     (void)state;
@@ -115,7 +115,7 @@ static void parts_come_in_order_and_in_full(void **state)
     end(&f);
 }
 
-static void an_unfinished_file_does_not_appear(void **state)
+static void discards_an_unfinished_file(void **state)
 {
     fixture f;
     (void)state;
@@ -137,9 +137,9 @@ static void an_unfinished_file_does_not_appear(void **state)
     heft_writer_discard(NULL);
 }
 
-/* ---- what cannot be declared ---------------------------------------------------------------- */
+/* ---- refused declarations ------------------------------------------------------------------- */
 
-static void tensors_that_are_none_are_refused(void **state)
+static void refuses_invalid_tensors(void **state)
 {
     static const struct {
         heft_str name;
@@ -162,12 +162,13 @@ static void tensors_that_are_none_are_refused(void **state)
         heft_assert_fails(
             heft_writer_add_dense(&part, f.w, rows[i].name, rows[i].t, rows[i].dims, 2, &f.err),
             HEFT_E_ARGUMENT, &f.err, rows[i].words);
-    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* they left nothing behind */
+    /* the refused tensors are not in the file */
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     end(&f);
 }
 
-static void names_and_keys_occur_once(void **state)
+static void refuses_duplicate_names_and_keys(void **state)
 {
     fixture f;
     (void)state;
@@ -185,7 +186,7 @@ static void names_and_keys_occur_once(void **state)
     discard(&f);
 }
 
-static void metadata_are_text_and_closed(void **state)
+static void refuses_invalid_text_and_open_lists(void **state)
 {
     fixture f;
     heft_value bad = { .kind = HEFT_KIND_STR, .key = { "k", 1 }, .as.s = { "\xff", 1 } };
@@ -204,7 +205,7 @@ static void metadata_are_text_and_closed(void **state)
     end(&f);
 }
 
-static void metadata_nest_only_so_deep(void **state)
+static void refuses_metadata_nested_beyond_the_limit(void **state)
 {
     fixture f;
     heft_value list = { .kind = HEFT_KIND_LIST, .key = { "l", 1 } };
@@ -218,7 +219,7 @@ static void metadata_nest_only_so_deep(void **state)
     discard(&f);
 }
 
-static void options_that_cannot_be_are_refused(void **state)
+static void refuses_unsupported_options(void **state)
 {
     static const struct {
         uint32_t align;
@@ -254,7 +255,7 @@ static void options_that_cannot_be_are_refused(void **state)
     assert_true(sink.discarded);
 }
 
-static void a_version_that_is_none_is_refused(void **state)
+static void refuses_an_unknown_version(void **state)
 {
     for (size_t i = 0; i < heft_format_count(); i++) {
         const heft_format *format = heft_format_at(i);
@@ -279,9 +280,9 @@ static void a_version_that_is_none_is_refused(void **state)
     }
 }
 
-/* ---- what goes wrong stays wrong ------------------------------------------------------------ */
+/* ---- failures and losses -------------------------------------------------------------------- */
 
-static void a_failed_write_is_not_forgotten(void **state)
+static void failed_write_is_a_sticky_error(void **state)
 {
     fixture f;
     (void)state;
@@ -298,7 +299,7 @@ static void a_failed_write_is_not_forgotten(void **state)
     end(&f);
 }
 
-static void losses_stop_the_writing(void **state)
+static void refuses_to_write_with_losses(void **state)
 {
     fixture f;
     uint32_t part;
@@ -314,7 +315,7 @@ static void losses_stop_the_writing(void **state)
     discard(&f);
 }
 
-static void what_is_left_out_still_takes_its_bytes(void **state)
+static void accepts_the_bytes_of_dropped_tensors(void **state)
 {
     fixture f;
     heft_file *file;
@@ -345,7 +346,7 @@ static void what_is_left_out_still_takes_its_bytes(void **state)
     end(&f);
 }
 
-static void errors_need_no_place_to_go(void **state)
+static void works_without_an_error_object(void **state)
 {
     heft_test_sink sink;
     heft_writer *w;
@@ -369,8 +370,8 @@ static void errors_need_no_place_to_go(void **state)
 
 /* ---- the same bytes as a conversion --------------------------------------------------------- */
 
-/* In the order of their names, which some formats keep their index in. */
-static const test_tensor mixture[] = {
+/* Sorted by name, since some formats sort the index. */
+static const test_tensor tensors[] = {
     { "a matrix", HEFT_F32, 2, { 3, 5 } },
     { "halves", HEFT_F16, 1, { 8 } },
     { "numbers", HEFT_I32, 3, { 2, 1, 4 } },
@@ -389,15 +390,15 @@ static heft_bytes converted(const heft_file *in, const char *format)
     return b;
 }
 
-/* The i-th tensor by where its data lie, which is the order of a conversion. */
-static uint32_t by_place(const heft_file *in, uint32_t i)
+/* Return the tensor with the i-th lowest offset. Conversions write tensors in that order. */
+static uint32_t nth_by_offset(const heft_file *in, uint32_t i)
 {
     for (uint32_t id = 0;; id++) {
         uint64_t at = heft_part_at(in, heft_tensor_at(in, id).first_part).offset;
-        uint32_t before = 0;
+        uint32_t lower = 0;
         for (uint32_t k = 0; k < heft_tensor_count(in); k++)
-            before += heft_part_at(in, heft_tensor_at(in, k).first_part).offset < at;
-        if (before == i)
+            lower += heft_part_at(in, heft_tensor_at(in, k).first_part).offset < at;
+        if (lower == i)
             return id;
     }
 }
@@ -408,7 +409,7 @@ static void declare(fixture *f, const heft_file *in, uint32_t *parts)
     for (uint32_t i = 0; i < heft_meta_count(in); i++)
         heft_assert_ok(heft_writer_add_meta(f->w, heft_meta_at(in, i), &f->err), &f->err);
     for (uint32_t i = 0; i < heft_tensor_count(in); i++) {
-        heft_tensor t = heft_tensor_at(in, by_place(in, i));
+        heft_tensor t = heft_tensor_at(in, nth_by_offset(in, i));
         heft_assert_ok(
             heft_writer_add_dense(&parts[i], f->w, t.name, t.dtype, t.dims, t.rank, &f->err),
             &f->err);
@@ -429,7 +430,7 @@ static heft_bytes written(const heft_file *in, const char *format, bool is_strea
     declare(&f, in, parts);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     for (uint32_t i = 0; i < heft_tensor_count(in); i++) {
-        uint32_t part = heft_tensor_at(in, by_place(in, i)).first_part;
+        uint32_t part = heft_tensor_at(in, nth_by_offset(in, i)).first_part;
         size_t length = (size_t)heft_part_at(in, part).length;
         const uint8_t *p = heft_part_view(in, part);
         for (size_t at = 0; at < length; at += step)
@@ -443,13 +444,13 @@ static heft_bytes written(const heft_file *in, const char *format, bool is_strea
     return b;
 }
 
-static void calls_give_the_bytes_of_a_conversion(void **state)
+static void writes_the_bytes_of_a_conversion(void **state)
 {
     const char *format;
     static const size_t steps[] = { 1, 3, 64, 100000 };
     (void)state;
     for (size_t i = 0; (format = heft_test_writable(i)); i++) {
-        heft_bytes b = heft_test_model(format, mixture, HEFT_COUNT(mixture));
+        heft_bytes b = heft_test_model(format, tensors, HEFT_COUNT(tensors));
         heft_file *in;
         heft_error err;
         heft_assert_ok(heft_test_open(&in, b, NULL, &err), &err);
@@ -467,8 +468,8 @@ static void calls_give_the_bytes_of_a_conversion(void **state)
     }
 }
 
-/* safetensors puts large elements first when small ones would set them askew. */
-static void a_stream_takes_no_other_order_than_its_own(void **state)
+/* safetensors writes large elements first where small elements would misalign them. */
+static void stream_refuses_data_out_of_file_order(void **state)
 {
     fixture f;
     uint32_t half, whole;
@@ -492,7 +493,7 @@ static void a_stream_takes_no_other_order_than_its_own(void **state)
     }
 }
 
-static void metadata_of_every_kind_are_copied(void **state)
+static void copies_metadata(void **state)
 {
     char key[] = "key", text[] = "text";
     heft_value v = { .kind = HEFT_KIND_STR, .key = { key, 3 }, .as.s = { text, 4 } };
@@ -537,24 +538,24 @@ static heft_status write_all(heft_test_memory *m, heft_test_sink *sink, heft_err
     for (int i = 0; i < 40 && !st; i++)
         st = heft_writer_write(w, parts[i], zeros, 32, err);
     heft_status finished = heft_writer_finish(w, err);
-    assert_int_equal(finished, st); /* it knows what went wrong */
+    assert_int_equal(finished, st); /* finish() returns the first error again */
     return finished;
 }
 
-static void memory_that_runs_out_leaves_nothing(void **state)
+static void reports_every_failed_allocation(void **state)
 {
-    bool met = true;
+    bool was_reached = true;
     (void)state;
-    for (uint32_t n = 1; met; n++) {
+    for (uint32_t n = 1; was_reached; n++) {
         heft_test_memory m;
         heft_test_sink sink;
         heft_error err;
         heft_test_memory_init(&m, n);
         m.keeps_failing = n & 1;
         heft_status st = write_all(&m, &sink, &err);
-        met = atomic_load(&m.calls) >= n;
-        heft_assert_status(st, met ? HEFT_E_NOMEM : HEFT_OK, &err);
-        assert_int_equal(sink.discarded, met);
+        was_reached = atomic_load(&m.calls) >= n;
+        heft_assert_status(st, was_reached ? HEFT_E_NOMEM : HEFT_OK, &err);
+        assert_int_equal(sink.discarded, was_reached);
         heft_assert_all_freed(&m);
         heft_test_sink_free(&sink);
     }
@@ -563,23 +564,23 @@ static void memory_that_runs_out_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everything_is_declared_before_the_data),
-        cmocka_unit_test(parts_come_in_order_and_in_full),
-        cmocka_unit_test(an_unfinished_file_does_not_appear),
-        cmocka_unit_test(tensors_that_are_none_are_refused),
-        cmocka_unit_test(names_and_keys_occur_once),
-        cmocka_unit_test(metadata_are_text_and_closed),
-        cmocka_unit_test(metadata_nest_only_so_deep),
-        cmocka_unit_test(options_that_cannot_be_are_refused),
-        cmocka_unit_test(a_version_that_is_none_is_refused),
-        cmocka_unit_test(a_failed_write_is_not_forgotten),
-        cmocka_unit_test(losses_stop_the_writing),
-        cmocka_unit_test(what_is_left_out_still_takes_its_bytes),
-        cmocka_unit_test(errors_need_no_place_to_go),
-        cmocka_unit_test(calls_give_the_bytes_of_a_conversion),
-        cmocka_unit_test(a_stream_takes_no_other_order_than_its_own),
-        cmocka_unit_test(metadata_of_every_kind_are_copied),
-        cmocka_unit_test(memory_that_runs_out_leaves_nothing),
+        cmocka_unit_test(refuses_declarations_after_begin),
+        cmocka_unit_test(refuses_parts_out_of_order_or_too_long),
+        cmocka_unit_test(discards_an_unfinished_file),
+        cmocka_unit_test(refuses_invalid_tensors),
+        cmocka_unit_test(refuses_duplicate_names_and_keys),
+        cmocka_unit_test(refuses_invalid_text_and_open_lists),
+        cmocka_unit_test(refuses_metadata_nested_beyond_the_limit),
+        cmocka_unit_test(refuses_unsupported_options),
+        cmocka_unit_test(refuses_an_unknown_version),
+        cmocka_unit_test(failed_write_is_a_sticky_error),
+        cmocka_unit_test(refuses_to_write_with_losses),
+        cmocka_unit_test(accepts_the_bytes_of_dropped_tensors),
+        cmocka_unit_test(works_without_an_error_object),
+        cmocka_unit_test(writes_the_bytes_of_a_conversion),
+        cmocka_unit_test(stream_refuses_data_out_of_file_order),
+        cmocka_unit_test(copies_metadata),
+        cmocka_unit_test(reports_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_writer_add.c - tensors of any layout, with attributes and identity, declared call by call. */
+/* test_writer_add.c - heft_writer_add_tensor(): layouts, components, attributes, identities. */
 #include <heft/params.h>
 
 #include "models.h"
@@ -9,7 +9,7 @@ typedef struct fixture {
     heft_write_options opt;
     heft_error err;
     heft_writer *w;
-    heft_file *file; /* what was written, from end_writing() on */
+    heft_file *file; /* the written file; set by end_writing() */
 } fixture;
 
 static void begin(fixture *f, const char *format, const char *version)
@@ -66,9 +66,9 @@ static void add_and_fill(fixture *f, const heft_tensor_spec *s, const void *data
     end_writing(f);
 }
 
-/* ---- what is carried ------------------------------------------------------------------------ */
+/* ---- stored specifications ------------------------------------------------------------------ */
 
-static void the_short_form_is_that_of_a_dense_tensor(void **state)
+static void dense_spec_equals_add_dense(void **state)
 {
     static const float numbers[6] = { 1, 2, 3, 4, 5, 6 };
     const heft_component data[] = { { { "data", 4 }, HEFT_UNTYPED, 0, NULL },
@@ -96,7 +96,7 @@ static void the_short_form_is_that_of_a_dense_tensor(void **state)
     end(&a);
 }
 
-/* A list in a map, text, bytes, an id and numbers in place. */
+/* Make a map with a number and an empty list in a list, a text, an array and a bool. Return 7. */
 static uint32_t make_attributes(heft_value *v)
 {
     static const uint16_t numbers[] = { 7, 8, 9 };
@@ -113,7 +113,7 @@ static uint32_t make_attributes(heft_value *v)
     return 7;
 }
 
-static void attributes_nest(void **state)
+static void stores_nested_attributes(void **state)
 {
     fixture f;
     heft_value given[8], got;
@@ -123,7 +123,7 @@ static void attributes_nest(void **state)
     s.attribute_count = make_attributes(given);
     s.attributes = given;
     add_and_fill(&f, &s, "abcdef", 6);
-    assert_true(heft_attribute_at(&got, f.file, 0, 0)); /* they are sorted by their keys */
+    assert_true(heft_attribute_at(&got, f.file, 0, 0)); /* attributes are sorted by key */
     assert_int_equal(got.kind, HEFT_KIND_LIST);
     assert_int_equal(got.as.container.count, 3);
     assert_true(heft_attribute_at(&got, f.file, 0, got.as.container.end));
@@ -136,7 +136,7 @@ static void attributes_nest(void **state)
     end(&f);
 }
 
-static void identity_goes_where_a_format_has_a_place(void **state)
+static void stores_identities(void **state)
 {
     fixture f;
     heft_value v;
@@ -161,20 +161,20 @@ static void identity_goes_where_a_format_has_a_place(void **state)
     }
 }
 
-static void losses_of(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
-                      const char *text)
+static void record_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                        const char *text)
 {
     (void)severity;
     (void)tensor;
     snprintf(ctx, 200, "%s: %s", rule, text);
 }
 
-static void a_stored_type_fits_the_element_type(void **state)
+static void refuses_a_stored_type_of_another_element_type(void **state)
 {
     static const struct {
         const char *stored;
         heft_dtype t;
-        const char *loss; /* NULL: it fits */
+        const char *loss; /* NULL: the stored type fits */
     } rows[] = {
         { "Flex32", HEFT_F32, NULL },
         { "{\"Bool\":\"Native\"}", HEFT_BOOL, NULL },
@@ -195,7 +195,7 @@ static void a_stored_type_fits_the_element_type(void **state)
         begin(&f, "burnpack", NULL);
         heft_writer_discard(f.w);
         heft_test_sink_free(&f.sink);
-        f.opt.on_loss = losses_of;
+        f.opt.on_loss = record_loss;
         f.opt.loss_ctx = loss;
         heft_assert_ok(heft_writer_open(&f.w, heft_format_find("burnpack"),
                                         heft_test_sink_init(&f.sink, false), &f.opt, &f.err),
@@ -209,7 +209,7 @@ static void a_stored_type_fits_the_element_type(void **state)
     }
 }
 
-static void the_generator_is_that_of_the_program(void **state)
+static void stores_the_generator(void **state)
 {
     fixture f;
     (void)state;
@@ -235,9 +235,9 @@ static void the_generator_is_that_of_the_program(void **state)
     discard(&f);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------ */
+/* ---- refused specifications ----------------------------------------------------------------- */
 
-static void tensors_that_are_none_are_refused(void **state)
+static void refuses_invalid_components(void **state)
 {
     static const struct {
         heft_str layout;
@@ -295,13 +295,14 @@ static void tensors_that_are_none_are_refused(void **state)
         heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
                           rows[i].words);
     }
-    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* they left nothing behind */
+    /* the refused tensors are not in the file */
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     end_writing(&f);
     assert_int_equal(heft_tensor_count(f.file), 0);
     end(&f);
 }
 
-static void attributes_that_are_none_are_refused(void **state)
+static void refuses_invalid_attributes(void **state)
 {
     fixture f;
     uint32_t part;
@@ -337,7 +338,7 @@ static void attributes_that_are_none_are_refused(void **state)
     discard(&f);
 }
 
-static void a_base_id_is_that_of_the_name_or_none(void **state)
+static void refuses_a_base_id_of_another_name(void **state)
 {
     fixture f;
     uint32_t part;
@@ -359,11 +360,11 @@ static void a_base_id_is_that_of_the_name_or_none(void **state)
     discard(&f);
 }
 
-static void a_storage_that_cannot_be_is_refused(void **state)
+static void refuses_unsupported_storage(void **state)
 {
     static const struct {
         const char *format;
-        heft_storage how;
+        heft_storage storage;
         const char *words;
     } rows[] = {
         { "mag", { .encoding = HEFT_ZSTD }, "component 'data': mag does not support compression" },
@@ -373,23 +374,24 @@ static void a_storage_that_cannot_be_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
         for (int own = 0; own < 2; own++) {
-            const heft_component data = { { "data", 4 }, HEFT_UNTYPED, 0, &rows[i].how };
+            const heft_component data = { { "data", 4 }, HEFT_UNTYPED, 0, &rows[i].storage };
             fixture f;
             uint32_t part;
             heft_tensor_spec s = spec_of("w", HEFT_F32);
-            s.storage = own ? NULL : &rows[i].how;
+            s.storage = own ? NULL : &rows[i].storage;
             s.components = own ? &data : NULL;
             s.component_count = (uint32_t)own;
             begin(&f, rows[i].format, NULL);
             heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_UNSUPPORTED,
                               &f.err, rows[i].words);
-            heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err); /* it left nothing behind */
+            /* the refused tensor changed nothing */
+            heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
             discard(&f);
         }
 }
 
-/* As many components as are read again, in every generation. */
-static void what_has_too_many_components_is_not_written(void **state)
+/* The limit for a version is the number of components that the reader accepts. */
+static void refuses_too_many_components(void **state)
 {
     static const char *const versions[] = { "1.0", "1.2", "2" };
     static heft_component c[1000];
@@ -421,7 +423,7 @@ static void what_has_too_many_components_is_not_written(void **state)
         }
 }
 
-static void a_spec_from_an_older_header_has_defaults(void **state)
+static void accepts_a_shorter_spec_of_an_older_header(void **state)
 {
     fixture f;
     static const float numbers[6];
@@ -441,17 +443,17 @@ static void a_spec_from_an_older_header_has_defaults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_short_form_is_that_of_a_dense_tensor),
-        cmocka_unit_test(attributes_nest),
-        cmocka_unit_test(identity_goes_where_a_format_has_a_place),
-        cmocka_unit_test(a_stored_type_fits_the_element_type),
-        cmocka_unit_test(the_generator_is_that_of_the_program),
-        cmocka_unit_test(a_base_id_is_that_of_the_name_or_none),
-        cmocka_unit_test(a_storage_that_cannot_be_is_refused),
-        cmocka_unit_test(tensors_that_are_none_are_refused),
-        cmocka_unit_test(attributes_that_are_none_are_refused),
-        cmocka_unit_test(what_has_too_many_components_is_not_written),
-        cmocka_unit_test(a_spec_from_an_older_header_has_defaults),
+        cmocka_unit_test(dense_spec_equals_add_dense),
+        cmocka_unit_test(stores_nested_attributes),
+        cmocka_unit_test(stores_identities),
+        cmocka_unit_test(refuses_a_stored_type_of_another_element_type),
+        cmocka_unit_test(stores_the_generator),
+        cmocka_unit_test(refuses_a_base_id_of_another_name),
+        cmocka_unit_test(refuses_unsupported_storage),
+        cmocka_unit_test(refuses_invalid_components),
+        cmocka_unit_test(refuses_invalid_attributes),
+        cmocka_unit_test(refuses_too_many_components),
+        cmocka_unit_test(accepts_a_shorter_spec_of_an_older_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

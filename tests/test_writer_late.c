@@ -1,10 +1,10 @@
-/* test_writer_late.c - tensors and metadata that are added while the file is written. */
+/* test_writer_late.c - tensors and metadata that are added after heft_writer_begin(). */
 #include "models.h"
 
-typedef struct told { /* losses, one line each */
+typedef struct losses { /* reported losses, one line each */
     char text[2048];
     size_t len;
-} told;
+} losses;
 
 typedef struct fixture {
     heft_test_memory m;
@@ -12,13 +12,13 @@ typedef struct fixture {
     heft_write_options opt;
     heft_error err;
     heft_writer *w;
-    told losses;
+    losses losses;
 } fixture;
 
 static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                       const char *text)
 {
-    told *t = ctx;
+    losses *t = ctx;
     t->len += (size_t)snprintf(t->text + t->len, sizeof t->text - t->len, "%d %s %.*s: %s\n",
                                (int)severity, rule, (int)tensor.len, tensor.ptr ? tensor.ptr : "",
                                text);
@@ -59,9 +59,9 @@ static void end(fixture *f)
     heft_assert_all_freed(&f->m);
 }
 
-/* ---- a model ---------------------------------------------------------------------------------- */
+/* ---- a model -------------------------------------------------------------------------------- */
 
-enum { ELEMENTS = 40000 }; /* of the largest tensor */
+enum { ELEMENTS = 40000 }; /* elements of the largest tensor */
 
 static const struct {
     const char *name;
@@ -72,14 +72,14 @@ enum { TENSORS = sizeof tensors / sizeof *tensors };
 
 static uint32_t numbers[ELEMENTS];
 
-static void add(fixture *f, uint32_t i, const heft_storage *how, uint32_t *part)
+static void add(fixture *f, uint32_t i, const heft_storage *storage, uint32_t *part)
 {
     heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
     s.name = heft_test_str(tensors[i].name);
     s.dtype = HEFT_U32;
     s.dims = &tensors[i].elements;
     s.rank = 1;
-    s.storage = how;
+    s.storage = storage;
     heft_assert_ok(heft_writer_add_tensor(part, f->w, &s, &f->err), &f->err);
 }
 
@@ -98,21 +98,21 @@ static heft_value text(const char *key, const char *s)
     return v;
 }
 
-/* The first `early` tensors before the beginning, the others while the file is written. */
-static void write_model(fixture *f, uint32_t early, bool is_stream)
+/* Write a model; `declared` tensors are added before heft_writer_begin(), the others afterwards. */
+static void write_model(fixture *f, uint32_t declared, bool is_stream)
 {
     uint32_t part[TENSORS];
     open_writer(f, is_stream);
-    if (early)
+    if (declared)
         heft_assert_ok(heft_writer_add_meta(f->w, text("k", "v"), &f->err), &f->err);
-    for (uint32_t i = 0; i < early; i++)
+    for (uint32_t i = 0; i < declared; i++)
         add(f, i, NULL, &part[i]);
     begin(f);
-    if (!early)
+    if (!declared)
         heft_assert_ok(heft_writer_add_meta(f->w, text("k", "v"), &f->err), &f->err);
-    for (uint32_t i = 0; i < early; i++)
+    for (uint32_t i = 0; i < declared; i++)
         fill(f, i, part[i]);
-    for (uint32_t i = early; i < TENSORS; i++) {
+    for (uint32_t i = declared; i < TENSORS; i++) {
         add(f, i, NULL, &part[i]);
         fill(f, i, part[i]);
     }
@@ -121,7 +121,7 @@ static void write_model(fixture *f, uint32_t early, bool is_stream)
 
 static const char *const versions[] = { "1.0", "1.1", "1.2", "2" };
 
-/* ---- the same bytes --------------------------------------------------------------------------- */
+/* ---- same bytes ----------------------------------------------------------------------------- */
 
 static void compare_with_declared(const char *version, heft_encoding encoding, const char *digest)
 {
@@ -130,12 +130,12 @@ static void compare_with_declared(const char *version, heft_encoding encoding, c
     whole.opt.encoding = encoding;
     whole.opt.digest = digest;
     write_model(&whole, TENSORS, false);
-    for (uint32_t early = 0; early < TENSORS; early++)
+    for (uint32_t declared = 0; declared < TENSORS; declared++)
         for (int is_stream = 0; is_stream < 2; is_stream++) {
             prepare(&late, version);
             late.opt.encoding = encoding;
             late.opt.digest = digest;
-            write_model(&late, early, is_stream);
+            write_model(&late, declared, is_stream);
             heft_assert_same_bytes(heft_test_sink_bytes(&whole.sink),
                                    heft_test_sink_bytes(&late.sink));
             end(&late);
@@ -143,12 +143,12 @@ static void compare_with_declared(const char *version, heft_encoding encoding, c
     end(&whole);
 }
 
-static void added_or_declared_the_file_is_the_same(void **state)
+static void late_and_declared_tensors_give_the_same_file(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < ELEMENTS; i++)
         numbers[i] = i * i;
-    for (size_t v = 0; v < 3; v++) { /* 2 sorts what it knows by name */
+    for (size_t v = 0; v < 3; v++) { /* not version 2, which sorts the declared tensors by name */
         compare_with_declared(versions[v], HEFT_RAW, NULL);
         compare_with_declared(versions[v], HEFT_RAW, "crc32c");
         compare_with_declared(versions[v], HEFT_RAW, "sha256");
@@ -176,9 +176,9 @@ static void check_file(fixture *f)
     heft_file_close(file);
 }
 
-static void each_tensor_has_a_storage_of_its_own(void **state)
+static void stores_each_tensor_with_its_own_encoding(void **state)
 {
-    static const heft_storage how[2][3] = {
+    static const heft_storage storage[2][3] = {
         { { .digest = NULL },
           { .encoding = HEFT_ZSTD, .level = 1, .digest = "crc32c" },
           { .digest = "sha256" } },
@@ -188,17 +188,17 @@ static void each_tensor_has_a_storage_of_its_own(void **state)
     };
     (void)state;
     for (size_t v = 0; v < 4; v++)
-        for (uint32_t early = 0; early < 3; early++)
+        for (uint32_t declared = 0; declared < 3; declared++)
             for (int is_stream = 0; is_stream < 2; is_stream++) {
                 fixture f;
                 uint32_t part[TENSORS];
                 prepare(&f, versions[v]);
                 open_writer(&f, is_stream);
-                for (uint32_t i = 0; i < early; i++)
-                    add(&f, i, &how[v == 3][i % 3], &part[i]);
+                for (uint32_t i = 0; i < declared; i++)
+                    add(&f, i, &storage[v == 3][i % 3], &part[i]);
                 begin(&f);
-                for (uint32_t i = early; i < TENSORS; i++) /* before any data came */
-                    add(&f, i, &how[v == 3][i % 3], &part[i]);
+                for (uint32_t i = declared; i < TENSORS; i++) /* before any data */
+                    add(&f, i, &storage[v == 3][i % 3], &part[i]);
                 for (uint32_t i = 0; i < TENSORS; i++)
                     fill(&f, i, part[i]);
                 finish(&f);
@@ -207,7 +207,7 @@ static void each_tensor_has_a_storage_of_its_own(void **state)
             }
 }
 
-/* ---- what is refused ------------------------------------------------------------------------ */
+/* ---- refusals ------------------------------------------------------------------------------- */
 
 static heft_status try_add(fixture *f, const char *name, heft_dtype t)
 {
@@ -216,7 +216,7 @@ static heft_status try_add(fixture *f, const char *name, heft_dtype t)
     return heft_writer_add_dense(&part, f->w, heft_test_str(name), t, dims, 1, &f->err);
 }
 
-static void names_and_keys_that_are_taken(void **state)
+static void refuses_duplicate_names_and_keys(void **state)
 {
     fixture f;
     heft_value list = { .kind = HEFT_KIND_LIST, .key = { "k2", 2 } };
@@ -245,7 +245,7 @@ static void names_and_keys_that_are_taken(void **state)
     }
 }
 
-static void a_tensor_that_cannot_be_carried_is_refused_and_the_file_goes_on(void **state)
+static void continues_after_a_refused_tensor(void **state)
 {
     fixture f;
     heft_file *file;
@@ -267,7 +267,7 @@ static void a_tensor_that_cannot_be_carried_is_refused_and_the_file_goes_on(void
     end(&f);
 }
 
-static void what_may_be_left_out_still_takes_its_bytes(void **state)
+static void accepts_the_bytes_of_dropped_tensors(void **state)
 {
     fixture f;
     heft_file *file;
@@ -294,7 +294,7 @@ static void what_may_be_left_out_still_takes_its_bytes(void **state)
     end(&f);
 }
 
-static void other_formats_say_what_to_do(void **state)
+static void other_formats_refuse_late_tensors(void **state)
 {
     (void)state;
     for (size_t i = 0; i < heft_format_count(); i++) {
@@ -323,7 +323,7 @@ static void other_formats_say_what_to_do(void **state)
 
 /* ---- metadata ------------------------------------------------------------------------------- */
 
-static void metadata_nest_while_the_file_is_written(void **state)
+static void adds_nested_metadata_between_tensors(void **state)
 {
     fixture f;
     heft_file *file;
@@ -353,7 +353,7 @@ static void metadata_nest_while_the_file_is_written(void **state)
     end(&f);
 }
 
-static void a_value_that_cannot_be_carried_is_refused_where_that_stops(void **state)
+static void refuses_or_drops_unsupported_metadata(void **state)
 {
     fixture f;
     heft_file *file;
@@ -374,12 +374,12 @@ static void a_value_that_cannot_be_carried_is_refused_where_that_stops(void **st
         heft_file_close(file);
         char *first = strstr(f.losses.text, "metadata 'list' is left out");
         assert_non_null(first);
-        assert_null(strstr(first + 1, "metadata 'list' is left out")); /* told once */
+        assert_null(strstr(first + 1, "metadata 'list' is left out")); /* reported once */
         end(&f);
     }
 }
 
-static void losses_are_told_once(void **state)
+static void reports_each_loss_once(void **state)
 {
     fixture f;
     uint32_t part;
@@ -408,9 +408,9 @@ static void losses_are_told_once(void **state)
     end(&f);
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------ */
+/* ---- failures ------------------------------------------------------------------------------- */
 
-static void a_failed_write_is_not_forgotten(void **state)
+static void failed_write_is_a_sticky_error(void **state)
 {
     fixture f;
     uint32_t part;
@@ -423,7 +423,7 @@ static void a_failed_write_is_not_forgotten(void **state)
         f.sink.fail_from = 100000;
         add(&f, 1, NULL, &part);
         st = heft_writer_write(f.w, part, numbers, ELEMENTS * 4, &f.err);
-        if (st) { /* what fits into a piece is written with the next ones */
+        if (st) { /* the error may come later if the data fit into a buffer */
             heft_assert_fails(st, HEFT_E_IO, &f.err, "full");
             heft_assert_fails(try_add(&f, "x", HEFT_U8), HEFT_E_IO, &f.err, "full");
         }
@@ -433,7 +433,7 @@ static void a_failed_write_is_not_forgotten(void **state)
     }
 }
 
-static void without_the_end_there_is_no_file(void **state)
+static void discards_an_unfinished_file(void **state)
 {
     fixture f;
     uint32_t part;
@@ -455,7 +455,7 @@ static void without_the_end_there_is_no_file(void **state)
     end(&f);
 }
 
-static void no_memory_is_an_error_and_leaves_nothing(void **state)
+static void reports_every_failed_allocation(void **state)
 {
     uint32_t calls = 1;
     bool failed = true;
@@ -500,8 +500,8 @@ static void no_memory_is_an_error_and_leaves_nothing(void **state)
     assert_true(calls > 20);
 }
 
-/* A thousand times the data take no more memory than the index does. */
-static void memory_does_not_grow_with_the_data(void **state)
+/* A tensor 2500 times as large does not increase the peak by more than 4 KiB. */
+static void memory_does_not_grow_with_the_data_size(void **state)
 {
     uint64_t peak[2];
     (void)state;
@@ -528,19 +528,19 @@ static void memory_does_not_grow_with_the_data(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(added_or_declared_the_file_is_the_same),
-        cmocka_unit_test(each_tensor_has_a_storage_of_its_own),
-        cmocka_unit_test(names_and_keys_that_are_taken),
-        cmocka_unit_test(a_tensor_that_cannot_be_carried_is_refused_and_the_file_goes_on),
-        cmocka_unit_test(what_may_be_left_out_still_takes_its_bytes),
-        cmocka_unit_test(other_formats_say_what_to_do),
-        cmocka_unit_test(metadata_nest_while_the_file_is_written),
-        cmocka_unit_test(a_value_that_cannot_be_carried_is_refused_where_that_stops),
-        cmocka_unit_test(losses_are_told_once),
-        cmocka_unit_test(a_failed_write_is_not_forgotten),
-        cmocka_unit_test(without_the_end_there_is_no_file),
-        cmocka_unit_test(no_memory_is_an_error_and_leaves_nothing),
-        cmocka_unit_test(memory_does_not_grow_with_the_data),
+        cmocka_unit_test(late_and_declared_tensors_give_the_same_file),
+        cmocka_unit_test(stores_each_tensor_with_its_own_encoding),
+        cmocka_unit_test(refuses_duplicate_names_and_keys),
+        cmocka_unit_test(continues_after_a_refused_tensor),
+        cmocka_unit_test(accepts_the_bytes_of_dropped_tensors),
+        cmocka_unit_test(other_formats_refuse_late_tensors),
+        cmocka_unit_test(adds_nested_metadata_between_tensors),
+        cmocka_unit_test(refuses_or_drops_unsupported_metadata),
+        cmocka_unit_test(reports_each_loss_once),
+        cmocka_unit_test(failed_write_is_a_sticky_error),
+        cmocka_unit_test(discards_an_unfinished_file),
+        cmocka_unit_test(reports_every_failed_allocation),
+        cmocka_unit_test(memory_does_not_grow_with_the_data_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

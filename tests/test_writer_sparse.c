@@ -1,4 +1,4 @@
-/* test_writer_sparse.c - sparse tensors that are handed over in pieces, and every way in which their indices can be wrong. */
+/* test_writer_sparse.c - sparse tensors written in chunks, and checks of sparse indices. */
 #include "models.h"
 
 typedef struct fixture {
@@ -30,14 +30,14 @@ static void end(fixture *f)
 
 /* ---- models --------------------------------------------------------------------------------- */
 
-enum { MOST = 8 };
+enum { MAX_NUMBERS = 8 };
 
-typedef struct sparse { /* by component, in the order in which they come */
+typedef struct sparse { /* components in the order of writing */
     const char *layout;
     uint64_t dims[3];
     uint32_t rank;
     const char *roles[3];
-    int64_t numbers[3][MOST];
+    int64_t numbers[3][MAX_NUMBERS];
     uint32_t counts[3];
 } sparse;
 
@@ -95,7 +95,7 @@ static heft_status declare(fixture *f, const sparse *s, const char *name, heft_d
     return st;
 }
 
-static size_t spell(uint8_t *to, const sparse *s, uint32_t i, heft_dtype index)
+static size_t encode(uint8_t *to, const sparse *s, uint32_t i, heft_dtype index)
 {
     size_t size = heft_dtype_get(index)->block_bytes;
     if (is_values(s->roles[i]))
@@ -108,31 +108,31 @@ static size_t spell(uint8_t *to, const sparse *s, uint32_t i, heft_dtype index)
     return s->counts[i] * size;
 }
 
-/* All components, in pieces of so many bytes. */
-static heft_status hand_over(fixture *f, const sparse *s, heft_dtype index, size_t piece)
+/* Write all components in chunks of the size. */
+static heft_status write_components(fixture *f, const sparse *s, heft_dtype index, size_t chunk)
 {
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < component_count(s) && !st; i++) {
-        uint8_t bytes[8 * MOST];
-        size_t len = spell(bytes, s, i, index);
-        for (size_t at = 0; at < len && !st; at += piece)
+        uint8_t bytes[8 * MAX_NUMBERS];
+        size_t len = encode(bytes, s, i, index);
+        for (size_t at = 0; at < len && !st; at += chunk)
             st = heft_writer_write(f->w, f->part[i], bytes + at,
-                                   len - at < piece ? len - at : piece, &f->err);
+                                   len - at < chunk ? len - at : chunk, &f->err);
     }
     return st;
 }
 
 static void write_one(fixture *f, const sparse *s, const char *version, heft_dtype index,
-                      size_t piece)
+                      size_t chunk)
 {
     begin(f, version);
     heft_assert_ok(declare(f, s, "a", index), &f->err);
     heft_assert_ok(heft_writer_begin(f->w, &f->err), &f->err);
-    heft_assert_ok(hand_over(f, s, index, piece), &f->err);
+    heft_assert_ok(write_components(f, s, index, chunk), &f->err);
     heft_assert_ok(heft_writer_finish(f->w, &f->err), &f->err);
 }
 
-/* Each component has the numbers that were given, as u64 or u32. */
+/* Check that each component has the numbers of s, with indices as u64 or u32. */
 static void check_file(fixture *f, const sparse *s)
 {
     heft_file *file;
@@ -146,8 +146,8 @@ static void check_file(fixture *f, const sparse *s)
     for (uint32_t i = 0; i < component_count(s); i++) {
         uint32_t id = heft_part_find(file, 0, heft_str_from(s->roles[i]));
         heft_part part = heft_part_at(file, id);
-        uint8_t bytes[8 * MOST];
-        double n[MOST];
+        uint8_t bytes[8 * MAX_NUMBERS];
+        double n[MAX_NUMBERS];
         assert_true(part.length <= sizeof bytes);
         heft_assert_ok(heft_part_read(bytes, file, id, 0, part.length, &f->err), &f->err);
         heft_dtype t = part.dtype ? part.dtype : (heft_dtype)HEFT_U64;
@@ -161,26 +161,26 @@ static void check_file(fixture *f, const sparse *s)
     heft_file_close(file);
 }
 
-/* ---- what is carried ------------------------------------------------------------------------ */
+/* ---- valid tensors -------------------------------------------------------------------------- */
 
-static void every_index_type_in_pieces_of_any_size(void **state)
+static void writes_every_index_type_in_chunks_of_any_size(void **state)
 {
     static const sparse *const models[] = { &csr, &csr_pointers_first, &coo };
     static const char *const versions[] = { "1.0", "1.1", "1.2", "2" };
-    static const size_t pieces[] = { 1, 3, 7, 64 };
+    static const size_t chunks[] = { 1, 3, 7, 64 };
     (void)state;
     for (size_t m = 0; m < HEFT_COUNT(models); m++)
         for (size_t v = 0; v < HEFT_COUNT(versions); v++)
             for (size_t t = 0; t < HEFT_COUNT(index_types); t++)
-                for (size_t p = 0; p < HEFT_COUNT(pieces); p++) {
+                for (size_t p = 0; p < HEFT_COUNT(chunks); p++) {
                     fixture f;
-                    write_one(&f, models[m], versions[v], index_types[t], pieces[p]);
+                    write_one(&f, models[m], versions[v], index_types[t], chunks[p]);
                     check_file(&f, models[m]);
                     end(&f);
                 }
 }
 
-static void a_tensor_without_entries_has_row_pointers(void **state)
+static void writes_tensors_without_entries(void **state)
 {
     static const sparse empty = { "sparse_csr",
                                   { 3, 0 },
@@ -202,7 +202,7 @@ static void a_tensor_without_entries_has_row_pointers(void **state)
     }
 }
 
-static void compressed_parts_are_checked_as_well(void **state)
+static void checks_the_indices_of_compressed_parts(void **state)
 {
     fixture f;
     sparse bad = csr;
@@ -220,7 +220,7 @@ static void compressed_parts_are_checked_as_well(void **state)
                        &f.err);
         heft_assert_ok(declare(&f, s, "a", HEFT_I32), &f.err);
         heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-        heft_status st = hand_over(&f, s, HEFT_I32, 3);
+        heft_status st = write_components(&f, s, HEFT_I32, 3);
         if (i) {
             heft_assert_fails(st, HEFT_E_ARGUMENT, &f.err, "element 2 is 10");
             heft_writer_discard(f.w);
@@ -234,14 +234,14 @@ static void compressed_parts_are_checked_as_well(void **state)
     }
 }
 
-/* ---- what is refused ------------------------------------------------------------------------ */
+/* ---- invalid tensors ------------------------------------------------------------------------ */
 
 typedef struct damage {
     const sparse *model;
     uint32_t component, element;
     int64_t number;
     const char *words;
-    bool strict; /* wrong in generation 2 only */
+    bool strict; /* wrong in zTensor 2 only */
 } damage;
 
 static const damage damages[] = {
@@ -263,7 +263,7 @@ static const damage damages[] = {
     { &coo, 0, 5, -7, "component 'coords': element 5 is negative", false },
 };
 
-static void refuse_damage(const damage *d, const char *version, size_t piece, const char *words)
+static void refuse_damage(const damage *d, const char *version, size_t chunk, const char *words)
 {
     fixture f;
     sparse bad = *d->model;
@@ -271,7 +271,7 @@ static void refuse_damage(const damage *d, const char *version, size_t piece, co
     begin(&f, version);
     heft_assert_ok(declare(&f, &bad, "a name", HEFT_I32), &f.err);
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
-    heft_assert_fails(hand_over(&f, &bad, HEFT_I32, piece), HEFT_E_ARGUMENT, &f.err, words);
+    heft_assert_fails(write_components(&f, &bad, HEFT_I32, chunk), HEFT_E_ARGUMENT, &f.err, words);
     assert_non_null(strstr(f.err.message, "tensor 'a name'"));
     heft_assert_fails(heft_writer_write(f.w, f.part[0], "x", 1, &f.err), HEFT_E_ARGUMENT, &f.err,
                       words);
@@ -280,18 +280,18 @@ static void refuse_damage(const damage *d, const char *version, size_t piece, co
     end(&f);
 }
 
-static void a_wrong_index_is_named_and_nothing_is_written(void **state)
+static void refuses_a_wrong_index(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(damages); i++)
-        for (size_t piece = 1; piece < 9; piece += 3) {
-            refuse_damage(&damages[i], "2", piece, damages[i].words);
+        for (size_t chunk = 1; chunk < 9; chunk += 3) {
+            refuse_damage(&damages[i], "2", chunk, damages[i].words);
             if (!damages[i].strict)
-                refuse_damage(&damages[i], "1.0", piece, damages[i].words);
+                refuse_damage(&damages[i], "1.0", chunk, damages[i].words);
         }
 }
 
-static void order_is_demanded_where_the_format_demands_it(void **state)
+static void older_versions_accept_unsorted_indices(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(damages); i++) {
@@ -305,7 +305,7 @@ static void order_is_demanded_where_the_format_demands_it(void **state)
     }
 }
 
-static void the_last_row_pointer_is_the_number_of_values(void **state)
+static void refuses_a_last_row_pointer_other_than_the_count(void **state)
 {
     const damage d = {
         &csr, 2, 4, 5, "element 4 is 4: the last row pointer must be the number of values, 5", false
@@ -321,8 +321,8 @@ static void the_last_row_pointer_is_the_number_of_values(void **state)
     refuse_damage(&late, "2", 4, d.words);
 }
 
-/* A column that does not ascend may begin a row: with as many of them as rows, one does not. */
-static void columns_that_descend_more_often_than_rows_begin(void **state)
+/* Column indices may descend only where a row begins; here as many descend as there are rows. */
+static void refuses_descending_columns_within_a_row(void **state)
 {
     const sparse two_rows = { "sparse_csr",
                               { 2, 10 },
@@ -335,7 +335,7 @@ static void columns_that_descend_more_often_than_rows_begin(void **state)
     refuse_damage(&d, "2", 4, "element 2 is not greater");
 }
 
-static void two_entries_in_one_place(void **state)
+static void version_2_refuses_duplicate_entries(void **state)
 {
     const sparse twice = { "sparse_coo",
                            { 4, 10 },
@@ -351,7 +351,7 @@ static void two_entries_in_one_place(void **state)
     end(&f);
 }
 
-static void declarations_that_do_not_fit_together(void **state)
+static void refuses_inconsistent_declarations(void **state)
 {
     static const struct {
         sparse s;
@@ -430,8 +430,8 @@ static void declarations_that_do_not_fit_together(void **state)
     end(&f);
 }
 
-/* Formats without sparse tensors refuse them at heft_writer_begin(), or leave them out, bytes and all. */
-static void formats_without_sparse_tensors_say_so(void **state)
+/* Formats without sparse tensors fail at heft_writer_begin(), or drop the tensor with its bytes. */
+static void refuses_sparse_tensors_in_other_formats(void **state)
 {
     (void)state;
     for (size_t i = 0; i < heft_format_count(); i++) {
@@ -451,7 +451,7 @@ static void formats_without_sparse_tensors_say_so(void **state)
             heft_status st = heft_writer_begin(f.w, &f.err);
             heft_assert_status(st, lossy ? HEFT_OK : HEFT_E_LOSSY, &f.err);
             if (!st)
-                heft_assert_ok(hand_over(&f, &csr, HEFT_U32, 5), &f.err);
+                heft_assert_ok(write_components(&f, &csr, HEFT_U32, 5), &f.err);
             if (st)
                 heft_writer_discard(f.w);
             else
@@ -464,16 +464,16 @@ static void formats_without_sparse_tensors_say_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_index_type_in_pieces_of_any_size),
-        cmocka_unit_test(a_tensor_without_entries_has_row_pointers),
-        cmocka_unit_test(compressed_parts_are_checked_as_well),
-        cmocka_unit_test(a_wrong_index_is_named_and_nothing_is_written),
-        cmocka_unit_test(order_is_demanded_where_the_format_demands_it),
-        cmocka_unit_test(the_last_row_pointer_is_the_number_of_values),
-        cmocka_unit_test(columns_that_descend_more_often_than_rows_begin),
-        cmocka_unit_test(two_entries_in_one_place),
-        cmocka_unit_test(declarations_that_do_not_fit_together),
-        cmocka_unit_test(formats_without_sparse_tensors_say_so),
+        cmocka_unit_test(writes_every_index_type_in_chunks_of_any_size),
+        cmocka_unit_test(writes_tensors_without_entries),
+        cmocka_unit_test(checks_the_indices_of_compressed_parts),
+        cmocka_unit_test(refuses_a_wrong_index),
+        cmocka_unit_test(older_versions_accept_unsorted_indices),
+        cmocka_unit_test(refuses_a_last_row_pointer_other_than_the_count),
+        cmocka_unit_test(refuses_descending_columns_within_a_row),
+        cmocka_unit_test(version_2_refuses_duplicate_entries),
+        cmocka_unit_test(refuses_inconsistent_declarations),
+        cmocka_unit_test(refuses_sparse_tensors_in_other_formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

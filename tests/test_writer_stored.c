@@ -1,11 +1,11 @@
-/* test_writer_stored.c - what a writer is asked to store besides raw bytes: compressed parts, digests.  What a
- * conversion of the same model writes is the judge where it writes the parts in the same order. */
+/* test_writer_stored.c - compressed parts and digests from a writer, compared with a conversion of
+ * the same model. */
 #include "dump.h"
 #include "models.h"
 
-enum { TENSORS = 5, PIECE = 70001 };
+enum { TENSORS = 5, CHUNK = 70001 };
 
-/* Long ones that compress and that do not, empty ones, and one longer than what is encoded at once. */
+/* Compressible and random, empty, and longer than the block that is encoded at once. */
 static const struct {
     const char *name;
     uint64_t bytes;
@@ -51,9 +51,9 @@ static heft_status write_all(heft_writer *w, heft_error *err)
         st = heft_writer_begin(w, err);
     for (size_t i = 0; i < TENSORS && !st; i++) {
         uint8_t *data = content_of(i);
-        for (uint64_t at = 0; at < tensors[i].bytes && !st; at += PIECE) {
+        for (uint64_t at = 0; at < tensors[i].bytes && !st; at += CHUNK) {
             uint64_t left = tensors[i].bytes - at;
-            st = heft_writer_write(w, part[i], data + at, left < PIECE ? (size_t)left : PIECE, err);
+            st = heft_writer_write(w, part[i], data + at, left < CHUNK ? (size_t)left : CHUNK, err);
         }
         free(data);
     }
@@ -78,7 +78,7 @@ static heft_bytes write_model(const char *const format[2], bool is_stream, heft_
     return b;
 }
 
-static void assert_right(heft_bytes b, heft_encoding encoding)
+static void assert_stored(heft_bytes b, heft_encoding encoding)
 {
     heft_verify_result result;
     heft_status st;
@@ -106,19 +106,19 @@ static void assert_right(heft_bytes b, heft_encoding encoding)
     heft_file_close(f);
 }
 
-/* The same model by another way: written raw first. */
+/* Check that a conversion of the raw model writes the same bytes. */
 static void assert_converted(heft_bytes raw, heft_bytes same, const char *const format[2],
                              heft_write_options opt)
 {
-    heft_convert_options how = HEFT_CONVERT_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
     heft_test_sink sink;
     heft_error err;
     heft_file *f;
-    how.write = &opt;
+    convert.write = &opt;
     opt.version = format[1];
     heft_assert_ok(heft_test_open(&f, raw, NULL, &err), &err);
     heft_assert_ok(heft_file_convert(f, heft_format_find(format[0]),
-                                     heft_test_sink_init(&sink, false), &how, &err),
+                                     heft_test_sink_init(&sink, false), &convert, &err),
                    &err);
     heft_assert_same_bytes(heft_test_sink_bytes(&sink), same);
     heft_test_sink_free(&sink);
@@ -128,25 +128,25 @@ static void assert_converted(heft_bytes raw, heft_bytes same, const char *const 
 static void compare(const char *const format[2], heft_encoding encoding, const char *digest)
 {
     heft_write_options plain = HEFT_WRITE_OPTIONS_INIT, opt = HEFT_WRITE_OPTIONS_INIT;
-    heft_test_host one;
+    heft_test_host host;
     opt.encoding = encoding;
     opt.digest = digest;
     heft_bytes raw = write_model(format, false, plain);
-    heft_bytes placed = write_model(format, false, opt), stream = write_model(format, true, opt);
-    heft_test_host_init(&one, 1);
-    opt.host = &one.host;
-    heft_bytes alone = write_model(format, false, opt);
-    assert_right(placed, encoding);
-    heft_assert_same_bytes(placed, stream);
-    heft_assert_same_bytes(placed, alone);
-    assert_converted(raw, placed, format, opt);
+    heft_bytes file = write_model(format, false, opt), stream = write_model(format, true, opt);
+    heft_test_host_init(&host, 1);
+    opt.host = &host.host;
+    heft_bytes single_thread = write_model(format, false, opt);
+    assert_stored(file, encoding);
+    heft_assert_same_bytes(file, stream);
+    heft_assert_same_bytes(file, single_thread);
+    assert_converted(raw, file, format, opt);
     heft_test_free(&raw);
-    heft_test_free(&placed);
+    heft_test_free(&file);
     heft_test_free(&stream);
-    heft_test_free(&alone);
+    heft_test_free(&single_thread);
 }
 
-static void digests_are_those_of_the_bytes(void **state)
+static void stores_digests_of_the_bytes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
@@ -155,7 +155,7 @@ static void digests_are_those_of_the_bytes(void **state)
     }
 }
 
-static void parts_are_compressed_as_they_come(void **state)
+static void compresses_parts_while_writing(void **state)
 {
     (void)state;
     if (!has_codec())
@@ -166,7 +166,7 @@ static void parts_are_compressed_as_they_come(void **state)
     }
 }
 
-static void a_full_sink_and_missing_bytes_leave_nothing(void **state)
+static void full_sink_or_missing_bytes_leave_nothing(void **state)
 {
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
     heft_test_sink sink;
@@ -197,7 +197,7 @@ static void a_full_sink_and_missing_bytes_leave_nothing(void **state)
     heft_test_sink_free(&sink);
 }
 
-static void memory_may_run_out_anywhere(void **state)
+static void reports_every_failed_allocation(void **state)
 {
     heft_status st = HEFT_E_NOMEM;
     (void)state;
@@ -240,10 +240,10 @@ static void memory_may_run_out_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digests_are_those_of_the_bytes),
-        cmocka_unit_test(parts_are_compressed_as_they_come),
-        cmocka_unit_test(a_full_sink_and_missing_bytes_leave_nothing),
-        cmocka_unit_test(memory_may_run_out_anywhere),
+        cmocka_unit_test(stores_digests_of_the_bytes),
+        cmocka_unit_test(compresses_parts_while_writing),
+        cmocka_unit_test(full_sink_or_missing_bytes_leave_nothing),
+        cmocka_unit_test(reports_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_zip.c - archives of two members, whole and with one thing wrong. */
+/* test_zip.c - reading ZIP archives, intact and damaged, and writing archives beyond 4 GiB. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,13 +13,13 @@
 #include "base/text.h"
 #include "grammar/zip.h"
 
-enum { ROOM = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
-typedef struct archive { /* bytes, of which the first or the last are at hand at times */
+typedef struct archive { /* an archive of which only some bytes may be available */
     heft_window in;
     heft_error err;
-    uint8_t bytes[ROOM];
-    bool here[ROOM];
+    uint8_t bytes[MAX_BYTES];
+    bool available[MAX_BYTES];
     bool is_whole;
     uint32_t rounds;
     heft_arena arena;
@@ -32,18 +32,18 @@ static const uint8_t *window(heft_window *in, uint64_t off, uint64_t want, uint6
 {
     archive *a = (archive *)(void *)in;
     uint64_t n = 0;
-    while (n < want && off + n < in->size && (a->is_whole || a->here[off + n]))
+    while (n < want && off + n < in->size && (a->is_whole || a->available[off + n]))
         n++;
     *have = n;
     return a->bytes + off;
 }
 
-/* A little more than is asked for, as all sources give. */
+/* Provide the range and a few bytes more, as other sources do. */
 static void need(heft_window *in, uint64_t off, uint64_t len)
 {
     archive *a = (archive *)(void *)in;
     for (uint64_t i = off; i < off + len + 7 && i < in->size; i++)
-        a->here[i] = true;
+        a->available[i] = true;
 }
 
 static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
@@ -57,17 +57,17 @@ static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t
     return NULL;
 }
 
-typedef struct make {
+typedef struct options {
     bool descriptor, wide_descriptor, no_signature, zip64, wide_members;
     uint16_t method;
     const char *comment;
     size_t gap; /* bytes before each member */
-} make;
+} options;
 
 static const char *const names[2] = { "first.npy", "second" };
 static const uint32_t sizes[2] = { 100, 33 };
 
-static void put_common(archive *a, const make *m, int i, bool local)
+static void put_common(archive *a, const options *m, int i, bool local)
 {
     heft_out *o = &a->o;
     uint32_t flags = 0x800 | (m->descriptor ? 8 : 0);
@@ -84,12 +84,12 @@ static void put_common(archive *a, const make *m, int i, bool local)
     heft_out_u16(o, m->wide_members ? 20 + 6 : 0);
 }
 
-static void put_tail(archive *a, const make *m, int i)
+static void put_name_and_extra(archive *a, const options *m, int i)
 {
     heft_out_str(&a->o, heft_lit(names[i]));
     if (!m->wide_members)
         return;
-    heft_out_u16(&a->o, 0x4246); /* another writer's field */
+    heft_out_u16(&a->o, 0x4246); /* an unknown extra field */
     heft_out_u16(&a->o, 2);
     heft_out_u16(&a->o, 0x5A5A);
     heft_out_u16(&a->o, 1);
@@ -98,7 +98,7 @@ static void put_tail(archive *a, const make *m, int i)
     heft_out_u64(&a->o, m->method ? sizes[i] / 2 : sizes[i]);
 }
 
-static void put_member(archive *a, const make *m, int i)
+static void put_member(archive *a, const options *m, int i)
 {
     heft_out *o = &a->o;
     uint32_t stored = m->method ? sizes[i] / 2 : sizes[i];
@@ -106,7 +106,7 @@ static void put_member(archive *a, const make *m, int i)
     a->head[i] = o->len;
     heft_out_u32(o, 0x04034B50);
     put_common(a, m, i, true);
-    put_tail(a, m, i);
+    put_name_and_extra(a, m, i);
     a->data[i] = o->len;
     heft_out_fill(o, 'd', stored);
     a->descriptor[i] = o->len;
@@ -123,7 +123,7 @@ static void put_member(archive *a, const make *m, int i)
         heft_out_u32(o, 0);
 }
 
-static void put_end(archive *a, const make *m, size_t directory)
+static void put_end(archive *a, const options *m, size_t directory)
 {
     heft_out *o = &a->o;
     size_t bytes = o->len - directory;
@@ -155,10 +155,10 @@ static void put_end(archive *a, const make *m, size_t directory)
     heft_out_str(o, comment);
 }
 
-static void build(archive *a, const make *m)
+static void build(archive *a, const options *m)
 {
     static const heft_allocator al = { .size = sizeof al, .resize = resize };
-    a->o = (heft_out){ .buf = a->bytes, .cap = ROOM };
+    a->o = (heft_out){ .buf = a->bytes, .cap = MAX_BYTES };
     a->mem = (heft_memory){ .al = &al, .limit = 1 << 24 };
     a->arena = (heft_arena){ .mem = &a->mem };
     put_member(a, m, 0);
@@ -171,7 +171,7 @@ static void build(archive *a, const make *m)
         put_common(a, m, i, false);
         heft_out_fill(&a->o, 0, 10);
         heft_out_u32(&a->o, (uint32_t)a->head[i]);
-        put_tail(a, m, i);
+        put_name_and_extra(a, m, i);
     }
     put_end(a, m, directory);
     assert_int_equal(a->o.st, HEFT_OK);
@@ -179,7 +179,7 @@ static void build(archive *a, const make *m)
     a->in = (heft_window){ .size = a->o.len, .window = window, .need = need, .err = &a->err };
 }
 
-static archive *fresh(const make *m)
+static archive *new_archive(const options *m)
 {
     archive *a = calloc(1, sizeof *a);
     assert_non_null(a);
@@ -187,13 +187,13 @@ static archive *fresh(const make *m)
     return a;
 }
 
-static void drop(archive *a)
+static void free_archive(archive *a)
 {
     heft_arena_free(&a->arena);
     free(a);
 }
 
-static void check_members(const archive *a, const heft_zip *z, const make *m)
+static void check_members(const archive *a, const heft_zip *z, const options *m)
 {
     assert_int_equal(z->count, 2);
     for (uint32_t i = 0; i < 2; i++) {
@@ -209,7 +209,7 @@ static void check_members(const archive *a, const heft_zip *z, const make *m)
     }
 }
 
-static const make kinds[] = {
+static const options kinds[] = {
     { 0 },
     { .method = 8 },
     { .zip64 = true },
@@ -223,26 +223,26 @@ static const make kinds[] = {
     { .gap = 100, .descriptor = true, .wide_members = true },
 };
 
-static void every_kind_of_archive_is_read(void **state)
+static void reads_every_kind_of_archive(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        archive *a = fresh(&kinds[i]);
+        archive *a = new_archive(&kinds[i]);
         heft_zip z;
         heft_status st = heft_zip_open(&z, &a->in, &a->arena, false);
         if (st)
             print_message("# %zu: %s\n", i, a->err.message);
         assert_int_equal(st, HEFT_OK);
         check_members(a, &z, &kinds[i]);
-        drop(a);
+        free_archive(a);
     }
 }
 
-static void opaque_members_are_listed_only_when_asked_for(void **state)
+static void lists_opaque_members_only_on_request(void **state)
 {
     (void)state;
-    const make m = { .method = 0xFFFF };
-    archive *a = fresh(&m);
+    const options m = { .method = 0xFFFF };
+    archive *a = new_archive(&m);
     heft_zip z;
     assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, true), HEFT_OK);
     check_members(a, &z, &m);
@@ -253,14 +253,14 @@ static void opaque_members_are_listed_only_when_asked_for(void **state)
         assert_int_equal(a->err.offset, a->entry[i]);
     }
     assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_E_UNSUPPORTED);
-    drop(a);
+    free_archive(a);
 }
 
-static void pieces_may_arrive_one_by_one(void **state)
+static void reads_an_archive_that_arrives_in_parts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        archive *a = fresh(&kinds[i]);
+        archive *a = new_archive(&kinds[i]);
         heft_zip z;
         heft_status st;
         a->is_whole = false;
@@ -268,31 +268,31 @@ static void pieces_may_arrive_one_by_one(void **state)
             assert_true(a->rounds++ < 30);
         assert_int_equal(st, HEFT_OK);
         check_members(a, &z, &kinds[i]);
-        drop(a);
+        free_archive(a);
     }
 }
 
-static void cut_short_it_is_refused_wherever_that_is(void **state)
+static void refuses_every_truncation(void **state)
 {
     (void)state;
     for (size_t i = 0; i + 2 < sizeof kinds / sizeof *kinds; i++) {
-        archive *a = fresh(&kinds[i]);
+        archive *a = new_archive(&kinds[i]);
         for (size_t len = 0; len < a->o.len; len++) {
             heft_zip z;
             a->in.size = len;
             assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_E_FORMAT);
         }
-        drop(a);
+        free_archive(a);
     }
 }
 
-typedef struct fault { /* count bytes of a value at a place of an archive, and what is said of it */
-    make m;
-    size_t place; /* of the field of archive that tells the offset */
+typedef struct fault { /* overwrites count bytes with value, and the expected error */
+    options m;
+    size_t field; /* offset of the member of archive with the base offset */
     uint32_t at, count;
     uint64_t value;
     heft_status st;
-    const char *says;
+    const char *words;
 } fault;
 
 #define AT(field) offsetof(archive, field)
@@ -360,35 +360,35 @@ static const fault faults[] = {
     { { .descriptor = true }, AT(descriptor[1]), 12, 4, 0, HEFT_E_FORMAT, "data descriptor" },
 };
 
-static size_t place_of(const archive *a, size_t field)
+static size_t base_offset(const archive *a, size_t field)
 {
-    size_t place;
-    memcpy(&place, (const char *)a + field, sizeof place);
-    return place;
+    size_t offset;
+    memcpy(&offset, (const char *)a + field, sizeof offset);
+    return offset;
 }
 
-static void one_wrong_number_is_refused_and_named(void **state)
+static void refuses_every_wrong_field(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         const fault *f = &faults[i];
-        archive *a = fresh(&f->m);
+        archive *a = new_archive(&f->m);
         heft_zip z;
         for (uint32_t b = 0; b < f->count; b++)
-            a->bytes[place_of(a, f->place) + f->at + b] = (uint8_t)(f->value >> 8 * b);
+            a->bytes[base_offset(a, f->field) + f->at + b] = (uint8_t)(f->value >> 8 * b);
         heft_status st = heft_zip_open(&z, &a->in, &a->arena, false);
-        if (st != f->st || !strstr(a->err.message, f->says))
+        if (st != f->st || !strstr(a->err.message, f->words))
             print_message("# %zu: %d %s\n", i, st, a->err.message);
         assert_int_equal(st, f->st);
-        assert_non_null(strstr(a->err.message, f->says));
-        drop(a);
+        assert_non_null(strstr(a->err.message, f->words));
+        free_archive(a);
     }
 }
 
-static void two_members_of_a_name_are_refused(void **state)
+static void refuses_two_members_with_the_same_name(void **state)
 {
     (void)state;
-    archive *a = fresh(&(make){ 0 });
+    archive *a = new_archive(&(options){ 0 });
     heft_zip z;
     a->bytes[a->end + 12] = 2 * (46 + 9);
     memmove(a->bytes + a->entry[1] + 55, a->bytes + a->end, 22);
@@ -396,26 +396,26 @@ static void two_members_of_a_name_are_refused(void **state)
     a->in.size = a->entry[1] + 55 + 22;
     assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_E_FORMAT);
     assert_non_null(strstr(a->err.message, "two members have the name 'first.npy'"));
-    drop(a);
+    free_archive(a);
 }
 
-static void an_archive_may_be_empty(void **state)
+static void reads_an_empty_archive(void **state)
 {
     (void)state;
-    archive *a = fresh(&(make){ 0 });
+    archive *a = new_archive(&(options){ 0 });
     heft_zip z;
     memset(a->bytes, 0, 22);
     memcpy(a->bytes, "PK\5\6", 4);
     a->in.size = 22;
     assert_int_equal(heft_zip_open(&z, &a->in, &a->arena, false), HEFT_OK);
     assert_int_equal(z.count, 0);
-    drop(a);
+    free_archive(a);
 }
 
-static void the_first_name_is_seen_from_the_head(void **state)
+static void finds_the_first_name_in_the_first_bytes(void **state)
 {
     (void)state;
-    archive *a = fresh(&(make){ 0 });
+    archive *a = new_archive(&(options){ 0 });
     int bits;
     assert_true(heft_str_is(heft_zip_first_name(&bits, a->bytes, 64), "first.npy"));
     assert_int_equal(bits, 32);
@@ -423,19 +423,19 @@ static void the_first_name_is_seen_from_the_head(void **state)
     assert_int_equal(heft_zip_first_name(&bits, a->bytes + 1, 64).len, 0);
     assert_int_equal(bits, 0);
     assert_int_equal(heft_zip_first_name(&bits, a->bytes, 3).len, 0);
-    drop(a);
+    free_archive(a);
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
-typedef struct giant { /* a file of which only records exist; what lies between them is zero */
+typedef struct giant { /* a large file of records, with zeros between */
     heft_window in;
     heft_error err;
     struct {
         uint64_t at;
         size_t len;
         uint8_t bytes[4096];
-    } pieces[9];
+    } records[9];
     size_t count;
 } giant;
 
@@ -444,10 +444,10 @@ static const uint8_t *giant_window(heft_window *in, uint64_t off, uint64_t want,
     static const uint8_t zeros[64];
     giant *g = (giant *)(void *)in;
     for (size_t i = 0; i < g->count; i++)
-        if (off >= g->pieces[i].at && off - g->pieces[i].at < g->pieces[i].len) {
-            uint64_t left = g->pieces[i].len - (off - g->pieces[i].at);
+        if (off >= g->records[i].at && off - g->records[i].at < g->records[i].len) {
+            uint64_t left = g->records[i].len - (off - g->records[i].at);
             *have = left < want ? left : want;
-            return g->pieces[i].bytes + (off - g->pieces[i].at);
+            return g->records[i].bytes + (off - g->records[i].at);
         }
     *have = want < sizeof zeros ? want : sizeof zeros;
     return zeros;
@@ -455,29 +455,29 @@ static const uint8_t *giant_window(heft_window *in, uint64_t off, uint64_t want,
 
 static heft_out *giant_out(giant *g, heft_out *o, uint64_t at)
 {
-    g->pieces[g->count].at = at;
-    *o = (heft_out){ .buf = g->pieces[g->count].bytes, .cap = sizeof g->pieces->bytes };
+    g->records[g->count].at = at;
+    *o = (heft_out){ .buf = g->records[g->count].bytes, .cap = sizeof g->records->bytes };
     return o;
 }
 
 static uint64_t giant_end(giant *g, const heft_out *o)
 {
     assert_int_equal(o->st, HEFT_OK);
-    g->pieces[g->count].len = o->len;
-    g->in.size = g->pieces[g->count].at + o->len;
+    g->records[g->count].len = o->len;
+    g->in.size = g->records[g->count].at + o->len;
     g->count++;
     return g->in.size;
 }
 
-static void wide_numbers_come_back(void **state)
+static void round_trips_64_bit_sizes_and_offsets(void **state)
 {
-    static const uint64_t sizes_there[] = { 5,   UINT32_MAX,     UINT64_C(1) << 33,
-                                            0,   UINT32_MAX - 1, UINT64_C(5) << 30,
-                                            4000 };
-    static const uint64_t deflated[] = { 0, 0, 0, 0, 0, 6 << 20, 7 }; /* 0: it is stored */
-    static const char *const called[] = { "a", "b\xc3\xa9", "c", "d", "e", "f", "g" };
+    static const uint64_t member_sizes[] = { 5,   UINT32_MAX,     UINT64_C(1) << 33,
+                                             0,   UINT32_MAX - 1, UINT64_C(5) << 30,
+                                             4000 };
+    static const uint64_t deflated[] = { 0, 0, 0, 0, 0, 6 << 20, 7 }; /* 0: the member is stored */
+    static const char *const member_names[] = { "a", "b\xc3\xa9", "c", "d", "e", "f", "g" };
     static const heft_allocator al = { .size = sizeof al, .resize = resize };
-    enum { COUNT = sizeof sizes_there / sizeof *sizes_there };
+    enum { COUNT = sizeof member_sizes / sizeof *member_sizes };
     giant *g = calloc(1, sizeof *g);
     heft_memory mem = { .al = &al, .limit = 1 << 24 };
     heft_arena arena = { .mem = &mem };
@@ -489,9 +489,9 @@ static void wide_numbers_come_back(void **state)
     assert_non_null(g);
     g->in = (heft_window){ .window = giant_window, .err = &g->err };
     for (uint32_t i = 0; i < COUNT; i++) {
-        m[i] = (heft_zip_member){ .name = heft_lit(called[i]),
+        m[i] = (heft_zip_member){ .name = heft_lit(member_names[i]),
                                   .head = at,
-                                  .size = sizes_there[i],
+                                  .size = member_sizes[i],
                                   .crc = 7 + i,
                                   .extra = i ? HEFT_ZIP_EXTRA + i : 0,
                                   .is_deflated = deflated[i],
@@ -501,7 +501,7 @@ static void wide_numbers_come_back(void **state)
             heft_zip_put_descriptor(&o, &m[i - 1]);
         m[i].head = at + o.len;
         heft_zip_put_header(&o, &m[i]);
-        at = giant_end(g, &o) + (deflated[i] ? deflated[i] : sizes_there[i]);
+        at = giant_end(g, &o) + (deflated[i] ? deflated[i] : member_sizes[i]);
     }
     giant_out(g, &o, at);
     heft_zip_put_descriptor(&o, &m[COUNT - 1]);
@@ -518,8 +518,8 @@ static void wide_numbers_come_back(void **state)
     assert_int_equal(z.count, COUNT);
     for (uint32_t i = 0; i < COUNT; i++) {
         assert_true(heft_str_eq(z.entries[i].name, m[i].name));
-        assert_true(z.entries[i].content == sizes_there[i]);
-        assert_true(z.entries[i].stored == (deflated[i] ? deflated[i] : sizes_there[i]));
+        assert_true(z.entries[i].content == member_sizes[i]);
+        assert_true(z.entries[i].stored == (deflated[i] ? deflated[i] : member_sizes[i]));
         assert_true(z.entries[i].head == m[i].head);
         assert_int_equal(z.entries[i].crc, 7 + i);
     }
@@ -530,15 +530,15 @@ static void wide_numbers_come_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_archive_is_read),
-        cmocka_unit_test(opaque_members_are_listed_only_when_asked_for),
-        cmocka_unit_test(pieces_may_arrive_one_by_one),
-        cmocka_unit_test(cut_short_it_is_refused_wherever_that_is),
-        cmocka_unit_test(one_wrong_number_is_refused_and_named),
-        cmocka_unit_test(two_members_of_a_name_are_refused),
-        cmocka_unit_test(an_archive_may_be_empty),
-        cmocka_unit_test(the_first_name_is_seen_from_the_head),
-        cmocka_unit_test(wide_numbers_come_back),
+        cmocka_unit_test(reads_every_kind_of_archive),
+        cmocka_unit_test(lists_opaque_members_only_on_request),
+        cmocka_unit_test(reads_an_archive_that_arrives_in_parts),
+        cmocka_unit_test(refuses_every_truncation),
+        cmocka_unit_test(refuses_every_wrong_field),
+        cmocka_unit_test(refuses_two_members_with_the_same_name),
+        cmocka_unit_test(reads_an_empty_archive),
+        cmocka_unit_test(finds_the_first_name_in_the_first_bytes),
+        cmocka_unit_test(round_trips_64_bit_sizes_and_offsets),
     };
     return cmocka_run_group_tests_name("zip", tests, NULL, NULL);
 }

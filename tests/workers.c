@@ -1,3 +1,4 @@
+/* workers.c - opens a file with several worker threads and with one, and compares the results. */
 #include "workers.h"
 
 #include "dump.h"
@@ -9,10 +10,10 @@ static heft_status open_with(heft_file **f, heft_bytes b, const heft_executor *x
     heft_host host = *heft_host_default();
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_source *s;
-    static heft_host kept[2];
+    static heft_host hosts[2];
     host.executor = x;
-    kept[!!x] = host;
-    opt.host = &kept[!!x];
+    hosts[!!x] = host;
+    opt.host = &hosts[!!x];
     heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, err), err);
     return heft_file_open_source(f, s, &opt, err);
 }
@@ -40,7 +41,6 @@ static void expect_same_tensors(const heft_file *f, const heft_file *g)
     }
 }
 
-/* Opened both ways; text is what both must say, or NULL when the file is whole. */
 void heft_expect_same_by_workers(heft_bytes b, const char *text)
 {
     heft_executor threads = heft_executor_threads(3);
@@ -56,11 +56,11 @@ void heft_expect_same_by_workers(heft_bytes b, const char *text)
         expect_same_tensors(f, g);
         heft_verify_result a, c;
         heft_status sa, sc;
-        char *found = heft_test_findings(&a, &sa, f, &err);
-        char *also = heft_test_findings(&c, &sc, g, &other);
-        assert_string_equal(found, also);
-        free(found);
-        free(also);
+        char *findings = heft_test_findings(&a, &sa, f, &err);
+        char *other_findings = heft_test_findings(&c, &sc, g, &other);
+        assert_string_equal(findings, other_findings);
+        free(findings);
+        free(other_findings);
     }
     heft_file_close(f);
     heft_file_close(g);

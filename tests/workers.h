@@ -1,10 +1,10 @@
-/* workers.h - a file opened by several workers and by one. */
+/* workers.h - compares a file opened with several worker threads and with one. */
 #ifndef WORKERS_H
 #define WORKERS_H
 #include "heft_test.h"
 
-/* Both must see the same tensors, the same findings and the same failure; text is what that says, or NULL when
- * it may be whole. */
+/* Assert that both ways of opening give the same tensors and findings, or the same error. text: part of
+ * the expected error, or NULL if the file may be valid. */
 void heft_expect_same_by_workers(heft_bytes b, const char *text);
 
 #endif
