@@ -1,4 +1,4 @@
-/* test_edit_set.c - a shard is not edited on its own, a file that is no shard of a set is. */
+/* test_edit_set.c - edits of single shards are refused; edits of neighbouring files are not. */
 #include "models.h"
 
 #include <sys/stat.h>
@@ -88,7 +88,7 @@ static void refuses_to_edit_a_shard_through_a_link(void **state)
     make_shard_set(state, "safetensors");
     elsewhere = strdup(path_in(state, "apart"));
     assert_int_equal(mkdir(elsewhere, 0777), 0);
-    /* a link in another folder that leads to a shard */
+    /* a link to a shard, from a folder outside */
     const char *link = heft_test_path(elsewhere, "link");
     assert_int_equal(symlink("../m-00001-of-00002.safetensors", link), 0);
     assert_refused(link, "edited one by one");

@@ -32,7 +32,7 @@ static void declare(heft_writer *w, const heft_vocab *v, heft_error *err)
                    err);
 }
 
-/* Write the model in chunks of 999 bytes, which no tensor is a multiple of. */
+/* Write the model in chunks of 999 bytes; no tensor is a multiple of 999 bytes. */
 static heft_bytes write_model(const char *layout, bool is_stream, const heft_vocab *v)
 {
     static const uint32_t elements[] = { 6, LARGE, 2 };

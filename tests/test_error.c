@@ -116,7 +116,8 @@ static void sets_an_error_for_a_failure_without_a_message(void **state)
     heft_error_set(e, HEFT_E_FORMAT, 7, "what is wrong");
     assert_int_equal(heft_error_end(e, HEFT_E_FORMAT), HEFT_E_FORMAT);
     assert_string_equal(e->message, "what is wrong");
-    assert_int_equal(heft_error_end(e, HEFT_E_IO), HEFT_E_IO); /* err was set for another status */
+    assert_int_equal(heft_error_end(e, HEFT_E_IO),
+                     HEFT_E_IO); /* the error was set for a different status */
     assert_int_equal(e->status, HEFT_E_IO);
     assert_true(e->offset == HEFT_NOWHERE);
 }

@@ -96,7 +96,7 @@ static void finds_no_base_id_for_a_non_ascii_name(void **state)
     heft_test_free(&b);
 }
 
-/* Return a safetensors file with five tensors, four of them with Burn parameter ids. */
+/* Return a safetensors file with five tensors, a to d with Burn parameter ids. */
 static heft_bytes with_burn_ids(void)
 {
     static const char header[] =

@@ -558,7 +558,7 @@ static void adds_a_second_file_to_a_namespace(void **state)
     heft_test_free(&second);
 }
 
-/* Return a Burnpack converted from a safetensors file whose one tensor has the Burn id. */
+/* Return a Burnpack with one tensor that has the Burn id, converted from safetensors. */
 static heft_bytes burnpack_with_id(const char *id)
 {
     char text[300];

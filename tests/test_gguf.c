@@ -270,7 +270,7 @@ static heft_vocab *vocabulary(const char *lines)
     return v;
 }
 
-/* Write the model, which has no tensors, again with the vocabulary v. */
+/* Write the model again, with the vocabulary v. */
 static heft_file *rewrite(fixture *f, const heft_file *in, const heft_vocab *v)
 {
     heft_file *out;

@@ -86,7 +86,7 @@ static heft_status do_edit(void *path)
     return edit(&heft_stopping_disk, path, &err);
 }
 
-/* Interrupt an edit, so that a half-edited file and its journal remain. */
+/* Interrupt an edit, so that a half-edited file and a journal remain. */
 static void leave_half_edited(char *path, heft_bytes model)
 {
     char journal[1100];
@@ -228,7 +228,7 @@ static void set_up(fixture *s, journal_kind kind)
         assert_int_equal(unlink(s->path), 0);
 }
 
-/* Either the old file and its journal are unchanged, or the new file opens and stays unchanged. */
+/* Either the old file and the journal are unchanged, or the new file opens and stays unchanged. */
 static void assert_old_or_new(fixture *s, heft_bytes half, heft_bytes journal)
 {
     heft_error err;
@@ -345,7 +345,7 @@ static void refuses_a_note_about_another_file(void **state)
     heft_error err;
     unsigned n = 0;
     bool killed = true;
-    do { /* until the new file has its name while the journal still exists */
+    do { /* until the new file is in place while the journal still exists */
         set_up(&s, VALID);
         killed = heft_test_is_killed(HEFT_KILLED, ++n, do_replace, &s);
     } while (killed && !(file_is(s.path, s.new) && heft_test_exists(s.journal)));
@@ -364,7 +364,7 @@ static void refuses_a_note_about_another_file(void **state)
     heft_assert_ok(can_open(s.path, &err), &err);
     const char *copy = heft_test_path(*state, "copy");
     heft_test_save(copy, s.new.p, s.new.len);
-    assert_int_equal(rename(copy, s.path), 0); /* the same bytes in another file */
+    assert_int_equal(rename(copy, s.path), 0); /* a different file with the same bytes */
     heft_assert_fails(can_open(s.path, &err), HEFT_E_IO, &err, "journal");
     heft_test_free(&note);
     end(&s);

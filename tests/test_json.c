@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "test_memory.h"
 
-/* A reader of a copy that ends at the end of its allocation, so that sanitizers find overreads. */
+/* A reader of a copy that fills an allocation, so that sanitizers find overreads. */
 typedef struct reader {
     test_memory t;
     heft_memory m;

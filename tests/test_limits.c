@@ -54,7 +54,7 @@ static void index_memory_stays_within_the_limit(void **state)
         for (uint64_t memory = 1000; st; memory = memory * 3 / 2) {
             heft_limits limits = { .size = sizeof limits, .memory = memory };
             st = open_within(method, b, &limits, &m, &err);
-            /* a growing block exists twice while it is copied */
+            /* a growing block exists twice during the copy */
             assert_in_range(atomic_load(&m.peak), 0, 2 * memory + 1000);
             if (st)
                 heft_assert_fails(st, HEFT_E_NOMEM, &err, "memory");

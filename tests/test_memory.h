@@ -20,7 +20,7 @@ typedef struct test_memory {
 } test_memory;
 
 enum {
-    TEST_MEMORY_HEAD = 16, /* bytes before each allocation, which hold the size */
+    TEST_MEMORY_HEAD = 16, /* bytes before each allocation; they hold the size */
     TEST_MEMORY_TAIL = 16, /* guard bytes after each allocation */
     TEST_MEMORY_MARK = 0xA7
 };

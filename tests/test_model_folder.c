@@ -17,7 +17,7 @@ typedef struct item {        /* an entry of a layout, relative to the test's dir
     const char *path, *link; /* link NULL: a folder if the path ends with a slash, else a file */
 } item;
 
-/* Make the entry. A file contains its own path, which identifies the file. */
+/* Make the entry. The content of a file is the path, to identify the file. */
 static void make(const char *dir, const item *i)
 {
     const char *path = heft_test_path(dir, i->path);
@@ -120,7 +120,7 @@ static void follows_links_inside_the_repository_only(void **state)
         { "m/snapshots/r", "../../blobs/", NULL, UNRESOLVED, EISDIR },
         { "m/snapshots/r", "../..", NULL, UNRESOLVED, EISDIR },
         { "m/snapshots/r", ".", NULL, UNRESOLVED, EISDIR },
-        /* outside of `snapshots` the folder itself is the root */
+        /* outside of `snapshots` the folder is the root */
         { "m/blobs", "h", "m/blobs/h", NULL, 0 },
         { "m/blobs", "sub/h", "m/blobs/sub/h", NULL, 0 },
         { "m/blobs", "./sub/../h", "m/blobs/h", NULL, 0 },
@@ -320,7 +320,7 @@ static void save_shard(const char *dir, const char *name, const char *header, co
     heft_test_save(heft_test_path(dir, name), bytes, 8 + strlen(header) + 2);
 }
 
-/* Make the cache with a model of two shards; its files are links to blobs. */
+/* Make the cache with a model of two shards; all files of the model are links to blobs. */
 static void make_shard_set(const char *dir)
 {
     static const item links[] = {

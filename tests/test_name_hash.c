@@ -92,7 +92,7 @@ static uint32_t count_collisions(const heft_name_hash *key, const char *pattern)
     return n;
 }
 
-/* For any key, names that count upwards collide as often as random names: half a probe each. */
+/* Numbered names collide as often as random names, with any key: half a probe for each name. */
 static void numbered_names_do_not_cluster(void **state)
 {
     static const char *const patterns[] = { "tensor.%06d%02d", "layers.%d.mlp.experts.%d.weight",

@@ -35,7 +35,7 @@ static void agrees_with_python_about_nfc(void **state)
 {
     const char *python = getenv("HEFT_PYTHON");
     char command[512];
-    unsigned seen[256] = { 0 };
+    unsigned counts[256] = { 0 };
     (void)state;
     snprintf(command, sizeof command, "%s tests/py/gen_nfc_vectors.py",
              python ? python : "python3");
@@ -46,13 +46,13 @@ static void agrees_with_python_about_nfc(void **state)
     while (read_vector(v, f)) {
         bool breaks = heft_str_breaks_nfc((heft_str){ (const char *)v->text, v->len });
         bool agrees = v->verdict == '?' || breaks == (v->verdict == 'n');
-        seen[(uint8_t)v->verdict]++;
+        counts[(uint8_t)v->verdict]++;
         if (!agrees)
             print(v);
         assert_true(agrees);
     }
     assert_int_equal(pclose(f), 0);
-    assert_true(seen['y'] > 50000 && seen['n'] > 5000 && seen['?'] > 1000);
+    assert_true(counts['y'] > 50000 && counts['n'] > 5000 && counts['?'] > 1000);
     free(v);
 }
 

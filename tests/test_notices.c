@@ -60,7 +60,7 @@ static void assert_warned(const char *format, const heft_file *f, size_t i)
     char rule[64];
     uint32_t id = heft_tensor_find(f, heft_str_from(names[i].name));
     assert_int_not_equal(id, HEFT_NONE);
-    /* members of an .npz archive have suffixes, and a warning with another text */
+    /* members of an .npz archive have suffixes, and a warning with a different text */
     bool is_npz = !strcmp(format, "npz");
     bool found = find_warning(&x, f, id);
     if (is_npz && strlen(names[i].name) < 4)
@@ -367,8 +367,8 @@ static void count_unknown(void *ctx, heft_severity severity, const char *rule, h
     *(uint32_t *)ctx += !strcmp(rule, "safetensors/unknown-field") && strstr(text, "extra");
 }
 
-/* Open the file with the n-th allocation failing, and convert it. Return false if there were fewer
- * than n allocations. */
+/* Open a file with the n-th allocation failing, and convert the file. Return false if there were
+ * fewer than n allocations. */
 static bool convert_after_failure(heft_bytes b, uint32_t n)
 {
     heft_test_memory m;

@@ -217,10 +217,10 @@ const heft_test_open_method heft_test_open_methods[] = {
     { "memory", false, true, open_memory },
     { "mapped", true, true, open_mapped },
     { "read", true, true, open_read },
-    { "a source that lends nothing", false, true, open_plain },
-    { "fed what it asks for", false, false, open_requested },
+    { "a source that cannot map", false, true, open_plain },
+    { "fed requested ranges", false, false, open_requested },
     { "fed a few bytes at a time", false, false, open_few_bytes },
-    { "fed pieces that overlap", false, false, open_overlapping },
-    { "fed what it did not ask for", false, false, open_unrequested },
+    { "fed overlapping chunks", false, false, open_overlapping },
+    { "fed unrequested ranges", false, false, open_unrequested },
 };
 const size_t heft_test_open_method_count = HEFT_COUNT(heft_test_open_methods);

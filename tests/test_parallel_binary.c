@@ -135,12 +135,12 @@ static void workers_report_the_first_duplicate_name(void **state)
     heft_test_free(&b);
 }
 
-/* ---- files that change while they are read -------------------------------------------------- */
+/* ---- files that change during parsing ------------------------------------------------------- */
 
-/* Records of one byte; read_fake() makes up their content. */
+/* Records of one byte; read_fake() makes up the content. */
 typedef struct fake {
-    uint32_t extra_dims;  /* dimensions that read() adds to those of skip() in each 1000th record */
-    uint32_t extra_bytes; /* bytes that read() consumes after the first two of these records */
+    uint32_t extra_dims;  /* dimensions that read() adds to each 1000th record, unknown to skip() */
+    uint32_t extra_bytes; /* bytes that read() consumes after record 999 and record 1999 */
 } fake;
 
 static void skip_fake(const void *ctx, heft_cur *c, uint32_t *rank)

@@ -8,7 +8,7 @@
 
 enum { TENSORS = 80001, MAX_BYTES = 40 << 20, LONG = 200 };
 
-/* Numbers of the records that differ from the others. */
+/* Numbers of the records that differ. */
 static const uint32_t odd_records[] = { 1, TENSORS / 4, TENSORS / 2 + 7, TENSORS - 1 };
 
 static bool is_odd_record(uint32_t i, uint32_t which)
@@ -154,7 +154,7 @@ static void put_tensor(heft_out *o, uint32_t kind, uint32_t i)
     }
 }
 
-/* Make a Burnpack; its manifest announces `fewer` tensors fewer than follow. */
+/* Make a Burnpack with a manifest that announces `fewer` tensors less than follow. */
 static heft_bytes burnpack_file(uint32_t odd, uint32_t which, uint32_t fewer)
 {
     uint8_t *bytes = malloc(MAX_BYTES);
@@ -209,8 +209,7 @@ static void ignores_no_record_beyond_the_announced_count(void **state)
 
 enum { RECORD = 20, CHUNKS = HEFT_IX_CHUNKS };
 
-/* Records of 20 bytes. A guess is wrong by `off` bytes; a chunk ends after `stops` records, or its
- * worker fails. */
+/* Records of 20 bytes. Guesses are wrong by `off` bytes; chunks end after `stops` records, or fail. */
 typedef struct fake {
     const uint8_t *bytes;
     uint32_t off, stops[CHUNKS], joined, moved[CHUNKS];
@@ -250,7 +249,7 @@ static void join_fake(void *ctx, uint32_t chunk, uint32_t moved)
     f->moved[chunk] = moved;
 }
 
-/* Rows are in the order of the records, whichever worker made them. */
+/* Rows are in the order of the records. */
 static void expect_in_order(const heft_index *x, const fake *f)
 {
     assert_int_equal(x->parts.len, x->tensors.len);

@@ -127,7 +127,7 @@ static void releasing_forms_returns_to_the_budget(void **state)
     close_store(&s);
 }
 
-/* A parameter larger than the budget is evicted when it is released. */
+/* A parameter larger than the budget is evicted at the release. */
 static void evicts_a_released_parameter_beyond_the_budget(void **state)
 {
     static const test_tensor t = { "t", HEFT_U8, 1, { 2 * BUDGET } };
@@ -156,7 +156,7 @@ static void evicts_a_released_parameter_beyond_the_budget(void **state)
     close_store(&s);
 }
 
-/* Prefetches wait while acquired parameters fill the budget, and continue as these are released. */
+/* Prefetches wait while acquired parameters fill the budget, and continue after releases. */
 static void prefetch_continues_when_the_budget_allows(void **state)
 {
     (void)state;

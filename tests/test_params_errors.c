@@ -12,7 +12,7 @@ typedef struct acquirer {
     const layers *s;
     pthread_barrier_t *barrier;
     size_t layer;
-    uint32_t done, wrong, failed; /* calls; failed counts those with the expected error */
+    uint32_t done, wrong, failed; /* number of calls; failed: with the expected error */
     heft_status expected;
     const char *words; /* part of the expected message */
 } acquirer;
@@ -139,7 +139,7 @@ static void truncated_file_fails_only_its_callers(void **state)
     }
 }
 
-/* A source whose reads beyond the offset `from` fail while `broken` is set. */
+/* A source that fails to read beyond the offset `from` while `broken` is set. */
 typedef struct failing_source {
     heft_source base;
     heft_bytes bytes;
@@ -272,7 +272,7 @@ static void *acquire_once(void *arg)
     return NULL;
 }
 
-/* Called by the prefetching thread while it evicts. */
+/* Called by the prefetching thread during an eviction. */
 static void start_race(void *ctx, heft_params_event event, heft_id128 key, uint64_t bytes)
 {
     race *m = ctx;
@@ -338,7 +338,7 @@ static void failed_prefetch_fails_no_caller(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* must be first: the library installs its fault handler when the first file is mapped */
+        /* must be first: the library installs a fault handler when the first file is mapped */
         with_dir(truncated_file_fails_only_its_callers),
         with_dir(failed_decode_fails_only_its_callers),
         with_dir(failed_read_fails_only_its_callers),

@@ -212,7 +212,7 @@ static void part_verify_reports_a_missing_digest(void **state)
     }
 }
 
-/* A digest whose algorithm the host lacks is not verified, and not an error. */
+/* A digest of an algorithm that the host lacks is not verified, and is not an error. */
 static void does_not_verify_an_unsupported_algorithm(void **state)
 {
     heft_bytes b = with_digests(&variants[1]);

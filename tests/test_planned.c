@@ -38,7 +38,7 @@ static heft_str make_text(char *text, char filler, const char *end)
     return (heft_str){ text, strlen(text) };
 }
 
-/* Return a GGUF file, whose names an index borrows: two tensors, a number and a text. */
+/* Return a GGUF file, which an index borrows names from: two tensors, a number and a text. */
 static heft_bytes model(char filler)
 {
     enum { MAX_TEXT = RUN + 8 };

@@ -7,7 +7,7 @@
 enum { MIB = 1 << 20, HUGE_PAGE = 2 << 20 };
 
 static const test_tensor tensors[] = {
-    /* f32, which every format supports */
+    /* every format supports f32 */
     { "empty", HEFT_F32, 2, { 0, 7 } },       { "small.a", HEFT_F32, 1, { 3 } },
     { "large", HEFT_F32, 2, { 2500, 1001 } }, { "small.b", HEFT_F32, 1, { 5 } },
     { "page", HEFT_F32, 1, { 1024 } },        { "share", HEFT_F32, 1, { MIB } },
@@ -78,13 +78,13 @@ static void reads_parts_with_every_access(void **state)
         /* without "empty": .mag has no empty tensors */
         heft_bytes b = heft_test_model(format, tensors + 1, HEFT_COUNT(tensors) - 1);
         heft_test_save(path, b.p, b.len);
-        for (size_t how = 0; how < 2 * HEFT_COUNT(accesses); how++) {
+        for (size_t k = 0; k < 2 * HEFT_COUNT(accesses); k++) {
             heft_source *s;
             heft_error err;
             heft_file *f;
             request r;
             make_cold(path);
-            heft_assert_ok(heft_source_open_file(&s, path, accesses[how / 2], &err), &err);
+            heft_assert_ok(heft_source_open_file(&s, path, accesses[k / 2], &err), &err);
             heft_assert_ok(heft_file_open_source(&f, s, NULL, &err), &err);
             prepare(&r, f);
             heft_assert_ok(read_all(&r, NULL, NULL, &err), &err);

@@ -35,7 +35,7 @@ static bool reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t a
     return can;
 }
 
-/* Return a .mag file, which allows padding between tensors; safetensors does not. */
+/* Return a .mag file: the format allows padding between tensors, safetensors does not. */
 static heft_bytes aligned_model(void)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
@@ -97,7 +97,7 @@ static void reflinks_do_not_change_the_output(void **state)
         for (uint32_t max_calls = 1; max_calls <= 4; max_calls++) {
             convert(&s, from, formats[i], max_calls, false);
             assert_same_file(&plain, &s);
-            /* large, whole, last; "short" and "small" are copied, which is as fast */
+            /* large, whole, last; copying "short" and "small" is as fast */
             assert_int_equal(s.calls, max_calls < 3 ? max_calls + 1 : 3);
             if (max_calls >= 3)
                 assert_int_equal(s.shared, 2 * MIB + 700 * 1001 * 4 / ALIGN * ALIGN);
@@ -122,7 +122,7 @@ static void cast_tensors_are_not_reflinked(void **state)
     heft_test_free(&from);
 }
 
-/* EMBD stores a checksum of all data, which has to be computed and verified. */
+/* EMBD stores a checksum of all data, to be computed and verified. */
 static void checksummed_bytes_are_not_reflinked(void **state)
 {
     heft_bytes from = aligned_model();

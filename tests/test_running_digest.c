@@ -1,4 +1,4 @@
-/* test_running_digest.c - digest states are released once and their memory is freed. */
+/* test_running_digest.c - digest states are released once, without leaks. */
 #include "core/read/running_digest.h"
 
 #include "base/error.h"
@@ -6,7 +6,7 @@
 
 enum { LARGE = 100 };
 
-/* Resize with the test allocator, whose alignment of 16 bytes suffices for these states. */
+/* Resize with the test allocator; the alignment of 16 bytes suffices for the tested states. */
 static void *test_memory_resize_any(void *ctx, void *p, size_t old_size, size_t new_size,
                                     size_t align)
 {

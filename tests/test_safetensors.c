@@ -387,7 +387,7 @@ static void declare(written *out, const char *name, heft_dtype t, uint64_t dim)
                      HEFT_OK);
 }
 
-/* Fill each part with its number plus 1, and finish the file. */
+/* Fill part i with the byte i + 1, and finish the file. */
 static void write_parts(written *out, const size_t *sizes, uint32_t count)
 {
     uint8_t bytes[64];

@@ -126,10 +126,10 @@ static bool has_name(void *ctx, const heft_tensor *t)
     return t->name.len == strlen(ctx) && !memcmp(t->name.ptr, ctx, t->name.len);
 }
 
-static bool store_raw(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how)
+static bool store_raw(void *ctx, const heft_tensor *t, heft_str role, heft_storage *storage)
 {
     (void)ctx, (void)t, (void)role;
-    how->encoding = HEFT_RAW;
+    storage->encoding = HEFT_RAW;
     return true;
 }
 
@@ -245,7 +245,7 @@ static void finds_a_changed_shard_by_its_digest(void **state)
 {
     heft_error err;
     heft_bytes out, b = heft_test_load(path_in(state, "model-1.zt"));
-    b.p[100] ^= 1; /* padding, which no digest of a part covers */
+    b.p[100] ^= 1; /* padding: not covered by the digest of a part */
     heft_test_save(path_in(state, "model-1.zt"), b.p, b.len);
     heft_file *f = open_model(state);
     assert_rules(f, "ztensor/shard-digest@1 ");

@@ -17,13 +17,13 @@
 
 enum { MAX_FILES = 24 };
 
-typedef struct snapshot { /* all files of a folder, with their content */
+typedef struct snapshot { /* names and content of all files of a folder */
     char name[MAX_FILES][64];
     heft_bytes bytes[MAX_FILES];
     size_t count;
 } snapshot;
 
-/* Return heft_test_path() in one of eight static buffers, which stays valid during a test. */
+/* Return heft_test_path() in one of eight static buffers; the path stays valid during a test. */
 static const char *static_path(const char *dir, const char *name)
 {
     static char names[8][4096];

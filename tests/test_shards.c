@@ -370,7 +370,7 @@ static heft_status split(const heft_file *f, const heft_format *to, heft_sink_di
     return heft_file_split(f, to, &opt, err);
 }
 
-/* For every format that can be split: fail every allocation once. */
+/* Fail every allocation once, for every format that can be split. */
 static void splitting_reports_every_failed_allocation(void **state)
 {
     for (size_t i = 0; i < heft_format_count(); i++) {

@@ -248,7 +248,7 @@ static bool file_is(const char *path, const char *what)
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* Return the position of the last such call in the log. */
+/* Return the position in the log of the last call with the letter. */
 static size_t last(char letter)
 {
     const char *at = strrchr(plan.log, letter);
@@ -261,7 +261,7 @@ static void syncs_a_file_before_it_gets_its_name(void **state)
     static const struct {
         uint32_t flags;
         bool exists, is_named;
-        char name; /* letter of the call that gives the file its name */
+        char name; /* letter of the call that names the file */
     } rows[] = {
         { HEFT_SINK_SYNC, false, false, 'N' },
         { HEFT_SINK_SYNC, false, true, 'n' },
@@ -401,8 +401,9 @@ static void ignores_harmless_failures(void **state)
         bool is_named;
     } rows[] = {
         { RESERVE, EOPNOTSUPP, 1, NEW, false },
-        { SYNC_DIR, EINVAL, 1, SYNCED, false },  /* not supported by the file system */
-        { RENAME_NEW, EINVAL, 1, SYNCED, true }, /* not supported: the file is linked instead */
+        { SYNC_DIR, EINVAL, 1, SYNCED,
+          false }, /* the file system does not support syncing folders */
+        { RENAME_NEW, EINVAL, 1, SYNCED, true }, /* the file is linked instead */
         { CREATE, EEXIST, 3, NEW, true },        /* the temporary name is taken */
         { NAME, EEXIST, 3, REPLACED, false },
         { LOCK, ENOLCK, 9, NEW, true },

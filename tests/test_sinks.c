@@ -1,4 +1,4 @@
-/* test_sinks.c - file sinks: a complete file gets its name, or no file does. */
+/* test_sinks.c - file sinks: files are created completely, or not at all. */
 #include "models.h"
 
 #include <errno.h>
@@ -405,7 +405,7 @@ static bool file_is(const char *path, const char *what)
     return n == (ssize_t)strlen(what) && !strcmp(got, what);
 }
 
-/* Without /proc, files get a hidden name while they are written. Return 0, or the failed step. */
+/* Without /proc, unfinished files have a hidden name. Return 0, or the failed step. */
 static int write_without_proc(const char *dir)
 {
     heft_error err;

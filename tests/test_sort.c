@@ -10,7 +10,7 @@
 #include "base/sort.h"
 
 typedef struct keys {
-    const uint32_t *key_of; /* the key of each id */
+    const uint32_t *key_of;
     uint64_t *comparisons;
 } keys;
 
@@ -21,7 +21,7 @@ static bool below(const void *ctx, uint32_t a, uint32_t b)
     return k->key_of[a] < k->key_of[b];
 }
 
-/* Sort 0..n by their keys, check order and stability; return the number of comparisons. */
+/* Sort 0..n by key, check order and stability; return the number of comparisons. */
 static uint64_t sort_and_check(const uint32_t *key_of, uint32_t n)
 {
     uint32_t *ids = malloc((n + 1) * sizeof *ids), *scratch = malloc((n + 1) * sizeof *ids);

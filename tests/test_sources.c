@@ -310,7 +310,7 @@ static void reports_a_file_truncated_while_it_is_opened(void **state)
         heft_status st = heft_file_open_source(&f, from, &opt, &err);
         if (st)
             heft_assert_fails(st, HEFT_E_IO, &err, "was truncated");
-        /* the index was truncated before it was parsed */
+        /* the index was truncated before the parser read it */
         assert_true(st || s.calls < at || at > 20);
         heft_file_close(f);
     }

@@ -5,7 +5,7 @@
 
 enum { LIMIT = 20000 };
 
-/* ---- a format that counts the tensors that it plans ----------------------------------------- */
+/* ---- a format that counts planned tensors --------------------------------------------------- */
 
 static uint64_t planned_tensors, plans;
 

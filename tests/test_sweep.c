@@ -59,7 +59,7 @@ static void end(fixture *f)
 static heft_stored_checksum *add(fixture *f, const char *algorithm, uint64_t offset,
                                  uint64_t length)
 {
-    heft_stored_checksum c = { .rule = "test/claim",
+    heft_stored_checksum c = { .rule = "test/checksum",
                                .algorithm = algorithm,
                                .range = { { offset, length } },
                                .tensor = HEFT_NONE,
@@ -225,7 +225,7 @@ static void reports_a_mismatch_with_the_range(void **state)
     set_expected(&f, add(&f, "crc32c", 30, 40), false);
     findings s = verify(&f);
     assert_int_equal(s.count[HEFT_FAULT], 1);
-    assert_string_equal(s.last_rule, "test/claim");
+    assert_string_equal(s.last_rule, "test/checksum");
     assert_int_equal(s.where.offset, 30);
     assert_int_equal(s.where.length, 40);
     end(&f);
@@ -264,7 +264,7 @@ static void accepts_any_alternative_of_a_checksum(void **state)
         assert_int_equal(s.count[HEFT_FAULT], matches == 3);
         assert_int_equal(s.count[HEFT_NOTE], matches == 1 || matches == 2);
         if (matches == 3)
-            assert_int_equal(s.where.offset, 100); /* of the first interpretation */
+            assert_int_equal(s.where.offset, 100); /* the first interpretation */
         assert_true(heft_checksum_at(&sum, f.f, 1));
         assert_int_equal(sum.range.offset, 0);
         assert_false(heft_checksum_at(&sum, f.f, 2));

@@ -458,7 +458,7 @@ static void writes_the_bytes_of_a_conversion(void **state)
         for (size_t k = 0; k < 2 * HEFT_COUNT(steps); k++) {
             heft_bytes got = written(in, format, k & 1, steps[k / 2]);
             if (got.len != expected.len || memcmp(got.p, expected.p, got.len) != 0)
-                print_error("%s, in pieces of %zu: ", format, steps[k / 2]);
+                print_error("%s, in chunks of %zu: ", format, steps[k / 2]);
             heft_assert_same_bytes(got, expected);
             heft_test_free(&got);
         }
@@ -468,7 +468,7 @@ static void writes_the_bytes_of_a_conversion(void **state)
     }
 }
 
-/* safetensors writes large elements first where small elements would misalign them. */
+/* safetensors writes large elements first if model order would misalign large elements. */
 static void stream_refuses_data_out_of_file_order(void **state)
 {
     fixture f;

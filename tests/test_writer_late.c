@@ -98,7 +98,7 @@ static heft_value text(const char *key, const char *s)
     return v;
 }
 
-/* Write a model; `declared` tensors are added before heft_writer_begin(), the others afterwards. */
+/* Write a model; `declared` tensors are added before heft_writer_begin(), the rest afterwards. */
 static void write_model(fixture *f, uint32_t declared, bool is_stream)
 {
     uint32_t part[TENSORS];
@@ -148,7 +148,8 @@ static void late_and_declared_tensors_give_the_same_file(void **state)
     (void)state;
     for (uint32_t i = 0; i < ELEMENTS; i++)
         numbers[i] = i * i;
-    for (size_t v = 0; v < 3; v++) { /* not version 2, which sorts the declared tensors by name */
+    for (size_t v = 0; v < 3;
+         v++) { /* version 2 is excluded: it sorts the declared tensors by name */
         compare_with_declared(versions[v], HEFT_RAW, NULL);
         compare_with_declared(versions[v], HEFT_RAW, "crc32c");
         compare_with_declared(versions[v], HEFT_RAW, "sha256");

@@ -430,7 +430,7 @@ static void refuses_inconsistent_declarations(void **state)
     end(&f);
 }
 
-/* Formats without sparse tensors fail at heft_writer_begin(), or drop the tensor with its bytes. */
+/* Formats without sparse tensors fail at heft_writer_begin(), or drop the tensor and the bytes. */
 static void refuses_sparse_tensors_in_other_formats(void **state)
 {
     (void)state;

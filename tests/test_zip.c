@@ -15,7 +15,7 @@
 
 enum { MAX_BYTES = 1 << 20 };
 
-typedef struct archive { /* an archive of which only some bytes may be available */
+typedef struct archive { /* an archive; available[] tells the readable bytes */
     heft_window in;
     heft_error err;
     uint8_t bytes[MAX_BYTES];

@@ -3,8 +3,8 @@
 #define WORKERS_H
 #include "heft_test.h"
 
-/* Assert that both ways of opening give the same tensors and findings, or the same error. text: part of
- * the expected error, or NULL if the file may be valid. */
+/* Assert that one thread and several give the same tensors and findings, or the same error.
+ * text: part of the expected error, or NULL if the file may be valid. */
 void heft_expect_same_by_workers(heft_bytes b, const char *text);
 
 #endif
