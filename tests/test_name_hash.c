@@ -113,5 +113,5 @@ int main(void)
         cmocka_unit_test(hash_depends_on_the_key),
         cmocka_unit_test(numbered_names_do_not_cluster),
     };
-    return cmocka_run_group_tests_name("keyed", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("name_hash", tests, NULL, NULL);
 }

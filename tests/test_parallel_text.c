@@ -209,7 +209,7 @@ static void ignores_no_record_beyond_the_announced_count(void **state)
 
 enum { RECORD = 20, CHUNKS = HEFT_IX_CHUNKS };
 
-/* Records of 20 bytes. Guesses are wrong by `off` bytes; chunks end after `stops` records, or fail. */
+/* Records of 20 bytes. Guesses are wrong by `off` bytes; a chunk fails, or ends after `stops`. */
 typedef struct fake {
     const uint8_t *bytes;
     uint32_t off, stops[CHUNKS], joined, moved[CHUNKS];

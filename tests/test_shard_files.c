@@ -582,5 +582,5 @@ int main(void)
         cmocka_unit_test(opens_no_names_beyond_255_bytes),
         cmocka_unit_test(refuses_sizes_beyond_global_offsets),
     };
-    return cmocka_run_group_tests_name("siblings", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("shard_files", tests, NULL, NULL);
 }
