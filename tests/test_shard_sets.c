@@ -356,7 +356,7 @@ static void fail_everywhere(fixture *s, heft_disk_failure what, int os)
     for (unsigned n = 1; was_reached; n++) {
         restore(s->task.dir, &s->old);
         clear_failures();
-        heft_stop.what = what;
+        heft_stop.failure = what;
         heft_stop.at = n;
         heft_stop.os = os;
         heft_status st = split(&s->task, &err);
@@ -382,9 +382,9 @@ static void failed_split_is_rolled_back(void **state)
             if (is_new && !is_thorough(format))
                 break;
             fixture s = begin(static_path(*state, "set"), format, is_new);
-            fail_everywhere(&s, HEFT_FAILS, EIO);
+            fail_everywhere(&s, HEFT_FAILS_ONCE, EIO);
             if (is_thorough(format))
-                fail_everywhere(&s, HEFT_FAILS, ENOSPC);
+                fail_everywhere(&s, HEFT_FAILS_ONCE, ENOSPC);
             fail_everywhere(&s, HEFT_FAILS_FROM, EIO);
             end(&s);
         }
