@@ -180,7 +180,7 @@ static void lost_values_are_counted(void **state)
                          heft_dtype_name(r->from), heft_dtype_name(r->to), k, (unsigned)r->lost[k],
                          (unsigned long long)lost[k]);
         }
-        assert_true(!total || heft_cast_loses(r->to, r->from));
+        assert_true(!total || heft_cast_is_lossy(r->to, r->from));
     }
     free(out);
 }
@@ -347,7 +347,7 @@ static void sizes_round_up_to_blocks_and_detect_overflow(void **state)
         const struct size *s = &sizes[i];
         uint64_t bytes;
         assert_int_equal(heft_dtype_bytes(&bytes, s->t, s->n), s->fits);
-        assert_int_equal(heft_dtype_whole(s->t, s->n), s->whole);
+        assert_int_equal(heft_dtype_fills_blocks(s->t, s->n), s->whole);
         if (s->fits)
             assert_true(bytes == s->bytes);
     }

@@ -91,7 +91,7 @@ static uint32_t add(random_file *b, const shape *s, uint64_t offset, uint64_t fi
 /* Copy the tensor element by element, as the definition of strides says; return the bytes. */
 static uint64_t copy_elements(uint8_t *out, const random_file *b, const shape *s, uint64_t start)
 {
-    uint32_t size = heft_dtype_size(s->dtype), number = heft_dtype_number(s->dtype);
+    uint32_t size = heft_dtype_size(s->dtype), number = heft_dtype_number_bytes(s->dtype);
     uint64_t count = 1;
     for (uint32_t i = 0; i < s->rank; i++)
         count *= s->dims[i];

@@ -53,23 +53,23 @@ static inline void heft_put_le64(uint8_t *to, uint64_t v)
 }
 #endif
 
-/* Numbers in plain memory that several workers read and change at the same time.  Where HEFT_SHARES is 0 the
+/* Numbers in plain memory that several workers read and change at the same time.  Where HEFT_HAS_ATOMICS is 0 the
  * machine cannot, and there may be one worker only. */
 #if defined(__GNUC__) && __GCC_ATOMIC_INT_LOCK_FREE == 2 && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
-enum { HEFT_SHARES = 1 };
+enum { HEFT_HAS_ATOMICS = 1 };
 
-static inline uint32_t heft_shared_u32(const uint32_t *p)
+static inline uint32_t heft_atomic_load(const uint32_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
-static inline void heft_shared_put(uint32_t *p, uint32_t v)
+static inline void heft_atomic_store(uint32_t *p, uint32_t v)
 {
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
 /* Adds; a sum that passes the type's end stays there. */
-static inline void heft_shared_add(size_t *p, size_t n)
+static inline void heft_atomic_add(size_t *p, size_t n)
 {
     size_t old = __atomic_load_n(p, __ATOMIC_RELAXED), sum;
     do
@@ -78,75 +78,75 @@ static inline void heft_shared_add(size_t *p, size_t n)
 }
 
 /* From zero to v; false, and it stays: someone was faster. */
-static inline bool heft_shared_take(uint32_t *p, uint32_t v)
+static inline bool heft_atomic_set_if_zero(uint32_t *p, uint32_t v)
 {
     uint32_t zero = 0;
     return __atomic_compare_exchange_n(p, &zero, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /* Whoever sees v here sees what was written before it was told. */
-static inline void heft_shared_publish(size_t *p, size_t v)
+static inline void heft_atomic_publish(size_t *p, size_t v)
 {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-static inline size_t heft_shared_published(const size_t *p)
+static inline size_t heft_atomic_load_published(const size_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
 /* For a few instructions, none of which calls what a user supplies. */
-static inline void heft_shared_lock(uint32_t *lock)
+static inline void heft_spin_lock(uint32_t *lock)
 {
     while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
         continue;
 }
 
-static inline void heft_shared_unlock(uint32_t *lock)
+static inline void heft_spin_unlock(uint32_t *lock)
 {
     __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 #else
-enum { HEFT_SHARES = 0 };
+enum { HEFT_HAS_ATOMICS = 0 };
 
-static inline uint32_t heft_shared_u32(const uint32_t *p)
+static inline uint32_t heft_atomic_load(const uint32_t *p)
 {
     return *p;
 }
 
-static inline void heft_shared_put(uint32_t *p, uint32_t v)
+static inline void heft_atomic_store(uint32_t *p, uint32_t v)
 {
     *p = v;
 }
 
-static inline void heft_shared_add(size_t *p, size_t n)
+static inline void heft_atomic_add(size_t *p, size_t n)
 {
     *p = *p + n < *p ? SIZE_MAX : *p + n;
 }
 
-static inline bool heft_shared_take(uint32_t *p, uint32_t v)
+static inline bool heft_atomic_set_if_zero(uint32_t *p, uint32_t v)
 {
     bool was_free = !*p;
     *p = was_free ? v : *p;
     return was_free;
 }
 
-static inline void heft_shared_publish(size_t *p, size_t v)
+static inline void heft_atomic_publish(size_t *p, size_t v)
 {
     *p = v;
 }
 
-static inline size_t heft_shared_published(const size_t *p)
+static inline size_t heft_atomic_load_published(const size_t *p)
 {
     return *p;
 }
 
-static inline void heft_shared_lock(uint32_t *lock)
+static inline void heft_spin_lock(uint32_t *lock)
 {
     (void)lock;
 }
 
-static inline void heft_shared_unlock(uint32_t *lock)
+static inline void heft_spin_unlock(uint32_t *lock)
 {
     (void)lock;
 }

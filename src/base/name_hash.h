@@ -10,11 +10,11 @@
 #include "base/compiler.h"
 #include "base/siphash.h"
 
-enum { HEFT_NAME_HASH_LEAST = 8, HEFT_NAME_HASH_MOST = 128 }; /* bytes of a usual name */
+enum { HEFT_NAME_HASH_MIN = 8, HEFT_NAME_HASH_MAX = 128 }; /* bytes of a usual name */
 
 typedef struct heft_name_hash {
     uint64_t secret[2];
-    uint64_t times[1 + HEFT_NAME_HASH_MOST / sizeof(uint32_t)]; /* the first is the length's */
+    uint64_t times[1 + HEFT_NAME_HASH_MAX / sizeof(uint32_t)]; /* the first is the length's */
 } heft_name_hash;
 
 void heft_name_hash_init(heft_name_hash *key, const uint64_t secret[2]);
@@ -26,7 +26,7 @@ static inline uint64_t heft_name_hash_pair(const uint64_t times[2], uint64_t wor
 
 static inline uint32_t heft_name_hash_of(const heft_name_hash *key, const void *data, size_t len)
 {
-    if (heft_unlikely(len < HEFT_NAME_HASH_LEAST || len > HEFT_NAME_HASH_MOST))
+    if (heft_unlikely(len < HEFT_NAME_HASH_MIN || len > HEFT_NAME_HASH_MAX))
         return (uint32_t)heft_siphash13(key->secret, data, len);
     const uint8_t *p = data, *last = p + (len - 8); /* some bytes again */
     const uint64_t *times = key->times + 1;

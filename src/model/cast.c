@@ -252,11 +252,11 @@ bool heft_dtype_can_cast(heft_dtype to, heft_dtype from)
            heft_dtype_is_complex(to) == heft_dtype_is_complex(from);
 }
 
-bool heft_cast_loses(heft_dtype to, heft_dtype from)
+bool heft_cast_is_lossy(heft_dtype to, heft_dtype from)
 {
     if (heft_block_is_known(from))
-        return heft_type_loses(to, HEFT_F32);
-    return heft_type_loses(heft_dtype_real(to), heft_dtype_real(from));
+        return heft_real_cast_is_lossy(to, HEFT_F32);
+    return heft_real_cast_is_lossy(heft_dtype_real(to), heft_dtype_real(from));
 }
 
 bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
@@ -264,7 +264,7 @@ bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype fro
 {
     if (!heft_dtype_can_cast(to, from))
         return false;
-    if (lost && !heft_cast_loses(to, from))
+    if (lost && !heft_cast_is_lossy(to, from))
         lost = NULL;
     if (heft_block_is_known(from))
         cast_blocks(dst, to, src, from, count, lost);

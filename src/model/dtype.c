@@ -117,7 +117,7 @@ uint64_t heft_dtype_blocks(heft_dtype t, uint64_t n)
     return n;
 }
 
-bool heft_dtype_whole(heft_dtype t, uint64_t n)
+bool heft_dtype_fills_blocks(heft_dtype t, uint64_t n)
 {
     const heft_dtype_info *d = info_of(t);
     return d && !(n & (d->block_elems - 1u));
@@ -131,11 +131,11 @@ bool heft_dtype_bytes(uint64_t *out, heft_dtype t, uint64_t n)
         return false;
     if (d->block_elems == 1)
         return heft_mul(out, n, d->block_bytes);
-    uint64_t blocks = heft_dtype_blocks(t, n) + !heft_dtype_whole(t, n);
+    uint64_t blocks = heft_dtype_blocks(t, n) + !heft_dtype_fills_blocks(t, n);
     return heft_mul(out, blocks, d->block_bytes);
 }
 
-uint32_t heft_dtype_number(heft_dtype t)
+uint32_t heft_dtype_number_bytes(heft_dtype t)
 {
     uint32_t size = heft_dtype_size(t);
     return heft_dtype_is_complex(t) ? size / 2 : size ? size : 1;

@@ -5,12 +5,12 @@
 
 /* What lies above the numbers of a floating-point type. */
 typedef enum heft_specials {
-    HEFT_F_NOT,      /* it is none */
-    HEFT_F_IEEE,     /* one infinity, then NaN */
-    HEFT_F_ONE_NAN,  /* all bits set, no infinity */
-    HEFT_F_NEG_ZERO, /* the code of minus zero is the NaN; no infinity, no minus zero */
-    HEFT_F_NONE,     /* numbers only */
-    HEFT_F_POWERS    /* e8m0: an exponent and nothing else */
+    HEFT_F_NOT_FLOAT, /* it is none */
+    HEFT_F_IEEE,      /* one infinity, then NaN */
+    HEFT_F_ONE_NAN,   /* all bits set, no infinity */
+    HEFT_F_NEG_ZERO,  /* the code of minus zero is the NaN; no infinity, no minus zero */
+    HEFT_F_NONE,      /* numbers only */
+    HEFT_F_POWERS     /* e8m0: an exponent and nothing else */
 } heft_specials;
 
 typedef struct heft_float_layout { /* of a floating-point type */
@@ -63,7 +63,7 @@ bool heft_dtype_bytes(uint64_t *out, heft_dtype t, uint64_t n);
 /* Whole blocks that n elements fill; what is left over is not counted. */
 uint64_t heft_dtype_blocks(heft_dtype t, uint64_t n);
 /* Whether n elements fill whole blocks. */
-bool heft_dtype_whole(heft_dtype t, uint64_t n);
+bool heft_dtype_fills_blocks(heft_dtype t, uint64_t n);
 /* Bytes of one element; 0 for packed types and none. */
 static inline uint32_t heft_dtype_size(heft_dtype t)
 {
@@ -71,7 +71,7 @@ static inline uint32_t heft_dtype_size(heft_dtype t)
     return d && d->block_elems == 1 ? d->block_bytes : 0;
 }
 /* Bytes of one number: half an element for complex types, 1 where order does not matter. */
-uint32_t heft_dtype_number(heft_dtype t);
+uint32_t heft_dtype_number_bytes(heft_dtype t);
 const char *heft_dtype_name(heft_dtype t); /* "none" for HEFT_UNTYPED */
 
 /* ---- the tables of formats ---- */

@@ -32,7 +32,7 @@ static inline uint32_t probe(const heft_index *x, uint32_t *at, uint32_t hash,
                              const heft_ix_tensor_row *like)
 {
     uint32_t mask = x->names.mask, slot;
-    for (; (slot = heft_shared_u32(&x->names.slots[*at])) != 0; *at = (*at + 1) & mask) {
+    for (; (slot = heft_atomic_load(&x->names.slots[*at])) != 0; *at = (*at + 1) & mask) {
         if ((slot ^ hash) & ~mask || hash_of(x, (slot & mask) - 1) != hash)
             continue;
         heft_str wanted = { like->name, like->name_len };
@@ -47,7 +47,7 @@ static inline bool enter(const heft_index *x, uint32_t i)
 {
     uint32_t hash = hash_of(x, i), mask = x->names.mask, at = hash & mask;
     while (!probe(x, &at, hash, heft_ix_row(x, i)))
-        if (heft_shared_take(&x->names.slots[at], (hash & ~mask) | (i + 1)))
+        if (heft_atomic_set_if_zero(&x->names.slots[at], (hash & ~mask) | (i + 1)))
             return true;
     return false;
 }
@@ -99,7 +99,7 @@ heft_status heft_ix_build_name_table(heft_index *x)
     heft_ix_trim(x);
     if (!heft_names_slots(&x->mem, &x->names, x->tensors.len))
         return heft_ix_no_memory(x);
-    bool is_shared = HEFT_SHARES && x->tensors.len >= MANY;
+    bool is_shared = HEFT_HAS_ATOMICS && x->tensors.len >= MANY;
     uint32_t twice = fill(x, is_shared ? SHARES : 1);
     if (is_shared && twice != HEFT_NONE)
         twice = fill(x, 1); /* the first name that occurs twice shows in order */

@@ -213,7 +213,7 @@ static uint32_t int_bits(heft_dtype t)
     return t == HEFT_BOOL ? 1 : 8 * heft_dtype_size(t) - heft_dtype_is_signed_int(t);
 }
 
-bool heft_type_loses(heft_dtype to, heft_dtype from)
+bool heft_real_cast_is_lossy(heft_dtype to, heft_dtype from)
 {
     const heft_float_layout *l = heft_float_layout_of(to), *k = heft_float_layout_of(from);
     if (to == HEFT_BOOL || to == from)

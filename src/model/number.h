@@ -28,14 +28,14 @@ typedef enum heft_cast_loss {
 /* is_int: x comes from an integer type. */
 heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to);
 /* Whether type `to` may lack a number of type `from`: of two plain or packed types, not complex. */
-bool heft_type_loses(heft_dtype to, heft_dtype from);
+bool heft_real_cast_is_lossy(heft_dtype to, heft_dtype from);
 
 /* heft_dtype_cast() that adds to lost[], by kind, how many numbers it does not carry, both parts of a complex one; lost NULL:
  * does not count. */
 bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
                        uint64_t *lost);
 /* Whether such a cast may lose anything. */
-bool heft_cast_loses(heft_dtype to, heft_dtype from);
+bool heft_cast_is_lossy(heft_dtype to, heft_dtype from);
 
 /* What numbers that are too large become, below the sign: infinity where there is one, else the largest. */
 uint64_t heft_float_top(const heft_float_layout *l);

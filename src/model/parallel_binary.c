@@ -90,16 +90,16 @@ static bool go_to(work *w, heft_cur *c, uint32_t number, uint32_t *dim)
 {
     uint32_t i = number;
     size_t known;
-    while ((known = heft_shared_published(&w->places[i].known)) == 0)
+    while ((known = heft_atomic_load_published(&w->places[i].known)) == 0)
         i--;
-    uint64_t dims = heft_shared_u32(&w->places[i].dim);
+    uint64_t dims = heft_atomic_load(&w->places[i].dim);
     c->p = w->from->p + (known - 1);
     for (; i < number; i++) {
         dims += walk(w->how, c, w->of[i].count);
         if (c->st || dims > w->x->dims.cap)
             return false;
-        heft_shared_put(&w->places[i + 1].dim, (uint32_t)dims);
-        heft_shared_publish(&w->places[i + 1].known, (size_t)(c->p - w->from->p) + 1);
+        heft_atomic_store(&w->places[i + 1].dim, (uint32_t)dims);
+        heft_atomic_publish(&w->places[i + 1].known, (size_t)(c->p - w->from->p) + 1);
     }
     *dim = (uint32_t)dims;
     return true;
@@ -197,7 +197,7 @@ bool heft_ix_parallel_binary(heft_index *x, heft_cur *c, uint32_t count,
                              const heft_ix_binary_records *how)
 {
     bool at_hand = (uint64_t)(c->end - c->start) == c->limit - c->base;
-    if (!HEFT_SHARES || count < MANY || !x->run || !at_hand || c->st || x->tensors.len ||
+    if (!HEFT_HAS_ATOMICS || count < MANY || !x->run || !at_hand || c->st || x->tensors.len ||
         !heft_ix_cache_data_role(x) || !make_room(x, c, count, how) ||
         (how->base_ids && !heft_vec_reserve(&x->mem, &x->base_ids, count, BASE_ID)))
         return false;

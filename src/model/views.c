@@ -102,7 +102,7 @@ heft_status heft_ix_view_copy(heft_index *x, uint32_t tensor, const heft_index *
 void heft_ix_big_endian(heft_index *x)
 {
     heft_ix_part_row *p = heft_ix_part_row_at(x, x->parts.len - 1);
-    if (heft_dtype_number(p->dtype) > 1)
+    if (heft_dtype_number_bytes(p->dtype) > 1)
         p->flags |= HEFT_P_BIG_ENDIAN;
 }
 

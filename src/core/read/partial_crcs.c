@@ -42,12 +42,12 @@ bool heft_partial_crcs_track(heft_partial_crcs *s, const heft_host *h, const cha
 /* Return false if the list is full; *cap is the capacity. */
 static bool append(heft_partial_crcs *s, const segment *added, uint32_t *cap)
 {
-    heft_shared_lock(&s->lock);
+    heft_spin_lock(&s->lock);
     bool fits = s->segments.len < s->segments.cap;
     if (fits)
         ((segment *)s->segments.ptr)[s->segments.len++] = *added;
     *cap = s->segments.cap;
-    heft_shared_unlock(&s->lock);
+    heft_spin_unlock(&s->lock);
     return fits;
 }
 
@@ -61,14 +61,14 @@ static bool grow(heft_partial_crcs *s, uint32_t cap)
     heft_vec unused = { list, 0, new_cap };
     if (!list)
         return false;
-    heft_shared_lock(&s->lock);
+    heft_spin_lock(&s->lock);
     if (s->segments.cap == cap) {
         unused = s->segments;
         s->segments = (heft_vec){ list, unused.len, new_cap };
         if (unused.len)
             memcpy(list, unused.ptr, unused.len * sizeof *list);
     }
-    heft_shared_unlock(&s->lock);
+    heft_spin_unlock(&s->lock);
     heft_free(s->al, unused.ptr, unused.cap * sizeof *list, 16);
     return true;
 }

@@ -4,35 +4,35 @@
 static void report(heft_progress *p, uint64_t done)
 {
     bool goes_on = p->fn(p->ctx, done, p->total);
-    heft_shared_lock(&p->lock);
+    heft_spin_lock(&p->lock);
     p->reported = done;
     p->reporting = false;
     if (!goes_on)
-        heft_shared_put(&p->stopped, 1);
-    heft_shared_unlock(&p->lock);
+        heft_atomic_store(&p->stopped, 1);
+    heft_spin_unlock(&p->lock);
 }
 
 void heft_progress_add(heft_progress *p, uint64_t bytes)
 {
     if (!p->fn)
         return;
-    heft_shared_lock(&p->lock);
+    heft_spin_lock(&p->lock);
     uint64_t done = p->done += bytes;
     bool reports = !p->reporting && !p->stopped;
     p->reporting = p->reporting || reports;
-    heft_shared_unlock(&p->lock);
+    heft_spin_unlock(&p->lock);
     if (reports)
         report(p, done);
 }
 
 bool heft_progress_halted(const heft_progress *p)
 {
-    return heft_shared_u32(&p->stopped) || heft_shared_u32(&p->failed);
+    return heft_atomic_load(&p->stopped) || heft_atomic_load(&p->failed);
 }
 
 void heft_progress_fail(heft_progress *p, heft_status st, const heft_error *err)
 {
-    if (heft_shared_take(&p->failed, 1)) {
+    if (heft_atomic_set_if_zero(&p->failed, 1)) {
         p->error = *err;
         heft_error_end(&p->error, st);
     }

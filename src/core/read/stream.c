@@ -283,7 +283,7 @@ static heft_status read_strided(heft_stream *s, uint8_t *out, size_t len, heft_e
 /* Read contiguous numbers and byte-swap each. */
 static heft_status read_big_endian(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
-    uint32_t size = heft_dtype_number(s->row.dtype);
+    uint32_t size = heft_dtype_number_bytes(s->row.dtype);
     heft_status st = HEFT_OK;
     for (size_t n = 0; len && !st; out += n, len -= n) {
         if (s->partial_left) {

@@ -8,7 +8,7 @@ enum { BUFFER = 4096 };
 
 uint32_t heft_byteswap_unit(heft_dtype t)
 {
-    return heft_block_can_byteswap(t) ? heft_dtype_get(t)->block_bytes : heft_dtype_number(t);
+    return heft_block_can_byteswap(t) ? heft_dtype_get(t)->block_bytes : heft_dtype_number_bytes(t);
 }
 
 void heft_byteswap(uint8_t *p, size_t len, heft_dtype t)

@@ -15,7 +15,8 @@ static const heft_ix_part_row *target(const heft_copy_context *c, uint32_t part)
 static bool may_lose(const heft_copy_context *c, uint32_t part)
 {
     heft_dtype from = c->origins[part].dtype, to = target(c, part)->dtype;
-    return from != to && from && to && heft_dtype_can_cast(to, from) && heft_cast_loses(to, from);
+    return from != to && from && to && heft_dtype_can_cast(to, from) &&
+           heft_cast_is_lossy(to, from);
 }
 
 heft_status heft_cast_losses_begin(heft_copy_context *c, heft_error *err)

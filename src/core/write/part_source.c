@@ -250,7 +250,7 @@ static void close_part(heft_part_source *w)
 {
     for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
         if (w->lost[k])
-            heft_shared_add(&w->c->lost[w->part][k],
+            heft_atomic_add(&w->c->lost[w->part][k],
                             w->lost[k] < SIZE_MAX ? (size_t)w->lost[k] : SIZE_MAX);
         w->lost[k] = 0;
     }

@@ -36,7 +36,7 @@ static heft_status check_shape(heft_gguf_reader *r, heft_str name, uint64_t at,
     if (!heft_product(&elements, dims, rank) || elements > INT64_MAX)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
                               "tensor %q: its shape holds more than 2^63 - 1 elements", name);
-    if (t && !heft_dtype_whole(t, inner))
+    if (t && !heft_dtype_fills_blocks(t, inner))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
                               "tensor %q: rows of %U elements are no whole blocks of %s, which "
                               "hold %U",

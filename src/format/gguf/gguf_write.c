@@ -230,7 +230,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     for (uint32_t i = 0; i < row->rank; i++)
         if (dims[i] > INT64_MAX)
             return "a dimension beyond 2^63 - 1 cannot be stored in GGUF";
-    if (!opaque && !heft_dtype_whole(row->dtype, row->rank ? dims[row->rank - 1] : 1))
+    if (!opaque && !heft_dtype_fills_blocks(row->dtype, row->rank ? dims[row->rank - 1] : 1))
         return "its rows are no whole blocks, as GGUF requires";
     return NULL;
 }

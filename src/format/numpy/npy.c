@@ -135,7 +135,7 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout
     if (h->is_fortran && h->rank > 1)
         heft_ix_note(x, HEFT_NOTE, "npy/fortran-order", at, id,
                      "stored column-major (Fortran order): transposed on reading");
-    if (h->is_big_endian && heft_dtype_number(h->dtype) > 1)
+    if (h->is_big_endian && heft_dtype_number_bytes(h->dtype) > 1)
         heft_ix_note(x, HEFT_NOTE, "npy/big-endian", at, id,
                      "stored big-endian: byte-swapped on reading");
     if (heft_ix_part_row_at(x, x->parts.len - 1)->length < content - first)

@@ -191,7 +191,7 @@ static heft_status add_tensor(reader *r, const entry *e)
 {
     uint64_t *dims;
     uint32_t id;
-    if (!heft_dtype_whole(e->dtype, e->elements))
+    if (!heft_dtype_fills_blocks(e->dtype, e->elements))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: %U elements of %s do not fill whole bytes", e->name,
                               e->elements, heft_dtype_name(e->dtype));

@@ -55,7 +55,7 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     for (uint32_t i = 0; i < row->rank; i++)
         if (dims[i] > INT64_MAX || !heft_mul(&elements, elements, dims[i]))
             return "the shape is too large for safetensors readers";
-    if (!heft_dtype_whole(row->dtype, elements))
+    if (!heft_dtype_fills_blocks(row->dtype, elements))
         return "the elements do not fill whole bytes, as safetensors requires";
     if (!heft_dtype_bytes(&bytes, row->dtype, elements) ||
         bytes != heft_ix_part_row_at(x, row->first_part)->length)
