@@ -1,34 +1,34 @@
-/* arena.c - memory through the caller's allocator, counted; blocks of it, and vectors. */
+/* arena.c - counted memory from the caller's allocator, arenas of growing blocks, and vectors. */
 #include "base/arena.h"
 
 #include <string.h>
 
 enum {
-    ALIGN = 16,           /* of everything asked of the allocator */
+    ALIGN = 16,           /* alignment of every allocation */
     FIRST_BLOCK = 1024,   /* small enough for a board with 64 KiB */
-    LAST_BLOCK = 1 << 20, /* growth ends here */
+    MAX_BLOCK = 1 << 20,  /* blocks double up to this size */
     FIRST_ELEMENTS = 8
 };
-static const uint32_t MOST_ELEMENTS = UINT32_MAX - 1;
+static const uint32_t MAX_ELEMENTS = UINT32_MAX - 1;
 
 struct heft_arena_block {
-    struct heft_arena_block *before;
-    size_t size, used; /* of the whole block, this header included */
+    struct heft_arena_block *previous;
+    size_t size, used; /* bytes, including this header */
 };
 
 void *heft_mem_resize(heft_memory *m, void *p, size_t old_size, size_t new_size)
 {
-    uint64_t others = m->used - old_size;
-    if (new_size > old_size && (others > m->limit || new_size > m->limit - others))
+    uint64_t rest = m->used - old_size;
+    if (new_size > old_size && (rest > m->limit || new_size > m->limit - rest))
         return NULL;
     void *q = m->al->resize(m->al->ctx, p, old_size, new_size, ALIGN);
     if (q || !new_size)
-        m->used = others + new_size;
+        m->used = rest + new_size;
     return q;
 }
 
-/* size bytes of the block, or NULL when it is too full. */
-static void *cut(struct heft_arena_block *b, size_t size, size_t align)
+/* Return size bytes of the block, or NULL if the block has too few bytes left. */
+static void *alloc_from_block(struct heft_arena_block *b, size_t size, size_t align)
 {
     uintptr_t at = (uintptr_t)b + b->used;
     size_t pad = (size_t)(-at & (align - 1));
@@ -46,22 +46,22 @@ static bool add_block(heft_arena *a, size_t size, size_t align)
         return false;
     size_t bytes = FIRST_BLOCK;
     if (a->last)
-        bytes = a->last->size < LAST_BLOCK / 2 ? a->last->size * 2 : (size_t)LAST_BLOCK;
+        bytes = a->last->size < MAX_BLOCK / 2 ? a->last->size * 2 : (size_t)MAX_BLOCK;
     if (bytes < size + overhead)
         bytes = size + overhead;
     struct heft_arena_block *b = heft_mem_alloc(a->mem, bytes);
     if (!b)
         return false;
-    *b = (struct heft_arena_block){ .before = a->last, .size = bytes, .used = sizeof *b };
+    *b = (struct heft_arena_block){ .previous = a->last, .size = bytes, .used = sizeof *b };
     a->last = b;
     return true;
 }
 
 void *heft_arena_alloc(heft_arena *a, size_t size, size_t align)
 {
-    void *p = a->last ? cut(a->last, size, align) : NULL;
+    void *p = a->last ? alloc_from_block(a->last, size, align) : NULL;
     if (heft_unlikely(!p) && add_block(a, size, align))
-        p = cut(a->last, size, align);
+        p = alloc_from_block(a->last, size, align);
     return p;
 }
 
@@ -87,21 +87,21 @@ void heft_arena_free(heft_arena *a)
 {
     while (a->last) {
         struct heft_arena_block *b = a->last;
-        a->last = b->before;
+        a->last = b->previous;
         heft_mem_free(a->mem, b, b->size);
     }
 }
 
 bool heft_vec_reserve(heft_memory *m, heft_vec *v, uint64_t n, size_t elem)
 {
-    if (n > MOST_ELEMENTS - v->len)
+    if (n > MAX_ELEMENTS - v->len)
         return false;
-    uint32_t least = v->len + (uint32_t)n;
-    if (least <= v->cap)
+    uint32_t needed = v->len + (uint32_t)n;
+    if (needed <= v->cap)
         return true;
-    uint32_t cap = v->cap < MOST_ELEMENTS / 2 ? v->cap * 2 : MOST_ELEMENTS;
+    uint32_t cap = v->cap < MAX_ELEMENTS / 2 ? v->cap * 2 : MAX_ELEMENTS;
     cap = cap < FIRST_ELEMENTS ? (uint32_t)FIRST_ELEMENTS : cap;
-    cap = cap < least ? least : cap;
+    cap = cap < needed ? needed : cap;
     if (cap > SIZE_MAX / elem)
         return false;
     void *p = heft_mem_resize(m, v->ptr, v->cap * elem, cap * elem);

@@ -1,5 +1,5 @@
-/* arena.h - memory that is released all at once, and vectors that grow; both through the
- * caller's allocator, both counting what they hold. */
+/* arena.h - memory that is released all at once, and growing vectors.  Both use the caller's
+ * allocator and count the allocated bytes. */
 #ifndef HEFT_ARENA_H
 #define HEFT_ARENA_H
 #include <string.h>
@@ -8,26 +8,28 @@
 
 #include "base/compiler.h"
 
-/* Memory straight from the caller's allocator, uncleared; NULL: no memory. */
+/* Allocate uncleared memory from the caller's allocator without counting; NULL if out of memory. */
 static inline void *heft_alloc(const heft_allocator *al, size_t size, size_t align)
 {
     return al->resize(al->ctx, NULL, 0, size, align);
 }
-/* Release what heft_alloc() returned for the same size and alignment; NULL is harmless. */
+/* Release memory of heft_alloc(); pass the same size and alignment.  p may be NULL. */
 static inline void heft_free(const heft_allocator *al, void *p, size_t size, size_t align)
 {
     if (p)
         al->resize(al->ctx, p, size, 0, align);
 }
 
-typedef struct heft_memory { /* an allocator with a limit and a count */
+/* An allocator with a limit. */
+typedef struct heft_memory {
     const heft_allocator *al;
-    uint64_t limit, used;
+    uint64_t limit, used; /* bytes */
 } heft_memory;
 
-/* As heft_allocator.resize, aligned to 16 bytes; NULL also when the limit would be passed. */
+/* Call heft_allocator.resize with an alignment of 16 bytes; NULL also if the limit would be
+ * exceeded. */
 void *heft_mem_resize(heft_memory *m, void *p, size_t old_size, size_t new_size);
-/* As heft_alloc() and heft_free(), counted. */
+/* Counted variants of heft_alloc() and heft_free(). */
 static inline void *heft_mem_alloc(heft_memory *m, size_t size)
 {
     return heft_mem_resize(m, NULL, 0, size);
@@ -43,10 +45,11 @@ typedef struct heft_arena {
     struct heft_arena_block *last;
 } heft_arena;
 
-void *heft_arena_alloc(heft_arena *a, size_t size, size_t align); /* not cleared; NULL: no memory */
-/* A copy of s; ptr NULL: no memory (an empty s gets a ptr all the same). */
+/* Return uncleared memory; NULL if out of memory. */
+void *heft_arena_alloc(heft_arena *a, size_t size, size_t align);
+/* Copy s into the arena.  ptr is NULL only if out of memory, even when s is empty. */
 heft_str heft_arena_copy(heft_arena *a, heft_str s);
-/* The same of three strings as one. */
+/* Concatenate three strings in the arena; ptr is NULL if out of memory. */
 heft_str heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third);
 void heft_arena_free(heft_arena *a);
 
@@ -55,16 +58,17 @@ typedef struct heft_vec {
     uint32_t len, cap; /* elements */
 } heft_vec;
 
-/* Room for n more elements of elem bytes; false: no memory, or more than 2^32 - 2 elements. */
+/* Reserve capacity for n more elements of elem bytes.  Return false if out of memory, or past
+ * 2^32 - 2 elements. */
 bool heft_vec_reserve(heft_memory *m, heft_vec *v, uint64_t n, size_t elem);
-/* The next element, uncleared; NULL: no memory. */
+/* Append an uncleared element and return a pointer to the element; NULL if out of memory. */
 static inline void *heft_vec_push(heft_memory *m, heft_vec *v, size_t elem)
 {
     if (heft_unlikely(v->len == v->cap) && !heft_vec_reserve(m, v, 1, elem))
         return NULL;
     return (char *)v->ptr + v->len++ * elem;
 }
-/* Append a copy of an element; false: no memory. */
+/* Append a copy of an element; return false if out of memory. */
 static inline bool heft_vec_add(heft_memory *m, heft_vec *v, const void *element, size_t elem)
 {
     void *to = heft_vec_push(m, v, elem);

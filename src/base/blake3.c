@@ -1,9 +1,10 @@
 /* blake3.c - BLAKE3 (O'Connor, Aumasson, Neves, Wilcox-O'Hearn), hash mode, 32 bytes of output.
  *
- * Input is cut into chunks of 1024 bytes, chunks into blocks of 64.  Chunks are the leaves of a
- * binary tree whose left subtrees are full; the stack holds the roots of the full subtrees so far.
- * A chunk leaves the state only when a byte behind it is known: the last node is hashed as root.
- * Whole chunks are hashed from where they lie, several side by side where the machine has lanes.
+ * The input is divided into chunks of 1024 bytes, a chunk into blocks of 64 bytes.  Chunks are the
+ * leaves of a binary tree whose left subtrees are full; the stack has the roots of the full
+ * subtrees so far.  The last node is hashed with the ROOT flag, so a block or chunk is compressed
+ * only after another byte has followed.  Whole chunks are hashed without a copy, HEFT_U32_LANES
+ * chunks in parallel.
  */
 #include "base/blake3.h"
 
@@ -18,7 +19,7 @@ enum { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
 static const uint32_t initial[8] = { 0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A,
                                      0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19 };
 
-/* Which word of the block goes where in each round: the permutation, applied again and again. */
+/* Index of the block word for each input of a round; row r is the permutation applied r times. */
 static const uint8_t schedule[ROUNDS][16] = {
     { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
     { 2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8 },
@@ -47,7 +48,7 @@ static inline void mix(uint32_t v[16], unsigned a, unsigned b, unsigned c, unsig
     v[b] = rotate(v[b] ^ v[c], 7);
 }
 
-/* Columns, then diagonals. */
+/* Mix the columns, then the diagonals. */
 static inline void do_round(uint32_t v[16], const uint32_t m[16], const uint8_t s[16])
 {
     mix(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
@@ -60,7 +61,8 @@ static inline void do_round(uint32_t v[16], const uint32_t m[16], const uint8_t 
     mix(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
 }
 
-/* The compression function, cut to the eight words that chaining and 32 bytes of output need. */
+/* Compute the first eight words of the compression function: enough for chaining and for 32 bytes
+ * of output. */
 static void compress(uint32_t cv[8], const uint32_t m[16], uint64_t counter, uint32_t bytes,
                      uint32_t flags)
 {
@@ -100,7 +102,7 @@ static void compress_block(uint32_t cv[8], const uint8_t block[BLOCK], uint64_t 
     compress(cv, m, counter, bytes, flags);
 }
 
-/* ---- the same for HEFT_U32_LANES chunks side by side: word i of chunk k is lane k of number i ---- */
+/* ---- HEFT_U32_LANES chunks in parallel: lane k of vector i is word i of chunk k ---- */
 
 static inline heft_u32_lanes splat(uint32_t v)
 {
@@ -137,7 +139,7 @@ static inline void do_round_lanes(heft_u32_lanes v[16], const heft_u32_lanes m[1
     mix_lanes(v, 3, 4, 9, 14, m[s[14]], m[s[15]]);
 }
 
-/* Word i of the block at p in each chunk. */
+/* Load one word from each chunk; p points at the word of the first chunk. */
 static inline heft_u32_lanes gather(const uint8_t *p)
 {
     uint32_t words[HEFT_U32_LANES];
@@ -168,7 +170,7 @@ static void compress_lanes(heft_u32_lanes cv[8], const uint8_t *p, const heft_u3
         cv[i] = v[i] ^ v[i + 8];
 }
 
-/* Chaining values of the HEFT_U32_LANES chunks at p, of which the first has that number. */
+/* Compute the chaining values of HEFT_U32_LANES chunks at p; `number` is the first chunk's. */
 static void hash_chunks(uint32_t out[HEFT_U32_LANES][8], const uint8_t *p, uint64_t number)
 {
     uint32_t low[HEFT_U32_LANES], high[HEFT_U32_LANES];
@@ -194,8 +196,8 @@ static void hash_chunks(uint32_t out[HEFT_U32_LANES][8], const uint8_t *p, uint6
 
 /* ---- the tree ---- */
 
-/* right becomes the parent of both. */
-static void join(const uint32_t left[8], uint32_t right[8], uint32_t flags)
+/* Replace `right` by the parent node of left and right. */
+static void make_parent(const uint32_t left[8], uint32_t right[8], uint32_t flags)
 {
     uint32_t m[16];
     memcpy(m, left, 8 * sizeof *m);
@@ -204,12 +206,12 @@ static void join(const uint32_t left[8], uint32_t right[8], uint32_t flags)
     compress(right, m, 0, BLOCK, PARENT | flags);
 }
 
-/* The next chunk is complete and not the last: each bit that its number carries over is a subtree
- * that has become full. */
+/* Add the chaining value of a complete chunk that is not the last.  Each trailing zero bit of the
+ * new chunk count is a subtree that has become full. */
 static void add_chunk(heft_blake3 *h, uint32_t cv[8])
 {
     for (uint64_t full = ++h->chunk; !(full & 1); full >>= 1)
-        join(h->stack[--h->depth], cv, 0);
+        make_parent(h->stack[--h->depth], cv, 0);
     memcpy(h->stack[h->depth++], cv, sizeof h->stack[0]);
 }
 
@@ -220,7 +222,7 @@ static void begin_chunk(heft_blake3 *h)
     h->blocks = 0;
 }
 
-/* The buffered block is full, and bytes follow it. */
+/* Compress the buffered block, which is full and has a byte after it. */
 static void end_block(heft_blake3 *h)
 {
     uint32_t flags = (h->blocks == 0 ? CHUNK_START : 0) | (h->blocks == BLOCKS - 1 ? CHUNK_END : 0);
@@ -233,8 +235,8 @@ static void end_block(heft_blake3 *h)
     }
 }
 
-/* Adds the whole chunks at p that do not reach the end of the input; returns their bytes. */
-static size_t take_chunks(heft_blake3 *h, const uint8_t *p, size_t len)
+/* Add groups of whole chunks at p, except a group that ends the input; return the bytes added. */
+static size_t add_whole_chunks(heft_blake3 *h, const uint8_t *p, size_t len)
 {
     uint32_t cv[HEFT_U32_LANES][8];
     size_t at = 0;
@@ -261,7 +263,7 @@ void heft_blake3_update(heft_blake3 *h, const void *data, size_t len)
             end_block(h);
         size_t n = 0;
         if (!h->blocks && !h->block_len)
-            n = take_chunks(h, p, len);
+            n = add_whole_chunks(h, p, len);
         p += n;
         len -= n;
         n = BLOCK - (size_t)h->block_len;
@@ -281,7 +283,7 @@ void heft_blake3_final(const heft_blake3 *h, uint8_t out[32])
     memcpy(cv, h->cv, sizeof cv);
     compress_block(cv, block, h->chunk, h->block_len, flags | (h->depth ? 0 : ROOT));
     for (unsigned d = h->depth; d; d--)
-        join(h->stack[d - 1], cv, d == 1 ? ROOT : 0);
+        make_parent(h->stack[d - 1], cv, d == 1 ? ROOT : 0);
     for (unsigned i = 0; i < 32; i++)
         out[i] = (uint8_t)(cv[i / 4] >> 8 * (i % 4));
 }

@@ -1,4 +1,5 @@
-/* blake3.h - BLAKE3, unkeyed, 32 bytes of output: gpt-rs' parameter ids and content hashes. */
+/* blake3.h - BLAKE3, unkeyed, 32 bytes of output, for the parameter ids and content hashes of
+ * gpt-rs. */
 #ifndef HEFT_BLAKE3_H
 #define HEFT_BLAKE3_H
 #include <stddef.h>
@@ -6,8 +7,8 @@
 
 typedef struct heft_blake3 {
     uint32_t stack[54][8]; /* one chaining value per level of the tree */
-    uint32_t cv[8];        /* of the chunk being filled */
-    uint64_t chunk;        /* its number */
+    uint32_t cv[8];        /* chaining value of the current chunk */
+    uint64_t chunk;        /* number of the current chunk */
     uint8_t block[64];
     uint8_t block_len, blocks, depth;
 } heft_blake3;
@@ -16,7 +17,7 @@ void heft_blake3_init(heft_blake3 *h);
 void heft_blake3_update(heft_blake3 *h, const void *data, size_t len);
 void heft_blake3_final(const heft_blake3 *h, uint8_t out[32]);
 
-/* The first 16 bytes of BLAKE3(name): gpt-rs' BaseParamId as it lies on disk. */
+/* Compute the first 16 bytes of BLAKE3(name), the BaseParamId of gpt-rs as stored on disk. */
 void heft_blake3_id(uint8_t out[16], const void *name, size_t len);
 
 #endif
