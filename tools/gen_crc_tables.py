@@ -45,7 +45,7 @@ def main():
         for table in tables(polynomial):
             print("    {")
             for i in range(0, 256, 8):
-                print("        " + " ".join("0x%08x," % crc for crc in table[i : i + 8]))
+                print("    " + " ".join("0x%08x," % crc for crc in table[i : i + 8]))
             print("    },")
         print("};")
     print(TAIL, end="")
