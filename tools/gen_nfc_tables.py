@@ -17,15 +17,18 @@ HEAD = """\
 #define HEFT_NFC_TABLES_H
 #include <stdint.h>
 
-typedef struct nfc_run { /* characters in a row */
+/* Consecutive characters with the same combining class. */
+typedef struct nfc_run {
     uint32_t first;
     uint16_t count;
     uint8_t combining_class;
 } nfc_run;
 
+/* A character that is the second one of pairs that form C composes; the first characters of the
+ * pairs are in bases[], from `begin` up to the `begin` of the next row. */
 typedef struct nfc_mark {
-    uint32_t mark;  /* the second character of pairs */
-    uint16_t begin; /* the first of their first characters */
+    uint32_t mark;
+    uint16_t begin;
 } nfc_mark;
 
 /* clang-format off */

@@ -4,9 +4,9 @@
 #include <string.h>
 
 enum {
-    ALIGN = 16,           /* alignment of every allocation */
-    FIRST_BLOCK = 1024,   /* small enough for a board with 64 KiB */
-    MAX_BLOCK = 1 << 20,  /* blocks double up to this size */
+    ALIGN = 16,          /* alignment of every allocation */
+    FIRST_BLOCK = 1024,  /* small enough for a board with 64 KiB */
+    MAX_BLOCK = 1 << 20, /* blocks double up to this size */
     FIRST_ELEMENTS = 8
 };
 static const uint32_t MAX_ELEMENTS = UINT32_MAX - 1;

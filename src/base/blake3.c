@@ -127,7 +127,8 @@ static inline void mix_lanes(heft_u32_lanes v[16], unsigned a, unsigned b, unsig
     v[b] = rotate_lanes(v[b] ^ v[c], 7);
 }
 
-static inline void do_round_lanes(heft_u32_lanes v[16], const heft_u32_lanes m[16], const uint8_t s[16])
+static inline void do_round_lanes(heft_u32_lanes v[16], const heft_u32_lanes m[16],
+                                  const uint8_t s[16])
 {
     mix_lanes(v, 0, 4, 8, 12, m[s[0]], m[s[1]]);
     mix_lanes(v, 1, 5, 9, 13, m[s[2]], m[s[3]]);

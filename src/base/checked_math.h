@@ -1,7 +1,8 @@
-/* checked_math.h - arithmetic on numbers from files: each function says whether the result holds.
+/* checked_math.h - arithmetic on numbers from files; bool functions return false on overflow.
  *
- * The product is made of halves: both __builtin_mul_overflow and the division idiom, which clang
- * turns back into it, call helpers (__multi3, __mulodi4) that a bare build does not have.
+ * heft_mul() multiplies 32-bit halves: __builtin_mul_overflow calls helpers (__multi3, __mulodi4)
+ * that a freestanding build does not have, and clang compiles the division idiom to
+ * __builtin_mul_overflow.
  */
 #ifndef HEFT_CHECKED_MATH_H
 #define HEFT_CHECKED_MATH_H
@@ -16,7 +17,8 @@ static inline bool heft_mul(uint64_t *out, uint64_t a, uint64_t b)
     if (!((a | b) >> 32))
         return true;
     uint64_t ah = a >> 32, bh = b >> 32, al = a & UINT32_MAX, bl = b & UINT32_MAX;
-    uint64_t cross = ah * bl + bh * al, low = al * bl; /* wraps only when ah and bh are both set */
+    /* The sum wraps only if ah and bh are both nonzero. */
+    uint64_t cross = ah * bl + bh * al, low = al * bl;
     return !(ah && bh) && !(cross >> 32) && *out >= low;
 }
 
@@ -26,7 +28,7 @@ static inline bool heft_add(uint64_t *out, uint64_t a, uint64_t b)
     return *out >= a;
 }
 
-/* a / b, without the helper (__udivdi3) that a 32-bit machine calls for it; b is not 0. */
+/* Return a / b without the helper __udivdi3, which 32-bit targets call; b must not be 0. */
 static inline uint64_t heft_div(uint64_t a, uint64_t b)
 {
     if (!((a | b) >> 32))
@@ -43,7 +45,7 @@ static inline uint64_t heft_div(uint64_t a, uint64_t b)
     return quotient;
 }
 
-/* Up to the next multiple of align, a power of two. */
+/* Round a up to a multiple of align, a power of two. */
 static inline bool heft_align_up(uint64_t *out, uint64_t a, uint64_t align)
 {
     bool fits = heft_add(out, a, align - 1);
@@ -51,12 +53,13 @@ static inline bool heft_align_up(uint64_t *out, uint64_t a, uint64_t align)
     return fits;
 }
 
+/* Return true if the range lies within the first `size` bytes. */
 static inline bool heft_range_in(heft_range r, uint64_t size)
 {
     return r.offset <= size && r.length <= size - r.offset;
 }
 
-/* Elements of a shape; a zero dimension wins over any other, however large. */
+/* Compute the number of elements of a shape: 0 if any dimension is 0, however large the rest. */
 static inline bool heft_product(uint64_t *out, const uint64_t *dims, uint32_t rank)
 {
     bool fits = true;

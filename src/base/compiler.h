@@ -1,4 +1,4 @@
-/* compiler.h - what differs between compilers, and nothing else. */
+/* compiler.h - features that differ between compilers or processors, and portable fallbacks. */
 #ifndef HEFT_COMPILER_H
 #define HEFT_COMPILER_H
 #include <stdbool.h>
@@ -15,7 +15,8 @@
 #define heft_prefetch_to_write(p) ((void)(p))
 #endif
 
-/* Numbers as files have them, little-endian.  Out of shifted bytes compilers make one load often, not always. */
+/* Loads and stores of little-endian numbers.  Compilers merge shifted bytes into one load often,
+ * but not always. */
 #if defined(__GNUC__) && defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 static inline uint32_t heft_le32(const uint8_t *p)
 {
@@ -53,8 +54,8 @@ static inline void heft_put_le64(uint8_t *to, uint64_t v)
 }
 #endif
 
-/* Numbers in plain memory that several workers read and change at the same time.  Where HEFT_HAS_ATOMICS is 0 the
- * machine cannot, and there may be one worker only. */
+/* Relaxed atomic access to numbers in plain memory.  Where HEFT_HAS_ATOMICS is 0 the target has no
+ * lock-free atomics, and only one worker may run. */
 #if defined(__GNUC__) && __GCC_ATOMIC_INT_LOCK_FREE == 2 && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
 enum { HEFT_HAS_ATOMICS = 1 };
 
@@ -68,7 +69,7 @@ static inline void heft_atomic_store(uint32_t *p, uint32_t v)
     __atomic_store_n(p, v, __ATOMIC_RELAXED);
 }
 
-/* Adds; a sum that passes the type's end stays there. */
+/* Add n; the sum saturates at SIZE_MAX. */
 static inline void heft_atomic_add(size_t *p, size_t n)
 {
     size_t old = __atomic_load_n(p, __ATOMIC_RELAXED), sum;
@@ -77,14 +78,15 @@ static inline void heft_atomic_add(size_t *p, size_t n)
     while (!__atomic_compare_exchange_n(p, &old, sum, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* From zero to v; false, and it stays: someone was faster. */
+/* Set *p to v if *p is zero; return false if another thread was faster. */
 static inline bool heft_atomic_set_if_zero(uint32_t *p, uint32_t v)
 {
     uint32_t zero = 0;
     return __atomic_compare_exchange_n(p, &zero, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* Whoever sees v here sees what was written before it was told. */
+/* Store v with release order: a thread that loads v with heft_atomic_load_published() sees all
+ * earlier writes of this thread. */
 static inline void heft_atomic_publish(size_t *p, size_t v)
 {
     __atomic_store_n(p, v, __ATOMIC_RELEASE);
@@ -95,7 +97,7 @@ static inline size_t heft_atomic_load_published(const size_t *p)
     return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
 
-/* For a few instructions, none of which calls what a user supplies. */
+/* Acquire a spin lock.  Hold the lock for a few instructions only, and call no user callback. */
 static inline void heft_spin_lock(uint32_t *lock)
 {
     while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
@@ -152,8 +154,8 @@ static inline void heft_spin_unlock(uint32_t *lock)
 }
 #endif
 
-/* After a call of code that used the widest registers of an x86 and did not clear them: instructions for narrower ones
- * take several times as long until they are cleared. */
+/* Clear the upper halves of the AVX registers after a call to code that may have left values in
+ * these halves: SSE instructions take several times as long until the halves are cleared. */
 #if defined(__GNUC__) && defined(__x86_64__)
 __attribute__((target("avx"))) static inline void heft_clear_avx(void)
 {
@@ -171,7 +173,7 @@ static inline void heft_clear_wide_registers(void)
 }
 #endif
 
-/* Numbers that are added, shifted and combined side by side; one where the machine has no more. */
+/* A vector of 32-bit integers in one register; a single integer without vector instructions. */
 #if defined(__GNUC__) && (defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__))
 enum { HEFT_U32_LANES = 4 };
 typedef uint32_t heft_u32_lanes __attribute__((vector_size(16)));

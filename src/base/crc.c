@@ -1,6 +1,6 @@
-/* crc.c - CRC-32 and CRC-32C, eight bytes a step, and joining by multiplication in GF(2)[x].
+/* crc.c - CRC-32 and CRC-32C, eight bytes at a time; CRCs are joined by multiplication in GF(2)[x].
  *
- * Both are bit-reversed: in a number the lowest power of x is the highest bit.
+ * Polynomials are bit-reversed: the highest bit of a number is the coefficient of x^0.
  */
 #include "base/crc.h"
 
@@ -11,8 +11,8 @@ enum { STEP = CRC_SLICES };
 
 static const uint32_t ieee = 0xEDB88320, castagnoli = 0x82F63B78;
 
-static uint32_t run(const uint32_t tables[CRC_SLICES][256], uint32_t crc, const uint8_t *p,
-                    size_t len)
+static uint32_t update(const uint32_t tables[CRC_SLICES][256], uint32_t crc, const uint8_t *p,
+                       size_t len)
 {
     crc = ~crc;
     for (; len >= STEP; p += STEP, len -= STEP) {
@@ -26,7 +26,7 @@ static uint32_t run(const uint32_t tables[CRC_SLICES][256], uint32_t crc, const 
     return ~crc;
 }
 
-/* a times b, reduced. */
+/* Multiply two polynomials modulo `polynomial`. */
 static uint32_t multiply(uint32_t polynomial, uint32_t a, uint32_t b)
 {
     uint32_t product = 0;
@@ -38,7 +38,8 @@ static uint32_t multiply(uint32_t polynomial, uint32_t a, uint32_t b)
     return product;
 }
 
-/* CRC a followed by b_len zero bytes is a times x^(8 b_len); the inversions at both ends cancel. */
+/* Appending b_len zero bytes multiplies CRC a by x^(8 b_len); the initial and final inversions
+ * cancel. */
 static uint32_t join(uint32_t polynomial, uint32_t a, uint32_t b, uint64_t b_len)
 {
     uint32_t power = UINT32_C(1) << 23; /* x^8 */
@@ -52,12 +53,12 @@ static uint32_t join(uint32_t polynomial, uint32_t a, uint32_t b, uint64_t b_len
 
 uint32_t heft_crc32(uint32_t crc, const void *data, size_t len)
 {
-    return run(ieee_tables, crc, data, len);
+    return update(ieee_tables, crc, data, len);
 }
 
 uint32_t heft_crc32c(uint32_t crc, const void *data, size_t len)
 {
-    return run(castagnoli_tables, crc, data, len);
+    return update(castagnoli_tables, crc, data, len);
 }
 
 uint32_t heft_crc32_join(uint32_t a, uint32_t b, uint64_t b_len)

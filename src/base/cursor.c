@@ -1,14 +1,14 @@
-/* cursor.c - the slow half of the cursor: opening a window, running out of it, and text. */
+/* cursor.c - out-of-line functions of the cursor: opening, missing bytes, errors, and text. */
 #include "base/cursor.h"
 
 #include "base/checked_math.h"
 #include "base/error.h"
 #include "base/text.h"
 
-static const uint8_t nothing[1];
+static const uint8_t empty[1];
 
-/* From here on every read gives zero, and the place stays where it was. */
-static void stop(heft_cur *c, heft_status st)
+/* Fail: every later read returns zero, and the offset no longer changes. */
+static void fail(heft_cur *c, heft_status st)
 {
     c->st = st;
     c->end = c->p;
@@ -16,12 +16,12 @@ static void stop(heft_cur *c, heft_status st)
 
 heft_cur heft_cur_open(heft_window *in, uint64_t off, uint64_t len, const char *what)
 {
-    uint64_t most = off < in->size ? in->size - off : 0, have = 0;
-    if (len > most)
-        len = most;
-    const uint8_t *p = len ? in->window(in, off, len, &have) : nothing;
+    uint64_t left = off < in->size ? in->size - off : 0, have = 0;
+    if (len > left)
+        len = left;
+    const uint8_t *p = len ? in->window(in, off, len, &have) : empty;
     if (!have)
-        p = nothing;
+        p = empty;
     if (have > len)
         have = len;
     return (heft_cur){
@@ -36,7 +36,7 @@ static const uint8_t *bytes_window(heft_window *in, uint64_t off, uint64_t want,
     return ((const heft_window_bytes *)in)->bytes + (off < in->size ? off : in->size);
 }
 
-static void nothing_more(heft_window *in, uint64_t off, uint64_t len)
+static void ignore_need(heft_window *in, uint64_t off, uint64_t len)
 {
     (void)in;
     (void)off;
@@ -45,7 +45,7 @@ static void nothing_more(heft_window *in, uint64_t off, uint64_t len)
 
 heft_window_bytes heft_window_of(const void *bytes, uint64_t size, heft_error *err)
 {
-    heft_window in = { .size = size, .window = bytes_window, .need = nothing_more, .err = err };
+    heft_window in = { .size = size, .window = bytes_window, .need = ignore_need, .err = err };
     return (heft_window_bytes){ in, bytes };
 }
 
@@ -55,7 +55,7 @@ heft_status heft_window_decode(heft_window *in, heft_encoding e, heft_range stor
     if (in->decode)
         return in->decode(in, e, stored, out, len);
     return heft_error_set(in->err, HEFT_E_UNSUPPORTED, stored.offset,
-                          "what is compressed here cannot be decoded");
+                          "compressed data starts here, but no decoder is available");
 }
 
 heft_cur heft_cur_whole(heft_window *in, uint64_t off, uint64_t len, const char *what)
@@ -74,11 +74,11 @@ void heft_cur_underrun(heft_cur *c, uint64_t n)
     if (n > left) {
         heft_error_set(c->in->err, HEFT_E_FORMAT, pos, "%s: %U bytes are needed, %U are left",
                        c->what, n, left);
-        stop(c, HEFT_E_FORMAT);
+        fail(c, HEFT_E_FORMAT);
         return;
     }
     c->in->need(c->in, pos, n);
-    stop(c, HEFT_AGAIN);
+    fail(c, HEFT_AGAIN);
 }
 
 void heft_cur_skip(heft_cur *c, uint64_t n)
@@ -96,9 +96,9 @@ void heft_cur_skip(heft_cur *c, uint64_t n)
 
 void heft_window_ask_ahead(heft_window *in, uint64_t at, uint64_t records)
 {
-    enum { PIECE = 64 << 10, EVERY = 512 };
-    uint64_t pieces = 1 + heft_div(records, EVERY), bytes;
-    if (heft_mul(&bytes, pieces, PIECE) && at < in->size)
+    enum { STEP = 64 << 10, RECORDS_PER_STEP = 512 };
+    uint64_t steps = 1 + heft_div(records, RECORDS_PER_STEP), bytes;
+    if (heft_mul(&bytes, steps, STEP) && at < in->size)
         in->need(in, at, bytes < in->size - at ? bytes : in->size - at);
 }
 
@@ -110,7 +110,7 @@ heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...)
     va_start(ap, fmt);
     heft_error_set_list(c->in->err, HEFT_E_FORMAT, heft_cur_pos(c), fmt, &ap);
     va_end(ap);
-    stop(c, HEFT_E_FORMAT);
+    fail(c, HEFT_E_FORMAT);
     return c->st;
 }
 
@@ -123,7 +123,7 @@ heft_str heft_cur_text_at(heft_cur *c, const uint8_t *p, uint64_t n, const char 
     if (heft_unlikely(valid < len)) {
         heft_error_set(c->in->err, HEFT_E_FORMAT, pos + valid, "%s is not UTF-8: byte 0x%X", what,
                        (uint64_t)p[valid]);
-        stop(c, HEFT_E_FORMAT);
+        fail(c, HEFT_E_FORMAT);
         return (heft_str){ "", 0 };
     }
     return (heft_str){ (const char *)p, len };

@@ -1,9 +1,10 @@
-/* cursor.h - a bounded reader over a window of the file that may be incomplete.
+/* cursor.h - a bounded reader over a window of the file; the window may lack bytes.
  *
- * A cursor never moves past its end and needs no check after every read: after the first failure
- * it stays failed and every read gives zero.  Parse a record in straight lines, then ask c.st:
- *   HEFT_AGAIN      the bytes are in the file but not at hand; what is wanted was recorded
- *   HEFT_E_FORMAT   they lie past the end; heft_window.err tells where
+ * A cursor never moves past the end and needs no check after every read: after the first failure
+ * the cursor stays failed and every read returns zero.  Parse a record in straight lines, then
+ * check c.st:
+ *   HEFT_AGAIN      the bytes are in the file but not in memory; the missing range was recorded
+ *   HEFT_E_FORMAT   the bytes lie past the end; heft_window.err has the offset
  */
 #ifndef HEFT_CURSOR_H
 #define HEFT_CURSOR_H
@@ -15,52 +16,55 @@
 #include "base/text.h"
 
 typedef struct heft_window {
-    uint64_t size; /* of the whole file */
-    /* Bytes from off on, contiguous, at most want; *have says how many are at hand, perhaps 0. */
+    uint64_t size; /* size of the whole file in bytes */
+    /* Return contiguous bytes from `off` on.  Set *have to the number of bytes in memory, at most
+     * `want` and perhaps 0. */
     const uint8_t *(*window)(struct heft_window *in, uint64_t off, uint64_t want, uint64_t *have);
-    /* Records that [off, off + len) is wanted. */
+    /* Record that the parser needs [off, off + len). */
     void (*need)(struct heft_window *in, uint64_t off, uint64_t len);
-    /* Into out, the first bytes of what a compressed range decodes to: *len says how many are wanted, then how many
-     * there are.  Fewer: it decodes to no more.  HEFT_AGAIN as above; HEFT_E_UNSUPPORTED without a
-     * decoder.  NULL: there is none at all. */
+    /* Decode the first *len bytes of a compressed range into out; set *len to the bytes written,
+     * fewer only if the range decodes to fewer.  HEFT_AGAIN as above; HEFT_E_UNSUPPORTED without a
+     * decoder for the encoding.  NULL if the window cannot decode. */
     heft_status (*decode)(struct heft_window *in, heft_encoding e, heft_range stored, void *out,
                           size_t *len);
     heft_error *err;
 } heft_window;
 
-/* Bytes that are all at hand and in no file, as one: they stay the caller's, and places are counted from their first. */
+/* A window over bytes in memory, which the caller keeps; offsets count from the first byte. */
 typedef struct heft_window_bytes {
     heft_window in;
     const uint8_t *bytes;
 } heft_window_bytes;
 heft_window_bytes heft_window_of(const void *bytes, uint64_t size, heft_error *err);
 
-/* heft_window.decode, whether it is there or not. */
+/* Call heft_window.decode; HEFT_E_UNSUPPORTED if the window has no such function. */
 heft_status heft_window_decode(heft_window *in, heft_encoding e, heft_range stored, void *out,
                                size_t *len);
 
 typedef struct heft_cur {
-    const uint8_t *p, *end, *start; /* of what is at hand */
-    uint64_t base, limit;           /* file offsets of start, and of the end of what may be read */
+    const uint8_t *p, *end, *start; /* position, end and start of the bytes in memory */
+    uint64_t base, limit;           /* file offsets of start and of the end of the readable range */
     heft_window *in;
-    const char *what; /* names the structure in messages: "the header" */
+    const char *what; /* name of the structure in messages: "the header" */
     heft_status st;
 } heft_cur;
 
-/* Over [off, off + len) of the file, cut at its end. */
+/* Open a cursor over [off, off + len), clipped at the end of the file. */
 heft_cur heft_cur_open(heft_window *in, uint64_t off, uint64_t len, const char *what);
-/* The same when all of it is needed at once: fails when it does not lie in the file, AGAIN when
- * it is not at hand. */
+/* Open a cursor and require the whole range: HEFT_E_FORMAT if the range ends past the file,
+ * HEFT_AGAIN if bytes are not in memory. */
 heft_cur heft_cur_whole(heft_window *in, uint64_t off, uint64_t len, const char *what);
-/* Takes the slow way: records what is missing and sets c->st. */
+/* Set c->st because n bytes are not in memory: record the range, or report that the structure is
+ * too short. */
 void heft_cur_underrun(heft_cur *c, uint64_t n);
-/* Sets the status and the message, at the cursor's place, unless it has failed before. */
+/* Fail with a message at the cursor's offset, unless the cursor has failed before; return c->st. */
 heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...);
 
-/* Passes n bytes that need not be at hand; fails when they end behind the limit. */
+/* Skip n bytes, which need not be in memory; fail if the limit is less than n bytes away. */
 void heft_cur_skip(heft_cur *c, uint64_t n);
-/* For parsers that learn where the next of many records is from the one before, and were told AGAIN at `at`: asks for
- * the more bytes the more records there are, so that beginning anew each time stays in proportion to the file. */
+/* Request bytes from `at` on, after HEFT_AGAIN, in a parser that finds each record through the
+ * preceding record.  The request grows with the number of records parsed so far, so that the total
+ * cost of restarting the parser stays proportional to the file. */
 void heft_window_ask_ahead(heft_window *in, uint64_t at, uint64_t records);
 
 static inline uint64_t heft_cur_pos(const heft_cur *c)
@@ -68,13 +72,13 @@ static inline uint64_t heft_cur_pos(const heft_cur *c)
     return c->base + (uint64_t)(c->p - c->start);
 }
 
-/* What is left up to the limit, at hand or not. */
+/* Number of bytes up to the limit, in memory or not. */
 static inline uint64_t heft_cur_left(const heft_cur *c)
 {
     return c->limit - heft_cur_pos(c);
 }
 
-/* n bytes in place, or NULL. */
+/* Consume n bytes and return a pointer to the bytes; NULL after a failure. */
 static inline const uint8_t *heft_cur_take(heft_cur *c, uint64_t n)
 {
     if (heft_unlikely(n > (uint64_t)(c->end - c->p))) {
@@ -122,10 +126,11 @@ static inline uint64_t heft_cur_u64(heft_cur *c)
     return p ? heft_le64(p) : 0;
 }
 
-/* The n bytes at p, which were taken; heft_cur_text() for what is not plain. */
+/* Check the n bytes at p, just consumed, as heft_cur_text() does; p may be NULL. */
 heft_str heft_cur_text_at(heft_cur *c, const uint8_t *p, uint64_t n, const char *what);
 
-/* n bytes of UTF-8; fails when they are not.  what names them in the message: "the key". */
+/* Consume n bytes of text; fail if the bytes are not UTF-8.  `what` names the text in the message:
+ * "the key". */
 static inline heft_str heft_cur_text(heft_cur *c, uint64_t n, const char *what)
 {
     const uint8_t *p = heft_cur_take(c, n);
