@@ -20,7 +20,7 @@ void heft_test_poison(heft_error *err)
 static bool is_error_set(heft_status st, const heft_error *err)
 {
     return err->status == st && *err->message && memchr(err->message, 0, sizeof err->message) &&
-           !strstr(err->message, "no more is known");
+           !strstr(err->message, "no details are available");
 }
 
 void heft_test_error_set(heft_status st, const heft_error *err, const char *file, int line)

@@ -112,7 +112,7 @@ static void sets_an_error_for_a_failure_without_a_message(void **state)
     assert_int_equal(e->status, HEFT_OK);
     assert_int_equal(heft_error_end(e, HEFT_E_NOMEM), HEFT_E_NOMEM);
     assert_int_equal(e->status, HEFT_E_NOMEM);
-    assert_string_equal(e->message, "out of memory, no more is known");
+    assert_string_equal(e->message, "out of memory; no details are available");
     heft_error_set(e, HEFT_E_FORMAT, 7, "what is wrong");
     assert_int_equal(heft_error_end(e, HEFT_E_FORMAT), HEFT_E_FORMAT);
     assert_string_equal(e->message, "what is wrong");

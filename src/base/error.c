@@ -1,21 +1,21 @@
-/* error.c - heft_error's message, formatted without a libc: bounded, and never cut inside a
- * character. */
+/* error.c - formats the message of a heft_error without a C library: bounded, never truncated
+ * inside a character. */
 #include "base/error.h"
 
 #include "base/text.h"
 
 enum {
-    QUOTED = 60, /* bytes of a name that are shown */
-    ROOM = sizeof(((heft_error *)0)->message) - 1
+    MAX_QUOTED = 60, /* bytes of a name that a message shows */
+    CAPACITY = sizeof(((heft_error *)0)->message) - 1
 };
 
 typedef struct line {
     char *at;
-    size_t left;
+    size_t left; /* bytes that still fit */
     bool is_full;
 } line;
 
-/* All of it or nothing; what comes after something that did not fit is dropped too. */
+/* Append all of s or nothing; once a string did not fit, drop everything that follows. */
 static void put(line *l, const char *s, size_t len)
 {
     if (l->is_full || len > l->left) {
@@ -59,7 +59,7 @@ static void put_escaped(line *l, uint8_t byte)
     put(l, text, sizeof text);
 }
 
-/* Bytes of the character that s begins with, 0 when there is none. */
+/* Return the length of the first character in bytes; 0 if s does not begin with valid UTF-8. */
 static size_t char_bytes(const char *s, size_t len)
 {
     uint8_t lead = (uint8_t)*s;
@@ -67,7 +67,7 @@ static size_t char_bytes(const char *s, size_t len)
     return n <= len && heft_utf8_valid(s, n) == n ? n : 0;
 }
 
-/* C0, DEL, and C1 as U+0080 to U+009F. */
+/* Return true for C0 controls, DEL, and C1 controls (U+0080 to U+009F). */
 static bool is_control(const char *s, size_t bytes)
 {
     return (uint8_t)*s < 0x20 || *s == 0x7F ||
@@ -94,7 +94,7 @@ static void put_quoted(line *l, heft_str s)
     put(l, "'", 1);
     for (size_t i = 0; i < s.len;) {
         size_t n = char_bytes(s.ptr + i, s.len - i);
-        if (i + (n ? n : 1) > QUOTED) {
+        if (i + (n ? n : 1) > MAX_QUOTED) {
             put(l, "…", sizeof "…" - 1);
             break;
         }
@@ -144,7 +144,7 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->os = 0;
     err->offset = offset;
     err->rule = NULL;
-    line l = { .at = err->message, .left = ROOM };
+    line l = { .at = err->message, .left = CAPACITY };
     for (heft_str rest = heft_lit(fmt); rest.len;) {
         size_t n = 1;
         if (*rest.ptr != '%') {
@@ -218,5 +218,5 @@ heft_status heft_error_end(heft_error *err, heft_status st)
                                                 : "the operation failed";
     if (!st || st == HEFT_AGAIN || (err->status == st && *err->message))
         return st;
-    return heft_error_plain(err, st, "%s, no more is known", what);
+    return heft_error_plain(err, st, "%s; no details are available", what);
 }

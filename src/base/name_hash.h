@@ -1,41 +1,42 @@
 /* name_hash.h - the keyed hash of name tables.
  *
- * Names are hostile: who makes a file shall not be able to make them collide.  So the key is secret and another
- * one for every file.  Names of usual length are summed up as 32-bit numbers, each times a secret number of its own
- * ("Strongly universal string hashing is fast", Lemire and Kaser, section 2: MULTILINEAR): whatever two names
- * are, the chance is about 2^-32 that they have the same hash.  The others, and the secret numbers, are
- * SipHash-1-3. */
+ * Names are untrusted: the author of a file must not be able to make names collide, so every file
+ * has a key of its own, and the key is secret.  For names of HEFT_NAME_HASH_MIN to
+ * HEFT_NAME_HASH_MAX bytes the hash is a sum of 32-bit words, each multiplied by a secret number
+ * ("Strongly universal string hashing is fast", Lemire and Kaser, section 2: MULTILINEAR): any two
+ * names have the same hash with a probability of about 2^-32.  Shorter and longer names are hashed
+ * with SipHash-1-3, which also produces the multipliers. */
 #ifndef HEFT_NAME_HASH_H
 #define HEFT_NAME_HASH_H
 #include "base/compiler.h"
 #include "base/siphash.h"
 
-enum { HEFT_NAME_HASH_MIN = 8, HEFT_NAME_HASH_MAX = 128 }; /* bytes of a usual name */
+enum { HEFT_NAME_HASH_MIN = 8, HEFT_NAME_HASH_MAX = 128 }; /* name length in bytes */
 
 typedef struct heft_name_hash {
     uint64_t secret[2];
-    uint64_t times[1 + HEFT_NAME_HASH_MAX / sizeof(uint32_t)]; /* the first is the length's */
+    uint64_t multipliers[1 + HEFT_NAME_HASH_MAX / sizeof(uint32_t)]; /* [0] is for the length */
 } heft_name_hash;
 
 void heft_name_hash_init(heft_name_hash *key, const uint64_t secret[2]);
 
-static inline uint64_t heft_name_hash_pair(const uint64_t times[2], uint64_t word)
+static inline uint64_t heft_name_hash_pair(const uint64_t multipliers[2], uint64_t word)
 {
-    return times[0] * (uint32_t)word + times[1] * (word >> 32);
+    return multipliers[0] * (uint32_t)word + multipliers[1] * (word >> 32);
 }
 
 static inline uint32_t heft_name_hash_of(const heft_name_hash *key, const void *data, size_t len)
 {
     if (heft_unlikely(len < HEFT_NAME_HASH_MIN || len > HEFT_NAME_HASH_MAX))
         return (uint32_t)heft_siphash13(key->secret, data, len);
-    const uint8_t *p = data, *last = p + (len - 8); /* some bytes again */
-    const uint64_t *times = key->times + 1;
-    uint64_t sum = key->times[0] * len;
-    for (; p < last; p += 8, times += 2)
-        sum += heft_name_hash_pair(times, heft_le64(p));
-    sum += heft_name_hash_pair(times, heft_le64(last));
+    const uint8_t *p = data, *last = p + (len - 8); /* may overlap the word before */
+    const uint64_t *multipliers = key->multipliers + 1;
+    uint64_t sum = key->multipliers[0] * len;
+    for (; p < last; p += 8, multipliers += 2)
+        sum += heft_name_hash_pair(multipliers, heft_le64(p));
+    sum += heft_name_hash_pair(multipliers, heft_le64(last));
     uint32_t hash = (uint32_t)(sum >> 32);
-    /* names that count upwards shall not stand in a row */
+    /* Spread names that end in consecutive numbers over the table. */
     hash = (hash ^ hash >> 16) * UINT32_C(0x9E3779B1);
     return hash ^ hash >> 15;
 }

@@ -121,7 +121,7 @@ def complaint(box, got, good):
     if code != SYSTEM:
         return f"ended with {code}: {text[:200]}"
     if not text.startswith("heft: ") or text.rstrip("\n").endswith(
-            ": ") or "no more is known" in text:
+            ": ") or "no details are available" in text:
         return f"says {text[:200]!r}"
     return None if after == box.start else f"left {sorted(set(after) ^ set(box.start)) or 'another file'}"
 
