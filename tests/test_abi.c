@@ -150,20 +150,20 @@ static void unknown_options_of_a_newer_header_are_refused(void **state)
     newer.known.size = sizeof newer;
     heft_assert_fails(heft_writer_open(&w, heft_format_find("mag"),
                                        heft_test_sink_init(&sink, false), &newer.known, &err),
-                      HEFT_E_ARGUMENT, &err, "a later version");
+                      HEFT_E_ARGUMENT, &err, "does not know");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
     convert.write = &newer.known;
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     heft_assert_fails(heft_file_convert(f, heft_format_find("mag"),
                                         heft_test_sink_init(&sink, false), &convert, &err),
-                      HEFT_E_ARGUMENT, &err, "a later version");
+                      HEFT_E_ARGUMENT, &err, "does not know");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
     convert.size = 0;
     heft_assert_fails(heft_file_convert(f, heft_format_find("mag"),
                                         heft_test_sink_init(&sink, false), &convert, &err),
-                      HEFT_E_ARGUMENT, &err, "their size");
+                      HEFT_E_ARGUMENT, &err, "invalid size");
     assert_true(sink.discarded);
     heft_test_sink_free(&sink);
     heft_file_close(f);
@@ -185,13 +185,13 @@ static void options_without_a_size_are_refused(void **state)
     heft_file *f;
     (void)state;
     opt.size = 0;
-    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "their size");
+    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "invalid size");
     opt.size = (size_t)UINT64_C(0xEEEEEEEEEEEEEEEE);
-    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "their size");
+    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "invalid size");
     opt.size = sizeof opt;
     limits.size = 0;
     opt.limits = &limits;
-    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "their size");
+    heft_assert_fails(heft_file_begin(&f, 100, &opt, &err), HEFT_E_ARGUMENT, &err, "invalid size");
 }
 
 /* ---- formats -------------------------------------------------------------------------------- */

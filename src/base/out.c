@@ -1,4 +1,4 @@
-/* out.c - bytes into a buffer that is handed on when full. */
+/* out.c - an encoder that appends to a buffer and flushes the buffer when full. */
 #include "base/out.h"
 
 #include <string.h>
@@ -14,23 +14,23 @@ static heft_status add_to_crc32c(void *ctx, uint64_t at, const void *data, size_
     return HEFT_OK;
 }
 
-/* Whether bytes are kept at all. */
-static bool is_kept(const heft_out *o)
+/* Return true if bytes are stored, not only counted. */
+static bool is_storing(const heft_out *o)
 {
     return o->buf && !o->st;
 }
 
 heft_status heft_out_flush(heft_out *o)
 {
-    if (is_kept(o) && o->flush && o->len) {
+    if (is_storing(o) && o->flush && o->len) {
         o->st = o->flush(o->ctx, o->total - o->len, o->buf, o->len);
         o->len = 0;
     }
     return o->st;
 }
 
-/* Empty the buffer, which is full, or set the status. */
-static void make_room(heft_out *o)
+/* Empty the full buffer, or set the status. */
+static void flush_full(heft_out *o)
 {
     if (!o->flush)
         o->st = HEFT_E_ARGUMENT;
@@ -49,11 +49,11 @@ heft_out heft_out_crc32c(uint32_t *crc, uint8_t *buf, size_t cap)
 
 void heft_out_bytes(heft_out *o, const void *data, size_t len)
 {
-    if (is_kept(o) && len > o->cap - o->len)
-        make_room(o);
-    if (is_kept(o) && len > o->cap)
+    if (is_storing(o) && len > o->cap - o->len)
+        flush_full(o);
+    if (is_storing(o) && len > o->cap)
         o->st = o->flush(o->ctx, o->total, data, len);
-    else if (is_kept(o) && len) {
+    else if (is_storing(o) && len) {
         memcpy(o->buf + o->len, data, len);
         o->len += len;
     }
@@ -92,11 +92,11 @@ void heft_out_u64(heft_out *o, uint64_t v)
 
 void heft_out_fill(heft_out *o, uint8_t byte, uint64_t count)
 {
-    while (count && is_kept(o)) {
+    while (count && is_storing(o)) {
         if (o->len == o->cap)
-            make_room(o);
-        size_t room = o->cap - o->len, n = count < room ? (size_t)count : room;
-        if (!is_kept(o) || !n)
+            flush_full(o);
+        size_t left = o->cap - o->len, n = count < left ? (size_t)count : left;
+        if (!is_storing(o) || !n)
             break;
         memset(o->buf + o->len, byte, n);
         o->len += n;
@@ -106,10 +106,10 @@ void heft_out_fill(heft_out *o, uint8_t byte, uint64_t count)
     o->total += count;
 }
 
-void heft_out_decimal(heft_out *o, uint64_t v, size_t least)
+void heft_out_decimal(heft_out *o, uint64_t v, size_t min_digits)
 {
     char digits[20];
     size_t len = heft_u64_text(digits, v);
-    heft_out_fill(o, '0', len < least ? least - len : 0);
+    heft_out_fill(o, '0', len < min_digits ? min_digits - len : 0);
     heft_out_bytes(o, digits, len);
 }

@@ -1,4 +1,4 @@
-/* path_risk.c - names that would lead elsewhere if a program made paths of them. */
+/* path_risk.c - detects names that would escape a folder if a program used the names as paths. */
 #include "base/path_risk.h"
 
 static bool is_separator(char c)

@@ -1,5 +1,5 @@
-/* siphash.c - SipHash with one round per word and three at the end, as in "SipHash: a fast
- * short-input PRF" (Aumasson, Bernstein), section 2. */
+/* siphash.c - SipHash with one round per word and three final rounds ("SipHash: a fast short-input
+ * PRF", Aumasson and Bernstein, section 2). */
 #include "base/siphash.h"
 
 #include "base/cursor.h"
@@ -27,15 +27,15 @@ static inline void mix(state *s)
     s->c = rotate(s->c, 32);
 }
 
-static inline void take_word(state *s, uint64_t word)
+static inline void add_word(state *s, uint64_t word)
 {
     s->d ^= word;
     mix(s);
     s->a ^= word;
 }
 
-/* The left bytes at p, fewer than eight, and the length above them.  What stands before p is read
- * where it can be: one load instead of a loop. */
+/* Combine the last `left` bytes at p, fewer than eight, with the length in the top byte.  If the
+ * input has at least eight bytes, load the last eight at once instead of looping. */
 static uint64_t last_word(const uint8_t *p, size_t left, size_t len)
 {
     uint64_t word = (uint64_t)(len & 0xFF) << 56;
@@ -53,8 +53,8 @@ uint64_t heft_siphash13(const uint64_t key[2], const void *data, size_t len)
     const uint8_t *p = data;
     size_t left = len;
     for (; left >= 8; p += 8, left -= 8)
-        take_word(&s, heft_le64(p));
-    take_word(&s, last_word(p, left, len));
+        add_word(&s, heft_le64(p));
+    add_word(&s, last_word(p, left, len));
     s.c ^= 0xFF;
     for (unsigned i = 0; i < 3; i++)
         mix(&s);

@@ -1,4 +1,4 @@
-/* siphash.h - SipHash-1-3 (Aumasson, Bernstein), a keyed hash. */
+/* siphash.h - SipHash-1-3, a keyed hash. */
 #ifndef HEFT_SIPHASH_H
 #define HEFT_SIPHASH_H
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* sized.c - structs of a caller that begin with their size. */
+/* sized.c - checks and copies structs of the caller that begin with their size. */
 #include "base/sized.h"
 
 #include <string.h>
@@ -7,19 +7,20 @@
 
 heft_status heft_sized_copy(void *to, size_t bytes, const void *from, heft_error *err)
 {
-    enum { MOST = 1 << 16 }; /* more is rubbish */
+    enum { MAX_SIZE = 1 << 16 }; /* a larger size is uninitialised memory */
     size_t size;
     if (!from)
         return HEFT_OK;
     memcpy(&size, from, sizeof size);
-    if (size < sizeof size || size > MOST)
+    if (size < sizeof size || size > MAX_SIZE)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "options begin with their size, which is not %U: see HEFT_..._INIT",
+                                "options have the invalid size %U: initialise with HEFT_..._INIT",
                                 (uint64_t)size);
     for (size_t i = bytes; i < size; i++)
         if (((const uint8_t *)from)[i])
             return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                    "options of a later version of the library: byte %U is set",
+                                    "options have byte %U set, which this version of the library "
+                                    "does not know: use a newer library",
                                     (uint64_t)i);
     memcpy(to, from, size < bytes ? size : bytes);
     memcpy(to, &bytes, sizeof bytes);
@@ -42,14 +43,15 @@ heft_status heft_append_read_options(heft_append_settings *out, const heft_appen
     return st;
 }
 
-/* ---- tables of functions: what the first version had, later members are looked for with HEFT_HAS() ---- */
+/* ---- tables of functions: later members than those of the first version need HEFT_HAS() ---- */
 
-heft_status heft_sized_check(size_t size, size_t least, const char *what, heft_error *err)
+heft_status heft_sized_check(size_t size, size_t min_size, const char *what, heft_error *err)
 {
-    if (size >= least)
+    if (size >= min_size)
         return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_ARGUMENT, "%s begins with its size, which is not %U", what,
-                            (uint64_t)size);
+    return heft_error_plain(err, HEFT_E_ARGUMENT,
+                            "%s has size %U, but needs at least %U bytes: set the member size",
+                            what, (uint64_t)size, (uint64_t)min_size);
 }
 
 heft_status heft_source_check(const heft_source *s, heft_error *err)
@@ -63,7 +65,7 @@ heft_status heft_sink_check(const heft_sink *s, heft_error *err)
     return heft_sized_check(s->ops->size, offsetof(heft_sink_ops, reflink), "heft_sink_ops", err);
 }
 
-/* Stored checksums are compared in buffers of HEFT_HASH_BYTES. */
+/* Limit digests to HEFT_HASH_BYTES, the size of the buffers that checksums are compared in. */
 static heft_status check_digest(const heft_digest *d, heft_error *err)
 {
     heft_status st = heft_sized_check(d->size, offsetof(heft_digest, combine), "heft_digest", err);
@@ -82,7 +84,7 @@ heft_status heft_host_check(const heft_host *h, heft_error *err)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
     st = heft_sized_check(h->allocator->size, sizeof(heft_allocator), "heft_allocator", err);
     if (!st && !h->allocator->resize)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "the host has no allocator");
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the host's allocator has no resize()");
     if (!st && h->executor)
         st = heft_sized_check(h->executor->size, sizeof(heft_executor), "heft_executor", err);
     for (size_t i = 0; !st && h->digests && h->digests[i]; i++)
