@@ -1,4 +1,4 @@
-/* text.c - strings with a length, UTF-8, decimal numbers, shell patterns. */
+/* text.c - strings with a length, UTF-8, decimal and hexadecimal digits, shell patterns. */
 #include "base/text.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ int heft_str_order(heft_str a, heft_str b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-static bool has_top_bits(const uint8_t *p)
+static bool has_non_ascii(const uint8_t *p)
 {
     uint64_t eight;
     memcpy(&eight, p, sizeof eight);
@@ -63,40 +63,41 @@ bool heft_str_has_nul(heft_str s)
     return false;
 }
 
-/* Length of the ASCII that p begins with. */
+/* Return the length of the ASCII prefix of p. */
 static size_t ascii_bytes(const uint8_t *p, size_t len)
 {
     size_t i = 0;
-    while (len - i >= 8 && !has_top_bits(p + i))
+    while (len - i >= 8 && !has_non_ascii(p + i))
         i += 8;
-    if (i && len - i < 8 && !has_top_bits(p + len - 8))
+    if (i && len - i < 8 && !has_non_ascii(p + len - 8))
         return len;
     while (i < len && p[i] < 0x80)
         i++;
     return i;
 }
 
-static bool is_tail(uint8_t byte)
+static bool is_continuation(uint8_t byte)
 {
     return (byte & 0xC0) == 0x80;
 }
 
-/* Length of the one well-formed sequence of several bytes that p begins with, or 0.  RFC 3629 §4:
- * the second byte's range keeps out overlong forms, surrogates and what lies past U+10FFFF. */
+/* Return the length of the well-formed multi-byte sequence that p begins with, or 0.  The range of
+ * the second byte excludes overlong forms, surrogates and code points past U+10FFFF (RFC 3629
+ * §4). */
 static size_t sequence_bytes(const uint8_t *p, size_t len)
 {
     uint8_t a = p[0];
     if (a < 0xC2 || a > 0xF4 || len < 2)
         return 0;
     if (a < 0xE0)
-        return is_tail(p[1]) ? 2 : 0;
+        return is_continuation(p[1]) ? 2 : 0;
     uint8_t low = a == 0xE0 ? 0xA0 : a == 0xF0 ? 0x90 : 0x80;
     uint8_t high = a == 0xED ? 0x9F : a == 0xF4 ? 0x8F : 0xBF;
-    if (p[1] < low || p[1] > high || len < 3 || !is_tail(p[2]))
+    if (p[1] < low || p[1] > high || len < 3 || !is_continuation(p[2]))
         return 0;
     if (a < 0xF0)
         return 3;
-    return len >= 4 && is_tail(p[3]) ? 4 : 0;
+    return len >= 4 && is_continuation(p[3]) ? 4 : 0;
 }
 
 size_t heft_utf8_valid(const void *p, size_t len)
@@ -119,8 +120,8 @@ bool heft_is_ascii(const void *p, size_t len)
     return ascii_bytes(p, len) == len;
 }
 
-/* Divides by 10,000 and returns the remainder: by halves of 16 bits, because a division of
- * 64 bits is a helper's call on 32-bit machines. */
+/* Divide *v by 10,000 and return the remainder, in steps of 16 bits: 32-bit targets call a helper
+ * function for a 64-bit division. */
 static uint32_t split_10000(uint64_t *v)
 {
     uint64_t quotient = 0;
@@ -177,7 +178,7 @@ size_t heft_u64_text(char out[20], uint64_t v)
     return sizeof digits - at;
 }
 
-/* A character of a set, which a backslash may precede; *i moves behind it. */
+/* Return a character of a set, which a backslash may precede, and advance *i past the character. */
 static uint8_t set_char(heft_str pattern, size_t *i)
 {
     if (pattern.ptr[*i] == '\\' && *i + 1 < pattern.len)
@@ -185,14 +186,14 @@ static uint8_t set_char(heft_str pattern, size_t *i)
     return (uint8_t)pattern.ptr[(*i)++];
 }
 
-/* Whether the set at pattern[*i], a '[', holds c.  Moves *i behind the ']'; without one the '['
- * is an ordinary character. */
+/* Return true if the set that begins with '[' at pattern[*i] contains c, and advance *i past the
+ * ']'.  Without a ']' the '[' is an ordinary character. */
 static bool set_matches(heft_str pattern, size_t *i, uint8_t c)
 {
     size_t at = *i + 1;
     bool is_negated = at < pattern.len && pattern.ptr[at] == '!', is_in = false;
     at += is_negated;
-    /* A ']' that comes first is a member. */
+    /* A ']' directly after the '[' or '[!' is a member of the set. */
     for (size_t first = at; at < pattern.len && (pattern.ptr[at] != ']' || at == first);) {
         uint8_t low = set_char(pattern, &at), high = low;
         if (at + 1 < pattern.len && pattern.ptr[at] == '-' && pattern.ptr[at + 1] != ']') {
@@ -209,7 +210,8 @@ static bool set_matches(heft_str pattern, size_t *i, uint8_t c)
     return is_in != is_negated;
 }
 
-/* Whether the element at pattern[*i], which is no star, matches c; moves *i behind it. */
+/* Return true if the pattern element at *i, which is not a star, matches c; advance *i past the
+ * element. */
 static bool one_matches(heft_str pattern, size_t *i, uint8_t c)
 {
     switch (pattern.ptr[*i]) {
@@ -238,7 +240,8 @@ bool heft_glob(heft_str pattern, heft_str text)
         }
         if (star == SIZE_MAX)
             return false;
-        p = star; /* the last star takes one more; earlier ones need never be tried again */
+        /* Let the last star match one more byte; earlier stars need no retry. */
+        p = star;
         t = ++resume;
     }
     while (p < pattern.len && pattern.ptr[p] == '*')

@@ -1,4 +1,4 @@
-/* text.h - strings with a length, UTF-8, and numbers as text, without a libc. */
+/* text.h - strings with a length, UTF-8, digits and shell patterns, without a C library. */
 #ifndef HEFT_TEXT_H
 #define HEFT_TEXT_H
 #include <string.h>
@@ -13,18 +13,20 @@ bool heft_str_eq(heft_str a, heft_str b);
 bool heft_str_is(heft_str a, const char *b);
 bool heft_str_begins(heft_str s, const char *with);
 bool heft_str_ends(heft_str s, const char *with);
-/* By bytes, a shorter one before what it begins: below, equal to or above 0. */
+/* Compare by bytes, a prefix before the longer string; return a number below, equal to or above
+ * 0. */
 int heft_str_order(heft_str a, heft_str b);
-uint32_t heft_str_fnv1a(heft_str s); /* FNV-1a, 32 bits: no hash for names of strangers */
+/* FNV-1a, 32 bits; not for untrusted names, which can be made to collide. */
+uint32_t heft_str_fnv1a(heft_str s);
 bool heft_str_has_nul(heft_str s);
-/* Length of the longest valid prefix: len when all of it is UTF-8 (RFC 3629). */
+/* Return the length of the longest valid UTF-8 prefix (RFC 3629); len if all bytes are valid. */
 size_t heft_utf8_valid(const void *p, size_t len);
 static inline bool heft_str_is_utf8(heft_str s)
 {
     return heft_utf8_valid(s.ptr, s.len) == s.len;
 }
 bool heft_is_ascii(const void *p, size_t len);
-/* The same in a few instructions for names of 8 bytes and more; false also when it does not look. */
+/* A fast heft_is_ascii() for names of at least 8 bytes; returns false for shorter names. */
 static inline bool heft_is_ascii_name(const uint8_t *p, size_t len)
 {
     uint64_t word, bits = 0;
@@ -34,18 +36,20 @@ static inline bool heft_is_ascii_name(const uint8_t *p, size_t len)
         memcpy(&word, p + i, sizeof word);
         bits |= word;
     }
-    memcpy(&word, p + len - sizeof word, sizeof word); /* some bytes again */
+    memcpy(&word, p + len - sizeof word, sizeof word); /* may overlap the word before */
     return !((bits | word) & UINT64_C(0x8080808080808080));
 }
-/* Where the first of such bytes are that end before `end`, or NULL; for short stretches. */
+/* Return the first occurrence of the len bytes at `what` in [p, end), or NULL.  The search is a
+ * simple loop, meant for short ranges. */
 const uint8_t *heft_str_seek(const uint8_t *p, const uint8_t *end, const void *what, size_t len);
-/* Writes a code point below 0x110000 in UTF-8, which takes up to four bytes; returns how many. */
+/* Write a code point below 0x110000 as UTF-8; return the number of bytes, at most 4. */
 size_t heft_utf8_put(char *to, uint32_t code);
-/* The value of a hexadecimal digit, or 16. */
+/* Return the value of a hexadecimal digit, or 16 if c is not one. */
 uint32_t heft_hex_digit(char c);
-/* Decimal digits of v, no terminator; returns how many, at most 20. */
+/* Write the decimal digits of v without a terminator; return the number of digits, at most 20. */
 size_t heft_u64_text(char out[20], uint64_t v);
-/* Shell-style match on bytes: * ? [a-z] [!a] and \ before a literal character; bounded work. */
+/* Match a shell pattern on bytes: * ? [a-z] [!a], and \ before a literal character.  The time is at
+ * most proportional to the product of both lengths. */
 bool heft_glob(heft_str pattern, heft_str text);
 
 #endif
