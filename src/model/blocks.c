@@ -1,9 +1,9 @@
-/* blocks.c - decoding of block-quantised types, as ggml defines them.
+/* blocks.c - decoding of the block-quantised types that ggml defines.
  *
- * An element is scale * code, or scale * code - minimum.  Scales are f16; those of the k-quants, which
- * have blocks of 256 elements, are multiplied by a small integer for each group of 16 or 32.  All products
- * are exact in f32, so that each element is rounded at most once and comes out the same everywhere.
- * Bits are counted from the lowest, codes are little-endian.
+ * An element is scale * code, or scale * code +- minimum.  Scales are f16.  K-quants have blocks of
+ * 256 elements and multiply the scale by a small integer for each group of 16 or 32 elements.  All
+ * products are exact in f32, so each element is rounded at most once, with the same result on every
+ * machine.  Bits are numbered from the lowest; codes are little-endian.
  */
 #include "model/blocks.h"
 
@@ -17,38 +17,38 @@ static float half_at(const uint8_t *p)
 
 /* ---- blocks of 32 ---- */
 
-typedef struct simple {
-    uint8_t minimum; /* where it is; 0: there is none.  The scale comes first */
-    uint8_t high;    /* where the fifth bits are: 32 of them; 0: there are none */
-    uint8_t codes;
-    uint8_t
-        bits; /* of a code at its place: 4, the second half of the block above the first, or 8 */
-    uint8_t zero; /* the code that means 0 */
-} simple;
+/* Layout of a block of 32 elements; the scale is at offset 0. */
+typedef struct block32 {
+    uint8_t minimum_at; /* offset of the minimum; 0: none */
+    uint8_t high_at;    /* offset of the 32 fifth bits; 0: none */
+    uint8_t codes_at;   /* offset of the codes */
+    uint8_t code_bits;  /* 8, or 4: the upper halves of the bytes are the second 16 elements */
+    uint8_t zero_code;  /* the code that means 0 */
+} block32;
 
-static const simple q4_0 = { 0, 0, 2, 4, 8 }, q4_1 = { 2, 0, 4, 4, 0 };
-static const simple q5_0 = { 0, 2, 6, 4, 16 }, q5_1 = { 2, 4, 8, 4, 0 };
-static const simple q8_0 = { 0, 0, 2, 8, 0 }, q8_1 = { 0, 0, 4, 8, 0 };
+static const block32 q4_0 = { 0, 0, 2, 4, 8 }, q4_1 = { 2, 0, 4, 4, 0 };
+static const block32 q5_0 = { 0, 2, 6, 4, 16 }, q5_1 = { 2, 4, 8, 4, 0 };
+static const block32 q8_0 = { 0, 0, 2, 8, 0 }, q8_1 = { 0, 0, 4, 8, 0 };
 
-enum { SIMPLE = 32, HALF = SIMPLE / 2 };
+enum { ELEMENTS32 = 32, HALF = ELEMENTS32 / 2 };
 
-static void decode_simple(float *out, const uint8_t *b, const simple *s)
+static void decode_block32(float *out, const uint8_t *b, const block32 *l)
 {
-    float scale = half_at(b), minimum = s->minimum ? half_at(b + s->minimum) : 0;
-    const uint8_t *high = b + s->high, *codes = b + s->codes;
-    for (uint32_t i = 0; i < SIMPLE; i++) {
-        int32_t code = s->bits == 8 ? (int8_t)codes[i] : codes[i % HALF] >> i / HALF * 4 & 15;
-        if (s->high)
+    float scale = half_at(b), minimum = l->minimum_at ? half_at(b + l->minimum_at) : 0;
+    const uint8_t *high = b + l->high_at, *codes = b + l->codes_at;
+    for (uint32_t i = 0; i < ELEMENTS32; i++) {
+        int32_t code = l->code_bits == 8 ? (int8_t)codes[i] : codes[i % HALF] >> i / HALF * 4 & 15;
+        if (l->high_at)
             code |= (high[i / 8] >> i % 8 & 1) << 4;
-        out[i] = scale * (float)(code - s->zero);
-        if (s->minimum)
+        out[i] = scale * (float)(code - l->zero_code);
+        if (l->minimum_at)
             out[i] += minimum;
     }
 }
 
 /* ---- blocks of 64 ---- */
 
-/* Scale, then four codes of 2 bits in a byte, the lowest first; 1 means 0. */
+/* Layout: scale, codes of 2 bits, four in a byte, the first in the lowest bits.  Code 1 means 0. */
 static void decode_q2_0(float *out, const uint8_t *b)
 {
     enum { ELEMENTS = 64, CODES = 2, PER_BYTE = 4 };
@@ -63,37 +63,41 @@ static void decode_q2_0(float *out, const uint8_t *b)
 
 enum { BLOCK = HEFT_BLOCK_ELEMENTS };
 
-/* Codes of 2 bits: of each 128 elements the first 32 are the lowest bits of 32 bytes. */
+/* Return a code of 2 bits.  32 bytes have the codes of 128 elements, the first 32 elements in the
+ * lowest bits. */
 static uint32_t two_bits(const uint8_t *codes, uint32_t i)
 {
     return codes[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
 }
 
-/* Codes of 4 bits: of each 64 elements the first 32 are the lower halves of 32 bytes. */
+/* Return a code of 4 bits.  32 bytes have the codes of 64 elements, the first 32 elements in the
+ * lower halves. */
 static uint32_t four_bits(const uint8_t *codes, uint32_t i)
 {
     return codes[i / 64 * 32 + i % 32] >> i % 64 / 32 * 4 & 15;
 }
 
-/* 16 bytes of scale and minimum, 4 bits each; 64 of codes; scale; minimum. */
+/* Layout: 16 bytes of group scale (lower half) and group minimum; 64 of codes; scale; minimum. */
 static void decode_q2_k(float *out, const uint8_t *b)
 {
     enum { CODES = 16, SCALE = 80, MINIMUM = 82 };
     float scale = half_at(b + SCALE), minimum = half_at(b + MINIMUM);
     for (uint32_t i = 0; i < BLOCK; i++) {
-        float own = scale * (float)(b[i / 16] & 15), least = minimum * (float)(b[i / 16] >> 4);
-        out[i] = own * (float)two_bits(b + CODES, i) - least;
+        float group_scale = scale * (float)(b[i / 16] & 15);
+        float group_minimum = minimum * (float)(b[i / 16] >> 4);
+        out[i] = group_scale * (float)two_bits(b + CODES, i) - group_minimum;
     }
 }
 
-/* Sixteen of 6 bits in twelve bytes: the lower 4 of all, then the upper 2. */
+/* Return a group scale; sixteen scales of 6 bits are in twelve bytes: first the lower 4 bits of all
+ * scales, then the upper 2. */
 static int32_t q3_k_scale(const uint8_t *p, uint32_t group)
 {
     int32_t low = p[group % 8] >> group / 8 * 4 & 15, high = p[8 + group % 4] >> group / 4 * 2 & 3;
     return (low | high << 4) - 32;
 }
 
-/* 32 bytes of third bits, 64 of codes, 12 of scales, scale. */
+/* Layout: 32 bytes of third bits, 64 of codes, 12 of group scales, scale. */
 static void decode_q3_k(float *out, const uint8_t *b)
 {
     enum { CODES = 32, SCALES = 96, SCALE = 108 };
@@ -104,8 +108,9 @@ static void decode_q3_k(float *out, const uint8_t *b)
     }
 }
 
-/* Eight scales and eight minima of 6 bits in twelve bytes: four of each with two bits to spare,
- * which the other four have as their upper ones. */
+/* Multiply *scale and *minimum by the numbers of a group.  Eight scales and eight minima of 6 bits
+ * are in twelve bytes: the first four of each take a byte, whose upper two bits are the upper bits
+ * of the last four. */
 static void q4_k_scale(const uint8_t *p, uint32_t group, float *scale, float *minimum)
 {
     uint32_t k = group % 4;
@@ -114,7 +119,8 @@ static void q4_k_scale(const uint8_t *p, uint32_t group, float *scale, float *mi
     *minimum *= (float)(upper ? p[8 + k] >> 4 | p[4 + k] >> 6 << 4 : p[4 + k] & 63);
 }
 
-/* Scale, minimum, 12 bytes of both for the groups; 32 bytes of fifth bits or none; codes. */
+/* Layout: scale, minimum, 12 bytes of group scales and minima, 32 bytes of fifth bits (q5_k only,
+ * otherwise `high` is NULL), codes. */
 static void decode_q45_k(float *out, const uint8_t *b, const uint8_t *high, const uint8_t *codes)
 {
     enum { MINIMUM = 2, SCALES = 4, GROUP = 32 };
@@ -142,8 +148,8 @@ static void decode_q5_k(float *out, const uint8_t *b)
     decode_q45_k(out, b, b + HIGH, b + CODES);
 }
 
-/* 128 bytes of the lower 4 bits, of each 128 elements the first 64 the lower halves; 64 of the upper 2;
- * 16 scales; scale. */
+/* Layout: 128 bytes of the lower 4 bits, where 64 bytes have 128 elements and the lower halves are
+ * the first 64; 64 bytes of the upper 2 bits; 16 group scales; scale. */
 static void decode_q6_k(float *out, const uint8_t *b)
 {
     enum { HIGH = 128, SCALES = 192, SCALE = 208 };
@@ -155,7 +161,7 @@ static void decode_q6_k(float *out, const uint8_t *b)
     }
 }
 
-/* Scale as f32, codes, their sums. */
+/* Layout: scale as f32, codes, sums of codes. */
 static void decode_q8_k(float *out, const uint8_t *b)
 {
     enum { CODES = 4 };
@@ -166,17 +172,19 @@ static void decode_q8_k(float *out, const uint8_t *b)
 
 /* ---- the table ---- */
 
-typedef struct numbers { /* of more than one byte: count of them from byte `at` on */
+/* Multi-byte numbers of a block: count numbers of `size` bytes from offset `at` on. */
+typedef struct field {
     uint16_t at;
     uint8_t count, size;
-} numbers;
+} field;
 
-/* A type without a row is copied, from little-endian files only; one that has neither of the first two is opaque. */
+/* A type without a row can only be copied, and only from little-endian files.  A type with neither
+ * `layout` nor `decode` is opaque. */
 static const struct {
-    const simple *simple;                             /* how elements are decoded, */
-    void (*decode)(float *out, const uint8_t *block); /* or what decodes them */
-    bool can_turn; /* all its numbers of more than one byte are known */
-    numbers numbers[2];
+    const block32 *layout;
+    void (*decode)(float *out, const uint8_t *block);
+    bool can_byteswap; /* fields[] is complete */
+    field fields[2];
 } rows[HEFT_DTYPES] = {
     [HEFT_Q4_0] = { &q4_0, NULL, true, { { 0, 1, 2 } } },
     [HEFT_Q4_1] = { &q4_1, NULL, true, { { 0, 2, 2 } } },
@@ -202,30 +210,30 @@ static const struct {
 
 bool heft_block_is_known(heft_dtype t)
 {
-    return t < HEFT_DTYPES && (rows[t].simple || rows[t].decode);
+    return t < HEFT_DTYPES && (rows[t].layout || rows[t].decode);
 }
 
 void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block)
 {
-    if (rows[t].simple)
-        decode_simple(out, block, rows[t].simple);
+    if (rows[t].layout)
+        decode_block32(out, block, rows[t].layout);
     else
         rows[t].decode(out, block);
 }
 
-/* ---- the order of bytes ---- */
+/* ---- byte order ---- */
 
 bool heft_block_can_byteswap(heft_dtype t)
 {
-    return t < HEFT_DTYPES && rows[t].can_turn;
+    return t < HEFT_DTYPES && rows[t].can_byteswap;
 }
 
 void heft_block_byteswap(uint8_t *block, heft_dtype t)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        const numbers *n = &rows[t].numbers[i];
-        for (uint8_t *p = block + n->at, *end = p + n->count * n->size; p < end; p += n->size)
-            for (uint32_t a = 0, b = n->size - 1u; a < b; a++, b--) {
+        const field *f = &rows[t].fields[i];
+        for (uint8_t *p = block + f->at, *end = p + f->count * f->size; p < end; p += f->size)
+            for (uint32_t a = 0, b = f->size - 1u; a < b; a++, b--) {
                 uint8_t moved = p[a];
                 p[a] = p[b];
                 p[b] = moved;

@@ -1,17 +1,17 @@
-/* blocks.h - elements of block-quantised types, which share scales within a block. */
+/* blocks.h - decoding and byte-swapping of block-quantised types, whose elements share a scale. */
 #ifndef HEFT_BLOCKS_H
 #define HEFT_BLOCKS_H
 #include <heft/heft.h>
 
-enum { HEFT_BLOCK_ELEMENTS = 256, HEFT_BLOCK_BYTES = 292 }; /* of the largest block */
+enum { HEFT_BLOCK_ELEMENTS = 256, HEFT_BLOCK_BYTES = 292 }; /* the largest block */
 
-/* Whether blocks of this type can be decoded here; others are opaque. */
+/* Return true if blocks of this type can be decoded; all other block types are opaque. */
 bool heft_block_is_known(heft_dtype t);
-/* All elements of one block of such a type. */
+/* Decode all elements of one block; heft_block_is_known(t) must be true. */
 void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block);
-/* Whether it is known where a block of this type has numbers of more than one byte. */
+/* Return true if the offsets of all multi-byte numbers in a block of this type are known. */
 bool heft_block_can_byteswap(heft_dtype t);
-/* Turns these round: between big-endian and little-endian. */
+/* Byte-swap the multi-byte numbers of one block; heft_block_can_byteswap(t) must be true. */
 void heft_block_byteswap(uint8_t *block, heft_dtype t);
 
 #endif

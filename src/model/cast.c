@@ -1,8 +1,9 @@
-/* cast.c - numbers of one element type as numbers of another.
+/* cast.c - converts elements of one type to another.
  *
- * Floating-point types of up to 32 bits go through blocks of f32, which holds each of them exactly; so do
- * the pairs that matter most.  Everything else goes one by one through heft_number, which holds every value
- * of every type exactly, so that each conversion rounds once.  Bytes on both sides are little-endian.
+ * Floating-point types of up to 32 bits are converted in batches through f32, which represents all
+ * of their values exactly.  The most frequent pairs have functions of their own.  All other pairs
+ * are converted one by one through heft_number, which represents every value of every type exactly.
+ * So each conversion rounds once.  Source and target bytes are little-endian.
  */
 #include "model/blocks.h"
 #include "model/cast_batch.h"
@@ -10,8 +11,8 @@
 #include "model/float.h"
 #include "model/number.h"
 
-/* n <= HEFT_CAST_BATCH elements; lost NULL: what is lost is not counted. */
-static void cast_block(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
+/* Cast n <= HEFT_CAST_BATCH elements through f32; lost NULL: do not count losses. */
+static void cast_batch(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                        uint64_t *lost)
 {
     uint32_t f[HEFT_CAST_BATCH] = { 0 };
@@ -24,7 +25,7 @@ static void cast_block(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
     heft_cast_batch_store(dst, to, f, n);
 }
 
-/* Elements of a plain type one by one; numbers of packed types are f32 before they come here. */
+/* Cast n <= HEFT_CAST_BATCH elements of a plain type one by one through heft_number. */
 static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                       uint64_t *lost)
 {
@@ -45,18 +46,18 @@ static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtyp
         heft_cast_batch_store_packed(dst, codes, n, to);
 }
 
-/* Of a packed type, to one that is not made from f32. */
+/* Cast n <= HEFT_CAST_BATCH elements of a packed type to a type that cast_batch() cannot produce. */
 static void cast_packed(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                         uint64_t *lost)
 {
     uint8_t f[HEFT_CAST_BATCH * sizeof(float)];
-    cast_block(f, HEFT_F32, src, from, n, NULL);
+    cast_batch(f, HEFT_F32, src, from, n, NULL);
     cast_each(dst, to, f, HEFT_F32, n, lost);
 }
 
-/* ---- the pairs that matter most, HEFT_CAST_BATCH elements from where they are to where they go -------
+/* ---- fast paths of the most frequent pairs, for HEFT_CAST_BATCH elements ----------------------
  *
- * Each says whether there may be a number among them that is lost, so that the others need not be counted. */
+ * Each returns true if an element may be lost; only then the caller has to count losses. */
 
 static uint32_t f32_at(const uint8_t *src, uint32_t i)
 {
@@ -65,41 +66,43 @@ static uint32_t f32_at(const uint8_t *src, uint32_t i)
     return f;
 }
 
-/* The top bit: whether an f32 is at least `least`, which is positive, or NaN.  Such words are combined by or. */
-static uint32_t is_at_least(uint32_t f, uint32_t least)
+/* Return a word whose top bit is set if the magnitude of an f32 is at least `least`, a positive
+ * f32, or if the f32 is NaN.  Results of several elements are combined with |. */
+static uint32_t at_least_flag(uint32_t f, uint32_t least)
 {
     return (f & 0x7FFFFFFF) + (0x80000000 - least);
 }
 
-/* What does not just round is looked for first: that and rounding take less time than a choice for each number. */
+/* Look for elements that need more than rounding in a loop of its own: two simple loops take less
+ * time than one loop that decides for each element. */
 static bool f32_to_bf16(uint8_t *restrict dst, const uint8_t *restrict src)
 {
-    enum { LEAST_INFINITE = 0x7F7F8000 }; /* once it is rounded */
-    uint32_t odd = 0;
+    enum { LEAST_INFINITE = 0x7F7F8000 }; /* the least f32 that rounds to infinity */
+    uint32_t specials = 0;
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
-        odd |= is_at_least(f32_at(src, i), LEAST_INFINITE);
+        specials |= at_least_flag(f32_at(src, i), LEAST_INFINITE);
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint16_t code = heft_f32_round_to_bf16(f32_at(src, i));
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
-    for (uint32_t i = 0; odd >> 31 && i < HEFT_CAST_BATCH; i++) {
+    for (uint32_t i = 0; specials >> 31 && i < HEFT_CAST_BATCH; i++) {
         uint16_t code = heft_f32_to_bf16(f32_at(src, i));
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
-    return odd >> 31;
+    return specials >> 31;
 }
 
 static bool f32_to_f16(uint8_t *restrict dst, const uint8_t *restrict src)
 {
     enum { LEAST_INFINITE = 0x477FF000 };
-    uint32_t odd = 0;
+    uint32_t specials = 0;
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint32_t f = f32_at(src, i);
         uint16_t code = heft_f32_to_f16(f);
-        odd |= is_at_least(f, LEAST_INFINITE);
+        specials |= at_least_flag(f, LEAST_INFINITE);
         memcpy(dst + i * sizeof code, &code, sizeof code);
     }
-    return odd >> 31;
+    return specials >> 31;
 }
 
 static bool bf16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
@@ -127,7 +130,7 @@ static bool f16_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 static bool f64_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
 {
     enum { INFINITE = 0x7F800000 };
-    uint32_t odd = 0;
+    uint32_t specials = 0;
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint64_t d;
         memcpy(&d, src + i * sizeof d, sizeof d);
@@ -135,22 +138,22 @@ static bool f64_to_f32(uint8_t *restrict dst, const uint8_t *restrict src)
         memcpy(dst + i * sizeof f, &f, sizeof f);
     }
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
-        odd |= is_at_least(f32_at(dst, i), INFINITE);
-    return odd >> 31;
+        specials |= at_least_flag(f32_at(dst, i), INFINITE);
+    return specials >> 31;
 }
 
-typedef bool (*direct)(uint8_t *restrict dst, const uint8_t *restrict src);
+typedef bool (*fast_cast)(uint8_t *restrict dst, const uint8_t *restrict src);
 
 static const struct {
     heft_dtype to, from;
-    direct cast;
+    fast_cast cast;
 } pairs[] = {
     { HEFT_BF16, HEFT_F32, f32_to_bf16 }, { HEFT_F16, HEFT_F32, f32_to_f16 },
     { HEFT_F32, HEFT_BF16, bf16_to_f32 }, { HEFT_F32, HEFT_F16, f16_to_f32 },
     { HEFT_F32, HEFT_F64, f64_to_f32 },
 };
 
-static direct direct_of(heft_dtype to, heft_dtype from)
+static fast_cast fast_cast_of(heft_dtype to, heft_dtype from)
 {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         if (pairs[i].to == to && pairs[i].from == from && !heft_is_big_endian())
@@ -160,17 +163,17 @@ static direct direct_of(heft_dtype to, heft_dtype from)
 
 /* ---- any pair ----------------------------------------------------------------------------- */
 
-typedef void (*caster)(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
-                       uint64_t *lost);
+typedef void (*cast_function)(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
+                              size_t n, uint64_t *lost);
 
-static caster caster_of(heft_dtype to, heft_dtype from)
+static cast_function choose_cast(heft_dtype to, heft_dtype from)
 {
     bool to_ints = heft_dtype_size(to) <= 4 && !heft_float_layout_of(to) && to != HEFT_BOOL;
     if (heft_cast_batch_fits_f32(from) &&
         (heft_float_layout_of(to) || (to_ints && heft_dtype_size(to))) && to != HEFT_F8_E8M0)
-        return cast_block;
+        return cast_batch;
     if (heft_cast_batch_is_small_int(from) && heft_float_layout_of(to) && to != HEFT_F8_E8M0)
-        return cast_block;
+        return cast_batch;
     return heft_dtype_size(from) ? cast_each : cast_packed;
 }
 
@@ -183,9 +186,9 @@ static uint64_t bytes_of(heft_dtype t, size_t count)
 static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
                        size_t count, uint64_t *lost)
 {
-    caster cast = caster_of(to, from);
-    direct fast = direct_of(to, from);
-    /* HEFT_CAST_BATCH is a multiple of every packed block, so the bytes advance by whole ones. */
+    cast_function cast = choose_cast(to, from);
+    fast_cast fast = fast_cast_of(to, from);
+    /* HEFT_CAST_BATCH is a multiple of every packed block, so the pointers advance by whole blocks. */
     size_t step = (size_t)bytes_of(from, HEFT_CAST_BATCH),
            stride = (size_t)bytes_of(to, HEFT_CAST_BATCH);
     if (to == from && heft_dtype_size(to)) {
@@ -201,9 +204,9 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
         cast(dst, to, src, from, count, lost);
 }
 
-/* ---- blocks that share scales ---- */
+/* ---- block types ---- */
 
-/* src begins with a block; the last may be wanted in part only. */
+/* Cast `count` elements from the beginning of a block on; the last block may be used in part. */
 static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
                         size_t count, uint64_t *lost)
 {
@@ -236,9 +239,9 @@ static void blocks_to_f64(double *out, heft_dtype t, const uint8_t *src, uint64_
     }
 }
 
-/* ---- what the world calls ----------------------------------------------------------------- */
+/* ---- public functions --------------------------------------------------------------------- */
 
-/* Not: blocks that share scales, and no type at all. */
+/* Return true for plain and packed types: all except block types and HEFT_UNTYPED. */
 static bool has_numbers(heft_dtype t)
 {
     return heft_dtype_size(t) || heft_float_layout_of(t);
@@ -285,7 +288,7 @@ static void packed_to_f64(double *out, heft_dtype t, const uint8_t *src, uint64_
     const heft_dtype_info *d = heft_dtype_get(t);
     uint32_t skip = (uint32_t)first & (d->block_elems - 1u);
     src += heft_dtype_blocks(t, first) * d->block_bytes;
-    /* HEFT_CAST_BATCH is a multiple of every block: the bytes advance by whole blocks. */
+    /* HEFT_CAST_BATCH is a multiple of every packed block, so src advances by whole blocks. */
     for (size_t done = 0; done < count; done += HEFT_CAST_BATCH) {
         size_t n = count - done < HEFT_CAST_BATCH ? count - done : HEFT_CAST_BATCH;
         uint32_t f[HEFT_CAST_BATCH];
@@ -305,8 +308,9 @@ static void ints_to_f64(uint64_t *wide, const uint32_t *codes, uint32_t bits, bo
     }
 }
 
-/* By halves: the sum rounds once, and no helper is called where 64 bits are two words. */
-static void longs_to_f64(uint64_t *wide, bool is_signed)
+/* Convert 64-bit integers in place, in two halves: the sum rounds once, and 32-bit targets need no
+ * helper function. */
+static void ints64_to_f64(uint64_t *wide, bool is_signed)
 {
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint32_t high = (uint32_t)(wide[i] >> 32), low = (uint32_t)wide[i];
@@ -315,7 +319,7 @@ static void longs_to_f64(uint64_t *wide, bool is_signed)
     }
 }
 
-static void plain_block(uint64_t *wide, heft_dtype t, const uint8_t *src, size_t n)
+static void plain_batch_to_f64(uint64_t *wide, heft_dtype t, const uint8_t *src, size_t n)
 {
     uint32_t codes[HEFT_CAST_BATCH] = { 0 }, size = heft_dtype_size(t);
     bool is_signed = heft_dtype_is_signed_int(t);
@@ -328,7 +332,7 @@ static void plain_block(uint64_t *wide, heft_dtype t, const uint8_t *src, size_t
     } else if (size == 8) {
         heft_cast_batch_copy(wide, src, n, sizeof *wide);
         heft_cast_batch_byteswap(wide, sizeof *wide);
-        longs_to_f64(wide, is_signed);
+        ints64_to_f64(wide, is_signed);
     } else {
         heft_cast_batch_codes(codes, size, src, n);
         ints_to_f64(wide, codes, 8 * size, is_signed);
@@ -341,7 +345,7 @@ static void plain_to_f64(double *out, heft_dtype t, const uint8_t *src, size_t c
     for (size_t done = 0; done < count; done += HEFT_CAST_BATCH, src += HEFT_CAST_BATCH * step) {
         size_t n = count - done < HEFT_CAST_BATCH ? count - done : HEFT_CAST_BATCH;
         uint64_t wide[HEFT_CAST_BATCH] = { 0 };
-        plain_block(wide, t, src, n);
+        plain_batch_to_f64(wide, t, src, n);
         heft_cast_batch_copy(out + done, wide, n, sizeof *out);
     }
 }
