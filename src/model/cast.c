@@ -46,7 +46,8 @@ static void cast_each(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtyp
         heft_cast_batch_store_packed(dst, codes, n, to);
 }
 
-/* Cast n <= HEFT_CAST_BATCH elements of a packed type to a type that cast_batch() cannot produce. */
+/* Cast n <= HEFT_CAST_BATCH elements of a packed type to a type that cast_batch() does not
+ * support. */
 static void cast_packed(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from, size_t n,
                         uint64_t *lost)
 {
@@ -188,7 +189,7 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
 {
     cast_function cast = choose_cast(to, from);
     fast_cast fast = fast_cast_of(to, from);
-    /* HEFT_CAST_BATCH is a multiple of every packed block, so the pointers advance by whole blocks. */
+    /* HEFT_CAST_BATCH is a multiple of every packed block: pointers advance by whole blocks. */
     size_t step = (size_t)bytes_of(from, HEFT_CAST_BATCH),
            stride = (size_t)bytes_of(to, HEFT_CAST_BATCH);
     if (to == from && heft_dtype_size(to)) {
@@ -288,7 +289,7 @@ static void packed_to_f64(double *out, heft_dtype t, const uint8_t *src, uint64_
     const heft_dtype_info *d = heft_dtype_get(t);
     uint32_t skip = (uint32_t)first & (d->block_elems - 1u);
     src += heft_dtype_blocks(t, first) * d->block_bytes;
-    /* HEFT_CAST_BATCH is a multiple of every packed block, so src advances by whole blocks. */
+    /* HEFT_CAST_BATCH is a multiple of every packed block: src advances by whole blocks. */
     for (size_t done = 0; done < count; done += HEFT_CAST_BATCH) {
         size_t n = count - done < HEFT_CAST_BATCH ? count - done : HEFT_CAST_BATCH;
         uint32_t f[HEFT_CAST_BATCH];

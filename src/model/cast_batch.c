@@ -1,5 +1,5 @@
-/* cast_batch.c - blocks of elements as f32 and back, in loops without branches, which compilers turn into vector
- * instructions of the baseline. */
+/* cast_batch.c - converts batches of elements to f32 and back, in loops without branches, which
+ * compilers translate to the vector instructions of the baseline. */
 #include "model/cast_batch.h"
 
 #include "model/float.h"
@@ -18,7 +18,7 @@ void heft_cast_batch_byteswap(void *array, uint32_t size)
         }
 }
 
-/* Codes of a type narrower than f32 as f32. */
+/* Convert codes of a type narrower than f32 to f32. */
 static void widen(uint32_t *restrict f, const uint32_t *restrict codes,
                   const heft_float_layout *restrict l)
 {
@@ -28,30 +28,30 @@ static void widen(uint32_t *restrict f, const uint32_t *restrict codes,
                        : l->specials == HEFT_F_ONE_NAN ? sign - 1
                                                        : sign;
     uint32_t negative_zero = l->specials == HEFT_F_NEG_ZERO ? sign : UINT32_MAX;
-    /* HEFT_F_IEEE: the exponent of infinity; the payload stays where it is. */
-    uint32_t keep = l->specials == HEFT_F_IEEE ? least - 1 : 0;
-    uint32_t above = l->specials == HEFT_F_IEEE ? 0x7F800000 : 0x7FC00000;
+    /* HEFT_F_IEEE: infinity, or NaN with the same payload; other types have a single quiet NaN. */
+    uint32_t special_f32 = l->specials == HEFT_F_IEEE ? 0x7F800000 : 0x7FC00000;
+    uint32_t payload = l->specials == HEFT_F_IEEE ? least - 1 : 0;
     uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         uint32_t code = codes[i], abs = code & (sign - 1), placed = abs << up;
-        /* A subnormal: read with the least exponent, then take away the hidden bit it lacks. */
+        /* Read a subnormal with the least exponent, then subtract the hidden bit. */
         uint32_t tiny =
             heft_f32_bits(heft_f32_of(placed + rebias + least) - heft_f32_of(rebias + least));
         uint32_t wide = heft_pick(placed < least, tiny, placed + rebias);
-        wide = heft_pick(abs >= special, above | (placed & keep), wide);
+        wide = heft_pick(abs >= special, special_f32 | (placed & payload), wide);
         wide |= (code & sign) << to_sign;
-        f[i] = heft_pick(code == negative_zero, above, wide);
+        f[i] = heft_pick(code == negative_zero, special_f32, wide);
     }
 }
 
-/* The other way round, for types of at most eight bits. */
+/* Convert f32 to codes of a type of at most eight bits. */
 static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
                    const heft_float_layout *restrict l)
 {
     uint32_t sign = 1u << (l->exp_bits + l->mant_bits), top = (uint32_t)heft_float_top(l);
     uint32_t down = 23u - l->mant_bits, below = (1u << (down - 1)) - 1;
     uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = rebias + (1u << 23);
-    /* A float whose last place is worth as much as that of a subnormal: the sum rounds it. */
+    /* Adding a float with the same unit in the last place rounds a subnormal. */
     uint32_t unit = (uint32_t)(151 - l->bias - l->mant_bits) << 23;
     bool is_ieee = l->specials == HEFT_F_IEEE, no_minus_zero = l->specials == HEFT_F_NEG_ZERO;
     uint32_t nan = l->specials == HEFT_F_ONE_NAN ? sign - 1 : no_minus_zero ? sign : top;
@@ -68,12 +68,11 @@ static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
         abs = heft_pick(abs < top, abs, top);
         uint32_t code = abs | heft_pick(no_minus_zero & !abs, 0, minus);
         uint32_t kept = size >> down & payload;
-        uint32_t broken = nan | (minus & nan_sign) | heft_pick(!kept, quiet, kept);
-        codes[i] = heft_pick(size > 0x7F800000, broken, code);
+        uint32_t nan_code = nan | (minus & nan_sign) | heft_pick(!kept, quiet, kept);
+        codes[i] = heft_pick(size > 0x7F800000, nan_code, code);
     }
 }
 
-/* n <= HEFT_CAST_BATCH elements of 1, 2 or 4 bytes. */
 void heft_cast_batch_codes(uint32_t *out, uint32_t size, const uint8_t *src, size_t n)
 {
     if (size == 4) {
@@ -106,7 +105,6 @@ static uint32_t bits_of(heft_dtype packed)
     return heft_dtype_rows[packed].info.dlpack_bits;
 }
 
-/* n <= HEFT_CAST_BATCH elements to the block at dst on; what is left of the last block becomes 0. */
 void heft_cast_batch_store_packed(uint8_t *dst, const uint32_t *codes, size_t n, heft_dtype t)
 {
     uint32_t bits = bits_of(t);
@@ -121,14 +119,12 @@ void heft_cast_batch_store_packed(uint8_t *dst, const uint32_t *codes, size_t n,
     }
 }
 
-/* f32 or narrower, with an exponent and a mantissa. */
 bool heft_cast_batch_fits_f32(heft_dtype t)
 {
     const heft_float_layout *l = heft_float_layout_of(t);
     return l && l->specials != HEFT_F_POWERS && t != HEFT_F64;
 }
 
-/* Integers of which f32 holds each exactly; so it does truth values. */
 bool heft_cast_batch_is_small_int(heft_dtype t)
 {
     bool is_int = heft_dtype_is_int(t) || t == HEFT_BOOL;
@@ -149,7 +145,6 @@ static void widen_ints(uint32_t *restrict f, const uint32_t *restrict codes, hef
     }
 }
 
-/* n <= HEFT_CAST_BATCH elements of a plain type of which f32 holds all numbers, as f32. */
 void heft_cast_batch_load(uint32_t *f, heft_dtype t, const uint8_t *src, size_t n)
 {
     uint32_t codes[HEFT_CAST_BATCH] = { 0 };
@@ -167,7 +162,7 @@ void heft_cast_batch_load(uint32_t *f, heft_dtype t, const uint8_t *src, size_t 
         widen(f, codes, heft_float_layout_of(t));
 }
 
-static void store_f32(uint8_t *dst, heft_dtype t, const uint32_t *f, size_t n)
+static void store_half(uint8_t *dst, heft_dtype t, const uint32_t *f, size_t n)
 {
     uint16_t narrow[HEFT_CAST_BATCH];
     if (t == HEFT_F16)
@@ -188,11 +183,11 @@ void heft_cast_batch_f64(void *dst, const uint32_t *f, size_t n)
     heft_cast_batch_copy(dst, wide, n, sizeof *wide);
 }
 
-/* Towards zero, to the nearest of [low, high]; NaN becomes 0. */
+/* Round towards zero and clamp to [low, high]; NaN becomes 0. */
 static void f32_to_ints(uint32_t *restrict codes, const uint32_t *restrict f, double low,
                         double high)
 {
-    const double half = 2147483648.0; /* what an int32_t does not hold any more */
+    const double half = 2147483648.0; /* the least positive integer that int32_t cannot hold */
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
         double d = (double)heft_f32_of(f[i]);
         d = d == d ? d : 0;
@@ -212,7 +207,7 @@ static void store_u16(uint8_t *dst, const uint32_t *codes, size_t n)
     heft_cast_batch_copy(dst, raw, n, sizeof *raw);
 }
 
-/* How many integers of so many bytes there are. */
+/* Return the number of integers of `size` bytes. */
 static double int_range(uint32_t size)
 {
     return size == 1 ? 256.0 : size == 2 ? 65536.0 : 4294967296.0;
@@ -238,7 +233,6 @@ static void store_ints(uint8_t *dst, heft_dtype to, const uint32_t *f, size_t n)
     }
 }
 
-/* f32, n <= HEFT_CAST_BATCH of them, as another type. */
 void heft_cast_batch_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
 {
     uint32_t codes[HEFT_CAST_BATCH];
@@ -246,7 +240,7 @@ void heft_cast_batch_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
     switch (to) {
     case HEFT_F16:
     case HEFT_BF16:
-        store_f32(dst, to, f, n);
+        store_half(dst, to, f, n);
         return;
     case HEFT_F32:
         heft_cast_batch_byteswap(f, sizeof *f);
@@ -270,7 +264,7 @@ void heft_cast_batch_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n)
     }
 }
 
-/* ---- what is lost ---- */
+/* ---- counting losses ---- */
 
 static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layout *restrict l,
                          const uint32_t *restrict f, bool is_int)
@@ -279,8 +273,8 @@ static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layou
     bool has_infinity = l->specials == HEFT_F_IEEE;
     uint32_t largest = (uint32_t)heft_float_top(l) - has_infinity, down = 23u - l->mant_bits;
     uint32_t rebias = (uint32_t)(127 - l->bias) << 23;
-    /* The least f32, as bits, that rounds beyond the largest number of the type: halfway to the number that would be
-     * next, the even one of the two is the nearest. */
+    /* The bits of the least f32 that rounds beyond the largest number of the type: halfway to the
+     * next number, where ties go to the even code. */
     int32_t least = (int32_t)(rebias + (largest << down) + (1u << (down - 1)) + !(largest & 1));
     int32_t last = has_infinity ? INFINITE - 1 : INFINITE;
     uint32_t beyond = 0, nans = 0, inexact = 0;
@@ -300,7 +294,7 @@ static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layou
 static void count_ints(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint32_t *restrict f)
 {
     double low = least_int(to);
-    /* The f32 below -2^31 is 256 less. */
+    /* Near -2^31 the distance of adjacent f32 is 256. */
     float above = (float)(low + int_range(heft_dtype_size(to)));
     float below = to == HEFT_I32 ? -2147483904.0F : (float)(low - 1);
     uint32_t beyond = 0, nans = 0;
