@@ -49,10 +49,10 @@ void heft_cast_batch_load_packed(uint32_t *f, heft_dtype t, const uint8_t *src, 
  * type that heft_cast_batch_store() supports.  is_int: the elements come from an integer type. */
 void heft_cast_batch_count(uint64_t lost[HEFT_CAST_LOSSES], heft_dtype to, const uint32_t *f,
                            bool is_int);
-/* Store elements as a floating-point type, except f8_e8m0, or as an integer type of at most 32 bits.
- * Overwrites f. */
+/* Store elements as a floating-point type, except f8_e8m0, or as an integer type of at most 32
+ * bits.  Overwrites f. */
 void heft_cast_batch_store(uint8_t *dst, heft_dtype to, uint32_t *f, size_t n);
-/* Store codes of a packed type from the beginning of a block on; the rest of the last block is 0. */
+/* Store codes of a packed type from the beginning of a block on; fill the last block with zeros. */
 void heft_cast_batch_store_packed(uint8_t *dst, const uint32_t *codes, size_t n, heft_dtype t);
 /* Store elements as doubles in the byte order of the host. */
 void heft_cast_batch_f64(void *dst, const uint32_t *f, size_t n);

@@ -1,8 +1,9 @@
-/* decimal.c - the shortest decimal that reads back as the same double.
+/* decimal.c - finds the shortest decimal number that reads back as the same double.
  *
- * Free-format printing after Steele and White, with the improvements of Burger and Dybvig ("Printing
- * Floating-Point Numbers Quickly and Accurately", 1996): exact integers, digits until the rest lies
- * within half the distance to a neighbour.  Meant for a handful of metadata values, not for speed.
+ * Free-format printing by Steele and White, with the improvements of Burger and Dybvig ("Printing
+ * Floating-Point Numbers Quickly and Accurately", 1996): exact integer arithmetic generates digits
+ * until the remainder is within half the distance to a neighbouring double.  Meant for a few
+ * metadata values, not for speed.
  */
 #include "model/decimal.h"
 
@@ -13,21 +14,21 @@
 #include "model/float.h"
 
 enum {
-    WORDS = 37,
+    WORDS = 37, /* 1184 bits for a mantissa of 53 bits * 2^1076 * 10 */
     MANT_BITS = 52,
     MAX_DIGITS = 17
-}; /* 1184 bits: 2^1076 times 53 bits, times 10 */
+};
 
 typedef struct big {
-    uint32_t w[WORDS]; /* the lowest first */
+    uint32_t w[WORDS]; /* lowest word first */
 } big;
 
 typedef struct digits {
     char d[MAX_DIGITS + 1];
-    int32_t count, point; /* the value is 0.d * 10^point */
+    int32_t count, exp10; /* the value is 0.d * 10^exp10 */
 } digits;
 
-static void times(big *b, uint32_t n)
+static void multiply(big *b, uint32_t n)
 {
     uint64_t carry = 0;
     for (int i = 0; i < WORDS; i++) {
@@ -64,14 +65,15 @@ static int compare(const big *a, const big *b)
     return 0;
 }
 
-/* A value rest / unit and the room around it that still reads back as the same double. */
+/* A value rest / unit, and the interval from (rest - below) / unit to (rest + above) / unit of all
+ * numbers that read back as the same double. */
 typedef struct state {
     big rest, unit, above, below;
-    bool even; /* then the ends of the room belong to it */
+    bool even; /* the mantissa is even, so the ends of the interval read back as well */
 } state;
 
-/* The room reaches up to the unit, once all is multiplied by scale. */
-static bool reaches_up(const state *s, uint32_t scale)
+/* Return true if the interval, multiplied by scale, reaches 1. */
+static bool reaches_one(const state *s, uint32_t scale)
 {
     big top = s->rest;
     uint64_t carry = 0;
@@ -80,15 +82,15 @@ static bool reaches_up(const state *s, uint32_t scale)
         top.w[i] = (uint32_t)carry;
         carry >>= 32;
     }
-    times(&top, scale);
+    multiply(&top, scale);
     return compare(&top, &s->unit) >= !s->even;
 }
 
-static void times_ten(state *s)
+static void multiply_by_ten(state *s)
 {
-    times(&s->rest, 10);
-    times(&s->above, 10);
-    times(&s->below, 10);
+    multiply(&s->rest, 10);
+    multiply(&s->above, 10);
+    multiply(&s->below, 10);
 }
 
 static void begin(state *s, uint64_t mant, uint32_t exp)
@@ -96,7 +98,7 @@ static void begin(state *s, uint64_t mant, uint32_t exp)
     uint64_t full = exp ? mant | (uint64_t)1 << MANT_BITS : mant;
     int32_t power = (int32_t)(exp ? exp : 1) - 1075;
     uint32_t up = power > 0 ? (uint32_t)power : 0, down = power < 0 ? (uint32_t)-power : 0;
-    uint32_t narrow = !mant && exp > 1; /* the neighbour below is at half the distance */
+    uint32_t narrow = !mant && exp > 1; /* a power of 2: half the distance to the double below */
     set_shifted(&s->rest, full, up + 1 + narrow);
     set_shifted(&s->unit, 1, down + 1 + narrow);
     set_shifted(&s->above, 1, up + narrow);
@@ -115,7 +117,7 @@ static void round_up(digits *out)
     } else {
         out->d[0] = '1';
         out->count = 1;
-        out->point++;
+        out->exp10++;
     }
 }
 
@@ -124,14 +126,14 @@ static void generate(state *s, digits *out)
     bool low = false, high = false;
     while (!low && !high) {
         char digit = '0';
-        times_ten(s);
+        multiply_by_ten(s);
         for (; compare(&s->rest, &s->unit) >= 0; digit++)
             subtract(&s->rest, &s->unit);
         out->d[out->count++] = digit;
         low = compare(&s->rest, &s->below) < s->even;
-        high = reaches_up(s, 1);
+        high = reaches_one(s, 1);
     }
-    times(&s->rest, 2);
+    multiply(&s->rest, 2);
     int half = compare(&s->rest, &s->unit);
     bool odd = (out->d[out->count - 1] - '0') & 1;
     if (high && (!low || half > 0 || (half == 0 && odd)))
@@ -143,10 +145,10 @@ static digits shortest(uint64_t mant, uint32_t exp)
     digits out = { .count = 0 };
     state s;
     begin(&s, mant, exp);
-    for (; reaches_up(&s, 1); out.point++)
-        times(&s.unit, 10);
-    for (; !reaches_up(&s, 10); out.point--)
-        times_ten(&s);
+    for (; reaches_one(&s, 1); out.exp10++)
+        multiply(&s.unit, 10);
+    for (; !reaches_one(&s, 10); out.exp10--)
+        multiply_by_ten(&s);
     generate(&s, &out);
     return out;
 }
@@ -163,12 +165,12 @@ static size_t put_exponent(char *out, int32_t exp)
     return at + n;
 }
 
-/* Plain between 1e-4 and 1e16, as Python writes numbers. */
+/* Write numbers from 1e-4 to below 1e16 without an exponent, as Python does. */
 static size_t put_digits(char *out, const digits *d)
 {
     size_t at = 0;
-    bool plain = d->point > -4 && d->point <= 16;
-    int32_t before = plain ? d->point : 1; /* digits before the point */
+    bool plain = d->exp10 > -4 && d->exp10 <= 16;
+    int32_t before = plain ? d->exp10 : 1; /* digits before the point */
     if (before <= 0)
         out[at++] = '0';
     for (int32_t i = before < 0 ? before : 0; i < d->count || i < before; i++) {
@@ -180,7 +182,7 @@ static size_t put_digits(char *out, const digits *d)
         out[at++] = '.';
         out[at++] = '0';
     }
-    return plain ? at : at + put_exponent(out + at, d->point - 1);
+    return plain ? at : at + put_exponent(out + at, d->exp10 - 1);
 }
 
 size_t heft_f64_text(char out[HEFT_F64_TEXT], double v)

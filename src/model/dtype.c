@@ -1,6 +1,6 @@
-/* dtype.c - the element types, one row each.  Every block holds a power of two of elements.
+/* dtype.c - the table of element types.  The number of elements in a block is a power of two.
  *
- * docs/adding-a-dtype.md tells what a new row needs elsewhere. */
+ * docs/adding-a-dtype.md lists what a new row needs in other files. */
 #include "model/dtype.h"
 
 #include "base/checked_math.h"
@@ -111,7 +111,7 @@ heft_dtype heft_dtype_find(heft_str name)
 uint64_t heft_dtype_blocks(heft_dtype t, uint64_t n)
 {
     const heft_dtype_info *d = info_of(t);
-    /* A shift: dividing 64 bits takes a helper that 32-bit targets would have to link. */
+    /* Halve repeatedly: 32-bit targets would have to link a helper for a 64-bit division. */
     for (uint32_t left = d ? d->block_elems : 1; left > 1; left /= 2)
         n /= 2;
     return n;
@@ -147,7 +147,7 @@ const char *heft_dtype_name(heft_dtype t)
     return d ? d->name : "none";
 }
 
-/* ---- the tables of formats ---- */
+/* ---- element types as formats encode them ---- */
 
 uint32_t heft_dtype_code(heft_dtype t, const heft_dtype *types, uint32_t count)
 {

@@ -1,28 +1,28 @@
-/* dtype.h - element types: one table with a row for each, and what is read from it. */
+/* dtype.h - the table of element types, and functions that read the table. */
 #ifndef HEFT_DTYPE_H
 #define HEFT_DTYPE_H
 #include <heft/heft.h>
 
-/* What lies above the numbers of a floating-point type. */
+/* Codes of a floating-point type that are not numbers. */
 typedef enum heft_specials {
-    HEFT_F_NOT_FLOAT, /* it is none */
-    HEFT_F_IEEE,      /* one infinity, then NaN */
-    HEFT_F_ONE_NAN,   /* all bits set, no infinity */
-    HEFT_F_NEG_ZERO,  /* the code of minus zero is the NaN; no infinity, no minus zero */
-    HEFT_F_NONE,      /* numbers only */
-    HEFT_F_POWERS     /* e8m0: an exponent and nothing else */
+    HEFT_F_NOT_FLOAT, /* not a floating-point type */
+    HEFT_F_IEEE,      /* the largest exponent: infinity and NaN */
+    HEFT_F_ONE_NAN,   /* NaN if all bits below the sign are set; no infinity */
+    HEFT_F_NEG_ZERO,  /* NaN is the code of minus zero; no infinity, no minus zero */
+    HEFT_F_NONE,      /* all codes are numbers */
+    HEFT_F_POWERS     /* f8_e8m0: powers of two without a sign; 0xFF is NaN */
 } heft_specials;
 
-typedef struct heft_float_layout { /* of a floating-point type */
+typedef struct heft_float_layout {
     uint8_t exp_bits, mant_bits;
     int16_t bias;
     heft_specials specials;
 } heft_float_layout;
 
 typedef struct heft_dtype_row {
-    heft_dtype_info info;     /* what heft_dtype_get() returns; name NULL: no element type */
-    heft_float_layout layout; /* of a floating-point type */
-    heft_dtype real;          /* of a complex type: the type of its two parts */
+    heft_dtype_info info;     /* result of heft_dtype_get(); name NULL: no such type */
+    heft_float_layout layout; /* floating-point types only */
+    heft_dtype real;          /* complex types only: type of the real and the imaginary part */
 } heft_dtype_row;
 
 extern const heft_dtype_row heft_dtype_rows[HEFT_DTYPES];
@@ -47,36 +47,39 @@ static inline bool heft_dtype_is_int(heft_dtype t)
 {
     return heft_dtype_is_signed_int(t) || heft_dtype_kind_of(t) == HEFT_DTYPE_UINT;
 }
-/* The type of the two parts of a complex type; any other type itself. */
+/* Return the type of the two parts of a complex type; return any other type unchanged. */
 static inline heft_dtype heft_dtype_real(heft_dtype t)
 {
     return heft_dtype_is_complex(t) ? heft_dtype_rows[t].real : t;
 }
-/* NULL: no floating-point type. */
+/* Return NULL if t is not a floating-point type. */
 static inline const heft_float_layout *heft_float_layout_of(heft_dtype t)
 {
     return heft_dtype_is_float(t) ? &heft_dtype_rows[t].layout : NULL;
 }
 
-/* Bytes of n elements, a block begun counting whole; false when that passes 64 bits. */
+/* Compute the bytes of n elements, rounded up to whole blocks.  Return false if the result exceeds
+ * 64 bits, or t has no row in the table. */
 bool heft_dtype_bytes(uint64_t *out, heft_dtype t, uint64_t n);
-/* Whole blocks that n elements fill; what is left over is not counted. */
+/* Return the number of whole blocks in n elements, rounded down. */
 uint64_t heft_dtype_blocks(heft_dtype t, uint64_t n);
-/* Whether n elements fill whole blocks. */
+/* Return true if n elements fill whole blocks. */
 bool heft_dtype_fills_blocks(heft_dtype t, uint64_t n);
-/* Bytes of one element; 0 for packed types and none. */
+/* Return the bytes of one element; 0 for packed and block types and HEFT_UNTYPED. */
 static inline uint32_t heft_dtype_size(heft_dtype t)
 {
     const heft_dtype_info *d = t < HEFT_DTYPES ? &heft_dtype_rows[t].info : NULL;
     return d && d->block_elems == 1 ? d->block_bytes : 0;
 }
-/* Bytes of one number: half an element for complex types, 1 where order does not matter. */
+/* Return the bytes of one number, the unit of byte-swapping: half an element for complex types; 1
+ * for packed and block types and HEFT_UNTYPED. */
 uint32_t heft_dtype_number_bytes(heft_dtype t);
 const char *heft_dtype_name(heft_dtype t); /* "none" for HEFT_UNTYPED */
 
-/* ---- the tables of formats ---- */
+/* ---- element types as formats encode them ---- */
 
-/* Which of a format's types, in the order of its codes, t is; count: none, as HEFT_UNTYPED always is. */
+/* Return the index of t in types[], which lists a format's element types by code.  Return count if
+ * the format lacks t, and always for HEFT_UNTYPED. */
 uint32_t heft_dtype_code(heft_dtype t, const heft_dtype *types, uint32_t count);
 
 typedef struct heft_dtype_spelling {
@@ -84,14 +87,15 @@ typedef struct heft_dtype_spelling {
     heft_dtype dtype;
 } heft_dtype_spelling;
 
-typedef struct heft_dtype_spellings { /* of a format; searched from the front */
+/* All spellings of a format.  The first match counts. */
+typedef struct heft_dtype_spellings {
     const heft_dtype_spelling *rows;
     size_t count;
 } heft_dtype_spellings;
 
-/* HEFT_UNTYPED: the format has no such spelling. */
+/* Return the type with this spelling; HEFT_UNTYPED if the format has no such spelling. */
 heft_dtype heft_dtype_spelled(const heft_dtype_spellings *s, heft_str text);
-/* NULL: the format has no such type. */
+/* Return the spelling of t, or NULL if the format has no such type. */
 const char *heft_dtype_spelling_of(const heft_dtype_spellings *s, heft_dtype t);
 
 #endif
