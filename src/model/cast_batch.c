@@ -48,7 +48,7 @@ static void widen(uint32_t *restrict f, const uint32_t *restrict codes,
 static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
                    const heft_float_layout *restrict l)
 {
-    uint32_t sign = 1u << (l->exp_bits + l->mant_bits), top = (uint32_t)heft_float_top(l);
+    uint32_t sign = 1u << (l->exp_bits + l->mant_bits), top = (uint32_t)heft_float_overflow_code(l);
     uint32_t down = 23u - l->mant_bits, below = (1u << (down - 1)) - 1;
     uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = rebias + (1u << 23);
     /* Adding a float with the same unit in the last place rounds a subnormal. */
@@ -271,7 +271,8 @@ static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layou
 {
     enum { INFINITE = 0x7F800000 };
     bool has_infinity = l->specials == HEFT_F_IEEE;
-    uint32_t largest = (uint32_t)heft_float_top(l) - has_infinity, down = 23u - l->mant_bits;
+    uint32_t largest = (uint32_t)heft_float_overflow_code(l) - has_infinity,
+             down = 23u - l->mant_bits;
     uint32_t rebias = (uint32_t)(127 - l->bias) << 23;
     /* The bits of the least f32 that rounds beyond the largest number of the type: halfway to the
      * next number, where ties go to the even code. */

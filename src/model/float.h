@@ -1,7 +1,7 @@
-/* float.h - floating-point numbers as bits, and the conversions worth a tight loop.
+/* float.h - floating-point numbers as bits, and conversions for tight loops.
  *
- * All of them are free of branches and of calls.  A NaN keeps its sign and the leading bits of its payload;
- * where those would read as infinity the quiet bit is set.
+ * All functions are free of branches and calls.  A NaN keeps the sign and the leading bits of the
+ * payload; if these bits are zero, which would mean infinity, the quiet bit is set.
  */
 #ifndef HEFT_FLOAT_H
 #define HEFT_FLOAT_H
@@ -36,7 +36,8 @@ static inline double heft_f64_of(uint64_t bits)
     return v;
 }
 
-/* c ? a : b.  Compilers keep loops with such a choice free of jumps, floating point or not. */
+/* Return c ? a : b; c must be 0 or 1.  Compilers keep loops with this expression free of jumps, for
+ * integers and floating-point numbers. */
 static inline uint32_t heft_pick(uint32_t c, uint32_t a, uint32_t b)
 {
     return b ^ ((a ^ b) & (0 - c));
@@ -52,7 +53,7 @@ static inline uint32_t heft_f32_is_nan(uint32_t f)
     return (int32_t)(f & 0x7FFFFFFF) > 0x7F800000;
 }
 
-/* Of numbers only. */
+/* Round to nearest, ties to even; f must not be NaN. */
 static inline uint16_t heft_f32_round_to_bf16(uint32_t f)
 {
     return (uint16_t)((f + 0x7FFF + (f >> 16 & 1)) >> 16);
@@ -69,7 +70,7 @@ static inline uint16_t heft_f32_to_f16(uint32_t f)
     enum { LEAST_NORMAL = 0x38800000, OVER = 0x47800000 /* 65536 */, HALF = 0x3F000000 };
     uint32_t size = f & 0x7FFFFFFF, capped = heft_pick(size < OVER, size, OVER);
     uint32_t normal = ((capped + 0xFFF + (capped >> 13 & 1)) >> 13) - (112u << 10);
-    /* One unit of a subnormal f16 is one unit in the last place of 0.5: the sum rounds it. */
+    /* A subnormal f16 has the unit in the last place of the f32 0.5: adding 0.5 rounds. */
     uint32_t tiny = heft_f32_bits(heft_f32_of(capped) + 0.5f) - HALF;
     uint32_t payload = size >> 13 & 0x3FF;
     uint32_t nan = 0x7C00 | payload | (uint32_t)!payload << 9;
@@ -81,7 +82,7 @@ static inline uint32_t heft_f16_to_f32(uint16_t h)
 {
     enum { REBIAS = 112 << 23, LEAST = 1 << 23 };
     uint32_t size = h & 0x7FFFu, placed = size << 13;
-    /* A subnormal: read with the least exponent, then without the hidden bit that it lacks. */
+    /* Read a subnormal with the least exponent, then subtract the hidden bit. */
     uint32_t tiny =
         heft_f32_bits(heft_f32_of(placed + REBIAS + LEAST) - heft_f32_of(REBIAS + LEAST));
     uint32_t wide = heft_pick(placed < LEAST, tiny, placed + REBIAS);

@@ -1,13 +1,14 @@
-/* number.c - numbers of any element type one by one: decoded exactly, and rounded once. */
+/* number.c - converts single numbers of any element type: decoded exactly, rounded once. */
 #include "model/number.h"
 
-static void store(uint8_t *p, uint64_t v, uint32_t size)
+static void put_le(uint8_t *p, uint64_t v, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++)
         p[i] = (uint8_t)(v >> 8 * i);
 }
 
-static heft_number number_of(bool negative, int32_t exp, uint64_t mant)
+/* Return the number mant * 2^(exp - 63), normalised. */
+static heft_number normalise(bool negative, int32_t exp, uint64_t mant)
 {
     if (!mant)
         return (heft_number){ .kind = HEFT_N_ZERO, .negative = negative };
@@ -20,12 +21,12 @@ static heft_number number_of(bool negative, int32_t exp, uint64_t mant)
     return (heft_number){ HEFT_N_FINITE, negative, exp, mant };
 }
 
-static heft_number float_number(uint64_t code, const heft_float_layout *l)
+static heft_number decode_float(uint64_t code, const heft_float_layout *l)
 {
     if (l->specials == HEFT_F_POWERS && code == 0xFF)
         return (heft_number){ .kind = HEFT_N_NAN, .mant = (uint64_t)1 << 63 };
     if (l->specials == HEFT_F_POWERS)
-        return number_of(false, (int32_t)code - l->bias, (uint64_t)1 << 63);
+        return normalise(false, (int32_t)code - l->bias, (uint64_t)1 << 63);
     uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits), abs = code & (sign - 1);
     uint64_t exp = abs >> l->mant_bits, last = ((uint64_t)1 << l->exp_bits) - 1;
     uint64_t mant = abs << (63 - l->mant_bits) << 1; /* in two steps: 64 is too far for one */
@@ -39,7 +40,7 @@ static heft_number float_number(uint64_t code, const heft_float_layout *l)
     if (l->specials == HEFT_F_NEG_ZERO && code == sign)
         return (heft_number){ .kind = HEFT_N_NAN, .mant = (uint64_t)1 << 63 };
     if (!exp)
-        return number_of(negative, -l->bias, mant); /* 0.mant * 2^(1 - bias) */
+        return normalise(negative, -l->bias, mant); /* 0.mant * 2^(1 - bias) */
     return (heft_number){ HEFT_N_FINITE, negative, (int32_t)exp - l->bias,
                           (uint64_t)1 << 63 | mant >> 1 };
 }
@@ -52,30 +53,30 @@ heft_number heft_number_read(const uint8_t *p, heft_dtype t)
     for (uint32_t i = 0; i < size; i++)
         bits |= (uint64_t)p[i] << 8 * i;
     if (l)
-        return float_number(bits, l);
+        return decode_float(bits, l);
     if (t == HEFT_BOOL)
-        return number_of(false, 63, bits != 0);
+        return normalise(false, 63, bits != 0);
     bool negative = heft_dtype_is_signed_int(t) && bits >> (8 * size - 1);
     if (negative)
         bits = 0 - (bits | (size < 8 ? UINT64_MAX << 8 * size : 0));
-    return number_of(negative, 63, bits);
+    return normalise(negative, 63, bits);
 }
 
-/* The bits of x below the sign, before any overflow is looked at. */
+/* Return the rounded bits of x without the sign; the caller handles overflow. */
 static uint64_t round_to(heft_number x, const heft_float_layout *l)
 {
     int32_t exp = x.exp + l->bias; /* biased; below 1 the number is subnormal */
     int32_t cut = 63 - l->mant_bits + (exp < 1 ? 1 - exp : 0);
     if (cut > 64)
-        return 0; /* less than half of the smallest */
+        return 0; /* less than half of the least subnormal */
     uint64_t kept = cut < 64 ? x.mant >> cut : 0, rest = x.mant << (64 - cut);
     const uint64_t half = (uint64_t)1 << 63;
-    /* A carry out of the mantissa is the next exponent, as is the hidden bit. */
+    /* A carry out of the mantissa increments the exponent, and so does the hidden bit. */
     kept += rest > half || (rest == half && (kept & 1));
     return exp < 1 ? kept : kept + ((uint64_t)(exp - 1) << l->mant_bits);
 }
 
-/* Of types that have none the largest number. */
+/* Return the code of a NaN; the largest number in types without NaN. */
 static uint64_t nan_code(heft_number x, const heft_float_layout *l, uint64_t sign)
 {
     if (l->specials == HEFT_F_NEG_ZERO)
@@ -90,7 +91,8 @@ static uint64_t nan_code(heft_number x, const heft_float_layout *l, uint64_t sig
     return negative | above | (payload ? payload : (uint64_t)1 << (l->mant_bits - 1));
 }
 
-/* e8m0: a tie goes up, to the even one of two significands, 1 and 2.  Zero becomes the least power. */
+/* Return the code of f8_e8m0.  A tie rounds up: of the significands 1 and 2, 2 is even.  Zero
+ * becomes the least power of two. */
 static uint64_t power_code(heft_number x, const heft_float_layout *l)
 {
     enum { NAN_CODE = 0xFF, TOP = 0xFE };
@@ -102,7 +104,7 @@ static uint64_t power_code(heft_number x, const heft_float_layout *l)
     return code < 0 ? 0 : code > TOP ? TOP : (uint64_t)code;
 }
 
-uint64_t heft_float_top(const heft_float_layout *l)
+uint64_t heft_float_overflow_code(const heft_float_layout *l)
 {
     uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits);
     return l->specials == HEFT_F_IEEE      ? sign - ((uint64_t)1 << l->mant_bits)
@@ -112,7 +114,8 @@ uint64_t heft_float_top(const heft_float_layout *l)
 
 uint64_t heft_number_code(heft_number x, const heft_float_layout *l)
 {
-    uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits), top = heft_float_top(l), abs = 0;
+    uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits), top = heft_float_overflow_code(l),
+             abs = 0;
     if (l->specials == HEFT_F_POWERS)
         return power_code(x, l);
     if (x.kind == HEFT_N_NAN)
@@ -144,14 +147,14 @@ void heft_number_write(uint8_t *p, heft_dtype t, heft_number x)
     uint32_t size = heft_dtype_size(t);
     const heft_float_layout *l = heft_float_layout_of(t);
     if (l)
-        store(p, heft_number_code(x, l), size);
+        put_le(p, heft_number_code(x, l), size);
     else if (t == HEFT_BOOL)
         *p = x.kind != HEFT_N_ZERO;
     else
-        store(p, int_code(x, size, heft_dtype_is_signed_int(t)), size);
+        put_le(p, int_code(x, size, heft_dtype_is_signed_int(t)), size);
 }
 
-/* ---- what does not fit ---- */
+/* ---- losses ---- */
 
 static heft_cast_loss power_loss(heft_number x, bool is_int, const heft_float_layout *l)
 {
@@ -167,7 +170,7 @@ static heft_cast_loss power_loss(heft_number x, bool is_int, const heft_float_la
 static heft_cast_loss float_loss(heft_number x, bool is_int, const heft_float_layout *l)
 {
     bool has_infinity = l->specials == HEFT_F_IEEE;
-    uint64_t top = heft_float_top(l);
+    uint64_t top = heft_float_overflow_code(l);
     if (l->specials == HEFT_F_POWERS)
         return power_loss(x, is_int, l);
     if (x.kind == HEFT_N_NAN && l->specials == HEFT_F_NONE)
@@ -207,7 +210,7 @@ heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to)
     return l ? float_loss(x, is_int, l) : int_loss(x, to);
 }
 
-/* Bits of an integer below its sign. */
+/* Return the number of bits of an integer type without the sign. */
 static uint32_t int_bits(heft_dtype t)
 {
     return t == HEFT_BOOL ? 1 : 8 * heft_dtype_size(t) - heft_dtype_is_signed_int(t);
@@ -224,7 +227,7 @@ bool heft_real_cast_is_lossy(heft_dtype to, heft_dtype from)
         return l->mant_bits < k->mant_bits || l->exp_bits < k->exp_bits;
     if (k)
         return true;
-    if (l) /* 2^15 is in f16, 2^16 is not */
+    if (l) /* the largest power of two in f16 is 2^15 */
         return int_bits(from) > l->mant_bits + 1u || int_bits(from) > (1u << (l->exp_bits - 1));
     return int_bits(from) > int_bits(to) ||
            (heft_dtype_is_signed_int(from) && !heft_dtype_is_signed_int(to));

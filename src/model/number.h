@@ -1,4 +1,4 @@
-/* number.h - numbers of any element type one by one, exactly. */
+/* number.h - exact conversion of single numbers of any element type. */
 #ifndef HEFT_NUMBER_H
 #define HEFT_NUMBER_H
 #include "model/dtype.h"
@@ -6,38 +6,42 @@
 typedef struct heft_number {
     enum { HEFT_N_ZERO, HEFT_N_FINITE, HEFT_N_INFINITE, HEFT_N_NAN } kind;
     bool negative;
-    int32_t exp; /* HEFT_N_FINITE: the value is mant * 2^(exp - 63), with the top bit of mant set */
-    uint64_t mant; /* HEFT_N_NAN: the payload from the top bit down */
+    /* HEFT_N_FINITE: the value is mant * 2^(exp - 63), with the top bit of mant set.
+     * HEFT_N_NAN: mant is the payload, from the top bit down. */
+    int32_t exp;
+    uint64_t mant;
 } heft_number;
 
-/* Of a plain type that is not complex, little-endian. */
+/* Read a little-endian number of a plain type that is not complex. */
 heft_number heft_number_read(const uint8_t *p, heft_dtype t);
-/* The number of type t that is nearest. */
+/* Write the nearest number of type t, a plain type that is not complex. */
 void heft_number_write(uint8_t *p, heft_dtype t, heft_number x);
-/* The bits of the nearest number of a floating-point type. */
+/* Return the bits of the nearest number of a floating-point type. */
 uint64_t heft_number_code(heft_number x, const heft_float_layout *l);
-/* What a cast does to a number that its type does not hold, but for rounding.  docs/casting.md */
+/* Losses of a cast other than the rounding of floats; see docs/casting.md. */
 typedef enum heft_cast_loss {
     HEFT_LOST_RANGE,   /* a number beyond the largest becomes infinite */
-    HEFT_LOST_CLAMPED, /* a number beyond the largest or smallest becomes that one */
+    HEFT_LOST_CLAMPED, /* a number beyond the largest or smallest becomes the largest or smallest */
     HEFT_LOST_NAN,     /* NaN becomes a number */
     HEFT_LOST_DIGITS,  /* an integer has more digits than the mantissa */
-    HEFT_CAST_LOSSES,  /* how many kinds there are */
+    HEFT_CAST_LOSSES,  /* number of kinds */
     HEFT_LOST_NOTHING = HEFT_CAST_LOSSES
 } heft_cast_loss;
-/* is_int: x comes from an integer type. */
+/* Return the loss of casting x; is_int: x comes from an integer type. */
 heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to);
-/* Whether type `to` may lack a number of type `from`: of two plain or packed types, not complex. */
+/* Return true if type `to` may lack a number of type `from`; both are plain or packed and not
+ * complex. */
 bool heft_real_cast_is_lossy(heft_dtype to, heft_dtype from);
 
-/* heft_dtype_cast() that adds to lost[], by kind, how many numbers it does not carry, both parts of a complex one; lost NULL:
- * does not count. */
+/* Cast like heft_dtype_cast(), and add to lost[], by kind, the number of lost values; both parts of
+ * a complex number count.  lost NULL: do not count. */
 bool heft_cast_counted(void *dst, heft_dtype to, const void *src, heft_dtype from, size_t count,
                        uint64_t *lost);
-/* Whether such a cast may lose anything. */
+/* Return true if heft_dtype_cast() may lose values of type `from`. */
 bool heft_cast_is_lossy(heft_dtype to, heft_dtype from);
 
-/* What numbers that are too large become, below the sign: infinity where there is one, else the largest. */
-uint64_t heft_float_top(const heft_float_layout *l);
+/* Return the code, without the sign, that too large numbers become: infinity if the type has one,
+ * otherwise the largest number. */
+uint64_t heft_float_overflow_code(const heft_float_layout *l);
 
 #endif
