@@ -23,22 +23,22 @@ static void widen(uint32_t *restrict f, const uint32_t *restrict codes,
                   const heft_float_layout *restrict l)
 {
     uint32_t sign = 1u << (l->exp_bits + l->mant_bits), up = 23u - l->mant_bits;
-    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = 1u << 23;
-    uint32_t special = l->specials == HEFT_F_IEEE      ? sign - (1u << l->mant_bits)
-                       : l->specials == HEFT_F_ONE_NAN ? sign - 1
-                                                       : sign;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, min_normal = 1u << 23;
+    uint32_t first_special = l->specials == HEFT_F_IEEE      ? sign - (1u << l->mant_bits)
+                             : l->specials == HEFT_F_ONE_NAN ? sign - 1
+                                                             : sign;
     uint32_t negative_zero = l->specials == HEFT_F_NEG_ZERO ? sign : UINT32_MAX;
     /* HEFT_F_IEEE: infinity, or NaN with the same payload; other types have a single quiet NaN. */
     uint32_t special_f32 = l->specials == HEFT_F_IEEE ? 0x7F800000 : 0x7FC00000;
-    uint32_t payload = l->specials == HEFT_F_IEEE ? least - 1 : 0;
+    uint32_t payload = l->specials == HEFT_F_IEEE ? min_normal - 1 : 0;
     uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
-        uint32_t code = codes[i], abs = code & (sign - 1), placed = abs << up;
+        uint32_t code = codes[i], abs = code & (sign - 1), shifted = abs << up;
         /* Read a subnormal with the least exponent, then subtract the hidden bit. */
-        uint32_t tiny =
-            heft_f32_bits(heft_f32_of(placed + rebias + least) - heft_f32_of(rebias + least));
-        uint32_t wide = heft_pick(placed < least, tiny, placed + rebias);
-        wide = heft_pick(abs >= special, special_f32 | (placed & payload), wide);
+        uint32_t subnormal = heft_f32_bits(heft_f32_of(shifted + rebias + min_normal) -
+                                           heft_f32_of(rebias + min_normal));
+        uint32_t wide = heft_pick(shifted < min_normal, subnormal, shifted + rebias);
+        wide = heft_pick(abs >= first_special, special_f32 | (shifted & payload), wide);
         wide |= (code & sign) << to_sign;
         f[i] = heft_pick(code == negative_zero, special_f32, wide);
     }
@@ -49,8 +49,8 @@ static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
                    const heft_float_layout *restrict l)
 {
     uint32_t sign = 1u << (l->exp_bits + l->mant_bits), top = (uint32_t)heft_float_overflow_code(l);
-    uint32_t down = 23u - l->mant_bits, below = (1u << (down - 1)) - 1;
-    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, least = rebias + (1u << 23);
+    uint32_t down = 23u - l->mant_bits, half_minus_1 = (1u << (down - 1)) - 1;
+    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, min_normal = rebias + (1u << 23);
     /* Adding a float with the same unit in the last place rounds a subnormal. */
     uint32_t unit = (uint32_t)(151 - l->bias - l->mant_bits) << 23;
     bool is_ieee = l->specials == HEFT_F_IEEE, no_minus_zero = l->specials == HEFT_F_NEG_ZERO;
@@ -60,16 +60,16 @@ static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
     uint32_t nan_sign = is_ieee || l->specials == HEFT_F_ONE_NAN ? sign : 0;
     uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
-        uint32_t size = f[i] & 0x7FFFFFFF, minus = f[i] >> to_sign & sign;
-        uint32_t normal = (size + below + (size >> down & 1) - rebias) >> down;
-        uint32_t capped = heft_pick(size < least, size, least);
-        uint32_t tiny = heft_f32_bits(heft_f32_of(capped) + heft_f32_of(unit)) - unit;
-        uint32_t abs = heft_pick(size < least, tiny, normal);
+        uint32_t magnitude = f[i] & 0x7FFFFFFF, minus = f[i] >> to_sign & sign;
+        uint32_t normal = (magnitude + half_minus_1 + (magnitude >> down & 1) - rebias) >> down;
+        uint32_t capped = heft_pick(magnitude < min_normal, magnitude, min_normal);
+        uint32_t subnormal = heft_f32_bits(heft_f32_of(capped) + heft_f32_of(unit)) - unit;
+        uint32_t abs = heft_pick(magnitude < min_normal, subnormal, normal);
         abs = heft_pick(abs < top, abs, top);
         uint32_t code = abs | heft_pick(no_minus_zero & !abs, 0, minus);
-        uint32_t kept = size >> down & payload;
-        uint32_t nan_code = nan | (minus & nan_sign) | heft_pick(!kept, quiet, kept);
-        codes[i] = heft_pick(size > 0x7F800000, nan_code, code);
+        uint32_t nan_payload = magnitude >> down & payload;
+        uint32_t nan_code = nan | (minus & nan_sign) | heft_pick(!nan_payload, quiet, nan_payload);
+        codes[i] = heft_pick(magnitude > 0x7F800000, nan_code, code);
     }
 }
 
@@ -276,16 +276,17 @@ static void count_floats(uint64_t lost[HEFT_CAST_LOSSES], const heft_float_layou
     uint32_t rebias = (uint32_t)(127 - l->bias) << 23;
     /* The bits of the least f32 that rounds beyond the largest number of the type: halfway to the
      * next number, where ties go to the even code. */
-    int32_t least = (int32_t)(rebias + (largest << down) + (1u << (down - 1)) + !(largest & 1));
-    int32_t last = has_infinity ? INFINITE - 1 : INFINITE;
+    int32_t first_beyond =
+        (int32_t)(rebias + (largest << down) + (1u << (down - 1)) + !(largest & 1));
+    int32_t last_beyond = has_infinity ? INFINITE - 1 : INFINITE;
     uint32_t beyond = 0, nans = 0, inexact = 0;
-    uint32_t digits = is_int ? (1u << down) - 1 : 0;
+    uint32_t lost_bits = is_int ? (1u << down) - 1 : 0;
     for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
-        int32_t size = (int32_t)(f[i] & 0x7FFFFFFF);
-        uint32_t is_large = size >= least;
-        beyond += is_large & (size <= last);
-        nans += size > INFINITE;
-        inexact += !is_large & ((f[i] & digits) != 0);
+        int32_t magnitude = (int32_t)(f[i] & 0x7FFFFFFF);
+        uint32_t is_large = magnitude >= first_beyond;
+        beyond += is_large & (magnitude <= last_beyond);
+        nans += magnitude > INFINITE;
+        inexact += !is_large & ((f[i] & lost_bits) != 0);
     }
     lost[has_infinity ? HEFT_LOST_RANGE : HEFT_LOST_CLAMPED] += beyond;
     lost[HEFT_LOST_NAN] += l->specials == HEFT_F_NONE ? nans : 0;

@@ -147,7 +147,7 @@ const char *heft_dtype_name(heft_dtype t)
     return d ? d->name : "none";
 }
 
-/* ---- element types as formats encode them ---- */
+/* ---- codes and spellings of element types in formats ---- */
 
 uint32_t heft_dtype_code(heft_dtype t, const heft_dtype *types, uint32_t count)
 {

@@ -76,7 +76,7 @@ static inline uint32_t heft_dtype_size(heft_dtype t)
 uint32_t heft_dtype_number_bytes(heft_dtype t);
 const char *heft_dtype_name(heft_dtype t); /* "none" for HEFT_UNTYPED */
 
-/* ---- element types as formats encode them ---- */
+/* ---- codes and spellings of element types in formats ---- */
 
 /* Return the index of t in types[], which lists a format's element types by code.  Return count if
  * the format lacks t, and always for HEFT_UNTYPED. */

@@ -67,44 +67,44 @@ static inline uint16_t heft_f32_to_bf16(uint32_t f)
 
 static inline uint16_t heft_f32_to_f16(uint32_t f)
 {
-    enum { LEAST_NORMAL = 0x38800000, OVER = 0x47800000 /* 65536 */, HALF = 0x3F000000 };
-    uint32_t size = f & 0x7FFFFFFF, capped = heft_pick(size < OVER, size, OVER);
+    enum { MIN_NORMAL = 0x38800000, OVER = 0x47800000 /* 65536 */, HALF = 0x3F000000 };
+    uint32_t magnitude = f & 0x7FFFFFFF, capped = heft_pick(magnitude < OVER, magnitude, OVER);
     uint32_t normal = ((capped + 0xFFF + (capped >> 13 & 1)) >> 13) - (112u << 10);
     /* A subnormal f16 has the unit in the last place of the f32 0.5: adding 0.5 rounds. */
-    uint32_t tiny = heft_f32_bits(heft_f32_of(capped) + 0.5f) - HALF;
-    uint32_t payload = size >> 13 & 0x3FF;
+    uint32_t subnormal = heft_f32_bits(heft_f32_of(capped) + 0.5f) - HALF;
+    uint32_t payload = magnitude >> 13 & 0x3FF;
     uint32_t nan = 0x7C00 | payload | (uint32_t)!payload << 9;
-    uint32_t number = heft_pick(size < LEAST_NORMAL, tiny, normal);
-    return (uint16_t)((f >> 16 & 0x8000) | heft_pick(size > 0x7F800000, nan, number));
+    uint32_t number = heft_pick(magnitude < MIN_NORMAL, subnormal, normal);
+    return (uint16_t)((f >> 16 & 0x8000) | heft_pick(magnitude > 0x7F800000, nan, number));
 }
 
 static inline uint32_t heft_f16_to_f32(uint16_t h)
 {
-    enum { REBIAS = 112 << 23, LEAST = 1 << 23 };
-    uint32_t size = h & 0x7FFFu, placed = size << 13;
+    enum { REBIAS = 112 << 23, MIN_NORMAL = 1 << 23 };
+    uint32_t magnitude = h & 0x7FFFu, shifted = magnitude << 13;
     /* Read a subnormal with the least exponent, then subtract the hidden bit. */
-    uint32_t tiny =
-        heft_f32_bits(heft_f32_of(placed + REBIAS + LEAST) - heft_f32_of(REBIAS + LEAST));
-    uint32_t wide = heft_pick(placed < LEAST, tiny, placed + REBIAS);
-    wide = heft_pick(size >= 0x7C00, 0x7F800000 | (placed & (LEAST - 1)), wide);
+    uint32_t subnormal = heft_f32_bits(heft_f32_of(shifted + REBIAS + MIN_NORMAL) -
+                                       heft_f32_of(REBIAS + MIN_NORMAL));
+    uint32_t wide = heft_pick(shifted < MIN_NORMAL, subnormal, shifted + REBIAS);
+    wide = heft_pick(magnitude >= 0x7C00, 0x7F800000 | (shifted & (MIN_NORMAL - 1)), wide);
     return wide | (uint32_t)(h & 0x8000) << 16;
 }
 
 static inline uint64_t heft_f32_to_f64(uint32_t f)
 {
-    uint32_t size = f & 0x7FFFFFFF;
+    uint32_t magnitude = f & 0x7FFFFFFF;
     uint64_t nan = (uint64_t)(f & 0x80000000) << 32 | 0x7FF0000000000000 |
                    (uint64_t)(f & 0x7FFFFF) << 29;
-    return heft_pick64(size > 0x7F800000, nan, heft_f64_bits((double)heft_f32_of(f)));
+    return heft_pick64(magnitude > 0x7F800000, nan, heft_f64_bits((double)heft_f32_of(f)));
 }
 
 static inline uint32_t heft_f64_to_f32(uint64_t d)
 {
-    uint64_t size = d & 0x7FFFFFFFFFFFFFFF;
+    uint64_t magnitude = d & 0x7FFFFFFFFFFFFFFF;
     uint32_t payload = (uint32_t)(d >> 29) & 0x7FFFFF;
     uint32_t nan = (uint32_t)(d >> 32 & 0x80000000) | 0x7F800000 | payload |
                    (uint32_t)!payload << 22;
-    return heft_pick(size > 0x7FF0000000000000, nan, heft_f32_bits((float)heft_f64_of(d)));
+    return heft_pick(magnitude > 0x7FF0000000000000, nan, heft_f32_bits((float)heft_f64_of(d)));
 }
 
 #endif

@@ -29,7 +29,7 @@ static heft_number decode_float(uint64_t code, const heft_float_layout *l)
         return normalise(false, (int32_t)code - l->bias, (uint64_t)1 << 63);
     uint64_t sign = (uint64_t)1 << (l->exp_bits + l->mant_bits), abs = code & (sign - 1);
     uint64_t exp = abs >> l->mant_bits, last = ((uint64_t)1 << l->exp_bits) - 1;
-    uint64_t mant = abs << (63 - l->mant_bits) << 1; /* in two steps: 64 is too far for one */
+    uint64_t mant = abs << (63 - l->mant_bits) << 1; /* two steps: a shift by 64 is undefined */
     bool negative = (code & sign) != 0;
     if (l->specials == HEFT_F_IEEE && exp == last)
         return (heft_number){ .kind = mant ? HEFT_N_NAN : HEFT_N_INFINITE,
@@ -69,11 +69,11 @@ static uint64_t round_to(heft_number x, const heft_float_layout *l)
     int32_t cut = 63 - l->mant_bits + (exp < 1 ? 1 - exp : 0);
     if (cut > 64)
         return 0; /* less than half of the least subnormal */
-    uint64_t kept = cut < 64 ? x.mant >> cut : 0, rest = x.mant << (64 - cut);
+    uint64_t rounded = cut < 64 ? x.mant >> cut : 0, rest = x.mant << (64 - cut);
     const uint64_t half = (uint64_t)1 << 63;
     /* A carry out of the mantissa increments the exponent, and so does the hidden bit. */
-    kept += rest > half || (rest == half && (kept & 1));
-    return exp < 1 ? kept : kept + ((uint64_t)(exp - 1) << l->mant_bits);
+    rounded += rest > half || (rest == half && (rounded & 1));
+    return exp < 1 ? rounded : rounded + ((uint64_t)(exp - 1) << l->mant_bits);
 }
 
 /* Return the code of a NaN; the largest number in types without NaN. */
