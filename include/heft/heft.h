@@ -185,7 +185,9 @@ typedef struct heft_open_options {
     }
 
 /* Open a file, or the model in a folder (docs/shards.md says which file of the folder is opened).
- * Reads only the index; the cost does not depend on the size of the data.  opt may be NULL.
+ * Reads only the index, and the cost does not depend on the size of the data; the exception is a
+ * compressed part whose decoded length the file does not state, which is decoded to learn the
+ * length.  opt may be NULL.
  *
  * Shards are opened in the folder of the file, but not through symbolic links that leave the
  * folder.  A missing shard is an error only when a part in that shard is read: see
