@@ -1,4 +1,4 @@
-/* mag.c - Magnetron's .mag files: archives of versions 1 and 100, and the way to the snapshot.
+/* mag.c - reads Magnetron .mag archives, versions 1 and 100, and dispatches to the snapshot reader.
  *
  *    0  "MAG!"             4  u32 version
  *    8  u32 CRC-32C of [12, end of the tensor records)
@@ -6,7 +6,7 @@
  *   24  metadata records: u32 type, u64 bits, u32 key length, key
  *       tensor records:   u32 element type | rank << 8, u64 elements, u64 offset, u64 shape[rank],
  *                         u32 key length, key
- *       0xFF up to a multiple of 64, then payloads, each begun and padded to a multiple of 64
+ *       0xFF up to a multiple of 64, then payloads, each aligned and padded to a multiple of 64
  */
 #include "format/mag/mag.h"
 
@@ -16,18 +16,18 @@
 
 enum {
     HEADER = 24,
-    CHECKED_FROM = 12, /* where the checksum's range begins */
     CHECKSUM = 8,
+    CHECKED_FROM = 12, /* first byte that the checksum covers */
     ALIGN = HEFT_MAG_ALIGN,
-    META_HEAD = 16,
-    TENSOR_HEAD = 20,
-    MIN_META = META_HEAD + 1,     /* a key is at least one byte */
-    MIN_TENSOR = TENSOR_HEAD + 13 /* one dimension, key length, key */
+    META_HEADER = 16,               /* metadata record up to the key */
+    TENSOR_HEADER = 20,             /* tensor record up to the shape */
+    MIN_META = META_HEADER + 1,     /* a key has 1 byte or more */
+    MIN_TENSOR = TENSOR_HEADER + 13 /* 1 dimension, key length, 1 byte of key */
 };
 
 /* ---- reading ---- */
 
-static heft_str odd_key(heft_cur *c, uint32_t len, const char *what)
+static heft_str reject_key(heft_cur *c, uint32_t len, const char *what)
 {
     if (!len)
         heft_cur_fail(c, "%s is empty", what);
@@ -39,14 +39,14 @@ static heft_str odd_key(heft_cur *c, uint32_t len, const char *what)
 
 static inline heft_str read_key(heft_cur *c, uint32_t len, const char *what)
 {
-    return heft_unlikely(len - 1 >= HEFT_MAG_MAX_KEY) ? odd_key(c, len, what)
+    return heft_unlikely(len - 1 >= HEFT_MAG_MAX_KEY) ? reject_key(c, len, what)
                                                       : heft_cur_text(c, len, what);
 }
 
 static heft_status read_meta(heft_cur *c, heft_index *x)
 {
     uint64_t at = heft_cur_pos(c);
-    const uint8_t *head = heft_cur_take(c, META_HEAD);
+    const uint8_t *head = heft_cur_take(c, META_HEADER);
     if (!head)
         return c->st;
     uint32_t type = heft_le32(head);
@@ -67,16 +67,16 @@ static heft_status read_meta(heft_cur *c, heft_index *x)
     return heft_ix_meta(x, v);
 }
 
-typedef struct places {          /* what the records said together */
-    uint64_t begin, end, lowest; /* of the first one's payload, behind the last one's; the lowest */
+typedef struct payloads { /* of consecutive tensor records */
+    uint64_t first_offset, last_end, lowest_offset;
     uint32_t count, lowest_tensor;
-    bool ascending; /* each payload begins behind the one before */
-} places;
+    bool is_ascending; /* no payload begins before the end of the payload of the previous record */
+} payloads;
 
-static const places no_places = { .lowest = UINT64_MAX, .ascending = true };
+static const payloads no_payloads = { .lowest_offset = UINT64_MAX, .is_ascending = true };
 
-static heft_status check_head(heft_index *x, const heft_mag_layout *l, uint64_t at, uint32_t aux,
-                              heft_str name)
+static heft_status check_record_header(heft_index *x, const heft_mag_layout *l, uint64_t at,
+                                       uint32_t aux, heft_str name)
 {
     uint32_t code = aux & 255;
     if (aux >> 16)
@@ -85,15 +85,17 @@ static heft_status check_head(heft_index *x, const heft_mag_layout *l, uint64_t 
                               (uint64_t)aux);
     if (!(aux >> 8))
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: its rank is 0, at least 1 is required", name);
+                              "tensor %q: rank is 0, at least 1 is required", name);
     if (code >= l->type_count)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: element type %U is none of version %s (0 to %U)", name,
-                              (uint64_t)code, l->version, (uint64_t)(l->type_count - 1));
+                              "tensor %q: element type %U is unknown in version %s (0 to %U are "
+                              "known)",
+                              name, (uint64_t)code, l->version, (uint64_t)(l->type_count - 1));
     return HEFT_OK;
 }
 
-/* §limits: dimensions of 1 to 2^63 - 1, and their product is the element count. */
+/* §limits: every dimension is 1 to 2^63 - 1, and the product of the dimensions is the number of
+ * elements. */
 static heft_status check_shape(heft_index *x, heft_str name, uint64_t at, const uint8_t *shape,
                                uint32_t rank, uint64_t elements)
 {
@@ -103,24 +105,24 @@ static heft_status check_shape(heft_index *x, heft_str name, uint64_t at, const 
         uint64_t dim = heft_le64(shape + 8 * i);
         fits = heft_mul(&product, product, dim) && fits;
         if (!dim || dim > INT64_MAX)
-            return heft_error_set(x->err, HEFT_E_FORMAT, at + TENSOR_HEAD + 8 * i,
+            return heft_error_set(x->err, HEFT_E_FORMAT, at + TENSOR_HEADER + 8 * i,
                                   "tensor %q: dimension %U is %U, not 1 to 2^63 - 1", name,
                                   (uint64_t)i, dim);
     }
     if (!fits)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: its shape holds more than 2^64 elements", name);
+                              "tensor %q: the shape has more than 2^64 elements", name);
     if (product != elements)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 4,
-                              "tensor %q: its shape holds %U elements, its record says %U", name,
+                              "tensor %q: the shape has %U elements, the record says %U", name,
                               product, elements);
     return HEFT_OK;
 }
 
-static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout *l, places *s)
+static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout *l, payloads *s)
 {
     uint64_t at = heft_cur_pos(c);
-    const uint8_t *head = heft_cur_take(c, TENSOR_HEAD);
+    const uint8_t *head = heft_cur_take(c, TENSOR_HEADER);
     if (!head)
         return c->st;
     uint32_t aux = heft_le32(head), rank = aux >> 8 & 255;
@@ -130,7 +132,7 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
     heft_str name = read_key(c, heft_le32(shape + 8 * rank), "a tensor key");
     if (c->st)
         return c->st;
-    heft_status st = check_head(x, l, at, aux, name);
+    heft_status st = check_record_header(x, l, at, aux, name);
     if (st)
         return st;
     heft_ix_record r = { .name = name,
@@ -142,163 +144,170 @@ static heft_status read_tensor(heft_cur *c, heft_index *x, const heft_mag_layout
                          .dtype = l->types[aux & 255] };
     uint64_t elements = heft_le64(head + 4);
     st = heft_ix_add(x, &r);
-    /* a product of 1 to 2^63 - 1 has no dimension that is anything else */
+    /* If the product is 1 to 2^63 - 1, so is every dimension: check_shape() is needed only
+     * otherwise. */
     if (heft_unlikely(st || r.elements != elements || elements - 1 >= INT64_MAX)) {
         heft_status bad = check_shape(x, name, at, shape, rank, elements);
         if (bad || st)
             return bad ? bad : st;
     }
-    if (r.offset < s->end)
-        s->ascending = false;
-    if (r.offset < s->lowest) {
-        s->lowest = r.offset;
+    if (r.offset < s->last_end)
+        s->is_ascending = false;
+    if (r.offset < s->lowest_offset) {
+        s->lowest_offset = r.offset;
         s->lowest_tensor = r.id;
     }
-    s->begin = s->count++ ? s->begin : r.offset;
-    s->end = r.offset + r.length;
+    s->first_offset = s->count++ ? s->first_offset : r.offset;
+    s->last_end = r.offset + r.length;
     return HEFT_OK;
 }
 
-typedef struct many {
+typedef struct parallel_read {
     const heft_mag_layout *layout;
-    places places[HEFT_IX_CHUNKS];
-} many;
+    payloads payloads[HEFT_IX_CHUNKS];
+} parallel_read;
 
 static void skip_tensor(const void *ctx, heft_cur *c, uint32_t *rank)
 {
     (void)ctx;
-    const uint8_t *head = heft_cur_take(c, TENSOR_HEAD);
+    const uint8_t *head = heft_cur_take(c, TENSOR_HEADER);
     *rank = head ? heft_le32(head) >> 8 & 255 : 0;
     const uint8_t *shape = heft_cur_take(c, 8 * *rank + 4);
     heft_cur_take(c, shape ? heft_le32(shape + 8 * *rank) : 0);
 }
 
-static heft_status read_run(heft_cur *c, heft_index *x, const heft_mag_layout *l, uint32_t count,
-                            places *s)
+static heft_status read_records(heft_cur *c, heft_index *x, const heft_mag_layout *l,
+                                uint32_t count, payloads *s)
 {
     heft_status st = HEFT_OK;
-    *s = no_places;
+    *s = no_payloads;
     for (uint32_t i = 0; i < count && !st; i++)
         st = read_tensor(c, x, l, s);
     return st;
 }
 
-static heft_status read_slice(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t slice)
+static heft_status read_chunk(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t chunk)
 {
-    many *m = ctx;
-    places s; /* not in m, where the workers would be in each other's way */
-    heft_status st = read_run(c, x, m->layout, count, &s);
-    m->places[slice] = s;
+    parallel_read *parallel = ctx;
+    payloads s; /* on the stack: the elements of parallel->payloads share cache lines */
+    heft_status st = read_records(c, x, parallel->layout, count, &s);
+    parallel->payloads[chunk] = s;
     return st;
 }
 
 static heft_status read_tensors(heft_cur *c, heft_index *x, const heft_mag_layout *l,
-                                uint32_t count, places *s)
+                                uint32_t count, payloads *s)
 {
-    many m = { .layout = l };
-    heft_ix_binary_records how = { .skip = skip_tensor, .read = read_slice, .ctx = &m };
-    if (!heft_ix_parallel_binary(x, c, count, &how))
-        return read_run(c, x, l, count, s);
-    *s = m.places[0];
+    parallel_read parallel = { .layout = l };
+    heft_ix_binary_records records = { .skip = skip_tensor, .read = read_chunk, .ctx = &parallel };
+    if (!heft_ix_parallel_binary(x, c, count, &records))
+        return read_records(c, x, l, count, s);
+    *s = parallel.payloads[0];
     for (uint32_t i = 1; i < HEFT_IX_CHUNKS; i++) {
-        const places *more = &m.places[i];
-        s->ascending = s->ascending && more->ascending && more->begin >= s->end;
-        if (more->lowest < s->lowest) {
-            s->lowest = more->lowest;
-            s->lowest_tensor = more->lowest_tensor;
+        const payloads *next = &parallel.payloads[i];
+        s->is_ascending = s->is_ascending && next->is_ascending &&
+                          next->first_offset >= s->last_end;
+        if (next->lowest_offset < s->lowest_offset) {
+            s->lowest_offset = next->lowest_offset;
+            s->lowest_tensor = next->lowest_tensor;
         }
-        s->count += more->count;
-        s->end = more->end;
+        s->count += next->count;
+        s->last_end = next->last_end;
     }
     return HEFT_OK;
 }
 
-/* ---- what can be said once all records are known ---- */
+/* ---- checks that need all records ---- */
 
-/* Notes by heft_mag_code_3. */
+/* Notes, indexed by heft_mag_code_3. */
 static const struct {
     const char *rule, *text;
 } code_3_notes[] = {
-    [HEFT_MAG_U8_PERHAPS] = { "mag/code-3-undecided",
-                              "element type 3 is read as u8, though nothing in the file rules out "
-                              "i32, as before 23 November 2025" },
-    [HEFT_MAG_I32_BY_SIZE] = { "mag/code-3", "element type 3 is read as i32, as before 23 November "
-                                             "2025: u8 would "
-                                             "leave gaps" },
+    [HEFT_MAG_U8_UNDECIDED] = { "mag/code-3-undecided",
+                                "element type 3 is read as u8; the file does not rule out i32, "
+                                "the meaning before 23 November 2025" },
+    [HEFT_MAG_I32_BY_SIZE] = { "mag/code-3",
+                               "element type 3 is read as i32, the meaning before 23 November "
+                               "2025: u8 would leave gaps between payloads" },
     [HEFT_MAG_I32_BY_PADDING] = { "mag/code-3",
-                                  "element type 3 is read as i32, as before 23 November 2025: the "
-                                  "bytes behind u8 data would not be padding" },
+                                  "element type 3 is read as i32, the meaning before 23 November "
+                                  "2025: the bytes after u8 data would not be padding" },
 };
 
-static heft_status settle_code_3(heft_window *in, heft_index *x, const uint32_t *order)
+static heft_status resolve_code_3(heft_window *in, heft_index *x, const uint32_t *order)
 {
     heft_mag_code_3 code;
     heft_status st = heft_mag_guess_code_3(&code, in, x, order);
     if (st || code == HEFT_MAG_U8)
         return st;
-    if (code != HEFT_MAG_U8_PERHAPS) {
-        heft_mag_u8_to_i32(x);
+    if (code != HEFT_MAG_U8_UNDECIDED) {
+        heft_mag_retype_u8_as_i32(x);
         heft_ix_omit(x, HEFT_NOTE, "mag/code-3", (heft_str){ NULL, 0 },
-                     "i32 data of the element type 3 are written as the type that i32 has since "
-                     "November 2025");
+                     "i32 data stored under element type 3 are written under the type that means "
+                     "i32 since November 2025");
     }
     heft_ix_note(x, HEFT_NOTE, code_3_notes[code].rule, HEFT_NOWHERE, HEFT_NONE,
                  code_3_notes[code].text);
     return HEFT_OK;
 }
 
-/* Every tensor has one part of its own number: parts and tensors are counted alike here. */
-static heft_status check_places(heft_window *in, heft_index *x, const heft_mag_layout *l,
-                                const places *s, uint64_t records_end)
+/* Every tensor has a single part, so the part numbers in `order` are tensor numbers. */
+static heft_status check_payloads(heft_window *in, heft_index *x, const heft_mag_layout *l,
+                                  const payloads *s, uint64_t records_end)
 {
-    if (s->lowest < records_end)
-        return heft_error_set(x->err, HEFT_E_FORMAT, s->lowest,
-                              "tensor %q: its data at %U lie before the end of the records at %U",
-                              heft_ix_name(x, s->lowest_tensor), s->lowest, records_end);
+    if (s->lowest_offset < records_end)
+        return heft_error_set(x->err, HEFT_E_FORMAT, s->lowest_offset,
+                              "tensor %q: its data at %U begin before the end of the records at %U",
+                              heft_ix_name(x, s->lowest_tensor), s->lowest_offset, records_end);
     uint32_t *order = NULL, count = 0;
-    heft_status st = s->ascending ? HEFT_OK : heft_ix_order(x, &order, &count);
+    heft_status st = s->is_ascending ? HEFT_OK : heft_ix_order(x, &order, &count);
     if (st)
         return st;
     if (l == &heft_mag_layout_100)
-        st = settle_code_3(in, x, order);
+        st = resolve_code_3(in, x, order);
     if (!st && order)
         st = heft_ix_refuse_overlap(x, order, count);
     heft_ix_order_free(x, order);
     return st;
 }
 
-/* §checksum names neither the polynomial nor the exact range; Magnetron's own is the first. */
-static heft_status claim_checksum(heft_index *x, const uint8_t *stored, uint64_t end)
+/* Add an alternative for each interpretation of the stored CRC: §checksum specifies neither the
+ * polynomial nor the exact range.  The first alternative is what Magnetron writes. */
+static heft_status add_checksums(heft_index *x, const uint8_t *stored, uint64_t end)
 {
     static const struct {
         const char *algorithm, *note;
-        bool from_start;
-        uint32_t zeros;
-    } readings[] = {
+        bool covers_header;
+        uint32_t zeros; /* zero bytes hashed in place of the checksum field */
+    } alternatives[] = {
         { "crc32c", NULL, false, 0 },
         { "crc32", "the checksum is a CRC-32, not a CRC-32C, of the records", false, 0 },
-        { "crc32c", "the checksum covers the header as well, with itself as zero", true, 4 },
-        { "crc32", "the checksum is a CRC-32 of header and records, with itself as zero", true, 4 },
-        { "crc32c", "the checksum covers the header as well, without itself", true, 0 },
-        { "crc32", "the checksum is a CRC-32 of header and records, without itself", true, 0 },
+        { "crc32c", "the checksum also covers the header, with the checksum field as zero", true,
+          4 },
+        { "crc32",
+          "the checksum is a CRC-32 of header and records, with the checksum field as zero", true,
+          4 },
+        { "crc32c", "the checksum also covers the header, without the checksum field", true, 0 },
+        { "crc32", "the checksum is a CRC-32 of header and records, without the checksum field",
+          true, 0 },
     };
-    enum { COUNT = sizeof readings / sizeof *readings };
+    enum { COUNT = sizeof alternatives / sizeof *alternatives };
     heft_range records = { CHECKED_FROM, end - CHECKED_FROM };
     for (unsigned i = 0; i < COUNT; i++) {
-        heft_stored_checksum claim = { .rule = i ? "mag/checksum-reading" : "mag/header-crc",
-                                       .algorithm = readings[i].algorithm,
-                                       .range = { records },
-                                       .zeros = readings[i].zeros,
-                                       .tensor = HEFT_NONE,
-                                       .is_alternative = i + 1 < COUNT,
-                                       .at_open = true,
-                                       .note = readings[i].note };
-        if (readings[i].from_start) {
-            claim.range[0] = (heft_range){ 0, CHECKSUM };
-            claim.range[1] = records;
+        heft_stored_checksum sum = { .rule = i ? "mag/checksum-reading" : "mag/header-crc",
+                                     .algorithm = alternatives[i].algorithm,
+                                     .range = { records },
+                                     .zeros = alternatives[i].zeros,
+                                     .tensor = HEFT_NONE,
+                                     .is_alternative = i + 1 < COUNT,
+                                     .at_open = true,
+                                     .note = alternatives[i].note };
+        if (alternatives[i].covers_header) {
+            sum.range[0] = (heft_range){ 0, CHECKSUM };
+            sum.range[1] = records;
         }
-        memcpy(claim.expect, stored, 4);
-        heft_status st = heft_ix_checksum(x, claim);
+        memcpy(sum.expect, stored, 4);
+        heft_status st = heft_ix_checksum(x, sum);
         if (st)
             return st;
     }
@@ -318,18 +327,18 @@ static heft_status parse_archive(heft_cur *c, heft_index *x, const heft_mag_layo
     uint32_t tensors = heft_le32(header + 12), metas = heft_le32(header + 16);
     uint64_t left = heft_cur_left(c), meta_bytes = (uint64_t)metas * MIN_META;
     if (meta_bytes > left)
-        return heft_cur_fail(c, "%U metadata records are announced, %U bytes are left",
+        return heft_cur_fail(c, "the header announces %U metadata records, only %U bytes are left",
                              (uint64_t)metas, left);
     heft_status st = heft_ix_reserve(x, heft_cur_pos(c), tensors, left - meta_bytes, MIN_TENSOR);
     for (uint32_t i = 0; i < metas && !st; i++)
         st = read_meta(c, x);
-    places s = no_places;
+    payloads s = no_payloads;
     if (!st)
         st = read_tensors(c, x, l, tensors, &s);
     if (!st)
-        st = check_places(c->in, x, l, &s, heft_cur_pos(c));
+        st = check_payloads(c->in, x, l, &s, heft_cur_pos(c));
     if (!st)
-        st = claim_checksum(x, header + CHECKSUM, heft_cur_pos(c));
+        st = add_checksums(x, header + CHECKSUM, heft_cur_pos(c));
     return st ? st : heft_meta_unique(x, "the metadata records");
 }
 
@@ -341,16 +350,16 @@ static heft_status mag_parse(heft_window *in, heft_index *x)
         return head.st;
     if (!memcmp(magic, "MAG&", 4))
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
-                              "a .mag file of before August 2025 ('MAG&'), which nothing reads");
+                              "unsupported: a .mag file from before August 2025 ('MAG&')");
     if (memcmp(magic, "MAG!", 4) != 0)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 0, "it does not begin with 'MAG!'");
+        return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the file does not begin with 'MAG!'");
     uint32_t version = heft_le32(magic + 4);
     if (version != 1 && version != 100)
         return heft_error_set(x->err, HEFT_E_FORMAT, 4, "version %U is neither 1 nor 100",
                               (uint64_t)version);
     if (version == 1)
         return parse_archive(&c, x, &heft_mag_layout_1);
-    /* A version-100 file is a snapshot when its string pool stands behind the longer header. */
+    /* A version-100 file is a snapshot if a string pool follows the longer snapshot header. */
     if (in->size >= HEFT_MAG_SNAPSHOT_HEADER + 4) {
         heft_cur pool = heft_cur_open(in, HEFT_MAG_SNAPSHOT_HEADER, 4, "the header");
         const uint8_t *marker = heft_cur_take(&pool, 4);
@@ -362,11 +371,12 @@ static heft_status mag_parse(heft_window *in, heft_index *x)
     return parse_archive(&c, x, &heft_mag_layout_100);
 }
 
-/* ---- what is allowed but odd ---- */
+/* ---- allowed but unusual content ---- */
 
-static const heft_name_rules odd_rules = { "mag/name", "mag/nul-in-key",
-                                           "a NUL in its key ends Magnetron with an assertion",
-                                           "mag/rank" };
+static const heft_name_rules name_rules = {
+    "mag/name", "mag/nul-in-key", "its key contains NUL: Magnetron aborts with an assertion",
+    "mag/rank"
+};
 
 static heft_status mag_notice(heft_index *x)
 {
@@ -375,7 +385,7 @@ static heft_status mag_notice(heft_index *x)
     for (uint32_t i = 0; i < x->values.len; i++)
         if (heft_str_has_nul(heft_ix_value(x, i)->key))
             heft_ix_note(x, HEFT_WARNING, "mag/nul-in-key", HEFT_NOWHERE, HEFT_NONE,
-                         "a NUL in a metadata key ends Magnetron with an assertion");
+                         "a metadata key contains NUL: Magnetron aborts with an assertion");
     return HEFT_OK;
 }
 
@@ -391,7 +401,7 @@ static heft_status mag_plan(heft_plan *p)
     return writes_snapshot(p) ? heft_mag_snapshot_plan(p) : heft_mag_archive_plan(p);
 }
 
-static heft_status mag_front(const heft_plan *p, heft_out *o)
+static heft_status mag_write_header(const heft_plan *p, heft_out *o)
 {
     return writes_snapshot(p) ? heft_mag_snapshot_write_header(p, o)
                               : heft_mag_archive_write_header(p, o);
@@ -407,8 +417,8 @@ const heft_format heft_format_mag = {
     .align = ALIGN,
     .magics = "MAG! MAG&",
     .parse = mag_parse,
-    .name_rules = &odd_rules,
+    .name_rules = &name_rules,
     .notice = mag_notice,
     .plan = mag_plan,
-    .write_header = mag_front,
+    .write_header = mag_write_header,
 };

@@ -1,13 +1,13 @@
-/* mag_snapshot.c - the snapshot layout that Magnetron writes since 2026, under version 100.
+/* mag_snapshot.c - reads and writes the snapshot layout of Magnetron (since 2026, version 100).
  *
  *    0  "MAG!"             4  u32 100               8  u64 Unix time
  *   16  u32 CRC-32C of [20, where "BUF!" begins)   20  u32 0
  *   24  u32 0 (length of the metadata)             28  u32 tensors
- *   32  "SRP!"  u32 strings, u32 offsets[strings + 1], the strings end to end
- *       "MDT!"  nothing
+ *   32  "SRP!"  u32 strings, u32 offsets[strings + 1], the strings without gaps
+ *       "MDT!"  empty
  *       "DSC!"  per tensor: u32 rank | element type << 8, u32 string, u64 elements,
- *               u64 offset behind "BUF!", u64 shape[rank]
- *       "BUF!"  payloads end to end, up to the end of the file
+ *               u64 offset counted from the end of "BUF!", u64 shape[rank]
+ *       "BUF!"  payloads without gaps, up to the end of the file
  */
 #include "base/sort.h"
 #include "format/losses.h"
@@ -18,11 +18,11 @@ enum {
     CHECKSUM = 16,
     CHECKED_FROM = 20,
     TENSORS = 28,
-    DESCRIPTOR = 24,
+    DESCRIPTOR = 24, /* bytes of a descriptor up to the shape */
     MAX_STRINGS = 65534,
     MAX_BLOB = 128 << 20,
-    MAX_RANK_READ = 63, /* what Magnetron's record reader takes; its tensors have 16 at most */
-    MAX_RANK = 16
+    MAX_RECORD_RANK = 63, /* accepted by Magnetron's record reader */
+    MAX_RANK = 16         /* supported by Magnetron's tensors */
 };
 
 static const heft_dtype types[] = { HEFT_F32, HEFT_F16, HEFT_BF16, HEFT_BOOL, HEFT_U8,  HEFT_I8,
@@ -31,15 +31,16 @@ const heft_mag_layout heft_mag_snapshot_layout = { "snapshot", types, 12, 0, MAX
 
 /* ---- reading ---- */
 
-typedef struct pool { /* the strings, as they lie in the file */
-    const uint8_t *offsets;
+typedef struct string_pool { /* borrowed from the file */
+    const uint8_t *offsets;  /* count + 1 little-endian u32 */
     const char *blob;
-    uint64_t blob_at;
+    uint64_t blob_offset;
     uint32_t count, blob_bytes;
-} pool;
+} string_pool;
 
-/* Empty when the offsets are not those that check_strings() saw: a mapped file may change at any time. */
-static heft_str pool_string(const pool *s, uint32_t i)
+/* Return string i.  A mapped file may change at any time: the string is empty if the offsets have
+ * become invalid since check_strings(). */
+static heft_str pool_string(const string_pool *s, uint32_t i)
 {
     uint32_t from = heft_le32(s->offsets + 4 * (size_t)i);
     uint32_t to = heft_le32(s->offsets + 4 * (size_t)i + 4);
@@ -47,7 +48,7 @@ static heft_str pool_string(const pool *s, uint32_t i)
     return is_inside ? (heft_str){ s->blob + from, to - from } : (heft_str){ "", 0 };
 }
 
-static bool string_below(const void *ctx, uint32_t a, uint32_t b)
+static bool string_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(pool_string(ctx, a), pool_string(ctx, b)) < 0;
 }
@@ -57,32 +58,33 @@ static heft_status read_marker(heft_cur *c, const char *marker)
     uint64_t at = heft_cur_pos(c);
     const uint8_t *p = heft_cur_take(c, 4);
     if (p && memcmp(p, marker, 4) != 0)
-        return heft_error_set(c->in->err, HEFT_E_FORMAT, at, "'%s' does not stand here", marker);
+        return heft_error_set(c->in->err, HEFT_E_FORMAT, at, "the marker '%s' is missing", marker);
     return c->st;
 }
 
-/* Offsets never fall, and what lies between two of them is text. */
-static heft_status check_strings(const pool *s, heft_index *x, uint64_t offsets_at)
+/* Offsets must ascend, and every string must be UTF-8. */
+static heft_status check_strings(const string_pool *s, heft_index *x, uint64_t offsets_at)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t from = heft_le32(s->offsets + 4 * (size_t)i);
         uint32_t to = heft_le32(s->offsets + 4 * (size_t)i + 4);
         if (to <= from || to > s->blob_bytes)
             return heft_error_set(x->err, HEFT_E_FORMAT, offsets_at + 4 * (uint64_t)i,
-                                  "string %U of the pool is empty, or its offsets fall",
+                                  "string %U of the pool is empty, or its offsets do not ascend "
+                                  "within the pool",
                                   (uint64_t)i);
     }
     for (uint32_t i = 0; i < s->count; i++) {
         heft_str text = pool_string(s, i);
         if (heft_utf8_valid(text.ptr, text.len) < text.len)
             return heft_error_set(x->err, HEFT_E_FORMAT,
-                                  s->blob_at + heft_le32(s->offsets + 4 * (size_t)i),
+                                  s->blob_offset + heft_le32(s->offsets + 4 * (size_t)i),
                                   "string %U of the pool is not UTF-8", (uint64_t)i);
     }
     return HEFT_OK;
 }
 
-static heft_status refuse_twins(const pool *s, heft_index *x)
+static heft_status reject_duplicates(const string_pool *s, heft_index *x)
 {
     size_t bytes = 2 * sizeof(uint32_t) * (size_t)s->count;
     if (!bytes)
@@ -93,19 +95,20 @@ static heft_status refuse_twins(const pool *s, heft_index *x)
                                 (uint64_t)s->count);
     for (uint32_t i = 0; i < s->count; i++)
         ids[i] = i;
-    heft_sort(ids, ids + s->count, s->count, string_below, s);
+    heft_sort(ids, ids + s->count, s->count, string_less, s);
     heft_status st = HEFT_OK;
     for (uint32_t i = 1; i < s->count && !st; i++) {
         heft_str text = pool_string(s, ids[i]);
         if (heft_str_eq(pool_string(s, ids[i - 1]), text))
-            st = heft_error_set(x->err, HEFT_E_FORMAT, s->blob_at + (uint64_t)(text.ptr - s->blob),
-                                "string %q stands in the pool twice", text);
+            st = heft_error_set(x->err, HEFT_E_FORMAT,
+                                s->blob_offset + (uint64_t)(text.ptr - s->blob),
+                                "string %q occurs twice in the pool", text);
     }
     heft_mem_free(&x->mem, ids, bytes);
     return st;
 }
 
-static heft_status read_pool(heft_cur *c, heft_index *x, pool *s)
+static heft_status read_pool(heft_cur *c, heft_index *x, string_pool *s)
 {
     heft_status st = read_marker(c, "SRP!");
     s->count = heft_cur_u32(c);
@@ -125,45 +128,45 @@ static heft_status read_pool(heft_cur *c, heft_index *x, pool *s)
         return heft_error_set(x->err, HEFT_E_FORMAT, offsets_at,
                               "the pool has %U bytes, at most 128 MiB are allowed",
                               (uint64_t)bytes);
-    s->blob_at = heft_cur_pos(c);
+    s->blob_offset = heft_cur_pos(c);
     s->blob = (const char *)heft_cur_take(c, bytes);
     if (c->st)
         return c->st;
     st = check_strings(s, x, offsets_at);
-    return st ? st : refuse_twins(s, x);
+    return st ? st : reject_duplicates(s, x);
 }
 
-static heft_status check_head(heft_index *x, const pool *s, uint64_t at, uint32_t aux, uint32_t key)
+static heft_status check_descriptor(heft_index *x, const string_pool *s, uint64_t at, uint32_t aux,
+                                    uint32_t key)
 {
     if (key >= s->count)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 4,
-                              "a tensor's name is string %U, the pool has %U", (uint64_t)key,
-                              (uint64_t)s->count);
+                              "a tensor's name is string %U of the pool, which has only %U",
+                              (uint64_t)key, (uint64_t)s->count);
     heft_str name = pool_string(s, key);
     uint32_t code = aux >> 8 & 255;
     if (!name.len)
-        return heft_error_set(x->err, HEFT_E_IO, at, "the file changed while it was read");
+        return heft_error_set(x->err, HEFT_E_IO, at, "the file changed while being read");
     if (aux >> 16)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: reserved bits are set (0x%X), they must be zero", name,
                               (uint64_t)aux);
     if (code >= heft_mag_snapshot_layout.type_count)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: element type %U is none of a snapshot (0 to 11)", name,
-                              (uint64_t)code);
-    if ((aux & 255) > MAX_RANK_READ)
+                              "tensor %q: element type %U is unknown in snapshots (0 to 11 are "
+                              "known)",
+                              name, (uint64_t)code);
+    if ((aux & 255) > MAX_RECORD_RANK)
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: its rank is %U, at most 63 is allowed", name,
+                              "tensor %q: rank is %U, at most 63 is allowed", name,
                               (uint64_t)(aux & 255));
     return HEFT_OK;
 }
 
-typedef struct stretch { /* of the file */
-    uint64_t from, end;
-} stretch;
-
-/* Adds a tensor whose data begin where those before it end. */
-static heft_status read_descriptor(heft_cur *c, heft_index *x, const pool *s, stretch *data)
+/* Add a tensor.  The payload begins at *end, where the previous payload ends; *end is then advanced
+ * past the payload.  Offsets in descriptors count from data_start. */
+static heft_status read_descriptor(heft_cur *c, heft_index *x, const string_pool *s,
+                                   uint64_t data_start, uint64_t *end)
 {
     uint64_t at = heft_cur_pos(c);
     const uint8_t *head = heft_cur_take(c, DESCRIPTOR);
@@ -172,7 +175,7 @@ static heft_status read_descriptor(heft_cur *c, heft_index *x, const pool *s, st
     const uint8_t *shape = heft_cur_take(c, 8 * rank);
     if (c->st)
         return c->st;
-    heft_status st = check_head(x, s, at, aux, key);
+    heft_status st = check_descriptor(x, s, at, aux, key);
     if (st)
         return st;
     heft_str name = pool_string(s, key);
@@ -185,49 +188,53 @@ static heft_status read_descriptor(heft_cur *c, heft_index *x, const pool *s, st
         dims[i] = heft_le64(shape + 8 * (size_t)i);
     if (rank > MAX_RANK)
         heft_ix_note(x, HEFT_WARNING, "mag/rank", at, id,
-                     "its rank is more than Magnetron's tensors have (16)");
+                     "its rank exceeds the 16 dimensions of Magnetron's tensors");
     if (!heft_product(&product, dims, rank) || product != elements || !elements)
-        return heft_error_set(x->err, HEFT_E_FORMAT, at + 8,
-                              "tensor %q: %U elements are not what its shape holds", name,
-                              elements);
-    if (offset != data->end - data->from)
+        return heft_error_set(
+            x->err, HEFT_E_FORMAT, at + 8,
+            "tensor %q: the record says %U elements, which is 0 or does not match "
+            "the shape",
+            name, elements);
+    if (offset != *end - data_start)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 16,
-                              "tensor %q: its data begin at %U behind 'BUF!', not at %U", name,
-                              offset, data->end - data->from);
-    st = heft_ix_dense(x, id, at, data->end, HEFT_UNKNOWN_LENGTH);
+                              "tensor %q: its data begin %U bytes after 'BUF!', not %U", name,
+                              offset, *end - data_start);
+    st = heft_ix_dense(x, id, at, *end, HEFT_UNKNOWN_LENGTH);
     if (!st)
-        data->end += heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part)->length;
+        *end += heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part)->length;
     return st;
 }
 
-static heft_status read_tensors(heft_cur *c, heft_index *x, const pool *s, const uint8_t *header)
+static heft_status read_tensors(heft_cur *c, heft_index *x, const string_pool *s,
+                                const uint8_t *header)
 {
     uint32_t tensors = heft_le32(header + TENSORS);
     heft_status st = heft_ix_reserve(x, TENSORS, tensors, heft_cur_left(c), DESCRIPTOR);
-    /* Descriptors vary in length and come before the data they point into: one walk to find the end. */
-    heft_cur walk = *c;
-    for (uint32_t i = 0; i < tensors && !st && !walk.st; i++) {
-        const uint8_t *head = heft_cur_take(&walk, DESCRIPTOR);
-        (void)heft_cur_take(&walk, head ? 8 * (uint64_t)head[0] : 0);
+    /* Payload offsets count from the end of the descriptors, which vary in length: skip all
+     * descriptors first. */
+    heft_cur skip = *c;
+    for (uint32_t i = 0; i < tensors && !st && !skip.st; i++) {
+        const uint8_t *head = heft_cur_take(&skip, DESCRIPTOR);
+        (void)heft_cur_take(&skip, head ? 8 * (uint64_t)head[0] : 0);
     }
-    uint64_t marker = heft_cur_pos(&walk);
+    uint64_t marker = heft_cur_pos(&skip);
     if (!st)
-        st = walk.st ? walk.st : read_marker(&walk, "BUF!");
-    stretch data = { marker + 4, marker + 4 };
+        st = skip.st ? skip.st : read_marker(&skip, "BUF!");
+    uint64_t data_start = marker + 4, data_end = data_start;
     for (uint32_t i = 0; i < tensors && !st; i++)
-        st = read_descriptor(c, x, s, &data);
+        st = read_descriptor(c, x, s, data_start, &data_end);
     if (st)
         return st;
-    if (data.end < x->file_bytes)
-        heft_ix_note(x, HEFT_WARNING, "mag/trailing-bytes", data.end, HEFT_NONE,
-                     "bytes follow the last payload, where a snapshot ends");
-    heft_stored_checksum claim = { .rule = "mag/header-crc",
-                                   .algorithm = "crc32c",
-                                   .range = { { CHECKED_FROM, marker - CHECKED_FROM } },
-                                   .tensor = HEFT_NONE,
-                                   .at_open = true };
-    memcpy(claim.expect, header + CHECKSUM, 4);
-    return heft_ix_checksum(x, claim);
+    if (data_end < x->file_bytes)
+        heft_ix_note(x, HEFT_WARNING, "mag/trailing-bytes", data_end, HEFT_NONE,
+                     "unexpected bytes after the last payload");
+    heft_stored_checksum sum = { .rule = "mag/header-crc",
+                                 .algorithm = "crc32c",
+                                 .range = { { CHECKED_FROM, marker - CHECKED_FROM } },
+                                 .tensor = HEFT_NONE,
+                                 .at_open = true };
+    memcpy(sum.expect, header + CHECKSUM, 4);
+    return heft_ix_checksum(x, sum);
 }
 
 heft_status heft_mag_snapshot_parse(heft_window *in, heft_index *x)
@@ -241,7 +248,7 @@ heft_status heft_mag_snapshot_parse(heft_window *in, heft_index *x)
                               "reserved fields of the header are set, they must be zero");
     x->version = heft_lit(heft_mag_snapshot_layout.version);
     x->own = heft_le64(header + 8);
-    pool s = { 0 };
+    string_pool s = { 0 };
     heft_status st = read_pool(&c, x, &s);
     if (!st)
         st = read_marker(&c, "MDT!");
@@ -257,7 +264,8 @@ static void put_descriptor(heft_out *o, const heft_index *x, uint32_t t, uint64_
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     const uint64_t *dims = heft_ix_dims(x, t);
     uint64_t elements;
-    (void)heft_product(&elements, dims, row->rank); /* heft_mag_plan_tensors() saw to it */
+    (void)heft_product(&elements, dims,
+                       row->rank); /* heft_mag_plan_tensors() checked for overflow */
     heft_out_u32(o, row->rank | heft_mag_code(&heft_mag_snapshot_layout, row->dtype) << 8);
     heft_out_u32(o, t);
     heft_out_u64(o, elements);
@@ -266,7 +274,7 @@ static void put_descriptor(heft_out *o, const heft_index *x, uint32_t t, uint64_
         heft_out_u64(o, dims[i]);
 }
 
-/* Everything that the checksum covers. */
+/* Emit all bytes that the checksum covers. */
 static void put_checked(const heft_plan *p, heft_out *o)
 {
     const heft_index *x = p->x;
@@ -293,11 +301,12 @@ static heft_status plan_limits(heft_plan *p)
         name_bytes += heft_ix_row(p->x, t)->name_len;
     if (count > MAX_STRINGS)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
-                                "a snapshot holds at most %U tensors, there are %U",
-                                (uint64_t)MAX_STRINGS, (uint64_t)count);
+                                "too many tensors for a snapshot: %U, at most %U are allowed",
+                                (uint64_t)count, (uint64_t)MAX_STRINGS);
     if (name_bytes > MAX_BLOB)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
-                                "a snapshot holds 128 MiB of names, there are %U bytes",
+                                "the tensor names are too long for a snapshot: %U bytes, at most "
+                                "128 MiB are allowed",
                                 name_bytes);
     return HEFT_OK;
 }
@@ -315,7 +324,7 @@ heft_status heft_mag_snapshot_plan(heft_plan *p)
     heft_out count = heft_out_counting();
     put_checked(p, &count);
     p->priv = crc;
-    p->align = 1; /* the layout has no room for another */
+    p->align = 1; /* the layout has no padding */
     p->header_bytes = CHECKED_FROM + count.total + 4;
     p->data_end = p->header_bytes;
     if (heft_ix_tensors(p->x))
@@ -334,8 +343,9 @@ heft_status heft_mag_snapshot_write_header(const heft_plan *p, heft_out *o)
     const uint32_t *crc = p->priv;
     heft_out_str(o, heft_lit("MAG!"));
     heft_out_u32(o, VERSION);
-    heft_out_u64(o,
-                 p->existing ? p->existing->own : 0); /* output depends on nothing but the input */
+    /* The time of an existing file is kept; otherwise 0, since output depends on the input
+     * alone. */
+    heft_out_u64(o, p->existing ? p->existing->own : 0);
     heft_out_u32(o, *crc);
     heft_status st = heft_mag_put_checked(p, o, *crc, put_checked);
     heft_out_str(o, heft_lit("BUF!"));

@@ -1,4 +1,4 @@
-/* mag_types.c - element types by code, and the code that once meant another type. */
+/* mag_types.c - element types by code, and the detection of old files where code 3 means i32. */
 #include "format/mag/mag.h"
 
 enum { ALIGN = HEFT_MAG_ALIGN };
@@ -20,72 +20,74 @@ static const heft_ix_part_row *part_of(const heft_index *x, uint32_t tensor)
     return heft_ix_part_row_at(x, heft_ix_row(x, tensor)->first_part);
 }
 
-static uint64_t slot_bytes(uint64_t bytes)
+static uint64_t padded_bytes(uint64_t bytes)
 {
     return (bytes + (ALIGN - 1)) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* How the room before the next payload speaks: 1 for i32, -1 for u8, 0 for neither.  Magnetron
- * made its files larger than they had to be, by less than `slack`: the room of the last payload
- * says less. */
-static int weigh_room(uint64_t elements, uint64_t room, bool is_last, uint64_t slack)
+/* Decide from the distance in bytes to the next payload, or to the end of the file: 1 for i32, -1
+ * for u8, 0 for undecided.  Magnetron made its files up to `slack` bytes larger than necessary, so
+ * only a larger excess after the last payload counts. */
+static int type_from_distance(uint64_t elements, uint64_t distance, bool is_last, uint64_t slack)
 {
-    if (elements > room / 4)
+    if (elements > distance / 4)
         return -1;
-    uint64_t narrow = slot_bytes(elements), wide = slot_bytes(4 * elements);
-    if (room == narrow)
-        return narrow == wide ? 0 : -1;
-    if (room == wide || room == 4 * elements)
+    uint64_t u8_bytes = padded_bytes(elements), i32_bytes = padded_bytes(4 * elements);
+    if (distance == u8_bytes)
+        return u8_bytes == i32_bytes ? 0 : -1;
+    if (distance == i32_bytes || distance == 4 * elements)
         return 1;
-    return is_last && room > wide && room - narrow > slack;
+    return is_last && distance > i32_bytes && distance - u8_bytes > slack;
 }
 
 typedef struct evidence {
-    uint32_t tensors[HEFT_MAG_PEEKS]; /* the first u8 tensors whose room says nothing */
-    uint32_t count;
-    bool is_u8, is_i32; /* a size or another code says so; is_u8 prevails */
+    uint32_t
+        undecided[HEFT_MAG_PADDING_SAMPLES]; /* the first u8 tensors that sizes do not decide */
+    uint32_t undecided_count;
+    bool is_u8, is_i32; /* proved by a size or by another code; is_u8 takes precedence */
 } evidence;
 
-static void weigh_sizes(evidence *e, const heft_index *x, const uint32_t *order,
-                        uint64_t file_bytes)
+static void collect_evidence(evidence *e, const heft_index *x, const uint32_t *order,
+                             uint64_t file_bytes)
 {
     uint32_t count = heft_ix_tensors(x);
     uint64_t slack = ALIGN + (uint64_t)ALIGN * count + 8 * (uint64_t)x->values.len;
     for (uint32_t i = 0; i < count && !e->is_u8; i++) {
         uint32_t t = order ? order[i] : i, next = order && i + 1 < count ? order[i + 1] : i + 1;
         const heft_ix_part_row *part = part_of(x, t);
-        if (part->dtype != HEFT_U8) { /* some codes are only in the later table */
+        if (part->dtype != HEFT_U8) { /* a type unknown to version 1 proves the later code table */
             e->is_u8 = heft_mag_code(&heft_mag_layout_1, part->dtype) == HEFT_MAG_NO_CODE;
             continue;
         }
         bool is_last = i + 1 == count;
         uint64_t end = is_last ? file_bytes : part_of(x, next)->offset;
-        uint64_t room = end > part->offset ? end - part->offset : 0;
-        int vote = weigh_room(part->length, room, is_last, slack);
-        e->is_u8 = vote < 0;
-        e->is_i32 = e->is_i32 || vote > 0;
-        if (!vote && e->count < HEFT_MAG_PEEKS)
-            e->tensors[e->count++] = t;
+        uint64_t distance = end > part->offset ? end - part->offset : 0;
+        int type = type_from_distance(part->length, distance, is_last, slack);
+        e->is_u8 = type < 0;
+        e->is_i32 = e->is_i32 || type > 0;
+        if (!type && e->undecided_count < HEFT_MAG_PADDING_SAMPLES)
+            e->undecided[e->undecided_count++] = t;
     }
 }
 
-bool heft_mag_sizes_say_i32(const heft_index *x, uint64_t file_bytes)
+bool heft_mag_sizes_imply_i32(const heft_index *x, uint64_t file_bytes)
 {
-    evidence e = { .count = 0 };
-    weigh_sizes(&e, x, NULL, file_bytes);
+    evidence e = { .undecided_count = 0 };
+    collect_evidence(&e, x, NULL, file_bytes);
     return e.is_i32 && !e.is_u8;
 }
 
-/* Whether some byte that pads a tensor if it is u8, but is data if it is i32, is not the 0xFF of every writer.  Asks
- * for all bytes that are missing before it ends with HEFT_AGAIN. */
-static heft_status find_other_padding(bool *found, const evidence *e, heft_window *in,
-                                      const heft_index *x)
+/* Set *found if a byte that would be padding after u8 data, but data of an i32 tensor, differs from
+ * the padding byte of all writers.  Request the missing bytes of all tensors before returning
+ * HEFT_AGAIN. */
+static heft_status find_non_padding(bool *found, const evidence *e, heft_window *in,
+                                    const heft_index *x)
 {
     heft_status st = HEFT_OK;
     *found = false;
-    for (uint32_t i = 0; i < e->count; i++) {
-        const heft_ix_part_row *part = part_of(x, e->tensors[i]);
-        uint64_t n = part->length, slot = slot_bytes(n), end = slot < 4 * n ? slot : 4 * n;
+    for (uint32_t i = 0; i < e->undecided_count; i++) {
+        const heft_ix_part_row *part = part_of(x, e->undecided[i]);
+        uint64_t n = part->length, padded = padded_bytes(n), end = padded < 4 * n ? padded : 4 * n;
         heft_cur c = heft_cur_whole(in, part->offset + n, end - n, "the padding of a tensor");
         const uint8_t *p = heft_cur_take(&c, end - n);
         if (c.st && c.st != HEFT_AGAIN)
@@ -100,18 +102,18 @@ static heft_status find_other_padding(bool *found, const evidence *e, heft_windo
 heft_status heft_mag_guess_code_3(heft_mag_code_3 *out, heft_window *in, const heft_index *x,
                                   const uint32_t *order)
 {
-    evidence e = { .count = 0 };
-    bool other_padding = false;
-    weigh_sizes(&e, x, order, x->file_bytes);
+    evidence e = { .undecided_count = 0 };
+    bool has_non_padding = false;
+    collect_evidence(&e, x, order, x->file_bytes);
     *out = e.is_u8 ? HEFT_MAG_U8 : e.is_i32 ? HEFT_MAG_I32_BY_SIZE : HEFT_MAG_U8;
-    if (e.is_u8 || e.is_i32 || !e.count)
+    if (e.is_u8 || e.is_i32 || !e.undecided_count)
         return HEFT_OK;
-    heft_status st = find_other_padding(&other_padding, &e, in, x);
-    *out = other_padding ? HEFT_MAG_I32_BY_PADDING : HEFT_MAG_U8_PERHAPS;
+    heft_status st = find_non_padding(&has_non_padding, &e, in, x);
+    *out = has_non_padding ? HEFT_MAG_I32_BY_PADDING : HEFT_MAG_U8_UNDECIDED;
     return st;
 }
 
-void heft_mag_u8_to_i32(heft_index *x)
+void heft_mag_retype_u8_as_i32(heft_index *x)
 {
     for (uint32_t t = 0; t < heft_ix_tensors(x); t++) {
         heft_ix_tensor_row *row = heft_ix_row(x, t);
