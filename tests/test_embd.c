@@ -305,7 +305,7 @@ static void refuses_names_beyond_4_gib_before_the_data(void **state)
     heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
     heft_assert_fails(heft_file_convert(f, heft_format_find("embd"),
                                         heft_test_sink_init(&sink, false), &opt, &err),
-                      HEFT_E_LOSSY, &err, "what precedes the data would take");
+                      HEFT_E_LOSSY, &err, "the sections before the data would take");
     assert_true(sink.discarded);
     assert_int_equal(sink.len, 0);
     heft_test_sink_free(&sink);

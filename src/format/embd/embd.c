@@ -1,17 +1,17 @@
-/* embd.c - EMBD .weights files, in the layout that is specified:
+/* embd.c - reads EMBD .weights files in the specified layout:
  *    0  "EMBD"   4  u16 1, u16 minor   8  u32 flags
  *   12  u32 offset and size of the metadata       20  u32 offset and size of the vocabulary
  *   28  u32 offset of the index   32  u32 tensors   36  u32 offset, u64 size of the data
  *   48  u64 size of the file   56  u32 CRC-32 of [0, 56)   60  u32 0
- *       metadata: u32 entries, u32 their bytes; u16 key length, u16 value length, key, value
+ *       metadata: u32 entries, u32 bytes of entries; u16 key length, u16 value length, key, value
  *       vocabulary: embd_vocab.c
  *       index: per tensor u32 FNV-1a of the name, u8 element type, u8 rank, u16 name length,
- *              u32 shape[4], u64 offset in the data; then the names, end to end
- *       data, each tensor begun at a multiple of 64
- *  -16  u32 CRC-32 of the data, u32 CRC-32 of all before the footer, "DBME", u32 0
+ *              u32 shape[4], u64 offset in the data; then the names, without gaps
+ *       data, each tensor at a multiple of 64
+ *  -16  u32 CRC-32 of the data, u32 CRC-32 of all bytes before the footer, "DBME", u32 0
  *
- * The sections stand anywhere, wherever their offsets say.  The programs of EMBD themselves use
- * another layout under the same magic: embd_simple.c.
+ * The header gives the offset of each section, so sections may come in any order.  EMBD's own
+ * programs use a different layout with the same magic: embd_simple.c.
  */
 #include "format/embd/embd.h"
 
@@ -24,14 +24,14 @@ enum {
     DESCRIPTOR = HEFT_EMBD_DESCRIPTOR,
     RANK = HEFT_EMBD_RANK,
     CHECKED = HEFT_EMBD_CHECKED,
-    META_HEAD = HEFT_EMBD_META_HEAD,
+    META_HEADER = HEFT_EMBD_META_HEADER,
     KNOWN_FLAGS = 15
 };
 
 typedef struct layout {
     uint32_t flags, minor, tensors;
-    heft_range meta, vocab, index, data; /* index: with the names */
-    uint64_t footer;
+    heft_range meta, vocab, index, data; /* the names belong to the index */
+    uint64_t footer;                     /* offset in the file */
 } layout;
 
 /* ---- header and footer ---- */
@@ -48,11 +48,11 @@ static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l
                               (uint64_t)heft_le16(h + 4), (uint64_t)l->minor);
     if (heft_le64(h + 48) != x->file_bytes)
         return heft_error_set(x->err, HEFT_E_FORMAT, 48,
-                              "the file has %U bytes, its header says %U", x->file_bytes,
+                              "the file has %U bytes, the header says %U", x->file_bytes,
                               heft_le64(h + 48));
     if (heft_le32(h + 60)) {
         heft_ix_omit(x, HEFT_WARNING, "embd/reserved", (heft_str){ NULL, 0 },
-                     "reserved bytes of the header that are not 0 become 0");
+                     "nonzero reserved bytes of the header are reset to 0");
         heft_ix_note(x, HEFT_WARNING, "embd/reserved", 60, HEFT_NONE,
                      "reserved bytes of the header are not 0");
     }
@@ -60,18 +60,20 @@ static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l
     x->own = l->flags;
     if (l->minor)
         heft_ix_note(x, HEFT_WARNING, "embd/minor", 6, HEFT_NONE,
-                     "a minor version above 0: it may say more than is read here");
+                     "the minor version is above 0: the file may contain more than is read");
     if (l->flags & ~(uint32_t)KNOWN_FLAGS)
         return heft_error_set(x->err, HEFT_E_FORMAT, 8,
                               "reserved flags are set (0x%X), they must be zero",
                               (uint64_t)l->flags);
     if (l->flags & HEFT_EMBD_COMPRESSED)
-        return fail(x, 8, "the data are said to be compressed, for which nothing is defined");
+        return fail(x, 8,
+                    "unsupported: the data are flagged as compressed, but the specification "
+                    "defines no compression");
     if (l->flags & HEFT_EMBD_VOCAB && !l->vocab.length)
-        return fail(x, 24, "a vocabulary is announced, and its size is 0");
+        return fail(x, 24, "the flags announce a vocabulary, but the vocabulary section is empty");
     if (!(l->flags & HEFT_EMBD_VOCAB) && l->vocab.length)
         heft_ix_note(x, HEFT_WARNING, "embd/vocab-flag", 8, HEFT_NONE,
-                     "there is a vocabulary, but its flag is not set");
+                     "there is a vocabulary, but the flag for a vocabulary is not set");
     return HEFT_OK;
 }
 
@@ -81,7 +83,7 @@ static heft_status check_footer(heft_index *x, const uint8_t *f, const layout *l
         return fail(x, l->footer + 8, "the footer does not end with 'DBME'");
     if (heft_le32(f + 12)) {
         heft_ix_omit(x, HEFT_WARNING, "embd/reserved", (heft_str){ NULL, 0 },
-                     "reserved bytes of the footer that are not 0 become 0");
+                     "nonzero reserved bytes of the footer are reset to 0");
         heft_ix_note(x, HEFT_WARNING, "embd/reserved", l->footer + 12, HEFT_NONE,
                      "reserved bytes of the footer are not 0");
     }
@@ -91,9 +93,10 @@ static heft_status check_footer(heft_index *x, const uint8_t *f, const layout *l
     return HEFT_OK;
 }
 
-/* Without the flag they should be 0; what stands there all the same is worth a warning at most. */
-static heft_status claim(heft_index *x, const layout *l, const char *rule, heft_range range,
-                         const uint8_t *stored)
+/* Add a checksum.  Without the flag HEFT_EMBD_CHECKSUMS the field should be 0, and a nonzero value
+ * is advisory: a mismatch is only a warning. */
+static heft_status add_checksum(heft_index *x, const layout *l, const char *rule, heft_range range,
+                                const uint8_t *stored)
 {
     heft_stored_checksum c = { .rule = rule,
                                .algorithm = "crc32",
@@ -107,24 +110,25 @@ static heft_status claim(heft_index *x, const layout *l, const char *rule, heft_
 
 /* ---- metadata ---- */
 
-/* Sets the section to what it takes, should its size leave out the head. */
+/* Correct section->length if the file counts the entries only, without the 8 bytes before the
+ * entries. */
 static heft_status read_metadata(heft_window *in, heft_index *x, heft_range *section)
 {
     if (!section->length)
         return HEFT_OK;
-    heft_cur c = heft_cur_whole(in, section->offset, META_HEAD, "the metadata");
+    heft_cur c = heft_cur_whole(in, section->offset, META_HEADER, "the metadata");
     uint64_t entries = heft_cur_u32(&c), total = heft_cur_u32(&c);
     if (c.st)
         return c.st;
-    if (section->length != META_HEAD + total && section->length != total)
+    if (section->length != META_HEADER + total && section->length != total)
         return heft_error_set(x->err, HEFT_E_FORMAT, section->offset + 4,
-                              "the metadata take %U bytes, their total_size is %U", section->length,
-                              total);
+                              "the metadata section has %U bytes, but total_size is %U",
+                              section->length, total);
     if (entries * HEFT_EMBD_META_ENTRY > total)
         return heft_error_set(x->err, HEFT_E_FORMAT, section->offset,
-                              "%U metadata entries are announced in %U bytes", entries, total);
-    section->length = META_HEAD + total;
-    c = heft_cur_whole(in, section->offset + META_HEAD, total, "the metadata");
+                              "%U metadata entries do not fit into %U bytes", entries, total);
+    section->length = META_HEADER + total;
+    c = heft_cur_whole(in, section->offset + META_HEADER, total, "the metadata");
     heft_status st = c.st;
     for (uint64_t i = 0; i < entries && !st; i++) {
         uint16_t key_len = heft_cur_u16(&c), value_len = heft_cur_u16(&c);
@@ -133,7 +137,7 @@ static heft_status read_metadata(heft_window *in, heft_index *x, heft_range *sec
         st = c.st ? c.st : heft_ix_meta_text(x, key, value);
     }
     if (!st && heft_cur_left(&c))
-        return heft_cur_fail(&c, "the metadata entries end here, total_size puts their end at %U",
+        return heft_cur_fail(&c, "the metadata entries end here, but according to total_size at %U",
                              section->offset + section->length);
     return st ? st : heft_meta_unique(x, "the metadata");
 }
@@ -148,7 +152,7 @@ static heft_status read_shape(heft_index *x, heft_str name, uint64_t at, const u
         if (i < rank ? !dim : dim)
             return heft_error_set(x->err, HEFT_E_FORMAT, at + 8 + 4 * (uint64_t)i,
                                   i < rank ? "tensor %q: dimension %U is 0"
-                                           : "tensor %q: dimension %U is unused and not 0",
+                                           : "tensor %q: dimension %U is unused, but not 0",
                                   name, (uint64_t)i);
         if (i < rank)
             dims[i] = dim;
@@ -160,14 +164,15 @@ static heft_status check_descriptor(heft_index *x, uint64_t at, const uint8_t *d
 {
     if (heft_str_fnv1a(name) != heft_le32(d))
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: the hash of its name is 0x%X, 0x%X is stored", name,
+                              "tensor %q: the hash of the name is 0x%X, but 0x%X is stored", name,
                               (uint64_t)heft_str_fnv1a(name), (uint64_t)heft_le32(d));
     if (d[4] >= HEFT_EMBD_TYPES)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 4,
-                              "tensor %q: element type %U is not 0 to 8", name, (uint64_t)d[4]);
+                              "tensor %q: element type %U is unknown (0 to 8 are known)", name,
+                              (uint64_t)d[4]);
     if (!d[5] || d[5] > RANK)
-        return heft_error_set(x->err, HEFT_E_FORMAT, at + 5,
-                              "tensor %q: its rank is %U, not 1 to 4", name, (uint64_t)d[5]);
+        return heft_error_set(x->err, HEFT_E_FORMAT, at + 5, "tensor %q: rank is %U, not 1 to 4",
+                              name, (uint64_t)d[5]);
     return HEFT_OK;
 }
 
@@ -183,20 +188,22 @@ static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, cons
         st = read_shape(x, name, at, d, dims, d[5]);
     if (!st && offset > l->data.length)
         st = heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
-                            "tensor %q: its data begin at %U, the end of the data is %U", name,
-                            offset, l->data.length);
+                            "tensor %q: its data begin at %U, after the end of all data at %U",
+                            name, offset, l->data.length);
     if (!st)
         st = heft_ix_dense(x, id, at, l->data.offset + offset, HEFT_UNKNOWN_LENGTH);
     if (st)
         return st;
-    uint64_t length = heft_ix_part_row_at(x, id)->length; /* one part each */
+    /* Every tensor has a single part, so part and tensor numbers are equal. */
+    uint64_t length = heft_ix_part_row_at(x, id)->length;
     if (length > l->data.length - offset)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
-                              "tensor %q: %U bytes at %U pass the end of the data, %U", name,
+                              "tensor %q: %U bytes at %U exceed the end of the data at %U", name,
                               length, offset, l->data.length);
     if (l->flags & HEFT_EMBD_ALIGNED && offset % HEFT_EMBD_ALIGN)
         return heft_error_set(x->err, HEFT_E_FORMAT, at + 24,
-                              "tensor %q: its data at %U are not aligned to 64, as the flag says",
+                              "tensor %q: its data at %U are not aligned to 64 bytes, contrary to "
+                              "the flags",
                               name, offset);
     heft_ix_row(x, id)->flags |= HEFT_T_NAME_HASH;
     if (!name.len)
@@ -204,12 +211,13 @@ static heft_status read_tensor(heft_index *x, const layout *l, uint64_t at, cons
     return HEFT_OK;
 }
 
-/* Sets the extent of the index, which only its descriptors tell. */
+/* Read the index and set l->index.length, which depends on the name lengths in the
+ * descriptors. */
 static heft_status read_index(heft_window *in, heft_index *x, layout *l)
 {
-    uint64_t at = l->index.offset, room = l->footer > at ? l->footer - at : 0;
+    uint64_t at = l->index.offset, left = l->footer > at ? l->footer - at : 0;
     uint64_t bytes = (uint64_t)l->tensors * DESCRIPTOR;
-    heft_status st = heft_ix_reserve(x, 32, l->tensors, room, DESCRIPTOR);
+    heft_status st = heft_ix_reserve(x, 32, l->tensors, left, DESCRIPTOR);
     if (st)
         return st;
     heft_cur d = heft_cur_whole(in, at, bytes, "the index"), lengths = d;
@@ -233,54 +241,54 @@ static heft_status read_index(heft_window *in, heft_index *x, layout *l)
     return st;
 }
 
-/* ---- sections and places ---- */
+/* ---- sections and payloads ---- */
 
 static heft_status check_sections(heft_index *x, const layout *l)
 {
     const struct {
         const char *name;
-        heft_range where;
-    } all[] = {
+        heft_range range;
+    } sections[] = {
         { "the header", { 0, HEADER } }, { "the metadata", l->meta },
         { "the vocabulary", l->vocab },  { "the index", l->index },
         { "the data", l->data },         { "the footer", { l->footer, FOOTER } },
     };
-    enum { COUNT = sizeof all / sizeof *all };
+    enum { COUNT = sizeof sections / sizeof *sections };
     for (unsigned i = 0; i < COUNT; i++) {
-        heft_range b = all[i].where;
+        heft_range b = sections[i].range;
         if (!b.length)
             continue;
         if (!heft_range_in(b, x->file_bytes))
             return heft_error_set(x->err, HEFT_E_FORMAT, b.offset,
-                                  "%s: %U bytes at %U pass the end of the file, %U", all[i].name,
-                                  b.length, b.offset, x->file_bytes);
+                                  "%s: %U bytes at %U exceed the end of the file at %U",
+                                  sections[i].name, b.length, b.offset, x->file_bytes);
         for (unsigned k = 0; k < i; k++) {
-            heft_range a = all[k].where;
+            heft_range a = sections[k].range;
             uint64_t a_end = a.offset + a.length, b_end = b.offset + b.length;
             if (a.length && a_end > b.offset && b_end > a.offset)
                 return heft_error_set(x->err, HEFT_E_FORMAT, a.offset,
-                                      "%s, at %U to %U, and %s, at %U to %U, overlap", all[k].name,
-                                      a.offset, a_end, all[i].name, b.offset, b_end);
+                                      "%s, at %U to %U, and %s, at %U to %U, overlap",
+                                      sections[k].name, a.offset, a_end, sections[i].name, b.offset,
+                                      b_end);
         }
     }
     return HEFT_OK;
 }
 
-/* Every tensor has one part, of its own number. */
-static heft_status check_places(heft_index *x, const layout *l)
+static heft_status check_payloads(heft_index *x, const layout *l)
 {
-    uint64_t reach = 0;
-    bool ascending = true;
+    uint64_t previous_end = 0;
+    bool is_ascending = true;
     if (l->flags & HEFT_EMBD_ALIGNED && l->tensors && l->data.offset % HEFT_EMBD_ALIGN)
         heft_ix_note(x, HEFT_WARNING, "embd/align", l->data.offset, HEFT_NONE,
-                     "offsets within the data are multiples of 64, the data themselves begin at "
-                     "none");
-    for (uint32_t i = 0; i < x->parts.len && ascending; i++) {
+                     "offsets within the data are multiples of 64, but the data section does not "
+                     "begin at a multiple of 64");
+    for (uint32_t i = 0; i < x->parts.len && is_ascending; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
-        ascending = part->offset >= reach;
-        reach = part->offset + part->stored;
+        is_ascending = part->offset >= previous_end;
+        previous_end = part->offset + part->stored;
     }
-    if (ascending)
+    if (is_ascending)
         return HEFT_OK;
     return heft_ix_note_overlaps(x, "embd/overlap", "its data overlap with another tensor's",
                                  false);
@@ -314,15 +322,15 @@ static heft_status parse_specified(heft_window *in, heft_index *x, const uint8_t
     if (!st)
         st = read_index(in, x, &l);
     if (!st)
-        st = check_sections(x, &l); /* now that their extent is known */
+        st = check_sections(x, &l); /* again: the lengths of metadata and index are known now */
     if (!st)
-        st = check_places(x, &l);
+        st = check_payloads(x, &l);
     if (!st)
-        st = claim(x, &l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED);
+        st = add_checksum(x, &l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED);
     if (!st)
-        st = claim(x, &l, heft_embd_data_crc, l.data, f);
+        st = add_checksum(x, &l, heft_embd_data_crc, l.data, f);
     if (!st)
-        st = claim(x, &l, heft_embd_file_crc, (heft_range){ 0, l.footer }, f + 4);
+        st = add_checksum(x, &l, heft_embd_file_crc, (heft_range){ 0, l.footer }, f + 4);
     if (st)
         return st;
     heft_str text = { version, 2 + heft_u64_text(version + 2, l.minor) };
@@ -337,7 +345,7 @@ static heft_status embd_parse(heft_window *in, heft_index *x)
     if (!magic)
         return start.st;
     if (memcmp(magic, "EMBD", 4) != 0)
-        return fail(x, 0, "it does not begin with 'EMBD'");
+        return fail(x, 0, "the file does not begin with 'EMBD'");
     if (in->size < HEADER + FOOTER)
         return heft_embd_simple_parse(in, x);
     heft_cur head = heft_cur_whole(in, 0, HEADER, "the header");
@@ -348,8 +356,8 @@ static heft_status embd_parse(heft_window *in, heft_index *x)
     const uint8_t *f = heft_cur_take(&tail, FOOTER);
     if (!f)
         return tail.st;
-    /* One of three things has to hold, so that damaged files get the better message: the size, the
-     * header's checksum, the mark at the end. */
+    /* The file size, the header's checksum and the footer's magic each identify the specified
+     * layout.  One match is enough, so that a damaged file gets the errors of the right layout. */
     bool is_specified = heft_le64(h + 48) == in->size ||
                         heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED) ||
                         !memcmp(f + 8, "DBME", 4);
@@ -358,7 +366,7 @@ static heft_status embd_parse(heft_window *in, heft_index *x)
 
 /* ---- the format ---- */
 
-static const heft_name_rules odd_rules = { "embd/name", NULL, NULL, NULL };
+static const heft_name_rules name_rules = { "embd/name", NULL, NULL, NULL };
 
 const heft_format heft_format_embd = {
     .name = "embd",
@@ -370,7 +378,7 @@ const heft_format heft_format_embd = {
     .align = HEFT_EMBD_ALIGN,
     .magics = "EMBD",
     .parse = embd_parse,
-    .name_rules = &odd_rules,
+    .name_rules = &name_rules,
     .check = heft_embd_check,
     .plan = heft_embd_plan,
     .write_header = heft_embd_write_header,

@@ -1,4 +1,5 @@
-/* embd_check.c - the bytes between sections and tensors of the specified layout have to be 0. */
+/* embd_check.c - checks that the bytes between sections and tensors of the specified layout are
+ * 0. */
 #include "format/embd/embd.h"
 
 enum { SECTIONS = 5 };
@@ -9,7 +10,8 @@ static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
     return from < to ? c->padding(c, "embd/padding", HEFT_WARNING, gap, 0) : HEFT_OK;
 }
 
-/* The extents that the parser found, from the header and the names. */
+/* Compute the ranges of the sections again from the header and the names, as in
+ * parse_specified(). */
 static heft_status find_sections(heft_check *c, heft_range out[SECTIONS])
 {
     uint8_t h[HEFT_EMBD_HEADER], total[4];
@@ -22,7 +24,9 @@ static heft_status find_sections(heft_check *c, heft_range out[SECTIONS])
     for (uint32_t t = 0; t < heft_ix_tensors(c->x); t++)
         index += heft_ix_row(c->x, t)->name_len;
     out[0] = (heft_range){ 0, HEFT_EMBD_HEADER };
-    out[1] = (heft_range){ meta, heft_le32(h + 16) ? 8 + (uint64_t)heft_le32(total) : 0 };
+    out[1] = (heft_range){ meta, heft_le32(h + 16)
+                                     ? HEFT_EMBD_META_HEADER + (uint64_t)heft_le32(total)
+                                     : 0 };
     out[2] = (heft_range){ heft_le32(h + 20), heft_le32(h + 24) };
     out[3] = (heft_range){ heft_le32(h + 28), index };
     out[4] = (heft_range){ heft_le32(h + 36), heft_le64(h + 40) };
@@ -42,24 +46,24 @@ static void sort_sections(heft_range s[SECTIONS])
 static heft_status check_data(heft_check *c, heft_range data)
 {
     const uint32_t *order;
-    uint64_t at = data.offset;
+    uint64_t data_end = data.offset; /* of the parts so far */
     uint32_t count;
     heft_status st = c->order(c, &order, &count);
     for (uint32_t i = 0; !st && i < count; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(c->x, order[i]);
         uint64_t end = part->offset + part->stored;
         if (order[i] >= c->x->parts.len)
-            continue; /* the vocabulary */
-        st = check_gap(c, at, part->offset);
-        at = end > at ? end : at;
+            continue; /* the vocabulary is a part of the file, not of a tensor */
+        st = check_gap(c, data_end, part->offset);
+        data_end = end > data_end ? end : data_end;
     }
-    return st ? st : check_gap(c, at, data.offset + data.length);
+    return st ? st : check_gap(c, data_end, data.offset + data.length);
 }
 
 heft_status heft_embd_check(heft_check *c)
 {
     heft_range s[SECTIONS] = { { 0, 0 } };
-    uint64_t at = 0;
+    uint64_t section_end = 0;
     if (heft_str_is(c->x->version, heft_embd_simple_version))
         return HEFT_OK;
     heft_status st = find_sections(c, s);
@@ -68,10 +72,10 @@ heft_status heft_embd_check(heft_check *c)
     for (unsigned i = 0; i < SECTIONS && !st; i++) {
         if (!s[i].length)
             continue;
-        st = check_gap(c, at, s[i].offset);
-        at = s[i].offset + s[i].length;
+        st = check_gap(c, section_end, s[i].offset);
+        section_end = s[i].offset + s[i].length;
     }
     if (!st)
-        st = check_gap(c, at, c->size - HEFT_EMBD_FOOTER);
+        st = check_gap(c, section_end, c->size - HEFT_EMBD_FOOTER);
     return st ? st : check_data(c, data);
 }

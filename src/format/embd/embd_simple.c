@@ -1,31 +1,31 @@
-/* embd_simple.c - the stream that EMBD's own programs write and load, under the same magic:
+/* embd_simple.c - reads and writes the simple stream of EMBD's own programs, with the same magic:
  *    0  "EMBD"   4  u32 1   8  u32 tensors
  *   12  per tensor: u32 name length, name, u32 rank, u32 shape[rank], f32 data
  *       u32 tokens, per token: u32 length, text
- * Nothing is aligned; there are no metadata and no checksums.
+ * The data are not aligned; there are no metadata and no checksums.
  */
 #include "format/embd/embd.h"
 
 enum {
-    FRONT = 12,
-    MIN_RECORD = 12, /* an empty name, one dimension */
-    TEXT = HEFT_EMBD_SIMPLE_TEXT
+    HEADER = 12,
+    MIN_RECORD = 12, /* record of a tensor with an empty name and a single dimension */
+    MAX_TEXT = HEFT_EMBD_SIMPLE_TEXT
 };
 
 /* ---- reading ---- */
 
-/* A record and, behind it, its data: *at moves from one to the next. */
+/* Read the record at offset *at, and advance *at past the data, which follow the record. */
 static heft_status read_tensor(heft_window *in, heft_index *x, uint64_t *at)
 {
     heft_cur c = heft_cur_open(in, *at, in->size, "a tensor's record");
     uint32_t name_bytes = heft_cur_u32(&c), id;
-    if (!c.st && name_bytes > TEXT)
+    if (!c.st && name_bytes > MAX_TEXT)
         heft_cur_fail(&c, "a name has %U bytes, at most %U are allowed", (uint64_t)name_bytes,
-                      (uint64_t)TEXT);
+                      (uint64_t)MAX_TEXT);
     heft_str name = heft_cur_text(&c, name_bytes, "a tensor's name");
     uint32_t rank = heft_cur_u32(&c);
     if (!c.st && (!rank || rank > HEFT_EMBD_RANK))
-        heft_cur_fail(&c, "tensor %q: its rank is %U, not 1 to 4", name, (uint64_t)rank);
+        heft_cur_fail(&c, "tensor %q: rank is %U, not 1 to 4", name, (uint64_t)rank);
     const uint8_t *shape = heft_cur_take(&c, 4 * (uint64_t)rank);
     if (c.st)
         return c.st;
@@ -42,22 +42,22 @@ static heft_status read_tensor(heft_window *in, heft_index *x, uint64_t *at)
     if (!st)
         st = heft_ix_dense(x, id, *at, data, HEFT_UNKNOWN_LENGTH);
     if (!st)
-        *at = data + heft_ix_part_row_at(x, id)->length; /* one part each */
+        *at = data + heft_ix_part_row_at(x, id)->length; /* part and tensor numbers are equal */
     return st;
 }
 
 heft_status heft_embd_simple_parse(heft_window *in, heft_index *x)
 {
     heft_cur c = heft_cur_open(in, 0, in->size, "the header");
-    const uint8_t *front = heft_cur_take(&c, FRONT);
-    if (!front)
+    const uint8_t *header = heft_cur_take(&c, HEADER);
+    if (!header)
         return c.st;
-    if (heft_le32(front + 4) != 1)
+    if (heft_le32(header + 4) != 1)
         return heft_error_set(x->err, HEFT_E_FORMAT, 4, "version %U is not 1",
-                              (uint64_t)heft_le32(front + 4));
+                              (uint64_t)heft_le32(header + 4));
     x->version = heft_lit(heft_embd_simple_version);
-    uint32_t tensors = heft_le32(front + 8);
-    uint64_t at = FRONT;
+    uint32_t tensors = heft_le32(header + 8);
+    uint64_t at = HEADER;
     heft_status st = heft_ix_reserve(x, 8, tensors, heft_cur_left(&c), MIN_RECORD);
     for (uint32_t i = 0; i < tensors && !st; i++)
         st = read_tensor(in, x, &at);
@@ -65,24 +65,24 @@ heft_status heft_embd_simple_parse(heft_window *in, heft_index *x)
         st = heft_embd_read_simple_vocab(in, x, at, &at);
     if (!st && at < in->size) {
         heft_ix_omit(x, HEFT_WARNING, "embd/trailing-bytes", (heft_str){ NULL, 0 },
-                     "the bytes that follow the vocabulary are left out");
+                     "the bytes after the vocabulary are left out");
         heft_ix_note(x, HEFT_WARNING, "embd/trailing-bytes", at, HEFT_NONE,
-                     "bytes follow the vocabulary");
+                     "unexpected bytes after the vocabulary");
     }
     return st;
 }
 
 /* ---- writing ---- */
 
-heft_status heft_embd_simple_lay_out(heft_plan *p, const heft_vocab *v)
+heft_status heft_embd_simple_plan_layout(heft_plan *p, const heft_vocab *v)
 {
     p->align = 1;
-    p->header_bytes = FRONT;
-    heft_status st = heft_plan_place(p, FRONT, 1);
+    p->header_bytes = HEADER;
+    heft_status st = heft_plan_place(p, HEADER, 1);
     heft_out count = heft_out_counting();
     heft_embd_put_simple_vocab(&count, v);
     if (!st && !heft_add(&p->file_bytes, p->data_end, count.total))
-        st = heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+        st = heft_error_plain(p->err, HEFT_E_LOSSY, "the file would exceed 2^64 bytes");
     return st;
 }
 

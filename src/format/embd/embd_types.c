@@ -1,4 +1,4 @@
-/* embd_types.c - element types by code, names of the layouts, and rules of the checksums. */
+/* embd_types.c - EMBD's element types by code, version names, and rules of the checksums. */
 #include "format/embd/embd.h"
 
 const heft_dtype heft_embd_types[HEFT_EMBD_TYPES] = { HEFT_F32, HEFT_F16, HEFT_BF16,

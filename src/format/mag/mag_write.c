@@ -220,7 +220,8 @@ heft_status heft_mag_archive_plan(heft_plan *p)
     a->layout = choose_layout(p);
     if (!a->layout)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                                "unknown .mag version %s (known: 1, 100, snapshot)", p->version);
+                                ".mag version %s cannot be written, only 1, 100 and snapshot",
+                                p->version);
     heft_status st = heft_mag_plan_tensors(p, a->layout);
     for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i))
         st = plan_meta(p, heft_ix_value(p->x, i), &a->metas);
