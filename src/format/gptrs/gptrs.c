@@ -1,4 +1,4 @@
-/* gptrs.c - reads gpt-rs' checkpoints (GPTRSCHK) and tensor archives (GPTRSTEN), version 2.
+/* gptrs.c - reads gpt-rs checkpoints (GPTRSCHK) and tensor archives (GPTRSTEN), version 2.
  *
  *   "GPTRSCHK", u32 2, u32 length, config_json, u32 length, index, payloads
  *   "GPTRSTEN", u32 2,                          u32 length, index, payloads
@@ -6,37 +6,32 @@
  *          u32 rank, u64 dims[rank], u32 element type, u8 requires_grad, u64 offset in the file,
  *          u64 length
  *
- * A base id is the first 16 bytes of BLAKE3(name), or zero.  Payloads lie anywhere; we write them
- * at multiples of 64 with zeros between.
+ * A base id is the first 16 bytes of BLAKE3(name), or zero.  Payloads may have any offset; Heft
+ * writes payloads at multiples of 64, padded with zeros.
  */
 #include "format/gptrs/gptrs_entry.h"
 #include "model/parallel.h"
 
-enum {
-    MAGIC = HEFT_GPTRS_MAGIC,
-    BASE_ID = HEFT_GPTRS_BASE_ID,
-    TAIL = HEFT_GPTRS_TAIL, /* of an entry: element type, flag, offset, length */
-    ALIGN = 64
-};
+enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID, TAIL = HEFT_GPTRS_TAIL, ALIGN = 64 };
 
 /* ---- reading ---- */
 
-static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool checkpoint)
+static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool is_checkpoint)
 {
-    uint32_t id_bytes = checkpoint ? BASE_ID : 0;
+    uint32_t id_bytes = is_checkpoint ? BASE_ID : 0;
     e->at = heft_cur_pos(c);
     uint32_t name_len = heft_cur_u32(c);
     const uint8_t *name = heft_cur_take(c, name_len);
     e->is_ascii = name && heft_is_ascii_name(name, name_len);
     e->name = e->is_ascii ? (heft_str){ (const char *)name, name_len }
                           : heft_cur_text_at(c, name, name_len, "a tensor's name");
-    const uint8_t *middle = heft_cur_take(c, id_bytes + 4);
-    e->rank = middle ? heft_le32(middle + id_bytes) : 0;
+    const uint8_t *id_and_rank = heft_cur_take(c, id_bytes + 4);
+    e->rank = id_and_rank ? heft_le32(id_and_rank + id_bytes) : 0;
     e->dims = heft_cur_take(c, 8 * e->rank + TAIL);
     if (c->st)
         return c->st;
     const uint8_t *tail = e->dims + 8 * e->rank;
-    e->base_id = checkpoint ? middle : NULL;
+    e->base_id = is_checkpoint ? id_and_rank : NULL;
     e->tag = heft_le32(tail);
     e->grad = tail[4];
     e->offset = heft_le64(tail + 5);
@@ -44,108 +39,110 @@ static inline heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool chec
     return HEFT_OK;
 }
 
-typedef struct places {  /* what the entries said together */
-    uint64_t data;       /* where payloads can begin */
-    uint64_t begin, end; /* of the first one with bytes, of the last */
-    bool ascending;
-} places;
+typedef struct payloads {            /* of consecutive entries */
+    uint64_t data_start;             /* lowest regular offset: the end of the index */
+    uint64_t first_offset, last_end; /* first and last payload that is not empty; 0: none */
+    bool is_ascending;
+} payloads;
 
-static inline void note_place(places *s, heft_index *x, const heft_gptrs_entry *e)
+static inline void add_payload(payloads *s, heft_index *x, const heft_gptrs_entry *e)
 {
     if (!e->length)
         return;
-    if (heft_unlikely(e->offset < s->data)) {
+    if (heft_unlikely(e->offset < s->data_start)) {
         heft_ix_omit(x, HEFT_NOTE, "gptrs/range-in-index", (heft_str){ NULL, 0 },
-                     "data that lie over the header or the index get bytes of their own");
+                     "data that overlap with the header or the index are stored separately");
         heft_ix_note(x, HEFT_WARNING, "gptrs/range-in-index", e->offset, heft_ix_tensors(x) - 1,
-                     "its data lie over the header or the index");
+                     "its data overlap with the header or the index");
     }
-    if (e->offset < s->end)
-        s->ascending = false;
-    s->begin = s->end ? s->begin : e->offset;
-    s->end = e->offset + e->length;
+    if (e->offset < s->last_end)
+        s->is_ascending = false;
+    s->first_offset = s->last_end ? s->first_offset : e->offset;
+    s->last_end = e->offset + e->length;
 }
 
-typedef struct many {
-    bool checkpoint;
-    uint64_t data;
-    places places[HEFT_IX_CHUNKS];
-} many;
+typedef struct parallel_read {
+    bool is_checkpoint;
+    uint64_t data_start;
+    payloads payloads[HEFT_IX_CHUNKS];
+} parallel_read;
 
 static void skip_entry(const void *ctx, heft_cur *c, uint32_t *rank)
 {
-    const many *m = ctx;
-    uint32_t id_bytes = m->checkpoint ? BASE_ID : 0;
+    const parallel_read *parallel = ctx;
+    uint32_t id_bytes = parallel->is_checkpoint ? BASE_ID : 0;
     heft_cur_take(c, heft_cur_u32(c));
-    const uint8_t *middle = heft_cur_take(c, id_bytes + 4);
-    *rank = middle ? heft_le32(middle + id_bytes) : 0;
+    const uint8_t *id_and_rank = heft_cur_take(c, id_bytes + 4);
+    *rank = id_and_rank ? heft_le32(id_and_rank + id_bytes) : 0;
     heft_cur_take(c, UINT64_C(8) * *rank + TAIL);
 }
 
-static heft_status read_run(heft_cur *c, heft_index *x, bool checkpoint, uint32_t count, places *s)
+static heft_status read_records(heft_cur *c, heft_index *x, bool is_checkpoint, uint32_t count,
+                                payloads *s)
 {
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++) {
         heft_gptrs_entry e;
-        st = read_entry(c, &e, checkpoint);
+        st = read_entry(c, &e, is_checkpoint);
         if (!st)
-            st = heft_gptrs_add(x, &e, checkpoint);
+            st = heft_gptrs_add(x, &e, is_checkpoint);
         if (!st)
-            note_place(s, x, &e);
+            add_payload(s, x, &e);
     }
     return st;
 }
 
-static heft_status read_slice(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t slice)
+static heft_status read_chunk(void *ctx, heft_cur *c, heft_index *x, uint32_t count, uint32_t chunk)
 {
-    many *m = ctx;
-    places s = { .data = m->data, .ascending = true };
-    heft_status st = read_run(c, x, m->checkpoint, count, &s);
-    m->places[slice] = s;
+    parallel_read *parallel = ctx;
+    payloads s = { .data_start = parallel->data_start, .is_ascending = true };
+    heft_status st = read_records(c, x, parallel->is_checkpoint, count, &s);
+    parallel->payloads[chunk] = s;
     return st;
 }
 
-static heft_status read_entries(heft_cur *c, heft_index *x, bool checkpoint, uint32_t count,
-                                places *s)
+static heft_status read_entries(heft_cur *c, heft_index *x, bool is_checkpoint, uint32_t count,
+                                payloads *s)
 {
-    many m = { .checkpoint = checkpoint, .data = s->data };
-    heft_ix_binary_records how = {
-        .skip = skip_entry, .read = read_slice, .ctx = &m, .base_ids = checkpoint
+    parallel_read parallel = { .is_checkpoint = is_checkpoint, .data_start = s->data_start };
+    heft_ix_binary_records records = {
+        .skip = skip_entry, .read = read_chunk, .ctx = &parallel, .base_ids = is_checkpoint
     };
-    if (!heft_ix_parallel_binary(x, c, count, &how))
-        return read_run(c, x, checkpoint, count, s);
+    if (!heft_ix_parallel_binary(x, c, count, &records))
+        return read_records(c, x, is_checkpoint, count, s);
     for (uint32_t i = 0; i < HEFT_IX_CHUNKS; i++) {
-        const places *more = &m.places[i];
-        if (!more->end)
+        const payloads *next = &parallel.payloads[i];
+        if (!next->last_end)
             continue;
-        s->ascending = s->ascending && more->ascending && more->begin >= s->end;
-        s->begin = s->end ? s->begin : more->begin;
-        s->end = more->end;
+        s->is_ascending = s->is_ascending && next->is_ascending &&
+                          next->first_offset >= s->last_end;
+        s->first_offset = s->last_end ? s->first_offset : next->first_offset;
+        s->last_end = next->last_end;
     }
     return HEFT_OK;
 }
 
-static heft_status parse_index(heft_cur *c, heft_index *x, bool checkpoint, places *s)
+static heft_status parse_index(heft_cur *c, heft_index *x, bool is_checkpoint, payloads *s)
 {
-    uint64_t at = heft_cur_pos(c), min_bytes = 8 + TAIL + (checkpoint ? BASE_ID : 0);
+    uint64_t at = heft_cur_pos(c), min_bytes = 8 + TAIL + (is_checkpoint ? BASE_ID : 0);
     uint32_t tensors = heft_cur_u32(c);
     if (c->st)
         return c->st;
     x->version = heft_lit("2");
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(c), min_bytes);
     if (!st)
-        st = read_entries(c, x, checkpoint, tensors, s);
+        st = read_entries(c, x, is_checkpoint, tensors, s);
     if (!st && heft_cur_left(c)) {
         heft_ix_omit(x, HEFT_WARNING, "gptrs/index-length", (heft_str){ NULL, 0 },
-                     "the bytes that follow the entries of the index are left out");
+                     "the bytes of the index after the last entry are left out");
         heft_ix_note(x, HEFT_WARNING, "gptrs/index-length", heft_cur_pos(c), HEFT_NONE,
                      "the index is longer than its entries");
     }
     return st;
 }
 
-/* From the length of the index on.  Every tensor has one part, so their numbers are the same. */
-static heft_status parse_v2(heft_window *in, heft_index *x, uint64_t at, bool checkpoint)
+/* Parse a version-2 file from the length of the index, at offset `at`, to the end. */
+static heft_status parse_v2(heft_window *in, heft_index *x, uint64_t at, bool is_checkpoint)
 {
     heft_cur c = heft_cur_open(in, at, 4, "the length of the index");
     uint32_t length = heft_cur_u32(&c);
@@ -154,18 +151,19 @@ static heft_status parse_v2(heft_window *in, heft_index *x, uint64_t at, bool ch
     c = heft_cur_whole(in, at + 4, length, "the index");
     if (c.st)
         return c.st;
-    if (heft_gptrs_is_bincode(c, checkpoint))
-        return heft_gptrs_parse_bincode(&c, x, checkpoint);
-    places s = { .data = at + 4 + length, .ascending = true };
-    heft_status st = parse_index(&c, x, checkpoint, &s);
-    if (st || s.ascending)
+    if (heft_gptrs_is_bincode(c, is_checkpoint))
+        return heft_gptrs_parse_bincode(&c, x, is_checkpoint);
+    payloads s = { .data_start = at + 4 + length, .is_ascending = true };
+    heft_status st = parse_index(&c, x, is_checkpoint, &s);
+    if (st || s.is_ascending)
         return st;
-    /* Equal ranges are tied weights; anything else that two tensors share is odd. */
+    /* Equal ranges are tied weights; any partial overlap is unusual. */
     return heft_ix_note_overlaps(x, "gptrs/overlap",
                                  "its data overlap partly with another tensor's", true);
 }
 
-/* The config's part is added, and *at moved behind it. */
+/* Check config_json, whose length field is at offset *at; add the part "config" and advance *at
+ * past config_json. */
 static heft_status parse_config(heft_window *in, heft_index *x, uint64_t *at,
                                 heft_gptrs_config *config)
 {
@@ -173,45 +171,45 @@ static heft_status parse_config(heft_window *in, heft_index *x, uint64_t *at,
     uint32_t length = heft_cur_u32(&c);
     if (c.st)
         return c.st;
-    heft_range where = { *at + 4, length };
-    c = heft_cur_whole(in, where.offset, where.length, "config_json");
+    heft_range range = { *at + 4, length };
+    c = heft_cur_whole(in, range.offset, range.length, "config_json");
     heft_str text = { (const char *)heft_cur_take(&c, length), length };
     if (c.st)
         return c.st;
-    heft_status st = heft_gptrs_config_read(config, text, where.offset, x->limits.depth, &x->arena,
+    heft_status st = heft_gptrs_config_read(config, text, range.offset, x->limits.depth, &x->arena,
                                             x->err);
     if (st)
         return st;
-    if (config->is_runtime_odd)
-        heft_ix_note(x, HEFT_WARNING, "gptrs/config-runtime", where.offset, HEFT_NONE,
+    if (config->has_invalid_runtime)
+        heft_ix_note(x, HEFT_WARNING, "gptrs/config-runtime", range.offset, HEFT_NONE,
                      "config_json: \"runtime\" is neither null nor an object");
-    *at = where.offset + length;
-    return heft_ix_part(x, HEFT_NONE, heft_lit("config"), HEFT_UNTYPED, where, length, HEFT_RAW);
+    *at = range.offset + length;
+    return heft_ix_part(x, HEFT_NONE, heft_lit("config"), HEFT_UNTYPED, range, length, HEFT_RAW);
 }
 
-static heft_status parse(heft_window *in, heft_index *x, bool checkpoint)
+static heft_status parse(heft_window *in, heft_index *x, bool is_checkpoint)
 {
     heft_cur c = heft_cur_open(in, 0, MAGIC + 4, "the header");
     const uint8_t *magic = heft_cur_take(&c, MAGIC);
     uint32_t version = heft_cur_u32(&c);
     if (c.st)
         return c.st;
-    if (memcmp(magic, heft_gptrs_magic(checkpoint), MAGIC) != 0)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 0, "it does not begin with '%s'",
-                              heft_gptrs_magic(checkpoint));
+    if (memcmp(magic, heft_gptrs_magic(is_checkpoint), MAGIC) != 0)
+        return heft_error_set(x->err, HEFT_E_FORMAT, 0, "the file does not begin with '%s'",
+                              heft_gptrs_magic(is_checkpoint));
     if (version != 1 && version != 2)
         return heft_error_set(x->err, HEFT_E_FORMAT, MAGIC, "version %U is neither 1 nor 2",
                               (uint64_t)version);
     uint64_t at = MAGIC + 4;
     heft_gptrs_config config = { false, false };
-    heft_status st = checkpoint ? parse_config(in, x, &at, &config) : HEFT_OK;
+    heft_status st = is_checkpoint ? parse_config(in, x, &at, &config) : HEFT_OK;
     if (!st)
-        st = version == 1 ? heft_gptrs_parse_v1(in, x, at, checkpoint)
-                          : parse_v2(in, x, at, checkpoint);
+        st = version == 1 ? heft_gptrs_parse_v1(in, x, at, is_checkpoint)
+                          : parse_v2(in, x, at, is_checkpoint);
     if (!st && config.is_untagged && heft_str_is(x->version, "2"))
         heft_ix_note(x, HEFT_WARNING, "gptrs/config-untagged", MAGIC + 8, HEFT_NONE,
                      "config_json is a bare GPT configuration without \"kind\"");
-    if (!st && checkpoint)
+    if (!st && is_checkpoint)
         heft_gptrs_note_base_ids(x);
     return st;
 }
@@ -228,7 +226,7 @@ static heft_status parse_archive(heft_window *in, heft_index *x)
 
 /* ---- the formats ---- */
 
-static const heft_name_rules odd_rules = { "gptrs/name", NULL, NULL, "gptrs/rank" };
+static const heft_name_rules name_rules = { "gptrs/name", NULL, NULL, "gptrs/rank" };
 
 const heft_format heft_format_gptrs_checkpoint = {
     .name = "gptrs-checkpoint",
@@ -240,7 +238,7 @@ const heft_format heft_format_gptrs_checkpoint = {
     .align = ALIGN,
     .magics = "GPTRSCHK",
     .parse = parse_checkpoint,
-    .name_rules = &odd_rules,
+    .name_rules = &name_rules,
     .check = heft_gptrs_check_base_ids,
     .plan = heft_gptrs_plan_checkpoint,
     .write_header = heft_gptrs_write_header,
@@ -256,7 +254,7 @@ const heft_format heft_format_gptrs_archive = {
     .align = ALIGN,
     .magics = "GPTRSTEN",
     .parse = parse_archive,
-    .name_rules = &odd_rules,
+    .name_rules = &name_rules,
     .plan = heft_gptrs_plan_archive,
     .write_header = heft_gptrs_write_header,
 };

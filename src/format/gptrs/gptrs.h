@@ -1,41 +1,44 @@
-/* gptrs.h - what the files of gpt-rs' two formats share. */
+/* gptrs.h - constants and functions that gpt-rs checkpoints and tensor archives share. */
 #ifndef HEFT_GPTRS_H
 #define HEFT_GPTRS_H
 #include "format/format.h"
 
-/* The eight characters that a file begins with. */
-static inline const char *heft_gptrs_magic(bool checkpoint)
+enum { HEFT_GPTRS_MAGIC = 8, HEFT_GPTRS_BASE_ID = 16 }; /* bytes */
+
+/* Return the magic of a checkpoint or of a tensor archive, HEFT_GPTRS_MAGIC characters. */
+static inline const char *heft_gptrs_magic(bool is_checkpoint)
 {
-    return checkpoint ? "GPTRSCHK" : "GPTRSTEN";
+    return is_checkpoint ? "GPTRSCHK" : "GPTRSTEN";
 }
 
-/* Version 1: from the tensor count on, data between the records. */
-heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, bool checkpoint);
-/* The bincode index of two days in December 2025, over the same version number 2. */
-bool heft_gptrs_is_bincode(heft_cur index, bool checkpoint);
-heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool checkpoint);
+/* Parse the records of version 1, each followed by the data; `at` is the offset of the tensor
+ * count. */
+heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, bool is_checkpoint);
+/* Recognise and parse an index in bincode, written on two days in December 2025 under the same
+ * version number 2.  The index must be in memory as a whole. */
+bool heft_gptrs_is_bincode(heft_cur index, bool is_checkpoint);
+heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool is_checkpoint);
 
-typedef struct heft_gptrs_config { /* what a config_json is */
+typedef struct heft_gptrs_config { /* properties of a valid config_json */
     bool is_untagged;              /* a bare GPT configuration, without "kind" */
-    bool is_runtime_odd;           /* "runtime" is neither null nor an object */
+    bool has_invalid_runtime;      /* "runtime" is neither null nor an object */
 } heft_gptrs_config;
 
-/* Refuses what is no JSON object with a string "kind", nor a bare GPT configuration. */
+/* Check a config_json, which begins at offset `at` of the file.  HEFT_E_FORMAT: the text is neither
+ * a JSON object with a string "kind", nor a bare GPT configuration. */
 heft_status heft_gptrs_config_read(heft_gptrs_config *out, heft_str text, uint64_t at,
                                    uint32_t depth, heft_arena *arena, heft_error *err);
 
-enum { HEFT_GPTRS_MAGIC = 8, HEFT_GPTRS_BASE_ID = 16 };
-
-/* Whether a base id is the one that follows from a name. */
+/* Return true if the base id is the id of the name: the first bytes of BLAKE3(name). */
 bool heft_gptrs_is_id_of(const uint8_t *base_id, heft_str name);
-/* Notes stored base ids that are not those of the names, of tensors up to a number all, else a sample. */
+/* Note stored base ids that are wrong for the name, in large models only for a sample. */
 void heft_gptrs_note_base_ids(heft_index *x);
-/* Reports all of them as faults. */
+/* Report every stored base id that is wrong for the name as a fault. */
 heft_status heft_gptrs_check_base_ids(heft_check *c);
-/* A warning where such an id is not carried. */
-heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoint);
+/* Warn if the source stores a wrong base id for the tensor, since that id is not written. */
+heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool is_checkpoint);
 
-/* Functions of heft_format; gptrs_write.c. */
+/* functions of heft_format, in gptrs_write.c */
 heft_status heft_gptrs_plan_checkpoint(heft_plan *p);
 heft_status heft_gptrs_plan_archive(heft_plan *p);
 heft_status heft_gptrs_write_header(const heft_plan *p, heft_out *o);

@@ -1,5 +1,4 @@
-/* gptrs_base_ids.c - base ids that a checkpoint stores although they follow from names: each is 0, or the first bytes of the
- * BLAKE3 of its tensor's name. */
+/* gptrs_base_ids.c - compares the base ids that a checkpoint stores with the tensor names. */
 #include "base/blake3.h"
 #include "format/gptrs/gptrs.h"
 #include "format/losses.h"
@@ -17,12 +16,12 @@ static bool is_wrong(const heft_index *x, uint32_t tensor)
     return stored && !heft_gptrs_is_id_of(stored, heft_ix_name(x, tensor));
 }
 
-/* Hashing a name takes several times as long as listing a tensor: of many tensors a sample is looked at, evenly spread.
- * All of them are looked at by a check, and by a plan. */
+/* Hashing a name takes several times as long as parsing an entry: of more than MAX_ALL tensors
+ * check an evenly spread sample only.  heft_gptrs_check_base_ids() and plans check all tensors. */
 void heft_gptrs_note_base_ids(heft_index *x)
 {
-    enum { FEW = 1024, SAMPLE = 256 };
-    uint32_t n = heft_ix_tensors(x), step = n > FEW ? n / SAMPLE : 1;
+    enum { MAX_ALL = 1024, SAMPLE = 256 };
+    uint32_t n = heft_ix_tensors(x), step = n > MAX_ALL ? n / SAMPLE : 1;
     for (uint32_t t = 0; t < n; t += step)
         if (is_wrong(x, t))
             heft_ix_note_early(x, HEFT_WARNING, "gptrs/base-id", HEFT_NOWHERE, t,
@@ -38,15 +37,15 @@ heft_status heft_gptrs_check_base_ids(heft_check *c)
     return HEFT_OK;
 }
 
-heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool checkpoint)
+heft_status heft_gptrs_plan_base_id(heft_plan *p, uint32_t tensor, bool is_checkpoint)
 {
     const heft_plan_source *s = &p->source;
     const uint8_t *stored = s->base_id ? s->base_id(s->ctx, tensor) : NULL;
     if (!stored || heft_gptrs_is_id_of(stored, s->name(s->ctx, tensor)))
         return HEFT_OK;
     return heft_plan_loss(p, HEFT_WARNING, "gptrs/base-id", tensor,
-                          checkpoint ? "its stored base id is not the BLAKE3 of its name: the id "
-                                       "that follows from the name is written"
-                                     : "its stored base id is not the BLAKE3 of its name: an "
-                                       "archive stores none, and its reader goes by the name");
+                          is_checkpoint ? "its stored base id is not the BLAKE3 of its name: the "
+                                          "correct id is written"
+                                        : "its stored base id is not the BLAKE3 of its name: an "
+                                          "archive stores no ids, readers derive ids from names");
 }

@@ -1,5 +1,5 @@
-/* gptrs_config.c - the config_json of a checkpoint: {"kind": "gpt", "config": ..., "runtime": ...},
- * or, in the first weeks, the bare configuration of a GPT. */
+/* gptrs_config.c - checks the config_json of a checkpoint: {"kind": "gpt", "config": ...,
+ * "runtime": ...}, or in files of gpt-rs' first weeks a bare GPT configuration. */
 #include "format/gptrs/gptrs.h"
 #include "grammar/json.h"
 
@@ -7,8 +7,8 @@ enum { KIND = 1, RUNTIME = 2, FIRST_OF_GPT = 4 };
 
 typedef struct member {
     const char *key;
-    uint32_t bit;
-    bool is_integer; /* else any number */
+    uint32_t bit;    /* in the set of members found */
+    bool is_integer; /* GPT members only; false: any number */
 } member;
 
 static const member members[] = {
@@ -18,7 +18,8 @@ static const member members[] = {
 };
 enum { GPT = 512 - FIRST_OF_GPT };
 
-static heft_status read_members(heft_json *j, heft_gptrs_config *out, uint32_t *seen)
+/* Set in *found the bits of the members that are present with a value of the required type. */
+static heft_status read_members(heft_json *j, heft_gptrs_config *out, uint32_t *found)
 {
     enum { MEMBERS = sizeof members / sizeof *members };
     heft_json_kind k;
@@ -33,11 +34,11 @@ static heft_status read_members(heft_json *j, heft_gptrs_config *out, uint32_t *
             if (m->bit == KIND && k != HEFT_JSON_STRING)
                 return heft_json_fail(j, "config_json: \"kind\" is not a string");
             if (m->bit == RUNTIME)
-                out->is_runtime_odd = k != HEFT_JSON_NULL && k != HEFT_JSON_OBJECT;
+                out->has_invalid_runtime = k != HEFT_JSON_NULL && k != HEFT_JSON_OBJECT;
             bool is_number = k == HEFT_JSON_NUMBER &&
                              (!m->is_integer || heft_json_u64(&number, j->text));
-            if (m->bit < FIRST_OF_GPT || is_number) /* its value is what it has to be */
-                *seen |= m->bit;
+            if (m->bit < FIRST_OF_GPT || is_number)
+                *found |= m->bit;
         }
         st = j->st;
         if (!st)
@@ -51,17 +52,17 @@ heft_status heft_gptrs_config_read(heft_gptrs_config *out, heft_str text, uint64
 {
     *out = (heft_gptrs_config){ false, false };
     heft_json j = heft_json_open(text, at, depth, arena, err);
-    uint32_t seen = 0;
+    uint32_t found = 0;
     heft_json_kind k = heft_json_next(&j);
     if (k == HEFT_JSON_FAILED)
         return j.st;
     if (k != HEFT_JSON_OBJECT)
         return heft_json_fail(&j, "config_json is not an object");
-    if (read_members(&j, out, &seen) || heft_json_next(&j) == HEFT_JSON_FAILED)
+    if (read_members(&j, out, &found) || heft_json_next(&j) == HEFT_JSON_FAILED)
         return j.st;
-    out->is_untagged = !(seen & KIND);
-    if (out->is_untagged && (seen & GPT) != GPT)
+    out->is_untagged = !(found & KIND);
+    if (out->is_untagged && (found & GPT) != GPT)
         return heft_error_set(err, HEFT_E_FORMAT, at,
-                              "config_json has no \"kind\", and is no bare GPT configuration");
+                              "config_json has no \"kind\" and is not a bare GPT configuration");
     return HEFT_OK;
 }

@@ -1,33 +1,35 @@
-/* gptrs_entry.h - what an index says of a tensor, and how that becomes one. */
+/* gptrs_entry.h - an entry of a gpt-rs index, and a function that adds the entry as a tensor. */
 #ifndef HEFT_GPTRS_ENTRY_H
 #define HEFT_GPTRS_ENTRY_H
 #include "format/gptrs/gptrs.h"
 #include "model/records.h"
 
-typedef struct heft_gptrs_entry { /* of an index, as it lies in the file */
+typedef struct heft_gptrs_entry { /* pointers are borrowed from the file */
     heft_str name;
-    const uint8_t *base_id; /* sixteen bytes, or NULL */
-    const uint8_t *dims;    /* rank numbers of eight bytes */
+    const uint8_t *base_id; /* HEFT_GPTRS_BASE_ID bytes, or NULL */
+    const uint8_t *dims;    /* `rank` little-endian u64 */
     uint64_t rank;
-    uint32_t tag; /* of the element type */
-    uint8_t grad;
-    bool is_ascii;               /* the name is known to be */
-    uint64_t at, offset, length; /* at: where the entry begins */
+    uint32_t tag;            /* element type */
+    uint8_t grad;            /* requires_grad: nonzero is true */
+    bool is_ascii;           /* the name is ASCII; false: unknown */
+    uint64_t at;             /* offset of the entry */
+    uint64_t offset, length; /* of the data */
 } heft_gptrs_entry;
 
-enum { HEFT_GPTRS_TYPES = 4, HEFT_GPTRS_TAIL = 21 };
+enum { HEFT_GPTRS_TYPES = 4, HEFT_GPTRS_TAIL = 21 }; /* TAIL: bytes of an entry after the shape */
 extern const heft_dtype heft_gptrs_types[HEFT_GPTRS_TYPES]; /* by tag */
 
-/* Refuses what no entry may say. */
-heft_status heft_gptrs_check_entry(heft_index *x, const heft_gptrs_entry *e, bool checkpoint);
+/* Return an error if the element type is unknown, the rank too large, or the name not allowed. */
+heft_status heft_gptrs_check_entry(heft_index *x, const heft_gptrs_entry *e, bool is_checkpoint);
 
-/* Adds a tensor after all checks that do not need the others. */
-static inline heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e, bool checkpoint)
+/* Check an entry, apart from conflicts with other entries, and add the tensor to the index. */
+static inline heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *e,
+                                         bool is_checkpoint)
 {
-    if (heft_unlikely(e->tag >= HEFT_GPTRS_TYPES || (checkpoint && !e->is_ascii) ||
+    if (heft_unlikely(e->tag >= HEFT_GPTRS_TYPES || (is_checkpoint && !e->is_ascii) ||
                       e->rank > UINT16_MAX)) {
-        heft_gptrs_entry odd = *e; /* so that others can stay in registers */
-        heft_status bad = heft_gptrs_check_entry(x, &odd, checkpoint);
+        heft_gptrs_entry copy = *e; /* taking the address of *e would keep *e out of registers */
+        heft_status bad = heft_gptrs_check_entry(x, &copy, is_checkpoint);
         if (bad)
             return bad;
     }
@@ -43,8 +45,8 @@ static inline heft_status heft_gptrs_add(heft_index *x, const heft_gptrs_entry *
     if (heft_unlikely(!st && !e->rank))
         heft_ix_note(x, HEFT_WARNING, "gptrs/rank-0", e->at, r.id,
                      "its rank is 0, which gpt-rs does not read");
-    bool has_id = e->base_id &&
-                  (heft_le64(e->base_id) | heft_le64(e->base_id + 8)); /* not sixteen zeros */
+    /* zero bytes mean that there is no id */
+    bool has_id = e->base_id && (heft_le64(e->base_id) | heft_le64(e->base_id + 8));
     return heft_unlikely(st) || !has_id ? st : heft_ix_add_base_id(x, r.id, e->base_id);
 }
 

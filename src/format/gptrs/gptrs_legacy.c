@@ -1,9 +1,9 @@
-/* gptrs_legacy.c - what gpt-rs wrote before version 2 settled.  Read only.
+/* gptrs_legacy.c - reads gpt-rs files from before the final version 2.
  *
  * Version 1, after the magic, u32 1 and, in a checkpoint, u32 length and config_json:
  *    u32 tensors, then per tensor: u32 length, name, u32 rank, u64 dims[rank], u32 element type,
  *    u8 requires_grad, u64 length, data
- * Version 2 with an index made by bincode (27 and 28 December 2025), u32 length and then:
+ * Version 2 with an index in bincode (27 and 28 December 2025), u32 length and then:
  *    u64 tensors, then per tensor: u64 length, name, [checkpoint: u128 base id], u64 rank,
  *    u64 dims[rank], u32 element type, u8 requires_grad, u64 offset, u64 length
  */
@@ -16,12 +16,13 @@ enum {
     BASE_ID = HEFT_GPTRS_BASE_ID
 };
 
-/* heft_gptrs_is_bincode() has walked through all of a bincode index.  The data of version 1 follow the record. */
-static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool is_bincode, bool checkpoint)
+/* Read an entry of a bincode index, which heft_gptrs_is_bincode() has checked to be complete, or a
+ * record of version 1, whose data follow the record. */
+static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool is_bincode, bool is_checkpoint)
 {
     *e = (heft_gptrs_entry){ .at = heft_cur_pos(c) };
     e->name = heft_cur_text(c, is_bincode ? heft_cur_u64(c) : heft_cur_u32(c), "a tensor's name");
-    e->base_id = is_bincode && checkpoint ? heft_cur_take(c, BASE_ID) : NULL;
+    e->base_id = is_bincode && is_checkpoint ? heft_cur_take(c, BASE_ID) : NULL;
     e->rank = is_bincode ? heft_cur_u64(c) : heft_cur_u32(c);
     e->dims = heft_cur_take(c, 8 * e->rank);
     const uint8_t *tail = heft_cur_take(c, is_bincode ? TAIL : V1_TAIL);
@@ -36,7 +37,7 @@ static heft_status read_entry(heft_cur *c, heft_gptrs_entry *e, bool is_bincode,
 
 /* ---- version 1 ---- */
 
-heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, bool checkpoint)
+heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, bool is_checkpoint)
 {
     heft_cur c = heft_cur_open(in, at, in->size, "the tensor count");
     uint32_t tensors = heft_cur_u32(&c);
@@ -48,9 +49,9 @@ heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, boo
     for (uint32_t i = 0; i < tensors && !st; i++) {
         heft_gptrs_entry e = { .is_ascii = false };
         c = heft_cur_open(in, at, in->size, "a tensor's record");
-        st = read_entry(&c, &e, false, checkpoint);
+        st = read_entry(&c, &e, false, is_checkpoint);
         if (!st)
-            st = heft_gptrs_add(x, &e, checkpoint);
+            st = heft_gptrs_add(x, &e, is_checkpoint);
         at = e.offset + e.length;
     }
     return st;
@@ -58,57 +59,61 @@ heft_status heft_gptrs_parse_v1(heft_window *in, heft_index *x, uint64_t at, boo
 
 /* ---- version 2 with a bincode index ---- */
 
-/* Steps over n bytes of an index that is at hand; no message when they are not there. */
-static bool step(heft_cur *c, uint64_t n)
+/* The try_ functions read from an index that is in memory as a whole.  Return false, without an
+ * error message, if too few bytes are left. */
+static bool try_skip(heft_cur *c, uint64_t n)
 {
     return n <= heft_cur_left(c) && heft_cur_take(c, n);
 }
 
-static bool step_u32(heft_cur *c, uint64_t *out)
+static bool try_u32(heft_cur *c, uint64_t *out)
 {
     bool fits = heft_cur_left(c) >= 4;
     *out = fits ? heft_cur_u32(c) : 0;
     return fits;
 }
 
-static bool step_u64(heft_cur *c, uint64_t *out)
+static bool try_u64(heft_cur *c, uint64_t *out)
 {
     bool fits = heft_cur_left(c) >= 8;
     *out = fits ? heft_cur_u64(c) : 0;
     return fits;
 }
 
-/* Whether the entries take all of the index when their numbers are read by `number`. */
-static bool fills_index(heft_cur c, bool (*number)(heft_cur *, uint64_t *), uint64_t base_id)
+/* Return true if the entries fill the index exactly when counts and lengths are read by
+ * try_count. */
+static bool fills_index(heft_cur c, bool (*try_count)(heft_cur *, uint64_t *), uint64_t base_id)
 {
-    uint64_t tensors, name, rank;
-    bool fits = number(&c, &tensors);
+    uint64_t tensors, name_len, rank;
+    bool fits = try_count(&c, &tensors);
     for (uint64_t i = 0; fits && i < tensors; i++)
-        fits = number(&c, &name) && step(&c, name) && step(&c, base_id) && number(&c, &rank) &&
-               rank <= heft_cur_left(&c) / 8 && step(&c, 8 * rank) && step(&c, TAIL);
+        fits = try_count(&c, &name_len) && try_skip(&c, name_len) && try_skip(&c, base_id) &&
+               try_count(&c, &rank) && rank <= heft_cur_left(&c) / 8 && try_skip(&c, 8 * rank) &&
+               try_skip(&c, TAIL);
     return fits && !heft_cur_left(&c);
 }
 
-/* The count of a bincode index has its upper half zero: in the other kind that is an empty name. */
-bool heft_gptrs_is_bincode(heft_cur index, bool checkpoint)
+/* The upper half of the u64 count of a bincode index is zero.  A regular index may begin with the
+ * same bytes if the first name is empty, so both interpretations are tried. */
+bool heft_gptrs_is_bincode(heft_cur index, bool is_checkpoint)
 {
-    uint64_t base_id = checkpoint ? BASE_ID : 0, count;
+    uint64_t base_id = is_checkpoint ? BASE_ID : 0, count;
     heft_cur c = index;
-    return step_u64(&c, &count) && count <= UINT32_MAX && !fills_index(index, step_u32, base_id) &&
-           fills_index(index, step_u64, base_id);
+    return try_u64(&c, &count) && count <= UINT32_MAX && !fills_index(index, try_u32, base_id) &&
+           fills_index(index, try_u64, base_id);
 }
 
-heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool checkpoint)
+heft_status heft_gptrs_parse_bincode(heft_cur *index, heft_index *x, bool is_checkpoint)
 {
     uint64_t at = heft_cur_pos(index), tensors = heft_cur_u64(index);
-    uint64_t min_bytes = 16 + TAIL + (checkpoint ? BASE_ID : 0);
+    uint64_t min_bytes = 16 + TAIL + (is_checkpoint ? BASE_ID : 0);
     x->version = heft_lit("2-bincode");
     heft_status st = heft_ix_reserve(x, at, tensors, heft_cur_left(index), min_bytes);
     for (uint64_t i = 0; i < tensors && !st; i++) {
         heft_gptrs_entry e = { .is_ascii = false };
-        st = read_entry(index, &e, true, checkpoint);
+        st = read_entry(index, &e, true, is_checkpoint);
         if (!st)
-            st = heft_gptrs_add(x, &e, checkpoint);
+            st = heft_gptrs_add(x, &e, is_checkpoint);
     }
     return st;
 }

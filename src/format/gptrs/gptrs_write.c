@@ -1,4 +1,4 @@
-/* gptrs_write.c - plans and writes gpt-rs' checkpoints and tensor archives, version 2: see gptrs.c. */
+/* gptrs_write.c - plans and writes gpt-rs checkpoints and tensor archives, version 2 (gptrs.c). */
 #include "base/blake3.h"
 #include "format/gptrs/gptrs_entry.h"
 #include "format/losses.h"
@@ -8,8 +8,8 @@ enum { MAGIC = HEFT_GPTRS_MAGIC, BASE_ID = HEFT_GPTRS_BASE_ID };
 /* ---- planning ---- */
 
 typedef struct layout { /* heft_plan.priv */
-    bool checkpoint;
-    heft_str config[3]; /* written one after the other */
+    bool is_checkpoint;
+    heft_str config[3]; /* config_json in three pieces */
     uint64_t config_bytes, index_bytes;
 } layout;
 
@@ -18,50 +18,51 @@ static uint32_t tag_of(heft_dtype t)
     return heft_dtype_code(t, heft_gptrs_types, HEFT_GPTRS_TYPES);
 }
 
-/* A stored id that is not that of the name tells of damage, perhaps to the name: an edit leaves it as it is. */
+/* Refuse to replace a stored id that is wrong for the name: the name or the id is damaged, and an
+ * edit must not hide damage. */
 static heft_status check_replaced_id(heft_plan *p, uint32_t t)
 {
-    const uint8_t *asked = heft_ix_base_id_at(p->x, t);
-    const uint8_t *had = p->existing ? heft_ix_base_id_at(p->existing, t) : NULL;
-    if (!asked || !had || !memcmp(asked, had, BASE_ID) ||
-        heft_gptrs_is_id_of(had, heft_ix_name(p->existing, t)))
+    const uint8_t *requested = heft_ix_base_id_at(p->x, t);
+    const uint8_t *stored = p->existing ? heft_ix_base_id_at(p->existing, t) : NULL;
+    if (!requested || !stored || !memcmp(requested, stored, BASE_ID) ||
+        heft_gptrs_is_id_of(stored, heft_ix_name(p->existing, t)))
         return HEFT_OK;
     return heft_error_plain(p->err, HEFT_E_CHECKSUM,
                             "tensor %q: its stored base id is not the BLAKE3 of its name: an edit "
-                            "would hide that ('heft convert' makes ids anew)",
+                            "would hide this damage ('heft convert' writes correct ids)",
                             heft_ix_name(p->existing, t));
 }
 
-static heft_status plan_tensor(heft_plan *p, uint32_t t, bool checkpoint, bool *has_half)
+static heft_status plan_tensor(heft_plan *p, uint32_t t, bool is_checkpoint, bool *has_half)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     heft_str name = heft_ix_name(p->x, t);
-    const char *why = NULL;
+    const char *reason = NULL;
     if (!heft_loss_is_plain(p->x, t))
-        why = "only dense tensors can be stored in .gptrs and .gten";
-    else if (checkpoint && !heft_is_ascii(name.ptr, name.len))
-        why = "a name in a checkpoint has to be ASCII";
-    if (why)
-        return heft_loss_tensor(p, "gptrs/tensor", t, why);
+        reason = "only dense tensors can be stored in .gptrs and .gten";
+    else if (is_checkpoint && !heft_is_ascii(name.ptr, name.len))
+        reason = "names in a checkpoint must be ASCII";
+    if (reason)
+        return heft_loss_tensor(p, "gptrs/tensor", t, reason);
     if (tag_of(row->dtype) == HEFT_GPTRS_TYPES)
         return heft_loss_type(p, "gptrs/dtype", t, "a gpt-rs file");
     *has_half = *has_half || row->dtype == HEFT_F16 || row->dtype == HEFT_BF16;
-    heft_status st = heft_gptrs_plan_base_id(p, t, checkpoint);
+    heft_status st = heft_gptrs_plan_base_id(p, t, is_checkpoint);
     return st ? st : heft_loss_scalar(p, "gptrs/rank-0", t, "a gpt-rs file");
 }
 
-static heft_status plan_tensors(heft_plan *p, bool checkpoint)
+static heft_status plan_tensors(heft_plan *p, bool is_checkpoint)
 {
     bool has_half = false;
     heft_status st = heft_loss_attributes(p, "gptrs/attributes", HEFT_T_GRAD);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
         st = check_replaced_id(p, t);
         if (!st)
-            st = plan_tensor(p, t, checkpoint, &has_half);
+            st = plan_tensor(p, t, is_checkpoint, &has_half);
     }
     if (!st && has_half)
         st = heft_plan_loss(p, HEFT_NOTE, "gptrs/half", HEFT_NONE,
-                            "the first readers of this format refuse f16 and bf16");
+                            "early gpt-rs readers of this format refuse f16 and bf16");
     if (!st)
         heft_plan_compact(p);
     return st;
@@ -70,20 +71,21 @@ static heft_status plan_tensors(heft_plan *p, bool checkpoint)
 static heft_status plan_config(heft_plan *p, layout *l)
 {
     heft_gptrs_config config = { false, false };
-    heft_error why;
+    heft_error config_error;
     heft_status st = heft_plan_model_part(p, "config", &l->config[1]);
     if (st)
         return st;
     if (!l->config[1].ptr) {
         l->config[1] = heft_lit("{\"kind\":\"unknown\",\"config\":{}}");
         return heft_plan_loss(p, HEFT_WARNING, "gptrs/config", HEFT_NONE,
-                              "no config: a checkpoint has one, so a placeholder of kind 'unknown' "
-                              "is written");
+                              "no config: a checkpoint needs one, so a placeholder of kind "
+                              "'unknown' is written");
     }
-    st = heft_gptrs_config_read(&config, l->config[1], 0, p->x->limits.depth, p->arena, &why);
+    st = heft_gptrs_config_read(&config, l->config[1], 0, p->x->limits.depth, p->arena,
+                                &config_error);
     if (st)
         return heft_error_plain(p->err, st == HEFT_E_NOMEM ? st : HEFT_E_ARGUMENT,
-                                "the config cannot be used: %s", why.message);
+                                "the config cannot be used: %s", config_error.message);
     if (!config.is_untagged || (p->existing && !p->is_new_config))
         return HEFT_OK;
     l->config[0] = heft_lit("{\"kind\":\"gpt\",\"config\":");
@@ -92,25 +94,27 @@ static heft_status plan_config(heft_plan *p, layout *l)
                           "the bare GPT configuration is put under \"config\", with kind \"gpt\"");
 }
 
-/* The id of a tensor that the file had stays what it was, unless it was made from a name that is now another. */
+/* Emit the requested id, if any.  Otherwise keep an existing tensor's id, unless that id is the
+ * hash of the old name: the edit may rename the tensor.  In a new file every id is derived from the
+ * name. */
 static void put_base_id(heft_out *o, const heft_plan *p, uint32_t t)
 {
     heft_str name = heft_ix_name(p->x, t);
-    const uint8_t *asked = heft_ix_base_id_at(p->x, t);
-    const uint8_t *had = p->existing ? heft_ix_base_id_at(p->existing, t) : NULL;
+    const uint8_t *requested = heft_ix_base_id_at(p->x, t);
+    const uint8_t *stored = p->existing ? heft_ix_base_id_at(p->existing, t) : NULL;
     uint8_t id[BASE_ID] = { 0 };
     if (!o->buf)
-        ; /* only counted */
-    else if (asked)
-        memcpy(id, asked, BASE_ID);
-    else if (!p->existing || (had && heft_gptrs_is_id_of(had, heft_ix_name(p->existing, t))))
+        ; /* the bytes are only counted: do not hash */
+    else if (requested)
+        memcpy(id, requested, BASE_ID);
+    else if (!p->existing || (stored && heft_gptrs_is_id_of(stored, heft_ix_name(p->existing, t))))
         heft_blake3_id(id, name.ptr, name.len);
-    else if (had)
-        memcpy(id, had, BASE_ID);
+    else if (stored)
+        memcpy(id, stored, BASE_ID);
     heft_out_bytes(o, id, BASE_ID);
 }
 
-static void put_entry(heft_out *o, const heft_plan *p, uint32_t t, bool checkpoint)
+static void put_entry(heft_out *o, const heft_plan *p, uint32_t t, bool is_checkpoint)
 {
     const heft_index *x = p->x;
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
@@ -118,7 +122,7 @@ static void put_entry(heft_out *o, const heft_plan *p, uint32_t t, bool checkpoi
     const uint64_t *dims = heft_ix_dims(x, t);
     heft_out_u32(o, row->name_len);
     heft_out_str(o, heft_ix_name(x, t));
-    if (checkpoint)
+    if (is_checkpoint)
         put_base_id(o, p, t);
     heft_out_u32(o, row->rank);
     for (uint32_t i = 0; i < row->rank; i++)
@@ -129,26 +133,26 @@ static void put_entry(heft_out *o, const heft_plan *p, uint32_t t, bool checkpoi
     heft_out_u64(o, part->length);
 }
 
-static void put_index(heft_out *o, const heft_plan *p, bool checkpoint)
+static void put_index(heft_out *o, const heft_plan *p, bool is_checkpoint)
 {
     heft_out_u32(o, heft_ix_tensors(p->x));
     for (uint32_t t = 0; t < heft_ix_tensors(p->x); t++)
-        put_entry(o, p, t, checkpoint);
+        put_entry(o, p, t, is_checkpoint);
 }
 
-static heft_status plan_places(heft_plan *p, layout *l)
+static heft_status plan_layout(heft_plan *p, layout *l)
 {
     for (unsigned i = 0; i < 3; i++)
         l->config_bytes += l->config[i].len;
     heft_out count = heft_out_counting();
-    put_index(&count, p, l->checkpoint);
+    put_index(&count, p, l->is_checkpoint);
     l->index_bytes = count.total;
     if (l->index_bytes > UINT32_MAX || l->config_bytes > UINT32_MAX)
         return heft_error_plain(p->err, HEFT_E_LOSSY,
-                                "%s takes %U bytes, its length has room for 2^32 - 1",
+                                "%s takes %U bytes, at most 2^32 - 1 can be stored",
                                 l->index_bytes > UINT32_MAX ? "the index" : "the config",
                                 l->index_bytes > UINT32_MAX ? l->index_bytes : l->config_bytes);
-    uint64_t config = l->checkpoint ? 4 + l->config_bytes : 0;
+    uint64_t config = l->is_checkpoint ? 4 + l->config_bytes : 0;
     p->fill = 0;
     p->header_bytes = MAGIC + 4 + config + 4 + l->index_bytes;
     p->data_end = p->header_bytes;
@@ -159,27 +163,26 @@ static heft_status plan_places(heft_plan *p, layout *l)
     return st;
 }
 
-static heft_status plan(heft_plan *p, bool checkpoint)
+static heft_status plan(heft_plan *p, bool is_checkpoint)
 {
     if (p->version && !heft_str_is(heft_lit(p->version), "2"))
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
-                                "version %s of gpt-rs' files cannot be written, only 2 can",
-                                p->version);
+                                "version %s of gpt-rs files cannot be written, only 2", p->version);
     layout *l = heft_plan_alloc(p, sizeof *l);
     if (!l)
         return HEFT_E_NOMEM;
-    *l = (layout){ .checkpoint = checkpoint };
+    *l = (layout){ .is_checkpoint = is_checkpoint };
     p->priv = l;
-    heft_status st = heft_loss_parts(p, "gptrs/parts", checkpoint ? "config" : NULL);
+    heft_status st = heft_loss_parts(p, "gptrs/parts", is_checkpoint ? "config" : NULL);
     if (!st)
         st = heft_loss_metadata(p, "gptrs/metadata");
-    if (!st && checkpoint)
+    if (!st && is_checkpoint)
         st = plan_config(p, l);
     if (!st)
-        st = plan_tensors(p, checkpoint);
+        st = plan_tensors(p, is_checkpoint);
     if (!st)
         st = heft_plan_find_shared(p);
-    return st ? st : plan_places(p, l);
+    return st ? st : plan_layout(p, l);
 }
 
 heft_status heft_gptrs_plan_checkpoint(heft_plan *p)
@@ -197,14 +200,14 @@ heft_status heft_gptrs_plan_archive(heft_plan *p)
 heft_status heft_gptrs_write_header(const heft_plan *p, heft_out *o)
 {
     const layout *l = p->priv;
-    heft_out_str(o, heft_lit(heft_gptrs_magic(l->checkpoint)));
+    heft_out_str(o, heft_lit(heft_gptrs_magic(l->is_checkpoint)));
     heft_out_u32(o, 2);
-    if (l->checkpoint) {
+    if (l->is_checkpoint) {
         heft_out_u32(o, (uint32_t)l->config_bytes);
         for (unsigned i = 0; i < 3; i++)
             heft_out_str(o, l->config[i]);
     }
     heft_out_u32(o, (uint32_t)l->index_bytes);
-    put_index(o, p, l->checkpoint);
+    put_index(o, p, l->is_checkpoint);
     return o->st;
 }
