@@ -14,7 +14,7 @@ static heft_status check_gap(heft_check *c, uint64_t from, uint64_t to)
  * parse_specified(). */
 static heft_status find_sections(heft_check *c, heft_range out[SECTIONS])
 {
-    uint8_t h[HEFT_EMBD_HEADER], total[4];
+    uint8_t h[HEFT_EMBD_HEADER] = { 0 }, total[4] = { 0 };
     heft_status st = c->read(c, 0, h, sizeof h);
     uint64_t meta = heft_le32(h + 12), index = HEFT_EMBD_DESCRIPTOR * (uint64_t)c->x->tensors.len;
     if (!st && heft_le32(h + 16))
@@ -67,6 +67,8 @@ heft_status heft_embd_check(heft_check *c)
     if (heft_str_is(c->x->version, heft_embd_simple_version))
         return HEFT_OK;
     heft_status st = find_sections(c, s);
+    if (st)
+        return st;
     heft_range data = s[SECTIONS - 1];
     sort_sections(s);
     for (unsigned i = 0; i < SECTIONS && !st; i++) {
