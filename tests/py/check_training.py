@@ -201,7 +201,7 @@ def ids_come_from_the_names(c):
     path, out = c.save("bare.bpk", pack.bytes()), c.folder / "out.bpk"
     done = c.run("convert", "-v", "--format-version", "0.22", path, out)
     c.demand(out.read_bytes() == optimizer().bytes(), "the ids are not those of the names")
-    c.demand("gets the param_id that its name begins with" in done.stderr, done.stderr)
+    c.demand("param_id is taken from its name" in done.stderr, done.stderr)
     c.run("edit", "--set", "note=x", path)
     ids = [t["param_id"] for t in read_burnpack.read(path.read_bytes())["tensors"]]
     c.demand(ids == [None] * len(ids), "an edit of something else made ids")

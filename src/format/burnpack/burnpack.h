@@ -1,4 +1,4 @@
-/* burnpack.h - what the files of the format Burnpack share. */
+/* burnpack.h - declarations shared by the files that read and write Burnpacks (Burn's .bpk). */
 #ifndef HEFT_BURNPACK_H
 #define HEFT_BURNPACK_H
 #include "format/burn_types.h"
@@ -7,13 +7,14 @@
 
 enum { HEFT_BURNPACK_HEADER = 10, HEFT_BURNPACK_ALIGN = 256 };
 
-/* What the reference reader takes. */
+/* Limits of the reference reader, in bytes; of MAX_TENSORS, in tensors. */
 #define HEFT_BURNPACK_MAX_METADATA (UINT64_C(100) << 20)
 #define HEFT_BURNPACK_MAX_TENSORS  UINT64_C(100000)
 #define HEFT_BURNPACK_MAX_TENSOR   (UINT64_C(10) << 30)
 #define HEFT_BURNPACK_MAX_FILE     (UINT64_C(100) << 30)
 
-/* Generations of Burn that differ in what they read; sets of them are sums. */
+/* Bits of a set of generations.  A generation is a range of Burn releases that read the same
+ * files. */
 enum {
     HEFT_BURNPACK_0_19 = 1,
     HEFT_BURNPACK_0_20 = 2,
@@ -21,102 +22,108 @@ enum {
     HEFT_BURNPACK_0_22_PRE = 8, /* 0.22.0-pre.1 and -pre.2 */
     HEFT_BURNPACK_0_22 = 16,
     HEFT_BURNPACK_ANY = 31,
-    HEFT_BURNPACK_TEXT_BOOL = HEFT_BURNPACK_0_19 |
-                              HEFT_BURNPACK_0_20, /* bool is a text, else a map */
-    HEFT_BURNPACK_SCALARS = HEFT_BURNPACK_0_22_PRE |
-                            HEFT_BURNPACK_0_22 /* others pass over scalars */
+    /* Generations that store the type bool as a text; newer generations store a map. */
+    HEFT_BURNPACK_TEXT_BOOL = HEFT_BURNPACK_0_19 | HEFT_BURNPACK_0_20,
+    /* Generations that read scalars; older generations ignore scalars. */
+    HEFT_BURNPACK_SCALARS = HEFT_BURNPACK_0_22_PRE | HEFT_BURNPACK_0_22
 };
 
 typedef struct heft_burnpack_generation {
     const char *name;
     uint32_t bit;
-    bool is_written;
+    bool can_write; /* true if Heft writes files of the generation */
 } heft_burnpack_generation;
 
 enum { HEFT_BURNPACK_GENERATIONS = 5 };
-/* A file that several generations read is taken for one of the first of these. */
+/* In order of preference: a file is reported as the first generation that reads the file. */
 extern const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIONS];
 
 typedef struct heft_burnpack_type { /* a stored element type */
-    heft_str stored; /* what is kept as the attribute stored_dtype; ptr NULL: nothing */
+    heft_str stored; /* value of the attribute stored_dtype; ptr NULL: no attribute */
     heft_dtype dtype;
-    bool is_opaque;       /* quantized: bytes whose number does not follow from the shape */
-    uint32_t generations; /* that read it */
+    bool is_opaque;       /* quantized: the shape does not determine the number of bytes */
+    uint32_t generations; /* generations that read the type */
 } heft_burnpack_type;
 
-typedef struct
-    heft_burnpack_schemes { /* the quantization scheme read last: the next one is often the same */
-    heft_str raw, text;
+/* The last quantization scheme that was read; neighbouring tensors often have the same scheme. */
+typedef struct heft_burnpack_type_cache {
+    heft_str raw, text; /* CBOR and the corresponding stored_dtype */
     uint32_t generations;
-    bool in_chunks; /* the name of the type read last is a text of indefinite length */
-} heft_burnpack_schemes;
+    bool has_indefinite_name; /* the last type name was a text of indefinite length */
+} heft_burnpack_type_cache;
 
-/* The dtype that c reads next; name is its tensor's, for messages. */
+/* Read the next item of c as an element type.  `name` is the name of the tensor, for messages. */
 heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_index *x,
-                                    heft_burnpack_schemes *seen, heft_str name);
-/* One of the plain ones. */
-bool heft_burnpack_fast_type(heft_cbor_fast *l, heft_dtype *out);
-/* Whether the reference has a name for the element type of a dense tensor. */
+                                    heft_burnpack_type_cache *cache, heft_str name);
+/* Read an element type that heft_burn_numbers lists; false: the slow path must read the type. */
+bool heft_burnpack_fast_type(heft_cbor_fast *f, heft_dtype *out);
+/* Return true if Burn has a name for the element type of a dense tensor. */
 bool heft_burnpack_has_type(heft_dtype t);
-/* Whether a stored_dtype is one of the reference's for a dense tensor of that type. */
-bool heft_burnpack_is_stored(heft_dtype t, heft_str stored);
-/* The dtype of a dense tensor; text_bool: as Burn 0.20 writes it. */
+/* Return true if Burn has the type `stored` for dense tensors with elements of type t. */
+bool heft_burnpack_is_stored_dtype(heft_dtype t, heft_str stored);
+/* Write the element type of a dense tensor; text_bool: write bool as a text, as Burn 0.20 does. */
 void heft_burnpack_put_type(heft_out *o, heft_dtype t, heft_str stored, bool text_bool);
-/* Writes the CBOR that a stored_dtype spells; false: it spells none. */
-bool heft_burnpack_put_stored(heft_out *o, heft_str stored);
+/* Write the CBOR that a stored_dtype describes; false: the text describes no CBOR. */
+bool heft_burnpack_put_stored_dtype(heft_out *o, heft_str stored);
 
-/* Of a quantization scheme, as the CBOR of {"QFloat": scheme}: the generations that read it as it is spelled. */
+/* Return the generations that read a quantization scheme as encoded in `raw`, the CBOR of
+ * {"QFloat": scheme}. */
 uint32_t heft_burnpack_scheme_generations(heft_str raw);
-/* The generations that have the same scheme, spelled in their way, for the same bytes of a tensor of this shape. */
-uint32_t heft_burnpack_scheme_carriers(heft_str raw, const uint64_t *dims, uint32_t rank);
-/* Write the scheme as one of its carriers spells it: as it is, if that generation reads it so. */
+/* Return the generations that have an equivalent scheme for the bytes of a tensor of this shape,
+ * perhaps encoded differently. */
+uint32_t heft_burnpack_scheme_targets(heft_str raw, const uint64_t *dims, uint32_t rank);
+/* Write the scheme in the encoding of `generation`, which heft_burnpack_scheme_targets() must
+ * contain.  If that generation reads `raw`, copy `raw` unchanged. */
 void heft_burnpack_put_scheme(heft_out *o, heft_str raw, uint32_t generation);
 
-typedef struct heft_burnpack_manifest { /* what the descriptors said together */
-    uint64_t end;                       /* of the data, counted from where they begin … */
-    uint32_t end_tensor;                /* … and whose that is */
+typedef struct heft_burnpack_manifest { /* totals over all descriptors */
+    uint64_t data_bytes;                /* end of the last tensor's data, relative to data_start */
+    uint32_t last_tensor;               /* tensor with the last data */
     bool is_unaligned;                  /* some data do not begin at a multiple of 256 */
     bool has_scalars;
-    uint32_t generations; /* that read all types */
-    uint32_t odd_tensor;  /* the first whose type leaves none of them, or HEFT_NONE */
+    uint32_t generations;     /* generations that read all element types */
+    uint32_t conflict_tensor; /* first tensor that makes `generations` empty, or HEFT_NONE */
 } heft_burnpack_manifest;
 
-/* Fills x from the CBOR; offsets are left as they are, counted from where the data begin. */
+/* Parse the CBOR into x.  Part offsets stay relative to the start of the data. */
 heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index *x,
                                         const uint8_t *p, size_t len);
 
-/* The tensor that c reads next, if its descriptor is spelled as every writer spells it: *read. */
-heft_status heft_burnpack_read_canonical(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found,
-                                         bool *read);
-/* Of very many tensors those that can be read side by side, from the one that c reads next on. */
-void heft_burnpack_read_parallel(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found);
-/* Adds the tensor read last, whose descriptor stands at `at`, to what they say together. */
-void heft_burnpack_record_fields(heft_burnpack_manifest *found, heft_index *x, uint32_t id,
-                                 uint64_t at);
+/* Read the next tensor of c if its descriptor has the form that every writer uses; otherwise set
+ * *read to false and leave c unchanged. */
+heft_status heft_burnpack_read_canonical(heft_cbor *c, heft_index *x,
+                                         heft_burnpack_manifest *manifest, bool *read);
+/* Read tensors of canonical form on several threads, beginning with the next item of c.  Do
+ * nothing if there are too few tensors; stop before the first tensor that is not canonical. */
+void heft_burnpack_read_parallel(heft_cbor *c, heft_index *x, heft_burnpack_manifest *manifest);
+/* Add tensor `id` of x to the totals.  `at`: file offset of the descriptor, for messages. */
+void heft_burnpack_count_tensor(heft_burnpack_manifest *manifest, heft_index *x, uint32_t id,
+                                uint64_t at);
 
-typedef struct heft_burnpack_schemes_out { /* of the quantized tensors that are written */
+typedef struct heft_burnpack_scheme_plan { /* schemes of the quantized tensors to be written */
     const heft_burnpack_generation *target;
-    heft_str stored, cbor; /* the stored_dtype spelled last, and its CBOR; ptr NULL: it has none */
-    heft_str respelled;    /* that CBOR, as the target has it */
-    heft_str *of;          /* by tensor; NULL: none is quantized */
-    bool is_noted;         /* that schemes are respelled */
-} heft_burnpack_schemes_out;
+    heft_str stored, cbor; /* last stored_dtype and its CBOR; ptr NULL: none */
+    heft_str target_cbor;  /* cbor in the encoding of the target generation */
+    heft_str *by_tensor;   /* target_cbor of each tensor; NULL: no tensor is quantized */
+    bool noted_reencoding;
+} heft_burnpack_scheme_plan;
 
-/* Leave a quantized tensor out, with a fault, if the target cannot have its scheme; a file that is planned anew keeps
- * any. */
-heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
+/* Drop a quantized tensor, with a fault, if the target generation has no equivalent scheme.  An
+ * edit keeps any scheme. */
+heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
                                       uint32_t tensor);
-/* Set s->of of a tensor whose scheme fits, once the numbers of tensors are final. */
-heft_status heft_burnpack_spell_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
-                                       uint32_t tensor);
+/* Set s->by_tensor of a tensor that heft_burnpack_plan_scheme() accepted.  Call after
+ * heft_plan_compact(), when tensor numbers are final. */
+heft_status heft_burnpack_encode_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
+                                        uint32_t tensor);
 
-extern const char heft_burnpack_scalars[]; /* the map of the metadata that holds the scalars */
+extern const char heft_burnpack_scalars[]; /* key of the metadata map that holds the scalars */
 
-/* Whether it is the record of an optimizer: a scalar is called "ID.__rank". */
+/* Return true for the record of an optimizer: some scalar is called "ID.__rank". */
 bool heft_burnpack_is_optimizer(const heft_index *x);
-/* Report tensors of such a record that Burn does not load. */
+/* Report tensors of an optimizer's record that Burn does not load. */
 void heft_burnpack_check_record(heft_check *c);
-/* Give a tensor of such a record, which has no id, the one that its name begins with. */
+/* Set the param_id of a tensor of an optimizer's record to the number at the start of the name. */
 heft_status heft_burnpack_derive_id(heft_plan *p, uint32_t tensor);
 
 heft_status heft_burnpack_plan(heft_plan *p);

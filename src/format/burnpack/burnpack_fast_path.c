@@ -1,136 +1,140 @@
-/* burnpack_fast_path.c - a descriptor of a Burnpack as every writer spells it, which nearly all are; of very many of them
- * several at once.  Anything else is left to burnpack_manifest.c, which takes items in any order. */
+/* burnpack_fast_path.c - fast and parallel parsing of tensor descriptors in the form that every
+ * writer uses.  burnpack_manifest.c parses all other forms. */
 #include "base/compiler.h"
 #include "format/burnpack/burnpack.h"
 #include "model/parallel.h"
 #include "model/records.h"
 
-enum { MOST_RANK = 8, ITEMS = 2 /* of the map of tensors: a name and a descriptor */ };
+enum { MAX_RANK = 8, ITEMS = 2 /* CBOR items of a tensor: name and descriptor */ };
 
-typedef struct usual {
+typedef struct descriptor {
     heft_str name;
     uint64_t at, begin, end, param_id;
-    uint8_t shape[8 * MOST_RANK];
+    uint8_t shape[8 * MAX_RANK];
     uint32_t rank;
     heft_dtype type;
     bool has_id;
-} usual;
+} descriptor;
 
-static bool look_at_descriptor(heft_cbor_fast *l, usual *u)
+static bool parse_descriptor(heft_cbor_fast *f, descriptor *d)
 {
     uint32_t fields, offsets;
-    if (!heft_cbor_fast_head(l, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
-        !heft_cbor_fast_text(l, "dtype", 5) || !heft_burnpack_fast_type(l, &u->type) ||
-        !heft_cbor_fast_text(l, "shape", 5) ||
-        !heft_cbor_fast_u64s(l, u->shape, MOST_RANK, &u->rank) ||
-        !heft_cbor_fast_text(l, "data_offsets", 12) ||
-        !heft_cbor_fast_head(l, HEFT_CBOR_HEAD_ARRAY, 2, &offsets) || offsets != 2 ||
-        !heft_cbor_fast_u64(l, &u->begin) || !heft_cbor_fast_u64(l, &u->end) || u->begin > u->end)
+    if (!heft_cbor_fast_head(f, HEFT_CBOR_HEAD_MAP, 4, &fields) || fields < 3 ||
+        !heft_cbor_fast_text(f, "dtype", 5) || !heft_burnpack_fast_type(f, &d->type) ||
+        !heft_cbor_fast_text(f, "shape", 5) ||
+        !heft_cbor_fast_u64s(f, d->shape, MAX_RANK, &d->rank) ||
+        !heft_cbor_fast_text(f, "data_offsets", 12) ||
+        !heft_cbor_fast_head(f, HEFT_CBOR_HEAD_ARRAY, 2, &offsets) || offsets != 2 ||
+        !heft_cbor_fast_u64(f, &d->begin) || !heft_cbor_fast_u64(f, &d->end) || d->begin > d->end)
         return false;
-    u->has_id = fields == 4;
-    return !u->has_id ||
-           (heft_cbor_fast_text(l, "param_id", 8) && heft_cbor_fast_u64(l, &u->param_id));
+    d->has_id = fields == 4;
+    return !d->has_id ||
+           (heft_cbor_fast_text(f, "param_id", 8) && heft_cbor_fast_u64(f, &d->param_id));
 }
 
-void heft_burnpack_record_fields(heft_burnpack_manifest *found, heft_index *x, uint32_t id,
-                                 uint64_t at)
+void heft_burnpack_count_tensor(heft_burnpack_manifest *manifest, heft_index *x, uint32_t id,
+                                uint64_t at)
 {
     const heft_ix_part_row *part = heft_ix_part_row_at(x, heft_ix_row(x, id)->first_part);
     uint64_t end = part->offset + part->stored;
-    if (end > found->end || !found->end) {
-        found->end = end;
-        found->end_tensor = id;
+    if (end > manifest->data_bytes || !manifest->data_bytes) {
+        manifest->data_bytes = end;
+        manifest->last_tensor = id;
     }
-    found->is_unaligned = found->is_unaligned ||
-                          (part->offset % HEFT_BURNPACK_ALIGN && part->stored);
+    manifest->is_unaligned = manifest->is_unaligned ||
+                             (part->offset % HEFT_BURNPACK_ALIGN && part->stored);
     if (heft_unlikely(part->stored > HEFT_BURNPACK_MAX_TENSOR))
         heft_ix_note(x, HEFT_WARNING, "burnpack/tensor-size", at, id,
-                     "it is larger than 10 GiB: Burn will refuse this file");
+                     "the tensor is larger than 10 GiB: Burn will refuse this file");
 }
 
-heft_status heft_burnpack_read_canonical(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found,
-                                         bool *read)
+heft_status heft_burnpack_read_canonical(heft_cbor *c, heft_index *x,
+                                         heft_burnpack_manifest *manifest, bool *read)
 {
-    usual u;
-    heft_cbor_fast l;
-    *read = heft_cbor_fast_at(&l, c, ITEMS, 2) && heft_cbor_fast_string(&l, &u.name) &&
-            look_at_descriptor(&l, &u);
+    descriptor d;
+    heft_cbor_fast f;
+    *read = heft_cbor_fast_at(&f, c, ITEMS, 2) && heft_cbor_fast_string(&f, &d.name) &&
+            parse_descriptor(&f, &d);
     if (!*read)
         return HEFT_OK;
-    u.at = heft_cbor_offset(c, c->p);
-    heft_cbor_accept(c, &l, ITEMS);
-    heft_ix_record r = { .name = u.name,
-                         .shape = u.shape,
-                         .at = u.at,
-                         .offset = u.begin,
-                         .length = u.end - u.begin,
-                         .rank = u.rank,
-                         .dtype = u.type };
+    d.at = heft_cbor_offset(c, c->p);
+    heft_cbor_accept(c, &f, ITEMS);
+    heft_ix_record r = { .name = d.name,
+                         .shape = d.shape,
+                         .at = d.at,
+                         .offset = d.begin,
+                         .length = d.end - d.begin,
+                         .rank = d.rank,
+                         .dtype = d.type };
     heft_status st = heft_ix_add(x, &r);
-    if (!st && u.has_id)
-        st = heft_ix_param_id(x, r.id, u.param_id);
+    if (!st && d.has_id)
+        st = heft_ix_param_id(x, r.id, d.param_id);
     if (!st)
-        heft_burnpack_record_fields(found, x, r.id, u.at);
+        heft_burnpack_count_tensor(manifest, x, r.id, d.at);
     return st;
 }
 
-/* ---- side by side ---- */
+/* ---- several threads ---- */
 
-typedef struct many {
-    const heft_cbor *from;
-    heft_burnpack_manifest *found, of[HEFT_IX_CHUNKS];
-} many;
+typedef struct parallel_reader {
+    const heft_cbor *cbor;
+    heft_burnpack_manifest *manifest; /* totals of the merged chunks */
+    heft_burnpack_manifest by_chunk[HEFT_IX_CHUNKS];
+} parallel_reader;
 
-/* Behind the first descriptor that begins here or later. */
-static const uint8_t *seek(const void *ctx, const uint8_t *p, const uint8_t *end)
+/* Find a descriptor by the first key, "dtype" in CBOR.  Return the end of the descriptor, where
+ * the next tensor begins. */
+static const uint8_t *find_descriptor(const void *ctx, const uint8_t *p, const uint8_t *end)
 {
     static const uint8_t key[] = { 0x65, 'd', 't', 'y', 'p', 'e' };
-    const many *m = ctx;
-    const uint8_t *q = p + 1;
-    while (end > q && (q = heft_str_seek(q, end, key, sizeof key)) != NULL) {
-        heft_cbor_fast l = { q - 1, m->from->end };
-        usual u;
-        if (look_at_descriptor(&l, &u))
-            return l.p;
-        q++;
+    const parallel_reader *r = ctx;
+    const uint8_t *at = p + 1;
+    while (end > at && (at = heft_str_seek(at, end, key, sizeof key)) != NULL) {
+        heft_cbor_fast f = { at - 1, r->cbor->end };
+        descriptor d;
+        if (parse_descriptor(&f, &d))
+            return f.p;
+        at++;
     }
     return NULL;
 }
 
-static const uint8_t *read_slice(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
-                                 uint32_t slice)
+static const uint8_t *read_chunk(void *ctx, const uint8_t *p, const uint8_t *end, heft_index *x,
+                                 uint32_t chunk)
 {
-    many *m = ctx;
-    heft_burnpack_manifest found = { .end = 0 };
-    heft_cbor c = *m->from;
+    parallel_reader *r = ctx;
+    heft_burnpack_manifest totals = { .data_bytes = 0 };
+    heft_cbor c = *r->cbor;
     heft_status st = HEFT_OK;
     bool read = true;
     c.p = p;
     while (read && !st && c.p < end)
-        st = heft_burnpack_read_canonical(&c, x, &found, &read);
-    m->of[slice] = found;
+        st = heft_burnpack_read_canonical(&c, x, &totals, &read);
+    r->by_chunk[chunk] = totals;
     return st ? NULL : c.p;
 }
 
-static void join(void *ctx, uint32_t slice, uint32_t moved)
+static void merge_chunk(void *ctx, uint32_t chunk, uint32_t removed)
 {
-    const many *m = ctx;
-    const heft_burnpack_manifest *s = &m->of[slice];
-    if (s->end > m->found->end || !m->found->end) {
-        m->found->end = s->end;
-        m->found->end_tensor = s->end_tensor - moved;
+    const parallel_reader *r = ctx;
+    const heft_burnpack_manifest *totals = &r->by_chunk[chunk];
+    if (totals->data_bytes > r->manifest->data_bytes || !r->manifest->data_bytes) {
+        r->manifest->data_bytes = totals->data_bytes;
+        r->manifest->last_tensor = totals->last_tensor - removed;
     }
-    m->found->is_unaligned = m->found->is_unaligned || s->is_unaligned;
+    r->manifest->is_unaligned = r->manifest->is_unaligned || totals->is_unaligned;
 }
 
-void heft_burnpack_read_parallel(heft_cbor *c, heft_index *x, heft_burnpack_manifest *found)
+void heft_burnpack_read_parallel(heft_cbor *c, heft_index *x, heft_burnpack_manifest *manifest)
 {
-    many m = { .from = c, .found = found };
-    heft_ix_text_records how = {
-        .seek = seek, .read = read_slice, .join = join, .ctx = &m, .param_ids = true
-    };
+    parallel_reader r = { .cbor = c, .manifest = manifest };
+    heft_ix_text_records how = { .seek = find_descriptor,
+                                 .read = read_chunk,
+                                 .join = merge_chunk,
+                                 .ctx = &r,
+                                 .param_ids = true };
     uint32_t before = x->tensors.len;
     const uint8_t *p = heft_ix_parallel_text(x, c->p, c->end, c->frame.left / ITEMS, &how);
-    heft_cbor_fast l = { p, c->end };
-    heft_cbor_accept(c, &l, (x->tensors.len - before) * ITEMS);
+    heft_cbor_fast f = { p, c->end };
+    heft_cbor_accept(c, &f, (x->tensors.len - before) * ITEMS);
 }

@@ -1,7 +1,9 @@
-/* burnpack_manifest.c - the CBOR of a Burnpack: tensors, metadata, scalars; burnpack.c shows it.
+/* burnpack_manifest.c - parsing of the CBOR manifest: tensors, metadata, scalars.  burnpack.c
+ * shows the layout.
  *
- * As the reference does, it passes over keys that it does not know and over tags, and takes items in any
- * order and of any length; what occurs twice, the reference takes the last of and we refuse, but for metadata.
+ * Like the reference reader, the parser ignores tags and unknown keys, and accepts fields in any
+ * order and items of indefinite length.  Of a duplicate key, the reference uses the last value;
+ * Heft does so for metadata and scalars, and refuses all other duplicates.
  */
 #include "format/burnpack/burnpack.h"
 #include "model/values.h"
@@ -9,10 +11,10 @@
 typedef struct reader {
     heft_cbor c;
     heft_index *x;
-    heft_burnpack_manifest *found;
-    heft_burnpack_schemes schemes;
-    bool noted_field, noted_key; /* unknown ones */
-    bool noted_chunks;
+    heft_burnpack_manifest *manifest;
+    heft_burnpack_type_cache types;
+    bool noted_unknown_field, noted_unknown_key;
+    bool noted_indefinite_name;
 } reader;
 
 static void note(reader *r, heft_severity s, const char *rule, uint32_t tensor, const char *text)
@@ -20,25 +22,27 @@ static void note(reader *r, heft_severity s, const char *rule, uint32_t tensor, 
     heft_ix_note(r->x, s, rule, heft_cbor_offset(&r->c, r->c.item), tensor, text);
 }
 
-static bool is_key(const heft_cbor *c, const char *name, size_t len)
+static bool key_is(const heft_cbor *c, const char *name, size_t len)
 {
     return c->str.len == len && !memcmp(c->str.ptr, name, len);
 }
 
-/* A key of the root or of a descriptor; the reference takes byte strings for them, too. */
-static bool is_name(heft_cbor_kind k)
+/* Return true if the item can be a key of the root or of a descriptor.  The reference reader
+ * accepts byte strings as keys, too. */
+static bool is_key_kind(heft_cbor_kind k)
 {
     return k == HEFT_CBOR_TEXT || k == HEFT_CBOR_BYTES;
 }
 
-/* ciborium takes values in chunks, but no names of fields. */
-static void note_chunks(reader *r, bool in_chunks, uint32_t tensor)
+/* ciborium, the parser that Burn uses, accepts indefinite length in values, but not in field
+ * names. */
+static void note_indefinite_name(reader *r, bool is_indefinite, uint32_t tensor)
 {
-    if (in_chunks && !r->noted_chunks)
+    if (is_indefinite && !r->noted_indefinite_name)
         note(r, HEFT_WARNING, "burnpack/indefinite-name", tensor,
-             "the name of a field or type is a text of indefinite length, which Burn refuses; "
-             "there may be more");
-    r->noted_chunks = r->noted_chunks || in_chunks;
+             "the name of a field or type is a text of indefinite length, which Burn refuses "
+             "(first one; there may be more)");
+    r->noted_indefinite_name = r->noted_indefinite_name || is_indefinite;
 }
 
 /* ---- a tensor ---- */
@@ -52,7 +56,7 @@ typedef struct descriptor {
     uint32_t id, fields;
 } descriptor;
 
-static const char *name_of(uint32_t field)
+static const char *field_name(uint32_t field)
 {
     uint32_t i = 0;
     while (field >> i != 1)
@@ -60,9 +64,9 @@ static const char *name_of(uint32_t field)
     return field_names[i];
 }
 
-/* Whether the item read last, which was k, is an unsigned number; bignums are what the reference takes as well,
- * but does not write. */
-static bool is_number(reader *r, const descriptor *d, heft_cbor_kind k, uint64_t *out)
+/* Get the unsigned integer of the last item, of kind k; false: the item is not an unsigned integer.
+ * Warn about a bignum: the reference reader accepts bignums, but no writer stores any. */
+static bool get_u64(reader *r, const descriptor *d, heft_cbor_kind k, uint64_t *out)
 {
     if (k == HEFT_CBOR_BYTES)
         note(r, HEFT_WARNING, "burnpack/bignum", d->id,
@@ -70,16 +74,16 @@ static bool is_number(reader *r, const descriptor *d, heft_cbor_kind k, uint64_t
     return heft_cbor_u64(out, &r->c, k);
 }
 
-static bool read_number(reader *r, const descriptor *d, uint64_t *out)
+static bool read_u64(reader *r, const descriptor *d, uint64_t *out)
 {
-    return is_number(r, d, heft_cbor_next(&r->c), out);
+    return get_u64(r, d, heft_cbor_next(&r->c), out);
 }
 
 static heft_status read_shape(reader *r, const descriptor *d)
 {
     heft_cbor_kind k = heft_cbor_next(&r->c);
     uint64_t dim;
-    if (k == HEFT_CBOR_BYTES) { /* which the reference reads as the list of its bytes */
+    if (k == HEFT_CBOR_BYTES) { /* the reference reads every byte as a dimension */
         heft_status st = HEFT_OK;
         note(r, HEFT_WARNING, "burnpack/shape-bytes", d->id,
              "its shape is stored as a byte string, which no writer does");
@@ -90,7 +94,7 @@ static heft_status read_shape(reader *r, const descriptor *d)
     if (k != HEFT_CBOR_ARRAY)
         return heft_cbor_fail(&r->c, "tensor %q: its shape is not a list", d->name);
     while ((k = heft_cbor_next(&r->c)) != HEFT_CBOR_ARRAY_END) {
-        if (!is_number(r, d, k, &dim))
+        if (!get_u64(r, d, k, &dim))
             return heft_cbor_fail(
                 &r->c, "tensor %q: a dimension is not a number from 0 to 2^64 - 1", d->name);
         heft_status st = heft_ix_dim(r->x, dim);
@@ -103,11 +107,12 @@ static heft_status read_shape(reader *r, const descriptor *d)
 static heft_status read_offsets(reader *r, descriptor *d)
 {
     heft_cbor *c = &r->c;
-    if (heft_cbor_next(c) != HEFT_CBOR_ARRAY || !read_number(r, d, &d->begin) ||
-        !read_number(r, d, &d->end) || heft_cbor_next(c) != HEFT_CBOR_ARRAY_END)
-        return heft_cbor_fail(c, "tensor %q: its data_offsets are not two numbers", d->name);
+    if (heft_cbor_next(c) != HEFT_CBOR_ARRAY || !read_u64(r, d, &d->begin) ||
+        !read_u64(r, d, &d->end) || heft_cbor_next(c) != HEFT_CBOR_ARRAY_END)
+        return heft_cbor_fail(c, "tensor %q: its data_offsets are not a list of two numbers",
+                              d->name);
     if (d->begin > d->end)
-        return heft_cbor_fail(c, "tensor %q: its data begin at %U and end before, at %U", d->name,
+        return heft_cbor_fail(c, "tensor %q: its data_offsets begin at %U but end at %U", d->name,
                               d->begin, d->end);
     return HEFT_OK;
 }
@@ -118,15 +123,16 @@ static heft_status read_param_id(reader *r, const descriptor *d)
     uint64_t id;
     if (k == HEFT_CBOR_NULL)
         return HEFT_OK;
-    if (!is_number(r, d, k, &id))
+    if (!get_u64(r, d, k, &id))
         return heft_cbor_fail(&r->c, "tensor %q: its param_id is not a number from 0 to 2^64 - 1",
                               d->name);
     return heft_ix_param_id(r->x, d->id, id);
 }
 
-/* Pass over the value of a key of unknown name: the first one is noted, all are omitted. */
-static heft_status skip_value(reader *r, bool *is_noted, const char *rule, uint32_t tensor,
-                              const char *text, const char *omitted)
+/* Skip the value of an unknown key.  Note only the first unknown key, but register every key as
+ * an omission. */
+static heft_status skip_unknown(reader *r, bool *is_noted, const char *rule, uint32_t tensor,
+                                const char *text, const char *omitted)
 {
     if (!*is_noted)
         note(r, HEFT_NOTE, rule, tensor, text);
@@ -135,17 +141,17 @@ static heft_status skip_value(reader *r, bool *is_noted, const char *rule, uint3
     return heft_cbor_skip(&r->c, heft_cbor_next(&r->c));
 }
 
-/* The value of the key read last. */
+/* Read the value of the last key. */
 static heft_status read_field(reader *r, descriptor *d, heft_burnpack_type *type)
 {
     const heft_cbor *c = &r->c;
-    uint32_t field = is_key(c, "dtype", 5)           ? DTYPE
-                     : is_key(c, "shape", 5)         ? SHAPE
-                     : is_key(c, "data_offsets", 12) ? OFFSETS
-                     : is_key(c, "param_id", 8)      ? PARAM_ID
+    uint32_t field = key_is(c, "dtype", 5)           ? DTYPE
+                     : key_is(c, "shape", 5)         ? SHAPE
+                     : key_is(c, "data_offsets", 12) ? OFFSETS
+                     : key_is(c, "param_id", 8)      ? PARAM_ID
                                                      : 0;
     if (heft_unlikely(d->fields & field))
-        return heft_cbor_fail(&r->c, "tensor %q: its %s occurs twice", d->name, name_of(field));
+        return heft_cbor_fail(&r->c, "tensor %q: its %s occurs twice", d->name, field_name(field));
     d->fields |= field;
     if (field == SHAPE)
         return read_shape(r, d);
@@ -154,25 +160,27 @@ static heft_status read_field(reader *r, descriptor *d, heft_burnpack_type *type
     if (field == PARAM_ID)
         return read_param_id(r, d);
     if (!field)
-        return skip_value(r, &r->noted_field, "burnpack/unknown-field", d->id,
-                          "its descriptor has a field of unknown name; others may have as well",
-                          "of a tensor's descriptor is not known here, and is left out");
-    heft_status st = heft_burnpack_read_type(type, &r->c, r->x, &r->schemes, d->name);
-    note_chunks(r, !st && r->schemes.in_chunks, d->id);
+        return skip_unknown(
+            r, &r->noted_unknown_field, "burnpack/unknown-field", d->id,
+            "its descriptor has an unknown field (other descriptors may have one, too)",
+            "is an unknown field of a tensor's descriptor and is left out");
+    heft_status st = heft_burnpack_read_type(type, &r->c, r->x, &r->types, d->name);
+    note_indefinite_name(r, !st && r->types.has_indefinite_name, d->id);
     return st;
 }
 
-/* Offsets are those of the descriptor; where the data begin shows when all are known. */
-static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnpack_type *type)
+/* Add the part with a relative offset: data_start is known only after all descriptors are
+ * read. */
+static heft_status finish_tensor(reader *r, const descriptor *d, const heft_burnpack_type *type)
 {
     heft_index *x = r->x;
     heft_range where = { d->begin, d->end - d->begin };
     heft_status st = HEFT_OK;
     heft_ix_row(x, d->id)->dtype = type->dtype;
-    uint32_t generations = r->found->generations & type->generations;
-    if (!generations && r->found->odd_tensor == HEFT_NONE)
-        r->found->odd_tensor = d->id;
-    r->found->generations = generations;
+    uint32_t generations = r->manifest->generations & type->generations;
+    if (!generations && r->manifest->conflict_tensor == HEFT_NONE)
+        r->manifest->conflict_tensor = d->id;
+    r->manifest->generations = generations;
     if (!type->is_opaque)
         st = heft_ix_dense(x, d->id, d->at, where.offset, where.length);
     else if (!(st = heft_ix_set_layout(x, d->id, heft_lit(heft_burn_qfloat))))
@@ -182,8 +190,8 @@ static heft_status place_tensor(reader *r, const descriptor *d, const heft_burnp
     return heft_ix_attr_text(x, d->id, heft_lit("stored_dtype"), type->stored);
 }
 
-/* The descriptor behind the name read last. */
-static heft_status read_any(reader *r)
+/* Read a descriptor; the name of the tensor was the last item. */
+static heft_status read_descriptor(reader *r)
 {
     heft_cbor *c = &r->c;
     descriptor d = { .name = c->str, .at = heft_cbor_offset(c, c->item) };
@@ -194,25 +202,25 @@ static heft_status read_any(reader *r)
     if (!st && heft_cbor_next(c) != HEFT_CBOR_MAP)
         return heft_cbor_fail(c, "tensor %q: its descriptor is not a map", d.name);
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
-        if (!is_name(k))
+        if (!is_key_kind(k))
             return heft_cbor_fail(c, "tensor %q: a key of its descriptor is not a text", d.name);
-        note_chunks(r, c->flags & HEFT_CBOR_INDEFINITE, d.id);
+        note_indefinite_name(r, c->flags & HEFT_CBOR_INDEFINITE, d.id);
         st = read_field(r, &d, &type);
     }
     uint32_t missing = REQUIRED & ~d.fields;
     if (!st && missing)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, d.at, "tensor %q: it has no %s", d.name,
-                              name_of(missing & (0 - missing)));
+                              field_name(missing & (0 - missing)));
     if (!st)
-        st = place_tensor(r, &d, &type);
+        st = finish_tensor(r, &d, &type);
     if (!st)
-        heft_burnpack_record_fields(r->found, r->x, d.id, d.at);
+        heft_burnpack_count_tensor(r->manifest, r->x, d.id, d.at);
     return st;
 }
 
 static heft_status read_tensors(reader *r)
 {
-    enum { LEAST = 34 }; /* bytes of a nameless scalar */
+    enum { MIN_BYTES = 34 }; /* descriptor of a scalar with an empty name */
     heft_cbor *c = &r->c;
     heft_cbor_kind k = heft_cbor_next(c);
     uint64_t at = heft_cbor_offset(c, c->item), count = c->u;
@@ -220,16 +228,16 @@ static heft_status read_tensors(reader *r)
         return heft_cbor_fail(c, "\"tensors\" is not a map");
     if (c->flags & HEFT_CBOR_INDEFINITE)
         count = 0;
-    heft_status st = heft_ix_reserve(r->x, at, count, (uint64_t)(c->end - c->p), LEAST);
+    heft_status st = heft_ix_reserve(r->x, at, count, (uint64_t)(c->end - c->p), MIN_BYTES);
     if (!st)
-        heft_burnpack_read_parallel(c, r->x, r->found);
+        heft_burnpack_read_parallel(c, r->x, r->manifest);
     for (bool read; !st;) {
-        st = heft_burnpack_read_canonical(c, r->x, r->found, &read);
+        st = heft_burnpack_read_canonical(c, r->x, r->manifest, &read);
         if (st || read)
             continue;
         if ((k = heft_cbor_next(c)) == HEFT_CBOR_MAP_END)
             break;
-        st = k == HEFT_CBOR_TEXT ? read_any(r)
+        st = k == HEFT_CBOR_TEXT ? read_descriptor(r)
                                  : heft_cbor_fail(c, "the name of a tensor is not a text");
     }
     if (!st && heft_ix_tensors(r->x) > HEFT_BURNPACK_MAX_TENSORS)
@@ -240,15 +248,15 @@ static heft_status read_tensors(reader *r)
 
 /* ---- metadata ---- */
 
-static heft_status keep_last(reader *r, uint32_t parent, uint64_t at)
+static heft_status keep_last_values(reader *r, uint32_t parent, uint64_t at)
 {
     uint32_t dropped;
     heft_status st = heft_ix_meta_keep_last(r->x, parent, &dropped);
     if (dropped) {
         heft_ix_omit(r->x, HEFT_WARNING, "burnpack/metadata-twice", (heft_str){ NULL, 0 },
-                     "of metadata whose key occurs twice, only the last are kept");
+                     "only the last value of a duplicate metadata key is kept");
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/metadata-twice", at, HEFT_NONE,
-                     "a key of the metadata occurs twice; the last one counts");
+                     "a metadata key occurs twice: the last value is used");
     }
     return st;
 }
@@ -262,7 +270,7 @@ static heft_status read_metadata(reader *r)
     while ((k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
         heft_str key = c->str;
         if (k != HEFT_CBOR_TEXT)
-            return heft_cbor_fail(c, "a key of the metadata is not a text");
+            return heft_cbor_fail(c, "a metadata key is not a text");
         if (heft_cbor_next(c) != HEFT_CBOR_TEXT)
             return heft_cbor_fail(c, "metadata %q: the value is not a text", key);
         heft_status st = heft_ix_meta_text(r->x, key, c->str);
@@ -272,8 +280,8 @@ static heft_status read_metadata(reader *r)
     return HEFT_OK;
 }
 
-/* The value of {"Int": ...} and its like, whose head k was read last; false: it is none of them.  Either
- * way the reader is behind it, or has failed. */
+/* Read the map {"Int": 3} or another scalar, whose head was k; false: Burn would refuse the scalar.
+ * In both cases the whole item is consumed, or c has failed. */
 static bool read_scalar(heft_cbor *c, heft_cbor_kind k, heft_value *v)
 {
     if (k != HEFT_CBOR_MAP || c->flags & HEFT_CBOR_INDEFINITE || c->u != 1) {
@@ -302,17 +310,18 @@ static bool read_scalar(heft_cbor *c, heft_cbor_kind k, heft_value *v)
         fits = false;
     }
     heft_cbor_skip(c, k);
-    heft_cbor_next(c); /* the end of the map */
+    heft_cbor_next(c); /* end of the map */
     return fits;
 }
 
-/* Burn before 0.22 has no scalars and passes over them, whatever they are. */
-static heft_status odd_scalar(reader *r)
+/* Burn before 0.22 ignores all scalars, so an unknown scalar is no error. */
+static heft_status omit_scalar(reader *r)
 {
     heft_ix_omit(r->x, HEFT_WARNING, "burnpack/scalar", (heft_str){ NULL, 0 },
-                 "scalars that are none that Burn knows are left out");
+                 "scalars of a type or value unknown to Burn are left out");
     note(r, HEFT_WARNING, "burnpack/scalar", HEFT_NONE,
-         "a scalar is none that Burn knows: it is passed over, and Burn 0.22 refuses this file");
+         "a scalar has a type or value unknown to Burn: it is ignored here, and Burn 0.22 refuses "
+         "this file");
     return r->c.st;
 }
 
@@ -324,20 +333,20 @@ static heft_status read_scalars(reader *r)
     uint32_t map = HEFT_NONE;
     uint64_t at = heft_cbor_offset(c, c->item);
     heft_status st = HEFT_OK;
-    r->found->has_scalars = true;
+    r->manifest->has_scalars = true;
     if (k != HEFT_CBOR_MAP) {
         heft_cbor_skip(c, k);
-        return odd_scalar(r);
+        return omit_scalar(r);
     }
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
         heft_value v = { .kind = HEFT_KIND_NULL, .key = c->str };
         if (k != HEFT_CBOR_TEXT)
             return heft_cbor_fail(c, "the name of a scalar is not a text");
         if (!read_scalar(c, heft_cbor_next(c), &v)) {
-            st = odd_scalar(r);
+            st = omit_scalar(r);
             continue;
         }
-        if (map == HEFT_NONE) { /* the first one opens the map of them */
+        if (map == HEFT_NONE) { /* the first valid scalar opens the map */
             map = r->x->values.len;
             st = heft_ix_meta(r->x, scalars);
         }
@@ -348,7 +357,7 @@ static heft_status read_scalars(reader *r)
     if (st || map == HEFT_NONE)
         return st;
     heft_ix_meta_end(r->x);
-    return keep_last(r, map, at);
+    return keep_last_values(r, map, at);
 }
 
 /* ---- the manifest ---- */
@@ -364,12 +373,12 @@ static heft_status read_root(reader *r)
     if (heft_cbor_next(c) != HEFT_CBOR_MAP)
         return heft_cbor_fail(c, "the manifest is not a map");
     while (!st && (k = heft_cbor_next(c)) != HEFT_CBOR_MAP_END) {
-        if (!is_name(k))
+        if (!is_key_kind(k))
             return heft_cbor_fail(c, "a key of the manifest is not a text");
-        note_chunks(r, c->flags & HEFT_CBOR_INDEFINITE, HEFT_NONE);
-        uint32_t key = is_key(c, "tensors", 7)    ? TENSORS
-                       : is_key(c, "metadata", 8) ? METADATA
-                       : is_key(c, "scalars", 7)  ? SCALARS
+        note_indefinite_name(r, c->flags & HEFT_CBOR_INDEFINITE, HEFT_NONE);
+        uint32_t key = key_is(c, "tensors", 7)    ? TENSORS
+                       : key_is(c, "metadata", 8) ? METADATA
+                       : key_is(c, "scalars", 7)  ? SCALARS
                                                   : 0;
         if (seen & key)
             return heft_cbor_fail(c, "the manifest has two keys %q", c->str);
@@ -381,9 +390,9 @@ static heft_status read_root(reader *r)
         else if (key == SCALARS)
             st = read_scalars(r);
         else
-            st = skip_value(r, &r->noted_key, "burnpack/unknown-key", HEFT_NONE,
-                            "the manifest has a key of unknown name; there may be more",
-                            "of the manifest is not known here, and is left out");
+            st = skip_unknown(r, &r->noted_unknown_key, "burnpack/unknown-key", HEFT_NONE,
+                              "the manifest has an unknown key (there may be more)",
+                              "is an unknown key of the manifest and is left out");
     }
     if (st)
         return st;
@@ -392,22 +401,23 @@ static heft_status read_root(reader *r)
                               "the manifest has no \"tensors\"");
     if (c->p < c->end) {
         heft_ix_omit(r->x, HEFT_WARNING, "burnpack/manifest-tail", (heft_str){ NULL, 0 },
-                     "the bytes that follow the manifest are left out");
+                     "extra bytes after the manifest are left out");
         heft_ix_note(r->x, HEFT_WARNING, "burnpack/manifest-tail", heft_cbor_offset(c, c->p),
-                     HEFT_NONE, "bytes follow the manifest that it does not account for");
+                     HEFT_NONE, "extra bytes follow the CBOR of the manifest");
     }
-    return keep_last(r, HEFT_NONE, HEFT_BURNPACK_HEADER);
+    return keep_last_values(r, HEFT_NONE, HEFT_BURNPACK_HEADER);
 }
 
 heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index *x,
                                         const uint8_t *p, size_t len)
 {
-    enum { DEPTH = 128 }; /* of the reference, the root counted */
+    enum { DEPTH = 128 }; /* limit of the reference reader, including the root */
     uint32_t depth = x->limits.depth < DEPTH ? x->limits.depth : (uint32_t)DEPTH;
     reader r = { .c = heft_cbor_open(p, len, HEFT_BURNPACK_HEADER, depth, &x->arena, x->err),
                  .x = x,
-                 .found = out };
-    *out = (heft_burnpack_manifest){ .generations = HEFT_BURNPACK_ANY, .odd_tensor = HEFT_NONE };
+                 .manifest = out };
+    *out = (heft_burnpack_manifest){ .generations = HEFT_BURNPACK_ANY,
+                                     .conflict_tensor = HEFT_NONE };
     heft_status st = read_root(&r);
     if (r.c.st == HEFT_E_LIMIT && depth == DEPTH)
         return heft_error_set(x->err, HEFT_E_FORMAT, heft_cbor_offset(&r.c, r.c.item),

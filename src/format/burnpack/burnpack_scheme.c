@@ -262,7 +262,7 @@ static bool fills_words(const scheme *s, const uint64_t *dims, uint32_t rank)
     return !(line & (per_word - 1));
 }
 
-uint32_t heft_burnpack_scheme_carriers(heft_str raw, const uint64_t *dims, uint32_t rank)
+uint32_t heft_burnpack_scheme_targets(heft_str raw, const uint64_t *dims, uint32_t rank)
 {
     scheme s;
     if (!read_scheme(&s, raw))

@@ -22,7 +22,7 @@ static heft_status keep(heft_plan *p, heft_str *out, heft_str from, uint32_t gen
 static bool put_stored(heft_out *o, heft_str stored, uint32_t generation)
 {
     (void)generation;
-    return heft_burnpack_put_stored(o, stored);
+    return heft_burnpack_put_stored_dtype(o, stored);
 }
 
 static bool put_scheme(heft_out *o, heft_str cbor, uint32_t generation)
@@ -41,21 +41,21 @@ static bool is_quantized_type(heft_plan *p, heft_str cbor)
 }
 
 /* Set s->cbor and s->respelled; neighbours often have the same scheme. */
-static heft_status spell(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored)
+static heft_status spell(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored)
 {
     if (s->stored.ptr && stored.ptr && heft_str_eq(s->stored, stored))
         return HEFT_OK;
     heft_status st = keep(p, &s->cbor, stored, 0, put_stored);
     if (!st && s->cbor.ptr && !is_quantized_type(p, s->cbor))
         s->cbor.ptr = NULL;
-    s->respelled = s->cbor;
+    s->target_cbor = s->cbor;
     if (!st && !p->existing)
-        st = keep(p, &s->respelled, s->cbor, s->target->bit, put_scheme);
+        st = keep(p, &s->target_cbor, s->cbor, s->target->bit, put_scheme);
     s->stored = st ? (heft_str){ NULL, 0 } : stored;
     return st;
 }
 
-static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *s, uint32_t t,
+static heft_status report_misfit(heft_plan *p, const heft_burnpack_scheme_plan *s, uint32_t t,
                                  uint32_t carriers)
 {
     enum { LONGEST = 64 };
@@ -68,7 +68,7 @@ static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *
     heft_out o = { .buf = (uint8_t *)names, .cap = sizeof names };
     for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++) {
         const heft_burnpack_generation *g = &heft_burnpack_generations[i];
-        if (!(g->bit & carriers) || !g->is_written)
+        if (!(g->bit & carriers) || !g->can_write)
             continue;
         heft_out_str(&o, heft_lit(o.len ? " or " : ""));
         heft_out_str(&o, heft_lit(g->name));
@@ -80,7 +80,7 @@ static heft_status report_misfit(heft_plan *p, const heft_burnpack_schemes_out *
                             s->target->name, names);
 }
 
-heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
+heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
                                       uint32_t tensor)
 {
     heft_status st = spell(p, s, stored);
@@ -92,26 +92,26 @@ heft_status heft_burnpack_plan_scheme(heft_plan *p, heft_burnpack_schemes_out *s
             "a quantized tensor without its scheme cannot be stored in a Burnpack");
     if (p->existing || heft_burnpack_scheme_generations(s->cbor) & s->target->bit)
         return HEFT_OK;
-    uint32_t carriers = heft_burnpack_scheme_carriers(s->cbor, heft_ix_dims(p->x, tensor),
-                                                      heft_ix_row(p->x, tensor)->rank);
+    uint32_t carriers = heft_burnpack_scheme_targets(s->cbor, heft_ix_dims(p->x, tensor),
+                                                     heft_ix_row(p->x, tensor)->rank);
     if (!(carriers & s->target->bit))
         return report_misfit(p, s, tensor, carriers);
-    if (s->is_noted)
+    if (s->noted_reencoding)
         return HEFT_OK;
-    s->is_noted = true;
+    s->noted_reencoding = true;
     return heft_loss_report(
         p, HEFT_NOTE, "burnpack/scheme", tensor,
         "its quantization scheme is spelled as Burn %s has it; so may be others", s->target->name);
 }
 
-heft_status heft_burnpack_spell_scheme(heft_plan *p, heft_burnpack_schemes_out *s, heft_str stored,
-                                       uint32_t tensor)
+heft_status heft_burnpack_encode_scheme(heft_plan *p, heft_burnpack_scheme_plan *s, heft_str stored,
+                                        uint32_t tensor)
 {
     heft_status st = spell(p, s, stored);
-    if (!st && !s->of)
-        s->of = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *s->of);
-    if (st || !s->of)
+    if (!st && !s->by_tensor)
+        s->by_tensor = heft_plan_alloc(p, heft_ix_tensors(p->x) * sizeof *s->by_tensor);
+    if (st || !s->by_tensor)
         return st ? st : HEFT_E_NOMEM;
-    s->of[tensor] = s->respelled;
+    s->by_tensor[tensor] = s->target_cbor;
     return HEFT_OK;
 }

@@ -80,7 +80,7 @@ static bool put_json(heft_out *o, heft_str raw)
     return true;
 }
 
-static heft_status spell_scheme(heft_index *x, heft_burnpack_schemes *seen, heft_str raw)
+static heft_status spell_scheme(heft_index *x, heft_burnpack_type_cache *seen, heft_str raw)
 {
     heft_out count = heft_out_counting();
     bool is_json = put_json(&count, raw);
@@ -119,7 +119,7 @@ static heft_status read_bool(heft_burnpack_type *out, heft_cbor *c, heft_str nam
 
 /* The map of one entry that begins at `from`, read up to the end of its value. */
 static heft_status read_scheme(heft_burnpack_type *out, heft_cbor *c, heft_index *x,
-                               heft_burnpack_schemes *seen, const uint8_t *from)
+                               heft_burnpack_type_cache *seen, const uint8_t *from)
 {
     heft_status st = heft_cbor_skip(c, heft_cbor_next(c));
     heft_str raw = { (const char *)from, (size_t)(c->p - from) };
@@ -145,11 +145,11 @@ bool heft_burnpack_fast_type(heft_cbor_fast *l, heft_dtype *out)
 }
 
 heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_index *x,
-                                    heft_burnpack_schemes *seen, heft_str name)
+                                    heft_burnpack_type_cache *seen, heft_str name)
 {
     heft_cbor_kind k = heft_cbor_next(c);
     const uint8_t *from = c->item;
-    seen->in_chunks = k == HEFT_CBOR_TEXT && c->flags & HEFT_CBOR_INDEFINITE;
+    seen->has_indefinite_name = k == HEFT_CBOR_TEXT && c->flags & HEFT_CBOR_INDEFINITE;
     *out = (heft_burnpack_type){ .dtype = HEFT_UNTYPED };
     if (k == HEFT_CBOR_TEXT) {
         out->dtype = heft_burn_type(c->str, &out->stored);
@@ -163,7 +163,7 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
         heft_cbor_next(c) != HEFT_CBOR_TEXT)
         return heft_cbor_fail(c, "tensor %q: its dtype is neither a text nor a map of one entry",
                               name);
-    seen->in_chunks = c->flags & HEFT_CBOR_INDEFINITE;
+    seen->has_indefinite_name = c->flags & HEFT_CBOR_INDEFINITE;
     bool is_bool = heft_str_is(c->str, "Bool");
     if (!is_bool && !heft_str_is(c->str, "QFloat"))
         return heft_cbor_fail(c, "tensor %q: element type %q is no map of Burnpack's", name,
@@ -186,7 +186,7 @@ static unsigned bool_kind(heft_dtype t, heft_str stored)
     return i;
 }
 
-bool heft_burnpack_is_stored(heft_dtype t, heft_str stored)
+bool heft_burnpack_is_stored_dtype(heft_dtype t, heft_str stored)
 {
     return bool_kind(t, stored) < HEFT_BURN_BOOLS ||
            (t == HEFT_F32 && heft_str_is(stored, heft_burn_flex32));
@@ -280,7 +280,7 @@ static bool put_json_token(heft_out *o, const heft_json *j, heft_json_kind k)
     }
 }
 
-bool heft_burnpack_put_stored(heft_out *o, heft_str stored)
+bool heft_burnpack_put_stored_dtype(heft_out *o, heft_str stored)
 {
     enum { MOST = 64 << 10 }; /* no scheme is as long; work grows with length and depth */
     if (stored.len > MOST)

@@ -14,7 +14,7 @@ typedef struct listing { /* numbers, sorted by name */
 } listing;
 
 typedef struct bpk_plan { /* heft_plan.priv */
-    heft_burnpack_schemes_out schemes;
+    heft_burnpack_scheme_plan schemes;
     bool text_bool, is_optimizer;
     listing tensors, metadata, scalars;
     uint64_t manifest_bytes, data_start;
@@ -71,10 +71,10 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
         return heft_loss_type(p, "burnpack/dtype", t, "a Burnpack");
     if (!stored.ptr)
         return HEFT_OK;
-    if (!heft_burnpack_is_stored(type, stored) && p->is_declared)
+    if (!heft_burnpack_is_stored_dtype(type, stored) && p->is_declared)
         return heft_loss_report(p, HEFT_FAULT, "burnpack/stored-dtype", t,
                                 "Burn has no type %q over %s", stored, heft_dtype_name(type));
-    if (!heft_burnpack_is_stored(type, stored))
+    if (!heft_burnpack_is_stored_dtype(type, stored))
         return heft_loss_report(p, HEFT_WARNING, "burnpack/stored-dtype", t,
                                 "its stored_dtype %q is left out: Burn has no such type", stored);
     if (b->text_bool && type != HEFT_F32)
@@ -120,7 +120,7 @@ static heft_status plan_tensors(heft_plan *p)
     bpk_plan *b = p->priv;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
         if (heft_ix_row(p->x, t)->layout != HEFT_DENSE)
-            st = heft_burnpack_spell_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t);
+            st = heft_burnpack_encode_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t);
     if (st)
         return st;
     if (heft_ix_tensors(p->x) <= HEFT_BURNPACK_MAX_TENSORS)
@@ -252,7 +252,7 @@ static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
     if (row->layout == HEFT_DENSE)
         heft_burnpack_put_type(o, row->dtype, stored, b->text_bool);
     else
-        heft_out_str(o, b->schemes.of[t]);
+        heft_out_str(o, b->schemes.by_tensor[t]);
     put_key(o, "shape");
     heft_cbor_put_array(o, row->rank);
     for (uint32_t i = 0; i < row->rank; i++)
@@ -369,7 +369,7 @@ heft_status heft_burnpack_plan(heft_plan *p)
     p->priv = b;
     heft_str version = heft_lit(p->version ? p->version : heft_burnpack_generations[0].name);
     for (uint32_t i = 0; i < HEFT_BURNPACK_GENERATIONS; i++)
-        if (heft_burnpack_generations[i].is_written &&
+        if (heft_burnpack_generations[i].can_write &&
             heft_str_is(version, heft_burnpack_generations[i].name))
             b->schemes.target = &heft_burnpack_generations[i];
     if (!b->schemes.target)
