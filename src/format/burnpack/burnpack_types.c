@@ -1,8 +1,10 @@
-/* burnpack_types.c - generations of Burn, and element types: text or maps of one entry, and how they are spelled as stored_dtype.
+/* burnpack_types.c - the table of Burn generations, and conversion of element types between CBOR
+ * and stored_dtype.
  *
- * A quantized type carries its scheme, a tree of texts, small numbers and nulls.  It is kept as JSON without
- * spaces, {"QFloat":{"value":"Q8S",...}}, when CBOR in shortest form can be made of that again byte for byte,
- * and else as "cbor:" and the bytes in hexadecimal.
+ * An element type is a text, or a map with one entry.  The type of a quantized tensor contains
+ * the quantization scheme, a tree of texts, small numbers and nulls.  The stored_dtype is JSON
+ * without spaces, {"QFloat":{"value":"Q8S",...}}, if the shortest CBOR of that JSON reproduces
+ * the bytes exactly, otherwise "cbor:" and the bytes in hexadecimal.
  */
 #include "format/burnpack/burnpack.h"
 #include "grammar/json.h"
@@ -15,15 +17,15 @@ const heft_burnpack_generation heft_burnpack_generations[HEFT_BURNPACK_GENERATIO
 
 const char heft_burnpack_scalars[] = "burn.scalars";
 
-static const char hex_mark[] = "cbor:", digits[] = "0123456789abcdef";
-enum { MARK = sizeof hex_mark - 1 };
+static const char hex_prefix[] = "cbor:", digits[] = "0123456789abcdef";
+enum { PREFIX = sizeof hex_prefix - 1 };
 
 bool heft_burnpack_has_type(heft_dtype t)
 {
     return t == HEFT_BOOL || heft_dtype_spelling_of(&heft_burn_numbers, t);
 }
 
-/* ---- schemes as text ---- */
+/* ---- schemes as stored_dtype ---- */
 
 static bool put_json_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
 {
@@ -37,7 +39,7 @@ static bool put_json_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
         return c->u <= INT64_MAX;
     case HEFT_CBOR_TEXT:
         heft_json_put_str(o, c->str);
-        for (size_t i = 0; i < c->str.len; i++) /* it has to be its own spelling between quotes */
+        for (size_t i = 0; i < c->str.len; i++) /* refuse texts that JSON would escape */
             if ((uint8_t)c->str.ptr[i] < ' ' || c->str.ptr[i] == '"' || c->str.ptr[i] == '\\')
                 return false;
         return true;
@@ -55,14 +57,14 @@ static bool put_json_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
     }
 }
 
-/* raw as JSON; false when it has none from which the same bytes could be made. */
+/* Write `raw` as JSON; false: the JSON would not reproduce the same bytes. */
 static bool put_json(heft_out *o, heft_str raw)
 {
     heft_cbor c = heft_cbor_open(raw.ptr, raw.len, 0, HEFT_CBOR_DEPTH, NULL, NULL);
     heft_cbor_kind k;
     bool is_first = true;
     while ((k = heft_cbor_next(&c)) != HEFT_CBOR_END) {
-        if (c.flags) /* it is not in the form that would be written again */
+        if (c.flags) /* this form would not be reproduced */
             return false;
         if (k == HEFT_CBOR_ARRAY_END || k == HEFT_CBOR_MAP_END) {
             heft_out_u8(o, k == HEFT_CBOR_MAP_END ? '}' : ']');
@@ -80,11 +82,11 @@ static bool put_json(heft_out *o, heft_str raw)
     return true;
 }
 
-static heft_status spell_scheme(heft_index *x, heft_burnpack_type_cache *seen, heft_str raw)
+static heft_status cache_scheme(heft_index *x, heft_burnpack_type_cache *cache, heft_str raw)
 {
     heft_out count = heft_out_counting();
     bool is_json = put_json(&count, raw);
-    size_t len = is_json ? (size_t)count.total : MARK + 2 * raw.len;
+    size_t len = is_json ? (size_t)count.total : PREFIX + 2 * raw.len;
     uint8_t *text = len < SIZE_MAX / 2 ? heft_arena_alloc(&x->arena, len, 1) : NULL;
     if (!text)
         return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory for a dtype of %U bytes",
@@ -93,14 +95,14 @@ static heft_status spell_scheme(heft_index *x, heft_burnpack_type_cache *seen, h
     if (is_json)
         put_json(&o, raw);
     else
-        heft_out_str(&o, heft_lit(hex_mark));
+        heft_out_str(&o, heft_lit(hex_prefix));
     for (size_t i = 0; !is_json && i < raw.len; i++) {
         heft_out_u8(&o, (uint8_t)digits[(uint8_t)raw.ptr[i] >> 4]);
         heft_out_u8(&o, (uint8_t)digits[raw.ptr[i] & 15]);
     }
-    seen->raw = raw;
-    seen->text = (heft_str){ (char *)text, len };
-    seen->generations = heft_burnpack_scheme_generations(raw);
+    cache->raw = raw;
+    cache->text = (heft_str){ (char *)text, len };
+    cache->generations = heft_burnpack_scheme_generations(raw);
     return HEFT_OK;
 }
 
@@ -109,47 +111,48 @@ static heft_status spell_scheme(heft_index *x, heft_burnpack_type_cache *seen, h
 static heft_status read_bool(heft_burnpack_type *out, heft_cbor *c, heft_str name)
 {
     if (heft_cbor_next(c) != HEFT_CBOR_TEXT)
-        return heft_cbor_fail(c, "tensor %q: its kind of Bool is not a text", name);
+        return heft_cbor_fail(c, "tensor %q: the storage of its type Bool is not a text", name);
     out->generations = HEFT_BURNPACK_ANY & ~HEFT_BURNPACK_TEXT_BOOL;
     out->dtype = heft_burn_bool_type(c->str, &out->stored);
     if (out->dtype)
         return HEFT_OK;
-    return heft_cbor_fail(c, "tensor %q: Bool of %q is neither Native, U8 nor U32", name, c->str);
+    return heft_cbor_fail(c, "tensor %q: storage %q of its type Bool is neither Native, U8 nor U32",
+                          name, c->str);
 }
 
-/* The map of one entry that begins at `from`, read up to the end of its value. */
+/* Read the value of a map {"QFloat": scheme} that begins at `from`; the key was the last item. */
 static heft_status read_scheme(heft_burnpack_type *out, heft_cbor *c, heft_index *x,
-                               heft_burnpack_type_cache *seen, const uint8_t *from)
+                               heft_burnpack_type_cache *cache, const uint8_t *from)
 {
     heft_status st = heft_cbor_skip(c, heft_cbor_next(c));
     heft_str raw = { (const char *)from, (size_t)(c->p - from) };
-    if (!st && !(seen->raw.len && heft_str_eq(seen->raw, raw)))
-        st = spell_scheme(x, seen, raw);
+    if (!st && !(cache->raw.len && heft_str_eq(cache->raw, raw)))
+        st = cache_scheme(x, cache, raw);
     out->dtype = HEFT_U8;
     out->is_opaque = true;
-    out->stored = seen->text;
-    out->generations = seen->generations;
+    out->stored = cache->text;
+    out->generations = cache->generations;
     return st;
 }
 
-bool heft_burnpack_fast_type(heft_cbor_fast *l, heft_dtype *out)
+bool heft_burnpack_fast_type(heft_cbor_fast *f, heft_dtype *out)
 {
-    enum { LONGEST = 4 };
+    enum { MAX_NAME = 4 };
     uint32_t len;
-    if (!heft_cbor_fast_head(l, HEFT_CBOR_HEAD_TEXT, LONGEST, &len) ||
-        (size_t)(l->end - l->p) < len)
+    if (!heft_cbor_fast_head(f, HEFT_CBOR_HEAD_TEXT, MAX_NAME, &len) ||
+        (size_t)(f->end - f->p) < len)
         return false;
-    *out = heft_dtype_spelled(&heft_burn_numbers, (heft_str){ (const char *)l->p, len });
-    l->p += len;
+    *out = heft_dtype_spelled(&heft_burn_numbers, (heft_str){ (const char *)f->p, len });
+    f->p += len;
     return *out != HEFT_UNTYPED;
 }
 
 heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_index *x,
-                                    heft_burnpack_type_cache *seen, heft_str name)
+                                    heft_burnpack_type_cache *cache, heft_str name)
 {
     heft_cbor_kind k = heft_cbor_next(c);
     const uint8_t *from = c->item;
-    seen->has_indefinite_name = k == HEFT_CBOR_TEXT && c->flags & HEFT_CBOR_INDEFINITE;
+    cache->has_indefinite_name = k == HEFT_CBOR_TEXT && c->flags & HEFT_CBOR_INDEFINITE;
     *out = (heft_burnpack_type){ .dtype = HEFT_UNTYPED };
     if (k == HEFT_CBOR_TEXT) {
         out->dtype = heft_burn_type(c->str, &out->stored);
@@ -157,27 +160,27 @@ heft_status heft_burnpack_read_type(heft_burnpack_type *out, heft_cbor *c, heft_
                                                    : (uint32_t)HEFT_BURNPACK_ANY;
         if (out->dtype)
             return HEFT_OK;
-        return heft_cbor_fail(c, "tensor %q: element type %q is none of Burnpack's", name, c->str);
+        return heft_cbor_fail(c, "tensor %q: unknown element type %q", name, c->str);
     }
     if (k != HEFT_CBOR_MAP || c->flags & HEFT_CBOR_INDEFINITE || c->u != 1 ||
         heft_cbor_next(c) != HEFT_CBOR_TEXT)
-        return heft_cbor_fail(c, "tensor %q: its dtype is neither a text nor a map of one entry",
+        return heft_cbor_fail(c, "tensor %q: its dtype is neither a text nor a map with one entry",
                               name);
-    seen->has_indefinite_name = c->flags & HEFT_CBOR_INDEFINITE;
+    cache->has_indefinite_name = c->flags & HEFT_CBOR_INDEFINITE;
     bool is_bool = heft_str_is(c->str, "Bool");
     if (!is_bool && !heft_str_is(c->str, "QFloat"))
-        return heft_cbor_fail(c, "tensor %q: element type %q is no map of Burnpack's", name,
+        return heft_cbor_fail(c, "tensor %q: unknown element type %q with parameters", name,
                               c->str);
-    heft_status st = is_bool ? read_bool(out, c, name) : read_scheme(out, c, x, seen, from);
+    heft_status st = is_bool ? read_bool(out, c, name) : read_scheme(out, c, x, cache, from);
     if (!st)
-        heft_cbor_next(c); /* the end of the map */
+        heft_cbor_next(c); /* end of the map */
     return st;
 }
 
 /* ---- writing ---- */
 
-/* The kind of Bool that is meant; HEFT_BURN_BOOLS: none. */
-static unsigned bool_kind(heft_dtype t, heft_str stored)
+/* Return the row of heft_burn_bools with this type and stored_dtype; HEFT_BURN_BOOLS: none. */
+static unsigned find_bool(heft_dtype t, heft_str stored)
 {
     unsigned i = 0;
     while (i < HEFT_BURN_BOOLS &&
@@ -188,13 +191,13 @@ static unsigned bool_kind(heft_dtype t, heft_str stored)
 
 bool heft_burnpack_is_stored_dtype(heft_dtype t, heft_str stored)
 {
-    return bool_kind(t, stored) < HEFT_BURN_BOOLS ||
+    return find_bool(t, stored) < HEFT_BURN_BOOLS ||
            (t == HEFT_F32 && heft_str_is(stored, heft_burn_flex32));
 }
 
 void heft_burnpack_put_type(heft_out *o, heft_dtype t, heft_str stored, bool text_bool)
 {
-    unsigned kind = bool_kind(t, stored);
+    unsigned kind = find_bool(t, stored);
     if (!text_bool && (kind < HEFT_BURN_BOOLS || t == HEFT_BOOL)) {
         heft_cbor_put_map(o, 1);
         heft_cbor_put_text(o, heft_lit("Bool"));
@@ -208,7 +211,7 @@ void heft_burnpack_put_type(heft_out *o, heft_dtype t, heft_str stored, bool tex
     }
 }
 
-static bool put_from_hex(heft_out *o, heft_str hex)
+static bool put_hex(heft_out *o, heft_str hex)
 {
     unsigned byte = 0;
     for (size_t i = 0; i < hex.len; i++) {
@@ -224,8 +227,8 @@ static bool put_from_hex(heft_out *o, heft_str hex)
     return hex.len % 2 == 0;
 }
 
-/* Members of the container that j, whose copy this is, has just entered.  It is gone through once more for every level
- * that it lies at. */
+/* Count the members of the container that j has just entered; j is a copy of the caller's
+ * reader.  Nested containers are scanned again at every level. */
 static uint64_t count_members(heft_json j, bool is_object)
 {
     uint64_t n = 0;
@@ -282,11 +285,12 @@ static bool put_json_token(heft_out *o, const heft_json *j, heft_json_kind k)
 
 bool heft_burnpack_put_stored_dtype(heft_out *o, heft_str stored)
 {
-    enum { MOST = 64 << 10 }; /* no scheme is as long; work grows with length and depth */
-    if (stored.len > MOST)
+    /* Far more than any scheme has; the time grows with length times depth. */
+    enum { MAX_TEXT = 64 << 10 };
+    if (stored.len > MAX_TEXT)
         return false;
-    if (stored.len > MARK && !memcmp(stored.ptr, hex_mark, MARK))
-        return put_from_hex(o, (heft_str){ stored.ptr + MARK, stored.len - MARK });
+    if (stored.len > PREFIX && !memcmp(stored.ptr, hex_prefix, PREFIX))
+        return put_hex(o, (heft_str){ stored.ptr + PREFIX, stored.len - PREFIX });
     heft_json j = heft_json_open(stored, 0, HEFT_JSON_DEPTH, NULL, NULL);
     for (heft_json_kind k; (k = heft_json_next(&j)) != HEFT_JSON_END;)
         if (!put_json_token(o, &j, k))
