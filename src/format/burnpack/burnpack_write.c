@@ -1,7 +1,7 @@
-/* burnpack_write.c - planning and writing of Burnpacks; burnpack.c shows their layout.
+/* burnpack_write.c - planning and writing of Burnpacks.  burnpack.c shows the layout.
  *
- * As Burn's own writer has it: names sorted by their bytes, data in the order of the model, everything in its
- * shortest form, and no key without something in it but "tensors".
+ * The output follows Burn's own writer: names sorted bytewise, data in the order of the model,
+ * CBOR in the shortest form, and no empty maps except "tensors".
  */
 #include "base/sort.h"
 #include "format/burnpack/burnpack.h"
@@ -9,30 +9,31 @@
 #include "model/names.h"
 #include "model/values.h"
 
-typedef struct listing { /* numbers, sorted by name */
-    uint32_t *at, count;
-} listing;
+typedef struct id_list { /* tensors or values by number, sorted by name */
+    uint32_t *ids, count;
+} id_list;
 
-typedef struct bpk_plan { /* heft_plan.priv */
+typedef struct burnpack_plan { /* heft_plan.priv */
     heft_burnpack_scheme_plan schemes;
     bool text_bool, is_optimizer;
-    listing tensors, metadata, scalars;
+    id_list tensors, metadata, scalars;
     uint64_t manifest_bytes, data_start;
-} bpk_plan;
+} burnpack_plan;
 
 /* ---- attributes ---- */
 
-static bool is_carried(const heft_value *attribute)
+static bool is_stored_attribute(const heft_value *attribute)
 {
     return heft_str_is(attribute->key, "stored_dtype") ||
            heft_str_is(attribute->key, "burn.param_id");
 }
 
-/* Other formats keep it as an attribute like any other.  A file that is planned anew keeps what it has. */
-static heft_status take_param_id(heft_plan *p, uint32_t tensor)
+/* Set the param_id from the attribute "burn.param_id" of formats that have no parameter ids, or
+ * from the name of a tensor of an optimizer's record.  An edit takes no id from a name. */
+static heft_status set_param_id(heft_plan *p, uint32_t tensor)
 {
     heft_index *x = p->x;
-    const bpk_plan *b = p->priv;
+    const burnpack_plan *b = p->priv;
     heft_value v;
     if (heft_ix_row(x, tensor)->flags & HEFT_T_PARAM_ID)
         return HEFT_OK;
@@ -45,8 +46,8 @@ static heft_status take_param_id(heft_plan *p, uint32_t tensor)
 
 /* ---- tensors ---- */
 
-/* Why a tensor that is dense cannot be carried, or NULL. */
-static const char *obstacle(const heft_index *x, uint32_t t)
+/* Return the reason why a dense or quantized tensor cannot be stored, or NULL. */
+static const char *unsupported_reason(const heft_index *x, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, t);
     heft_str name = heft_ix_name(x, t);
@@ -54,17 +55,17 @@ static const char *obstacle(const heft_index *x, uint32_t t)
     if (!heft_str_is_utf8(name))
         return "a name that is not UTF-8 cannot be stored in a Burnpack";
     if (heft_str_has_nul(name))
-        return "a name with a NUL is not stored in a Burnpack (rename it)";
+        return "a name with a NUL byte cannot be stored in a Burnpack (rename the tensor)";
     if (row->layout == HEFT_DENSE && (!heft_product(&elements, heft_ix_dims(x, t), row->rank) ||
                                       !heft_dtype_bytes(&bytes, row->dtype, elements) ||
                                       bytes != heft_ix_part_row_at(x, row->first_part)->length))
-        return "its bytes are not those of its shape, as Burn requires";
+        return "its data do not have the size that its shape and element type require";
     return NULL;
 }
 
 static heft_status plan_type(heft_plan *p, uint32_t t)
 {
-    const bpk_plan *b = p->priv;
+    const burnpack_plan *b = p->priv;
     heft_dtype type = heft_ix_row(p->x, t)->dtype;
     heft_str stored = heft_ix_stored_dtype(p->x, t);
     if (!heft_burnpack_has_type(type))
@@ -79,7 +80,7 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
                                 "its stored_dtype %q is left out: Burn has no such type", stored);
     if (b->text_bool && type != HEFT_F32)
         return heft_loss_report(p, HEFT_NOTE, "burnpack/bool-kind", t,
-                                "it is no longer said to be %q, which Burn %s does not know",
+                                "its stored_dtype %q is left out: Burn %s does not know that type",
                                 stored, b->schemes.target->name);
     return HEFT_OK;
 }
@@ -90,34 +91,37 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
     bool quantized = heft_str_is(heft_ix_layout(p->x, t), heft_burn_qfloat) &&
                      row->part_count == 1 && row->dtype == HEFT_U8;
     if (!quantized && !heft_loss_is_plain(p->x, t))
-        return heft_loss_tensor(p, "burnpack/tensor", t,
-                                "only dense tensors and Burn's quantized ones go into a Burnpack");
-    const char *why = quantized || heft_burnpack_has_type(row->dtype) ? obstacle(p->x, t) : NULL;
-    if (why)
-        return heft_loss_tensor(p, "burnpack/tensor", t, why);
-    bpk_plan *b = p->priv;
+        return heft_loss_tensor(
+            p, "burnpack/tensor", t,
+            "only dense tensors and tensors quantized by Burn can be stored in a Burnpack");
+    const char *reason = quantized || heft_burnpack_has_type(row->dtype)
+                             ? unsupported_reason(p->x, t)
+                             : NULL;
+    if (reason)
+        return heft_loss_tensor(p, "burnpack/tensor", t, reason);
+    burnpack_plan *b = p->priv;
     heft_status st = quantized ? heft_burnpack_plan_scheme(p, &b->schemes,
                                                            heft_ix_stored_dtype(p->x, t), t)
                                : plan_type(p, t);
     if (!st)
-        st = take_param_id(p, t);
+        st = set_param_id(p, t);
     uint64_t bytes = heft_ix_part_row_at(p->x, heft_ix_row(p->x, t)->first_part)->length;
     if (st || bytes <= HEFT_BURNPACK_MAX_TENSOR)
         return st;
     return heft_plan_loss(p, HEFT_FAULT, "burnpack/tensor-size", t,
-                          "it is larger than 10 GiB: Burn will refuse the file");
+                          "the tensor is larger than 10 GiB: Burn will refuse the file");
 }
 
 static heft_status plan_tensors(heft_plan *p)
 {
     heft_status st = heft_loss_attributes_except(p, "burnpack/attributes", HEFT_T_PARAM_ID,
-                                                 is_carried);
+                                                 is_stored_attribute);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
         st = plan_tensor(p, t);
     if (st)
         return st;
     heft_plan_compact(p);
-    bpk_plan *b = p->priv;
+    burnpack_plan *b = p->priv;
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
         if (heft_ix_row(p->x, t)->layout != HEFT_DENSE)
             st = heft_burnpack_encode_scheme(p, &b->schemes, heft_ix_stored_dtype(p->x, t), t);
@@ -138,80 +142,80 @@ static bool is_scalars(const heft_value *v)
 
 static heft_status plan_scalars(heft_plan *p, uint32_t map)
 {
-    bpk_plan *b = p->priv;
+    burnpack_plan *b = p->priv;
     uint32_t end = heft_ix_value_next(p->x, map);
-    b->scalars = (listing){ heft_plan_alloc(p, (end - map) * sizeof *b->scalars.at), 0 };
-    if (!b->scalars.at)
+    b->scalars = (id_list){ heft_plan_alloc(p, (end - map) * sizeof *b->scalars.ids), 0 };
+    if (!b->scalars.ids)
         return HEFT_E_NOMEM;
     heft_status st = HEFT_OK;
     for (uint32_t i = map + 1; i < end && !st; i = heft_ix_value_next(p->x, i)) {
         heft_value *v = heft_ix_value(p->x, i);
-        v->stored = HEFT_UNTYPED; /* all are of 64 bits */
+        v->stored = HEFT_UNTYPED; /* scalars have 64 bits, whatever the source stored */
         bool fits = v->kind >= HEFT_KIND_BOOL && v->kind <= HEFT_KIND_FLOAT &&
                     heft_str_is_utf8(v->key);
         if (fits)
-            b->scalars.at[b->scalars.count++] = i;
+            b->scalars.ids[b->scalars.count++] = i;
         else
             st = heft_loss_report(p, HEFT_WARNING, "burnpack/metadata", HEFT_NONE,
-                                  "metadata %q is left out: a scalar is a number or a truth value",
+                                  "metadata %q is left out: a scalar must be a number or a boolean",
                                   v->key);
     }
     if (st || (b->scalars.count && b->schemes.target->bit & HEFT_BURNPACK_SCALARS))
         return st;
     return heft_plan_loss(p, HEFT_NOTE, "burnpack/scalars", HEFT_NONE,
-                          b->scalars.count ? "Burn before 0.22 passes over the scalars"
-                                           : "a Burnpack does not say that there are no scalars");
+                          b->scalars.count ? "Burn before 0.22 ignores the scalars"
+                                           : "the empty map of scalars is left out");
 }
 
 static heft_status plan_metadata(heft_plan *p)
 {
     const heft_text_losses losses = { "burnpack/metadata", "burnpack/metadata-text", "a Burnpack",
                                       "" };
-    bpk_plan *b = p->priv;
-    b->metadata.at = heft_plan_alloc(p, p->x->values.len * sizeof *b->metadata.at);
-    if (!b->metadata.at)
+    burnpack_plan *b = p->priv;
+    b->metadata.ids = heft_plan_alloc(p, p->x->values.len * sizeof *b->metadata.ids);
+    if (!b->metadata.ids)
         return HEFT_E_NOMEM;
     heft_status st = heft_meta_unique(p->x, "the metadata");
     for (uint32_t i = 0; i < p->x->values.len && !st; i = heft_ix_value_next(p->x, i)) {
         heft_value *v = heft_ix_value(p->x, i);
-        bool kept = false;
-        st = is_scalars(v) ? plan_scalars(p, i) : heft_loss_as_text(&kept, p, v, losses);
-        if (kept)
-            b->metadata.at[b->metadata.count++] = i;
+        bool is_stored = false;
+        st = is_scalars(v) ? plan_scalars(p, i) : heft_loss_as_text(&is_stored, p, v, losses);
+        if (is_stored)
+            b->metadata.ids[b->metadata.count++] = i;
     }
     return st;
 }
 
 /* ---- order ---- */
 
-static bool name_below(const void *ctx, uint32_t a, uint32_t b)
+static bool name_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(heft_ix_name(ctx, a), heft_ix_name(ctx, b)) < 0;
 }
 
-static bool key_below(const void *ctx, uint32_t a, uint32_t b)
+static bool key_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(heft_ix_value(ctx, a)->key, heft_ix_value(ctx, b)->key) < 0;
 }
 
-static heft_status sort(heft_plan *p, listing *l,
-                        bool (*below)(const void *ctx, uint32_t a, uint32_t b))
+static heft_status sort_ids(heft_plan *p, id_list *list,
+                            bool (*less)(const void *ctx, uint32_t a, uint32_t b))
 {
-    uint32_t *scratch = heft_plan_alloc(p, l->count * sizeof *scratch);
+    uint32_t *scratch = heft_plan_alloc(p, list->count * sizeof *scratch);
     if (!scratch)
         return HEFT_E_NOMEM;
-    heft_sort(l->at, scratch, l->count, below, p->x);
+    heft_sort(list->ids, scratch, list->count, less, p->x);
     return HEFT_OK;
 }
 
-static heft_status sort_keys(heft_plan *p, listing *l)
+static heft_status sort_keys(heft_plan *p, id_list *list)
 {
     bool is_sorted = true;
-    for (uint32_t i = 1; i < l->count; i++)
-        is_sorted = is_sorted && key_below(p->x, l->at[i - 1], l->at[i]);
+    for (uint32_t i = 1; i < list->count; i++)
+        is_sorted = is_sorted && key_less(p->x, list->ids[i - 1], list->ids[i]);
     if (is_sorted)
         return HEFT_OK;
-    heft_status st = sort(p, l, key_below);
+    heft_status st = sort_ids(p, list, key_less);
     return st ? st
               : heft_plan_loss(p, HEFT_NOTE, "burnpack/order", HEFT_NONE,
                                "the metadata are written in the order of their keys");
@@ -219,14 +223,14 @@ static heft_status sort_keys(heft_plan *p, listing *l)
 
 static heft_status sort_all(heft_plan *p)
 {
-    bpk_plan *b = p->priv;
+    burnpack_plan *b = p->priv;
     uint32_t n = heft_ix_tensors(p->x);
-    b->tensors = (listing){ heft_plan_alloc(p, n * sizeof *b->tensors.at), n };
-    if (!b->tensors.at)
+    b->tensors = (id_list){ heft_plan_alloc(p, n * sizeof *b->tensors.ids), n };
+    if (!b->tensors.ids)
         return HEFT_E_NOMEM;
     for (uint32_t t = 0; t < n; t++)
-        b->tensors.at[t] = t;
-    heft_status st = sort(p, &b->tensors, name_below);
+        b->tensors.ids[t] = t;
+    heft_status st = sort_ids(p, &b->tensors, name_less);
     if (!st)
         st = sort_keys(p, &b->metadata);
     return st ? st : sort_keys(p, &b->scalars);
@@ -241,7 +245,7 @@ static void put_key(heft_out *o, const char *key)
 
 static void put_tensor(heft_out *o, const heft_plan *p, uint32_t t)
 {
-    const bpk_plan *b = p->priv;
+    const burnpack_plan *b = p->priv;
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
     const heft_ix_part_row *part = heft_ix_part_row_at(p->x, row->first_part);
     bool has_id = row->flags & HEFT_T_PARAM_ID;
@@ -288,18 +292,18 @@ static void put_scalar(heft_out *o, const heft_value *v)
 
 static void put_manifest(heft_out *o, const heft_plan *p)
 {
-    const bpk_plan *b = p->priv;
+    const burnpack_plan *b = p->priv;
     heft_cbor_put_map(o, 1u + (b->metadata.count > 0) + (b->scalars.count > 0));
     put_key(o, "tensors");
     heft_cbor_put_map(o, b->tensors.count);
     for (uint32_t i = 0; i < b->tensors.count; i++)
-        put_tensor(o, p, b->tensors.at[i]);
+        put_tensor(o, p, b->tensors.ids[i]);
     if (b->metadata.count) {
         put_key(o, "metadata");
         heft_cbor_put_map(o, b->metadata.count);
     }
     for (uint32_t i = 0; i < b->metadata.count; i++) {
-        const heft_value *v = heft_ix_value(p->x, b->metadata.at[i]);
+        const heft_value *v = heft_ix_value(p->x, b->metadata.ids[i]);
         heft_cbor_put_text(o, v->key);
         heft_cbor_put_text(o, v->as.s);
     }
@@ -308,20 +312,19 @@ static void put_manifest(heft_out *o, const heft_plan *p)
         heft_cbor_put_map(o, b->scalars.count);
     }
     for (uint32_t i = 0; i < b->scalars.count; i++)
-        put_scalar(o, heft_ix_value(p->x, b->scalars.at[i]));
+        put_scalar(o, heft_ix_value(p->x, b->scalars.ids[i]));
 }
 
-/* ---- places ---- */
+/* ---- offsets ---- */
 
 static heft_status check_sizes(heft_plan *p)
 {
-    const bpk_plan *b = p->priv;
+    const burnpack_plan *b = p->priv;
     heft_status st = HEFT_OK;
     if (b->manifest_bytes > UINT32_MAX)
-        return heft_error_plain(
-            p->err, HEFT_E_LOSSY,
-            "the manifest would have %U bytes, its length has room for 2^32 - 1",
-            b->manifest_bytes);
+        return heft_error_plain(p->err, HEFT_E_LOSSY,
+                                "the manifest would have %U bytes, more than the limit of 2^32 - 1",
+                                b->manifest_bytes);
     if (b->manifest_bytes > HEFT_BURNPACK_MAX_METADATA)
         st = heft_plan_loss(p, HEFT_FAULT, "burnpack/manifest-size", HEFT_NONE,
                             "the manifest is larger than 100 MiB: Burn will refuse the file");
@@ -331,15 +334,15 @@ static heft_status check_sizes(heft_plan *p)
     return st;
 }
 
-/* Offsets in the manifest count from where the data begin, so that these can be placed before it is known
- * how long it is. */
-static heft_status place(heft_plan *p)
+/* Lay out the data first, from offset 0: offsets in the manifest are relative to the start of
+ * the data, so the manifest can be measured before data_start is known. */
+static heft_status plan_offsets(heft_plan *p)
 {
-    bpk_plan *b = p->priv;
+    burnpack_plan *b = p->priv;
     heft_status st = HEFT_OK;
     if (p->requested_align > HEFT_BURNPACK_ALIGN && !p->existing)
         st = heft_plan_loss(p, HEFT_NOTE, "burnpack/align", HEFT_NONE,
-                            "payloads are aligned to 256, which is all that a Burnpack can say");
+                            "payloads are aligned to 256 bytes, the only alignment of a Burnpack");
     p->align = HEFT_BURNPACK_ALIGN;
     p->fill = 0;
     if (!st)
@@ -351,7 +354,7 @@ static heft_status place(heft_plan *p)
     b->manifest_bytes = count.total;
     if (!heft_align_up(&b->data_start, HEFT_BURNPACK_HEADER + count.total, HEFT_BURNPACK_ALIGN) ||
         !heft_add(&p->data_end, p->data_end, b->data_start))
-        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would pass 2^64 bytes");
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "the file would be larger than 2^64 bytes");
     for (uint32_t i = 0; i < p->x->parts.len; i++)
         heft_ix_part_row_at(p->x, i)->offset += b->data_start;
     p->header_bytes = b->data_start;
@@ -359,11 +362,11 @@ static heft_status place(heft_plan *p)
     return check_sizes(p);
 }
 
-/* ---- what the format is called with ---- */
+/* ---- entry points ---- */
 
 heft_status heft_burnpack_plan(heft_plan *p)
 {
-    bpk_plan *b = heft_plan_alloc(p, sizeof *b);
+    burnpack_plan *b = heft_plan_alloc(p, sizeof *b);
     if (!b)
         return HEFT_E_NOMEM;
     p->priv = b;
@@ -388,19 +391,19 @@ heft_status heft_burnpack_plan(heft_plan *p)
         st = sort_all(p);
     if (!st)
         st = heft_plan_find_shared(p);
-    /* Burn reads tied weights that are stored once; verify says of each that it is one. */
+    /* Burn reads tied weights that are stored once; verify reports every tied tensor. */
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {
         uint32_t part = heft_ix_row(p->x, t)->first_part;
         if (p->duplicate_of[part] != part)
             st = heft_plan_loss(p, HEFT_NOTE, "burnpack/shared", t,
-                                "its data are those of another tensor, stored once");
+                                "its data are shared with another tensor and stored once");
     }
-    return st ? st : place(p);
+    return st ? st : plan_offsets(p);
 }
 
 heft_status heft_burnpack_write_header(const heft_plan *p, heft_out *o)
 {
-    const bpk_plan *b = p->priv;
+    const burnpack_plan *b = p->priv;
     heft_out_str(o, heft_lit("NRUB"));
     heft_out_u16(o, 1);
     heft_out_u32(o, (uint32_t)b->manifest_bytes);
