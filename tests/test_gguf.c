@@ -245,10 +245,10 @@ static void refuses_tensors_that_ggml_does_not_support(void **state)
         { HEFT_U8, 1, { 4 }, "element type u8" },
         { HEFT_BOOL, 1, { 4 }, "element type bool" },
         { HEFT_F8_E4M3FN, 1, { 4 }, "element type f8_e4m3fn" },
-        { HEFT_Q4_0, 2, { 32, 3 }, "no whole blocks" },
+        { HEFT_Q4_0, 2, { 32, 3 }, "not a multiple of the block size" },
         { HEFT_Q4_0, 2, { 3, 32 }, NULL },
         { HEFT_MXFP4, 1, { 64 }, NULL },
-        { HEFT_Q4_0, 0, { 0 }, "no whole blocks" },
+        { HEFT_Q4_0, 0, { 0 }, "not a multiple of the block size" },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {

@@ -1,90 +1,95 @@
-/* gguf.h - what the files of GGUF share. */
+/* gguf.h - declarations shared by the files that read and write GGUF. */
 #ifndef HEFT_GGUF_H
 #define HEFT_GGUF_H
 #include "format/format.h"
 
 enum {
-    HEFT_GGUF_ALIGN = 32,           /* of the data, unless general.alignment says otherwise */
-    HEFT_GGUF_LEAST_ALIGN = 8,      /* that the specification allows */
-    HEFT_GGUF_MAX_ALIGN = 16 << 20, /* that is taken for an alignment */
-    HEFT_GGUF_RANK = 4,
-    HEFT_GGUF_MAX_TYPE = 65535, /* that is taken for the number of an element type */
-    HEFT_GGUF_NAME = 64,        /* bytes that ggml has for a tensor's name and a NUL */
-    HEFT_GGUF_KEY = 65535       /* bytes of a key */
+    HEFT_GGUF_ALIGN = 32,           /* default alignment of the data; see general.alignment */
+    HEFT_GGUF_MIN_ALIGN = 8,        /* smallest alignment that the specification allows */
+    HEFT_GGUF_MAX_ALIGN = 16 << 20, /* largest alignment that Heft accepts */
+    HEFT_GGUF_MAX_RANK = 4,
+    HEFT_GGUF_MAX_TYPE = 65535, /* largest element type number that Heft accepts */
+    HEFT_GGUF_NAME_BUFFER = 64, /* ggml's buffer for the name of a tensor and a NUL */
+    HEFT_GGUF_MAX_KEY = 65535   /* maximum length of a metadata key */
 };
 
-typedef enum heft_gguf_kind { /* of metadata; numbers and truth values have an element type */
+typedef enum heft_gguf_kind { /* kinds of metadata values; all other kinds are element types */
                               HEFT_GGUF_STRING = 8,
                               HEFT_GGUF_ARRAY = 9,
                               HEFT_GGUF_KINDS = 13
 } heft_gguf_kind;
 
-/* By number: the element type of a value; HEFT_UNTYPED for the two above and beyond the last. */
+/* Element type of a metadata kind; HEFT_UNTYPED for strings, arrays and unknown kinds. */
 heft_dtype heft_gguf_value_type(uint32_t kind);
-/* Number of the kind of value with that element type; HEFT_GGUF_KINDS: there is none. */
+/* Kind of metadata values with this element type; HEFT_GGUF_KINDS: none. */
 uint32_t heft_gguf_kind_of(heft_dtype t);
 
 enum { HEFT_GGUF_TYPES = 43 };
-extern const heft_dtype heft_gguf_types[HEFT_GGUF_TYPES]; /* of elements, by ggml's number */
-const char *heft_gguf_removed_type(uint32_t number);      /* that ggml has no longer: its name */
+/* Element types of tensors by ggml's number; HEFT_UNTYPED: ggml has removed the type. */
+extern const heft_dtype heft_gguf_types[HEFT_GGUF_TYPES];
+/* Name of a type that ggml has removed. */
+const char *heft_gguf_removed_type(uint32_t number);
 
-/* Layout of a tensor whose element type is newer than that table: bytes whose number does not follow from the shape.
- * stored_dtype is "ggml:NUMBER". */
+/* Layout of tensors with an element type beyond heft_gguf_types.  The shape does not determine
+ * the number of bytes; stored_dtype is "ggml:NUMBER". */
 extern const char heft_gguf_opaque[];
 bool heft_gguf_is_opaque(const heft_index *x, uint32_t tensor);
-/* ggml's number of the element type of a tensor; UINT32_MAX: it has none. */
+/* ggml's number of the element type of a tensor; UINT32_MAX: none. */
 uint32_t heft_gguf_type_number(const heft_index *x, uint32_t tensor);
-/* What such a tensor has for stored_dtype. */
-heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t number);
+/* Set the stored_dtype of an opaque tensor. */
+heft_status heft_gguf_set_type_number(heft_index *x, uint32_t tensor, uint32_t number);
 
 extern const char heft_gguf_alignment_key[], heft_gguf_tokens_key[];
-/* Of special tokens: the key of their id, and another that is read, or NULL. */
+/* Keys of the ids of special tokens: the key to write, and an alternative for reading, or NULL. */
 extern const char *const heft_gguf_special_keys[HEFT_SPECIALS][2];
 bool heft_gguf_is_special(heft_str key);
-/* Ids of special tokens among t->count tokens.  Where there is none of their keys they are known by their
- * names, and has_special stays as it is. */
+/* Set the ids of special tokens from the metadata; t->count must be set.  If no key is present,
+ * t->has_special stays unchanged, and special tokens are recognised by name. */
 void heft_gguf_find_special(const heft_index *x, heft_ix_tokens *t);
 
 typedef struct heft_gguf_reader {
     heft_cur c;
     heft_index *x;
     bool big_endian;
-    uint8_t length_bytes; /* of lengths, counts and dimensions: 4 in the first generation */
-    uint64_t field;       /* where the number is that was read last */
-    heft_cur number;   /* at the last value that is a number, for what goes wrong behind it … */
-    bool after_number; /* … when nothing but numbers has come since */
-    bool noted_bytes, noted_nested;
-    bool has_opaque; /* a tensor of an element type that is not known */
+    uint8_t length_bytes;  /* size of lengths, counts and dimensions: 4 in version 1, else 8 */
+    uint64_t field_offset; /* file offset of the last integer that was read */
+    heft_cur binary_start; /* start of the last binary fields, for heft_gguf_explain_error() */
+    bool is_binary;        /* no text was read after binary_start */
+    bool noted_invalid_utf8, noted_nested;
+    bool has_opaque; /* some tensor is opaque */
 } heft_gguf_reader;
 
-uint32_t heft_gguf_u32(heft_gguf_reader *r);
-uint64_t heft_gguf_u64(heft_gguf_reader *r);
-uint64_t heft_gguf_length(heft_gguf_reader *r);
-/* A text behind its length; what names it in messages. */
-heft_str heft_gguf_text(heft_gguf_reader *r, const char *what);
-/* Bytes that a text may not have: the mark of a conversion that replaced what was no text.  Says so, in
- * place of the message there is, when they are in front of what could not be read. */
-heft_status heft_gguf_error(heft_gguf_reader *r, heft_status st);
-/* count entries of metadata. */
+uint32_t heft_gguf_read_u32(heft_gguf_reader *r);
+uint64_t heft_gguf_read_u64(heft_gguf_reader *r);
+uint64_t heft_gguf_read_length(heft_gguf_reader *r);
+/* Read a length and a UTF-8 text.  `what` names the text in messages. */
+heft_str heft_gguf_read_text(heft_gguf_reader *r, const char *what);
+/* Replace the message of HEFT_E_FORMAT if binary fields contain U+FFFD, which shows that a
+ * conversion of text has corrupted the file.  Return st. */
+heft_status heft_gguf_explain_error(heft_gguf_reader *r, heft_status st);
+/* Read `count` entries of metadata. */
 heft_status heft_gguf_read_metadata(heft_gguf_reader *r, uint64_t count);
 
-/* A value of the metadata's top level, or NULL. */
-const heft_value *heft_gguf_find(const heft_index *x, const char *key);
-/* What such a value says; 0: something wrong. */
+/* Find a metadata value of the top level; NULL: none. */
+const heft_value *heft_gguf_find_value(const heft_index *x, const char *key);
+/* Alignment that a value of general.alignment stands for; 0: the value is invalid. */
 uint64_t heft_gguf_alignment_of(const heft_value *v);
-uint64_t heft_gguf_alignment(const heft_index *x); /* HEFT_GGUF_ALIGN when nothing is said */
+/* Alignment of the file; HEFT_GGUF_ALIGN without general.alignment. */
+uint64_t heft_gguf_alignment(const heft_index *x);
 
-/* gguf_values.c: values to be written. */
+/* ---- gguf_values.c ---- */
 
-/* Whether a value of the metadata, with all that is in it, can be carried. */
-bool heft_gguf_can_carry(const heft_index *x, uint32_t i);
-/* Whether such a value is an array of arrays. */
+/* Return true if GGUF can store metadata value i with all its children. */
+bool heft_gguf_can_store(const heft_index *x, uint32_t i);
+/* Return true if metadata value i, which can be stored, is an array of arrays. */
 bool heft_gguf_is_nested(const heft_index *x, uint32_t i);
 void heft_gguf_put_text(heft_out *o, heft_str s);
-/* Kind and value, its children included. */
+/* Write the kind of metadata value i, and the value with all children. */
 void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i);
 
-/* gguf_split.c: what a file says of the set that it belongs to becomes x->shard_info. */
+/* ---- gguf_split.c ---- */
+
+/* Set x->shard_info from the metadata "split.*", and name the other shards. */
 heft_status heft_gguf_read_split(heft_index *x);
 extern const heft_sharding heft_gguf_sharding;
 

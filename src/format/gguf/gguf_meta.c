@@ -1,19 +1,23 @@
-/* gguf_meta.c - reading of GGUF's metadata; gguf.c shows the layout.
+/* gguf_meta.c - parsing of GGUF metadata.  gguf.c shows the layout of the file.
  *
- * A value is a number, a truth value, a text behind its length, or an array: u32 kind of its elements,
- * their count, the elements, which may be arrays again.  Lengths and counts are u64, u32 in the first
- * generation.  Arrays of numbers stay where they are; texts are lent, one value each.
+ * A value is a number, a boolean, a text, or an array.
+ *   text   length, bytes
+ *   array  u32 kind of the elements, count, elements, perhaps nested arrays
+ * Lengths and counts are u64; in version 1, u32.
+ *
+ * Arrays of numbers and texts are borrowed from the file.  An array of numbers is one value; an
+ * array of texts is a list with one value per text.
  */
 #include "format/gguf/gguf.h"
 
 #include "model/float.h"
 #include "model/names.h"
 
-enum { MARK = 3 };
+enum { REPLACEMENT_BYTES = 3 };
 
 /* ---- numbers and texts ---- */
 
-static uint64_t load(const uint8_t *p, uint32_t size, bool big_endian)
+static uint64_t load_uint(const uint8_t *p, uint32_t size, bool big_endian)
 {
     uint64_t v = 0;
     for (uint32_t i = 0; i < size; i++)
@@ -21,33 +25,33 @@ static uint64_t load(const uint8_t *p, uint32_t size, bool big_endian)
     return v;
 }
 
-uint32_t heft_gguf_u32(heft_gguf_reader *r)
+uint32_t heft_gguf_read_u32(heft_gguf_reader *r)
 {
-    r->field = heft_cur_pos(&r->c);
+    r->field_offset = heft_cur_pos(&r->c);
     const uint8_t *p = heft_cur_take(&r->c, 4);
-    return !p ? 0 : r->big_endian ? (uint32_t)load(p, 4, true) : heft_le32(p);
+    return !p ? 0 : r->big_endian ? (uint32_t)load_uint(p, 4, true) : heft_le32(p);
 }
 
-uint64_t heft_gguf_u64(heft_gguf_reader *r)
+uint64_t heft_gguf_read_u64(heft_gguf_reader *r)
 {
-    r->field = heft_cur_pos(&r->c);
+    r->field_offset = heft_cur_pos(&r->c);
     const uint8_t *p = heft_cur_take(&r->c, 8);
-    return !p ? 0 : r->big_endian ? load(p, 8, true) : heft_le64(p);
+    return !p ? 0 : r->big_endian ? load_uint(p, 8, true) : heft_le64(p);
 }
 
-uint64_t heft_gguf_length(heft_gguf_reader *r)
+uint64_t heft_gguf_read_length(heft_gguf_reader *r)
 {
-    return r->length_bytes == 8 ? heft_gguf_u64(r) : heft_gguf_u32(r);
+    return r->length_bytes == 8 ? heft_gguf_read_u64(r) : heft_gguf_read_u32(r);
 }
 
-/* Bytes of a text, whatever they are. */
-static heft_str take_string(heft_gguf_reader *r, const char *what)
+/* Read a length and a text of any bytes. */
+static heft_str read_bytes(heft_gguf_reader *r, const char *what)
 {
-    uint64_t n = heft_gguf_length(r), left = heft_cur_left(&r->c);
+    uint64_t n = heft_gguf_read_length(r), left = heft_cur_left(&r->c);
     if (heft_unlikely(n > left)) {
         if (!r->c.st)
-            heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
-                           "%s of %U bytes is announced, %U are left", what, n, left);
+            heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
+                           "%s has a length of %U bytes, only %U are left", what, n, left);
         r->c.st = r->c.st ? r->c.st : HEFT_E_FORMAT;
         return (heft_str){ "", 0 };
     }
@@ -55,9 +59,9 @@ static heft_str take_string(heft_gguf_reader *r, const char *what)
     return p ? (heft_str){ (const char *)p, (size_t)n } : (heft_str){ "", 0 };
 }
 
-heft_str heft_gguf_text(heft_gguf_reader *r, const char *what)
+heft_str heft_gguf_read_text(heft_gguf_reader *r, const char *what)
 {
-    heft_str s = take_string(r, what);
+    heft_str s = read_bytes(r, what);
     size_t valid = heft_utf8_valid(s.ptr, s.len);
     if (heft_unlikely(valid < s.len))
         r->c.st = heft_error_set(r->x->err, HEFT_E_FORMAT, heft_cur_pos(&r->c) - s.len + valid,
@@ -66,21 +70,22 @@ heft_str heft_gguf_text(heft_gguf_reader *r, const char *what)
     return s;
 }
 
-heft_status heft_gguf_error(heft_gguf_reader *r, heft_status st)
+heft_status heft_gguf_explain_error(heft_gguf_reader *r, heft_status st)
 {
-    static const uint8_t mark[MARK] = { 0xEF, 0xBF, 0xBD };
-    if (st != HEFT_E_FORMAT || !r->after_number)
+    static const uint8_t replacement_char[REPLACEMENT_BYTES] = { 0xEF, 0xBF, 0xBD };
+    if (st != HEFT_E_FORMAT || !r->is_binary)
         return st;
-    heft_cur c = r->number;
-    while (heft_cur_pos(&c) <= r->field) {
-        heft_cur here = c;
+    heft_cur c = r->binary_start;
+    while (heft_cur_pos(&c) <= r->field_offset) {
+        heft_cur ahead = c;
         uint64_t at = heft_cur_pos(&c);
-        if ((uint64_t)(c.end - c.p) < MARK)
+        if ((uint64_t)(c.end - c.p) < REPLACEMENT_BYTES)
             return st;
-        if (!memcmp(heft_cur_take(&here, MARK), mark, MARK))
-            return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
-                                  "damaged by a conversion of text: here stands its mark for what "
-                                  "is no text (EF BF BD) instead of a number's bytes");
+        if (!memcmp(heft_cur_take(&ahead, REPLACEMENT_BYTES), replacement_char, REPLACEMENT_BYTES))
+            return heft_error_set(
+                r->x->err, HEFT_E_FORMAT, at,
+                "corrupted by a text conversion: found U+FFFD (EF BF BD) in place of "
+                "binary data; download or copy the file again as binary");
         heft_cur_take(&c, 1);
     }
     return st;
@@ -91,25 +96,25 @@ heft_status heft_gguf_error(heft_gguf_reader *r, heft_status st)
 static heft_status add_text(heft_gguf_reader *r, heft_str key, bool *is_text)
 {
     heft_value v = { .kind = HEFT_KIND_STR, .key = key };
-    v.as.s = take_string(r, "a text");
+    v.as.s = read_bytes(r, "a text");
     if (r->c.st)
         return r->c.st;
     if (heft_unlikely(heft_utf8_valid(v.as.s.ptr, v.as.s.len) < v.as.s.len)) {
         v.kind = HEFT_KIND_BYTES;
         v.stored = HEFT_U8;
         *is_text = false;
-        if (!r->noted_bytes)
+        if (!r->noted_invalid_utf8)
             heft_ix_note(r->x, HEFT_WARNING, "gguf/not-text", heft_cur_pos(&r->c) - v.as.s.len,
-                         HEFT_NONE, "a text of the metadata is not UTF-8 (perhaps more)");
-        r->noted_bytes = true;
+                         HEFT_NONE, "a metadata text is not UTF-8 (there may be more)");
+        r->noted_invalid_utf8 = true;
     }
     return heft_ix_meta(r->x, v);
 }
 
-static heft_status refuse_bool(heft_gguf_reader *r, heft_str key, uint64_t at, uint8_t byte)
+static heft_status fail_bool(heft_gguf_reader *r, heft_str key, uint64_t at, uint8_t byte)
 {
     return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
-                          "metadata %q: a truth value is %U, neither 0 nor 1", key, (uint64_t)byte);
+                          "metadata %q: a boolean is %U, neither 0 nor 1", key, (uint64_t)byte);
 }
 
 static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
@@ -120,10 +125,10 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
     if (!p)
         return r->c.st;
     heft_value v = { .kind = HEFT_KIND_UINT, .key = key, .stored = t };
-    uint64_t bits = load(p, size, r->big_endian);
+    uint64_t bits = load_uint(p, size, r->big_endian);
     v.as.u = bits;
     if (t == HEFT_BOOL && bits > 1)
-        return refuse_bool(r, key, at, *p);
+        return fail_bool(r, key, at, *p);
     if (t == HEFT_BOOL) {
         v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = key };
         v.as.b = bits;
@@ -133,7 +138,7 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
     } else if (heft_dtype_is_signed_int(t)) {
         v.kind = HEFT_KIND_INT;
         uint64_t sign = UINT64_C(1) << (8 * size - 1);
-        bits = (bits ^ sign) - sign; /* in 64 bits */
+        bits = (bits ^ sign) - sign; /* sign-extend to 64 bits */
         memcpy(&v.as.i, &bits, sizeof bits);
     }
     return heft_ix_meta(r->x, v);
@@ -141,7 +146,7 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
 
 /* ---- arrays ---- */
 
-/* Numbers are kept as a little-endian machine has them. */
+/* Add an array of numbers, byte-swapped if the file is big-endian. */
 static heft_status add_numbers(heft_gguf_reader *r, heft_str key, heft_dtype t, uint32_t count)
 {
     uint32_t size = heft_dtype_size(t);
@@ -152,7 +157,7 @@ static heft_status add_numbers(heft_gguf_reader *r, heft_str key, heft_dtype t, 
         return r->c.st;
     for (uint32_t i = 0; t == HEFT_BOOL && i < count; i++)
         if (p[i] > 1)
-            return refuse_bool(r, key, at + i, p[i]);
+            return fail_bool(r, key, at + i, p[i]);
     heft_value v = { .kind = HEFT_KIND_ARRAY, .key = key };
     v.as.array.ptr = p;
     v.as.array.count = count;
@@ -190,33 +195,37 @@ static heft_status add_texts(heft_gguf_reader *r, heft_str key, uint32_t count)
     return HEFT_OK;
 }
 
-/* An array that is no element of another has a key.  One of arrays is opened: *inner is their count. */
-static heft_status add_array(heft_gguf_reader *r, heft_str key, heft_str top, uint32_t *inner)
+/* Add one array; only an array of the top level has a key.  For an array of arrays, open a list
+ * and set *inner to the number of arrays that follow.  `entry_key` is the key of the entry, for
+ * messages. */
+static heft_status add_array(heft_gguf_reader *r, heft_str key, heft_str entry_key, uint32_t *inner)
 {
-    uint64_t at = heft_cur_pos(&r->c), least;
-    uint32_t kind = heft_gguf_u32(r);
-    uint64_t count = heft_gguf_length(r), left = heft_cur_left(&r->c);
+    uint64_t at = heft_cur_pos(&r->c), min_bytes;
+    uint32_t kind = heft_gguf_read_u32(r);
+    uint64_t count = heft_gguf_read_length(r), left = heft_cur_left(&r->c);
     heft_dtype t = heft_gguf_value_type(kind);
     if (r->c.st)
         return r->c.st;
     if (!t && kind != HEFT_GGUF_STRING && kind != HEFT_GGUF_ARRAY)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
-                              "metadata %q: an array of kind %U, which GGUF has not (0 to 12)", top,
-                              (uint64_t)kind);
-    uint64_t each = t ? heft_dtype_size(t) : r->length_bytes + (kind == HEFT_GGUF_ARRAY ? 4u : 0);
-    if (!heft_mul(&least, count, each) || least > left)
+                              "metadata %q: unknown kind %U of array elements (0 to 12 are known)",
+                              entry_key, (uint64_t)kind);
+    uint64_t min_element_bytes = t ? heft_dtype_size(t)
+                                   : r->length_bytes + (kind == HEFT_GGUF_ARRAY ? 4u : 0);
+    if (!heft_mul(&min_bytes, count, min_element_bytes) || min_bytes > left)
         return heft_error_set(
-            r->x->err, HEFT_E_FORMAT, r->field,
-            "metadata %q: an array of %U elements is announced, %U bytes are left", top, count,
-            left);
+            r->x->err, HEFT_E_FORMAT, r->field_offset,
+            "metadata %q: an array of %U elements does not fit into the %U bytes that are left",
+            entry_key, count, left);
     if (count >= UINT32_MAX)
-        return heft_error_set(r->x->err, HEFT_E_LIMIT, r->field,
-                              "metadata %q: an array of %U elements", top, count);
+        return heft_error_set(r->x->err, HEFT_E_LIMIT, r->field_offset,
+                              "metadata %q: an array of %U elements exceeds the limit of 2^32 - 2",
+                              entry_key, count);
     *inner = 0;
     if (kind == HEFT_GGUF_ARRAY && !r->noted_nested)
         heft_ix_note(
             r->x, HEFT_NOTE, "gguf/nested", at, HEFT_NONE,
-            "the metadata have an array of arrays, which ggml does not read (perhaps more)");
+            "the metadata contain an array of arrays, which ggml cannot read (there may be more)");
     r->noted_nested = r->noted_nested || kind == HEFT_GGUF_ARRAY;
     if (t)
         return add_numbers(r, key, t, (uint32_t)count);
@@ -229,7 +238,7 @@ static heft_status add_array(heft_gguf_reader *r, heft_str key, heft_str top, ui
     return st;
 }
 
-static heft_status add_arrays(heft_gguf_reader *r, heft_str key)
+static heft_status add_array_tree(heft_gguf_reader *r, heft_str key)
 {
     uint32_t left[HEFT_MAX_DEPTH], depth = 0, inner;
     heft_status st = add_array(r, key, key, &inner);
@@ -239,7 +248,7 @@ static heft_status add_arrays(heft_gguf_reader *r, heft_str key)
         left[depth - 1]--;
         st = add_array(r, (heft_str){ "", 0 }, key, &inner);
         if (!st && inner)
-            left[depth++] = inner; /* within limits.depth, or the array would not be open */
+            left[depth++] = inner; /* heft_ix_meta() has checked limits.depth */
         for (; !st && depth && !left[depth - 1]; depth--)
             heft_ix_meta_end(r->x);
     }
@@ -252,10 +261,10 @@ static heft_status check_alignment(heft_gguf_reader *r, uint64_t at)
 {
     const heft_value *v = heft_ix_value(r->x, r->x->values.len - 1);
     if (v->stored != HEFT_U32)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "general.alignment is no u32");
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "general.alignment is not a u32");
     if (!heft_gguf_alignment_of(v))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
-                              "general.alignment is %U, no power of two up to %U", v->as.u,
+                              "general.alignment is %U, not a power of two up to %U", v->as.u,
                               (uint64_t)HEFT_GGUF_MAX_ALIGN);
     return HEFT_OK;
 }
@@ -263,39 +272,40 @@ static heft_status check_alignment(heft_gguf_reader *r, uint64_t at)
 static heft_status read_entry(heft_gguf_reader *r)
 {
     uint64_t at = heft_cur_pos(&r->c);
-    heft_str key = heft_gguf_text(r, "a metadata key");
+    heft_str key = heft_gguf_read_text(r, "a metadata key");
     if (!r->c.st && !key.len)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "a metadata key is empty");
-    if (key.len > HEFT_GGUF_KEY)
+    if (key.len > HEFT_GGUF_MAX_KEY)
         heft_ix_note(r->x, HEFT_WARNING, "gguf/long-key", at, HEFT_NONE,
                      "a metadata key has more than 65535 bytes");
     if (r->c.st)
         return r->c.st;
-    uint32_t kind = heft_gguf_u32(r);
+    uint32_t kind = heft_gguf_read_u32(r);
     heft_dtype t = heft_gguf_value_type(kind);
     bool is_text = true;
     heft_status st;
     if (r->c.st)
         return r->c.st;
     if (!t && kind != HEFT_GGUF_STRING && kind != HEFT_GGUF_ARRAY)
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field,
-                              "metadata %q: kind %U, which GGUF has not (0 to 12)", key,
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
+                              "metadata %q: unknown kind %U (0 to 12 are known)", key,
                               (uint64_t)kind);
-    r->number = r->c;
-    r->after_number = true;
+    r->binary_start = r->c;
+    r->is_binary = true;
     if (t) {
         at = heft_cur_pos(&r->c);
         st = add_number(r, key, t);
         return st || !heft_str_is(key, heft_gguf_alignment_key) ? st : check_alignment(r, at);
     }
     if (heft_str_is(key, heft_gguf_alignment_key))
-        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field, "general.alignment is no u32");
-    st = kind == HEFT_GGUF_STRING ? add_text(r, key, &is_text) : add_arrays(r, key);
-    r->after_number = st || heft_ix_value(r->x, r->x->values.len - 1)->kind == HEFT_KIND_ARRAY;
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
+                              "general.alignment is not a u32");
+    st = kind == HEFT_GGUF_STRING ? add_text(r, key, &is_text) : add_array_tree(r, key);
+    r->is_binary = st || heft_ix_value(r->x, r->x->values.len - 1)->kind == HEFT_KIND_ARRAY;
     return st;
 }
 
-static int special_of(heft_str key)
+static int find_special(heft_str key)
 {
     static const char prefix[] = "tokenizer.ggml.";
     int s = 0;
@@ -309,7 +319,7 @@ static int special_of(heft_str key)
 
 bool heft_gguf_is_special(heft_str key)
 {
-    return special_of(key) < HEFT_SPECIALS;
+    return find_special(key) < HEFT_SPECIALS;
 }
 
 void heft_gguf_find_special(const heft_index *x, heft_ix_tokens *t)
@@ -318,7 +328,7 @@ void heft_gguf_find_special(const heft_index *x, heft_ix_tokens *t)
         t->special[s] = HEFT_NONE;
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
         const heft_value *v = heft_ix_value(x, i);
-        int s = special_of(v->key);
+        int s = find_special(v->key);
         bool is_id = v->kind == HEFT_KIND_UINT || (v->kind == HEFT_KIND_INT && v->as.i >= 0);
         if (s == HEFT_SPECIALS || !is_id || v->as.u >= t->count)
             continue;
@@ -336,7 +346,7 @@ heft_status heft_gguf_read_metadata(heft_gguf_reader *r, uint64_t count)
         st = heft_meta_unique(r->x, "the metadata");
     const heft_ix_tokens *t = &r->x->tokens;
     if (st || !t->length_bytes)
-        return heft_gguf_error(r, st);
+        return heft_gguf_explain_error(r, st);
     heft_gguf_find_special(r->x, &r->x->tokens);
     return heft_ix_part(r->x, HEFT_NONE, heft_lit("vocab"), HEFT_UNTYPED, t->where, t->where.length,
                         HEFT_RAW);

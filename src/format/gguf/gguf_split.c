@@ -1,11 +1,12 @@
-/* gguf_split.c - models in several GGUF files, as llama.cpp has them.
+/* gguf_split.c - models in several GGUF files, as llama.cpp splits them.
  *
- * Each is called STEM-00001-of-00003.gguf and says which one it is: "split.no", from 0 on, "split.count" and
- * "split.tensors.count", those of all files together.  The first has the metadata of the model.
+ * A shard is called STEM-00001-of-00003.gguf.  Its metadata have its number, "split.no", counted
+ * from 0, the number of shards, "split.count", and the number of tensors in all shards,
+ * "split.tensors.count".  The first shard has the metadata of the model.
  */
 #include "format/gguf/gguf.h"
 
-enum { MOST_FILES = 4096, DIGITS = 5, NAME = 2 * DIGITS + 16 };
+enum { MAX_SHARDS = 4096, DIGITS = 5, NUMBERS_BYTES = 2 * DIGITS + 16 };
 
 static const char *const keys[] = { "split.no", "split.count", "split.tensors.count" };
 enum { NUMBER, COUNT, TENSORS, KEYS };
@@ -21,27 +22,29 @@ static void put_numbers(heft_out *o, uint32_t i, uint32_t count)
 
 /* ---- reading ---- */
 
-static heft_str numbers(heft_index *x, const char *front, uint32_t i, const char *behind)
+/* Copy "BEFORE00001-of-00003AFTER" into the index, with the number of shard i. */
+static heft_str numbers_text(heft_index *x, const char *before, uint32_t i, const char *after)
 {
-    uint8_t buf[NAME + sizeof suffix];
+    uint8_t buf[NUMBERS_BYTES + sizeof suffix];
     heft_out o = { .buf = buf, .cap = sizeof buf };
-    heft_out_str(&o, heft_lit(front));
+    heft_out_str(&o, heft_lit(before));
     put_numbers(&o, i, x->shard_info.count);
-    heft_out_str(&o, heft_lit(behind));
+    heft_out_str(&o, heft_lit(after));
     heft_out_u8(&o, 0);
     heft_str text = heft_ix_copy(x, (heft_str){ (const char *)buf, o.len });
     text.len -= text.ptr != NULL;
     return text;
 }
 
-static heft_status add_files(heft_index *x)
+static heft_status add_shards(heft_index *x)
 {
-    heft_str own = numbers(x, "-", 0, suffix);
-    uint32_t number;
-    heft_status st = own.ptr ? HEFT_OK : HEFT_E_NOMEM;
+    heft_str own_suffix = numbers_text(x, "-", 0, suffix);
+    uint32_t id;
+    heft_status st = own_suffix.ptr ? HEFT_OK : HEFT_E_NOMEM;
     for (uint32_t i = 1; i < x->shard_info.count && !st; i++) {
-        heft_ix_shard s = { numbers(x, "", i, ""), suffix, HEFT_UNKNOWN_LENGTH, true, own.ptr };
-        st = s.label.ptr ? heft_ix_shard_add(x, s, &number) : HEFT_E_NOMEM;
+        heft_ix_shard s = { numbers_text(x, "", i, ""), suffix, HEFT_UNKNOWN_LENGTH, true,
+                            own_suffix.ptr };
+        st = s.label.ptr ? heft_ix_shard_add(x, s, &id) : HEFT_E_NOMEM;
     }
     return st;
 }
@@ -50,25 +53,27 @@ heft_status heft_gguf_read_split(heft_index *x)
 {
     uint64_t found[KEYS];
     for (int k = 0; k < KEYS; k++) {
-        const heft_value *v = heft_gguf_find(x, keys[k]);
+        const heft_value *v = heft_gguf_find_value(x, keys[k]);
         found[k] = v ? v->as.u : HEFT_NOWHERE;
         if (v && v->kind != HEFT_KIND_UINT && !(v->kind == HEFT_KIND_INT && v->as.i >= 0))
-            return heft_error_plain(x->err, HEFT_E_FORMAT, "metadata %q is no number of files",
-                                    v->key);
+            return heft_error_plain(x->err, HEFT_E_FORMAT,
+                                    "metadata %q must be an unsigned integer", v->key);
     }
     if (found[COUNT] == HEFT_NOWHERE || !found[COUNT])
         return HEFT_OK;
-    if (found[COUNT] > MOST_FILES)
-        return heft_error_plain(x->err, HEFT_E_LIMIT, "a model in %U files, more than %U",
-                                found[COUNT], (uint64_t)MOST_FILES);
+    if (found[COUNT] > MAX_SHARDS)
+        return heft_error_plain(x->err, HEFT_E_LIMIT,
+                                "the model has %U shards, more than the limit of %U", found[COUNT],
+                                (uint64_t)MAX_SHARDS);
     found[NUMBER] = found[NUMBER] == HEFT_NOWHERE ? 0 : found[NUMBER];
     if (found[NUMBER] >= found[COUNT])
-        return heft_error_plain(x->err, HEFT_E_FORMAT,
-                                "it says that it is file %U of %U, counted from 0", found[NUMBER],
-                                found[COUNT]);
+        return heft_error_plain(
+            x->err, HEFT_E_FORMAT,
+            "split.no is %U, but split.count is %U (split.no is counted from 0)", found[NUMBER],
+            found[COUNT]);
     x->shard_info = (heft_ix_shard_info){ (uint32_t)found[NUMBER], (uint32_t)found[COUNT],
                                           found[TENSORS], heft_lit("split.") };
-    return x->shard_info.number ? HEFT_OK : add_files(x);
+    return x->shard_info.number ? HEFT_OK : add_shards(x);
 }
 
 /* ---- writing ---- */

@@ -1,4 +1,4 @@
-/* gguf_types.c - numbers of types and names of keys in GGUF files. */
+/* gguf_types.c - type numbers and metadata keys of GGUF. */
 #include "format/gguf/gguf.h"
 
 static const heft_dtype value_types[HEFT_GGUF_KINDS] = {
@@ -16,14 +16,14 @@ uint32_t heft_gguf_kind_of(heft_dtype t)
     return heft_dtype_code(t, value_types, HEFT_GGUF_KINDS);
 }
 
-enum { GONE = HEFT_UNTYPED };
+enum { REMOVED = HEFT_UNTYPED };
 const heft_dtype heft_gguf_types[HEFT_GGUF_TYPES] = {
-    HEFT_F32,   HEFT_F16,   HEFT_Q4_0,    HEFT_Q4_1,   GONE,         GONE,       HEFT_Q5_0,
+    HEFT_F32,   HEFT_F16,   HEFT_Q4_0,    HEFT_Q4_1,   REMOVED,      REMOVED,    HEFT_Q5_0,
     HEFT_Q5_1,  HEFT_Q8_0,  HEFT_Q8_1,    HEFT_Q2_K,   HEFT_Q3_K,    HEFT_Q4_K,  HEFT_Q5_K,
     HEFT_Q6_K,  HEFT_Q8_K,  HEFT_IQ2_XXS, HEFT_IQ2_XS, HEFT_IQ3_XXS, HEFT_IQ1_S, HEFT_IQ4_NL,
     HEFT_IQ3_S, HEFT_IQ2_S, HEFT_IQ4_XS,  HEFT_I8,     HEFT_I16,     HEFT_I32,   HEFT_I64,
-    HEFT_F64,   HEFT_IQ1_M, HEFT_BF16,    GONE,        GONE,         GONE,       HEFT_TQ1_0,
-    HEFT_TQ2_0, GONE,       GONE,         GONE,        HEFT_MXFP4,   HEFT_NVFP4, HEFT_Q1_0,
+    HEFT_F64,   HEFT_IQ1_M, HEFT_BF16,    REMOVED,     REMOVED,      REMOVED,    HEFT_TQ1_0,
+    HEFT_TQ2_0, REMOVED,    REMOVED,      REMOVED,     HEFT_MXFP4,   HEFT_NVFP4, HEFT_Q1_0,
     HEFT_Q2_0,
 };
 
@@ -38,8 +38,8 @@ const char *heft_gguf_removed_type(uint32_t number)
 
 const char heft_gguf_opaque[] = "ggml.opaque";
 
-static const char mark[] = "ggml:";
-enum { MARK = sizeof mark - 1 };
+static const char type_prefix[] = "ggml:";
+enum { TYPE_PREFIX = sizeof type_prefix - 1 };
 
 bool heft_gguf_is_opaque(const heft_index *x, uint32_t tensor)
 {
@@ -67,19 +67,20 @@ uint32_t heft_gguf_type_number(const heft_index *x, uint32_t tensor)
     if (heft_gguf_is_opaque(x, tensor)) {
         heft_str type = heft_ix_stored_dtype(x, tensor);
         uint32_t number;
-        bool is_one = type.len > MARK && !memcmp(type.ptr, mark, MARK) &&
-                      read_number(&number, (heft_str){ type.ptr + MARK, type.len - MARK });
-        return is_one ? number : UINT32_MAX;
+        bool is_valid = type.len > TYPE_PREFIX && !memcmp(type.ptr, type_prefix, TYPE_PREFIX) &&
+                        read_number(&number,
+                                    (heft_str){ type.ptr + TYPE_PREFIX, type.len - TYPE_PREFIX });
+        return is_valid ? number : UINT32_MAX;
     }
     uint32_t number = heft_dtype_code(t, heft_gguf_types, HEFT_GGUF_TYPES);
     return number < HEFT_GGUF_TYPES ? number : UINT32_MAX;
 }
 
-heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t number)
+heft_status heft_gguf_set_type_number(heft_index *x, uint32_t tensor, uint32_t number)
 {
-    char text[MARK + 20];
-    memcpy(text, mark, MARK);
-    size_t len = MARK + heft_u64_text(text + MARK, number);
+    char text[TYPE_PREFIX + 20];
+    memcpy(text, type_prefix, TYPE_PREFIX);
+    size_t len = TYPE_PREFIX + heft_u64_text(text + TYPE_PREFIX, number);
     heft_str type = heft_arena_copy(&x->arena, (heft_str){ text, len });
     if (!type.ptr)
         return heft_error_no_memory(x->err, "for an element type");
@@ -89,7 +90,7 @@ heft_status heft_gguf_keep_number(heft_index *x, uint32_t tensor, uint32_t numbe
 const char heft_gguf_alignment_key[] = "general.alignment";
 const char heft_gguf_tokens_key[] = "tokenizer.ggml.tokens";
 
-/* "seperator" is how it is spelled in the world's files. */
+/* llama.cpp and existing files misspell "seperator". */
 const char *const heft_gguf_special_keys[HEFT_SPECIALS][2] = {
     [HEFT_PAD] = { "tokenizer.ggml.padding_token_id", NULL },
     [HEFT_UNK] = { "tokenizer.ggml.unknown_token_id", NULL },
@@ -105,7 +106,7 @@ uint64_t heft_gguf_alignment_of(const heft_value *v)
     return is_power && v->as.u <= HEFT_GGUF_MAX_ALIGN ? v->as.u : 0;
 }
 
-const heft_value *heft_gguf_find(const heft_index *x, const char *key)
+const heft_value *heft_gguf_find_value(const heft_index *x, const char *key)
 {
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
         if (heft_str_is(heft_ix_value(x, i)->key, key))
@@ -115,6 +116,6 @@ const heft_value *heft_gguf_find(const heft_index *x, const char *key)
 
 uint64_t heft_gguf_alignment(const heft_index *x)
 {
-    const heft_value *v = heft_gguf_find(x, heft_gguf_alignment_key);
+    const heft_value *v = heft_gguf_find_value(x, heft_gguf_alignment_key);
     return v ? heft_gguf_alignment_of(v) : HEFT_GGUF_ALIGN;
 }
