@@ -31,8 +31,8 @@ static heft_status fail_truncated(const heft_index *x, const heft_burnpack_manif
                           heft_ix_name(x, m->last_tensor), data_end, size);
 }
 
-/* Name of the generation to report.  `by_layout`: generations that read files with this data
- * layout. */
+/* Return the name of the generation to report.  `by_layout`: generations that read files with
+ * this data layout. */
 static const char *choose_generation(heft_index *x, const heft_burnpack_manifest *m,
                                      uint32_t by_layout)
 {

@@ -7,7 +7,7 @@
 
 enum { HEFT_BURNPACK_HEADER = 10, HEFT_BURNPACK_ALIGN = 256 };
 
-/* Limits of the reference reader, in bytes; of MAX_TENSORS, in tensors. */
+/* Limits of the reference reader: bytes, except for the number of tensors. */
 #define HEFT_BURNPACK_MAX_METADATA (UINT64_C(100) << 20)
 #define HEFT_BURNPACK_MAX_TENSORS  UINT64_C(100000)
 #define HEFT_BURNPACK_MAX_TENSOR   (UINT64_C(10) << 30)

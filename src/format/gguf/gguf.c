@@ -231,8 +231,8 @@ static heft_status read_counts(heft_gguf_reader *r, uint64_t *tensors, uint64_t 
     return HEFT_OK;
 }
 
-/* Detect a big-endian file by the version, a small number: in little-endian order the low half of a
- * byte-swapped small number is zero. */
+/* Read the version and the byte order: a small big-endian number, read as little-endian, has a
+ * zero low half. */
 static heft_status read_version(heft_gguf_reader *r, const uint8_t *head)
 {
     static const char *const names[] = { "1", "2", "3" };
@@ -327,8 +327,8 @@ static heft_status gguf_notice(heft_index *x)
 
 /* ---- checking ---- */
 
-/* Check that padding is zero.  Longer runs of non-zero bytes belong to no tensor, which may mean
- * that the dimensions of a tensor are damaged. */
+/* Check that padding is zero.  Non-zero bytes in a gap longer than the padding get a warning:
+ * such a gap belongs to no tensor, so the dimensions of a tensor may be damaged. */
 static heft_status gguf_check(heft_check *c)
 {
     const uint32_t *order;

@@ -13,10 +13,11 @@ enum {
     HEFT_GGUF_MAX_KEY = 65535   /* maximum length of a metadata key */
 };
 
-typedef enum heft_gguf_kind { /* kinds of metadata values; all other kinds are element types */
-                              HEFT_GGUF_STRING = 8,
-                              HEFT_GGUF_ARRAY = 9,
-                              HEFT_GGUF_KINDS = 13
+/* Kinds of metadata values; all other kinds are element types. */
+typedef enum heft_gguf_kind {
+    HEFT_GGUF_STRING = 8,
+    HEFT_GGUF_ARRAY = 9,
+    HEFT_GGUF_KINDS = 13
 } heft_gguf_kind;
 
 /* Element type of a metadata kind; HEFT_UNTYPED for strings, arrays and unknown kinds. */
@@ -81,7 +82,7 @@ uint64_t heft_gguf_alignment(const heft_index *x);
 
 /* Return true if GGUF can store metadata value i with all its children. */
 bool heft_gguf_can_store(const heft_index *x, uint32_t i);
-/* Return true if metadata value i, which can be stored, is an array of arrays. */
+/* Return true if metadata value i will be written as an array of arrays. */
 bool heft_gguf_is_nested(const heft_index *x, uint32_t i);
 void heft_gguf_put_text(heft_out *o, heft_str s);
 /* Write the kind of metadata value i, and the value with all children. */
