@@ -315,6 +315,42 @@ static void replaces_tokens_in_the_metadata_by_a_vocabulary(void **state)
     heft_vocab_close(other);
 }
 
+/* ---- files damaged by a conversion of text -------------------------------------------------- */
+
+static void assert_refused(heft_bytes b, bool is_text_conversion)
+{
+    heft_error err;
+    heft_file *f;
+    heft_assert_status(heft_test_open(&f, b, NULL, &err), HEFT_E_FORMAT, &err);
+    assert_int_equal(strstr(err.message, "text conversion") != NULL, is_text_conversion);
+}
+
+static void finds_a_text_conversion_in_binary_fields_only(void **state)
+{
+    fixture f;
+    heft_value texts[] = { text_value("", "\xEF\xBF\xBD"), text_value("", "abcdefgh") };
+    (void)state;
+    begin(&f);
+    put_list(&f, "texts", texts, HEFT_COUNT(texts));
+    put(&f, uint_value("number", 1, HEFT_U32));
+    put(&f, uint_value("next", 1, HEFT_U32));
+    heft_file *written = finish(&f);
+    heft_bytes whole = heft_test_sink_bytes(&f.sink);
+    const uint8_t *last_text = memmem(whole.p, whole.len, "abcdefgh", 8);
+    const uint8_t *number = memmem(whole.p, whole.len, "number", 6);
+    assert_non_null(last_text);
+    assert_non_null(number);
+    assert_refused((heft_bytes){ whole.p, (size_t)(last_text + 4 - whole.p) }, false);
+    uint8_t broken[512];
+    size_t at = (size_t)(number + 6 + 4 - whole.p);
+    assert_true(whole.len + 2 <= sizeof broken);
+    memcpy(broken, whole.p, at);
+    memcpy(broken + at, "\xEF\xBF\xBD", 3);
+    memcpy(broken + at + 3, whole.p + at + 1, whole.len - at - 1);
+    assert_refused((heft_bytes){ broken, whole.len + 2 }, true);
+    end(&f, written);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +359,7 @@ int main(void)
         cmocka_unit_test(drops_and_reports_metadata_without_a_gguf_type),
         cmocka_unit_test(refuses_tensors_that_ggml_does_not_support),
         cmocka_unit_test(replaces_tokens_in_the_metadata_by_a_vocabulary),
+        cmocka_unit_test(finds_a_text_conversion_in_binary_fields_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -139,8 +139,6 @@ static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
                               "tensor %q: %U dimensions, at most 4 are allowed", name,
                               (uint64_t)rank);
-    r->binary_start = r->c;
-    r->is_binary = true;
     heft_status st = read_shape(r, name, dims, rank);
     if (!st)
         st = read_type(r, name, &t, &number);
@@ -269,6 +267,7 @@ static heft_status gguf_parse(heft_window *in, heft_index *x)
     if (memcmp(head, "GGUF", VERSION_OFFSET) != 0)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
                               "not a GGUF file: it does not begin with 'GGUF'");
+    r.binary_start = r.c;
     heft_status st = read_version(&r, head);
     if (!st)
         st = read_counts(&r, &tensors, &entries);

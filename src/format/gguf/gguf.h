@@ -54,8 +54,7 @@ typedef struct heft_gguf_reader {
     bool big_endian;
     uint8_t length_bytes;  /* size of lengths, counts and dimensions: 4 in version 1, else 8 */
     uint64_t field_offset; /* file offset of the last integer that was read */
-    heft_cur binary_start; /* start of the last binary fields, for heft_gguf_explain_error() */
-    bool is_binary;        /* no text was read after binary_start */
+    heft_cur binary_start; /* end of the last text: binary fields follow */
     bool noted_invalid_utf8, noted_nested;
     bool has_opaque; /* some tensor is opaque */
 } heft_gguf_reader;

@@ -67,13 +67,15 @@ heft_str heft_gguf_read_text(heft_gguf_reader *r, const char *what)
         r->c.st = heft_error_set(r->x->err, HEFT_E_FORMAT, heft_cur_pos(&r->c) - s.len + valid,
                                  "%s is not UTF-8: byte 0x%X", what,
                                  (uint64_t)(uint8_t)s.ptr[valid]);
+    if (!r->c.st)
+        r->binary_start = r->c;
     return s;
 }
 
 heft_status heft_gguf_explain_error(heft_gguf_reader *r, heft_status st)
 {
     static const uint8_t replacement_char[REPLACEMENT_BYTES] = { 0xEF, 0xBF, 0xBD };
-    if (st != HEFT_E_FORMAT || !r->is_binary)
+    if (st != HEFT_E_FORMAT)
         return st;
     heft_cur c = r->binary_start;
     while (heft_cur_pos(&c) <= r->field_offset) {
@@ -99,6 +101,7 @@ static heft_status add_text(heft_gguf_reader *r, heft_str key, bool *is_text)
     v.as.s = read_bytes(r, "a text");
     if (r->c.st)
         return r->c.st;
+    r->binary_start = r->c;
     if (heft_unlikely(heft_utf8_valid(v.as.s.ptr, v.as.s.len) < v.as.s.len)) {
         v.kind = HEFT_KIND_BYTES;
         v.stored = HEFT_U8;
@@ -290,8 +293,6 @@ static heft_status read_entry(heft_gguf_reader *r)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
                               "metadata %q: unknown kind %U (0 to 12 are known)", key,
                               (uint64_t)kind);
-    r->binary_start = r->c;
-    r->is_binary = true;
     if (t) {
         at = heft_cur_pos(&r->c);
         st = add_number(r, key, t);
@@ -300,9 +301,7 @@ static heft_status read_entry(heft_gguf_reader *r)
     if (heft_str_is(key, heft_gguf_alignment_key))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
                               "general.alignment is not a u32");
-    st = kind == HEFT_GGUF_STRING ? add_text(r, key, &is_text) : add_array_tree(r, key);
-    r->is_binary = st || heft_ix_value(r->x, r->x->values.len - 1)->kind == HEFT_KIND_ARRAY;
-    return st;
+    return kind == HEFT_GGUF_STRING ? add_text(r, key, &is_text) : add_array_tree(r, key);
 }
 
 static int find_special(heft_str key)
