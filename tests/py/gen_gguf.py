@@ -379,7 +379,7 @@ def bad_entries(s):
             why="a truth value that is neither 0 nor 1")
         put(f"bools_{byte}", lay.entry("k", "arr", ("bool", [0, byte, 1])),
             why="a truth value in an array that is neither 0 nor 1")
-    for depth, expect in ((100, "accept"), (200, "refuse"), (3000, "refuse")):
+    for depth, expect in ((128, "accept"), (129, "refuse"), (3000, "refuse")):
         raw = b"".join(lay.array("arr", 1, b"") for _ in range(depth)) + lay.array("u8", 0, b"")
         put(f"depth_{depth}", lay.entry("k", 9, raw), why="arrays in arrays", expect=expect)
 
