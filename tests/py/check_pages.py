@@ -20,7 +20,8 @@ import tap  # noqa: E402
 
 PAGES = ["README.md", "docs/guide.md"]
 # These begin in the folder of the demo, with heft in PATH.
-DEMO_PAGES = [f"docs/{name}.md" for name in ("edit", "shards", "findings", "params", "casting", "profiles", "hash")]
+DEMO_PAGES = [f"docs/{name}.md" for name in ("edit", "shards", "findings", "params", "casting", "profiles", "hash")] + [
+    f"docs/formats/{name}.md" for name in ("burnpack", "embd", "gguf", "gptrs", "mag", "npy", "safetensors", "ztensor")]
 END = "-- end of a block --"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
