@@ -1,4 +1,4 @@
-/* index.c - columns that grow, and the checks that every format needs while filling them. */
+/* index.c - fills an index: growing columns, and the checks that every format needs. */
 #include "model/index.h"
 
 #include "base/checked_math.h"
@@ -10,7 +10,7 @@
 #include "model/names.h"
 
 enum {
-    SPARE = 64 << 10 /* bytes of a column that are worth giving back */
+    SPARE = 64 << 10 /* unused bytes of a column that heft_ix_trim() releases */
 };
 
 const heft_str heft_ix_data = { "data", 4 };
@@ -84,7 +84,7 @@ void heft_ix_reset(heft_index *x)
     x->shard_info = (heft_ix_shard_info){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
     x->strict = x->has_name_table = x->unread = x->lost_notes = x->lost_omissions = false;
     x->notes_cut = x->odd_names = false;
-    x->offset_bits = x->most_rank = 0;
+    x->offset_bits = x->max_rank = 0;
     x->parsed_from = NULL;
     x->own = 0;
 }
@@ -107,7 +107,7 @@ void heft_ix_free(heft_index *x)
         heft_vec_free(&x->mem, column_of(x, &columns[i]), columns[i].elem);
 }
 
-/* Columns grow by doubling. */
+/* Double the capacity of a column. */
 void heft_ix_trim(heft_index *x)
 {
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
@@ -183,7 +183,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
                                      "heft/limit-tensors");
     if (heft_unlikely(name.len > UINT32_MAX))
         return heft_error_plain(x->err, HEFT_E_LIMIT, "a name of %U bytes", (uint64_t)name.len);
-    /* one to spare, so that *dims is a pointer into the pool even when nothing goes there */
+    /* One extra number, so that *dims points into the pool even for a scalar. */
     if (heft_unlikely(rank >= x->dims.cap - x->dims.len) &&
         !heft_vec_reserve(&x->mem, &x->dims, (uint64_t)rank + 1, sizeof(uint64_t)))
         return heft_ix_no_memory(x);
@@ -204,7 +204,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
         .layout = HEFT_DENSE,
     };
     x->dims.len += rank;
-    x->most_rank = rank > x->most_rank ? rank : x->most_rank;
+    x->max_rank = rank > x->max_rank ? rank : x->max_rank;
     *id = x->tensors.len - 1;
     *dims = heft_ix_dims(x, *id);
     return HEFT_OK;
@@ -220,7 +220,7 @@ heft_status heft_ix_dim(heft_index *x, uint64_t dim)
         return heft_ix_no_memory(x);
     *to = dim;
     row->rank++;
-    x->most_rank = row->rank > x->most_rank ? row->rank : x->most_rank;
+    x->max_rank = row->rank > x->max_rank ? row->rank : x->max_rank;
     return HEFT_OK;
 }
 
@@ -254,7 +254,7 @@ static bool intern_other(heft_index *x, heft_str role)
     return true;
 }
 
-/* Nearly always the role that came last: "data". */
+/* Intern a role; test last_role first, which nearly always matches: "data". */
 static inline bool intern(heft_index *x, heft_str role, uint32_t *out)
 {
     heft_str last = x->roles.len ? role_name(x, x->last_role) : (heft_str){ NULL, SIZE_MAX };
@@ -271,7 +271,7 @@ bool heft_ix_cache_data_role(heft_index *x)
     return intern(x, heft_ix_data, &role);
 }
 
-/* Behind the parts of the tensor added last. */
+/* Append a part to the tensor added last. */
 static inline heft_status add_part(heft_index *x, heft_ix_tensor_row *owner, heft_str role,
                                    heft_ix_part_row row)
 {
@@ -304,7 +304,7 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
     return HEFT_OK;
 }
 
-/* The slow half of heft_ix_dense: what exactly is wrong. */
+/* Report the exact error of heft_ix_dense(). */
 static heft_status bad_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
                              uint64_t length)
 {
@@ -340,8 +340,8 @@ heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t 
     return add_part(x, row, heft_ix_data, part);
 }
 
-/* The tensor's element of a column that only tensors up to the last one with an element are in, to be set;
- * NULL: no memory. */
+/* Return the tensor's element of a column that ends at the last tensor with an element; extend the
+ * column as needed.  NULL: no memory. */
 static void *column_slot(heft_index *x, heft_vec *v, uint32_t tensor, size_t elem)
 {
     uint32_t old = v->len;
@@ -404,7 +404,7 @@ heft_str heft_ix_copy(heft_index *x, heft_str s)
 
 /* ---- planning ---- */
 
-/* Parts keep their numbers; those of a tensor that is gone belong to nobody. */
+/* Parts keep their numbers; the parts of removed tensors have no owner. */
 void heft_ix_compact(heft_index *x)
 {
     heft_ix_attr_row *attrs = x->attrs.ptr;

@@ -1,11 +1,11 @@
-/* names.h - open-addressing tables from names to numbers, and what is built on them: finding
- * duplicates without comparing everything with everything. */
+/* names.h - open-addressing hash tables from names to numbers, and the search for duplicate
+ * names. */
 #ifndef HEFT_NAMES_H
 #define HEFT_NAMES_H
 #include "base/name_hash.h"
 #include "model/index.h"
 
-typedef struct heft_names_of { /* where the names are: number -> name */
+typedef struct heft_names_of { /* callback that returns name number i */
     heft_str (*name)(const void *ctx, uint32_t i);
     const void *ctx;
 } heft_names_of;
@@ -14,24 +14,26 @@ static inline uint32_t heft_names_hash(const heft_name_hash *key, heft_str name)
 {
     return heft_name_hash_of(key, name.ptr, name.len);
 }
-/* Room for count names at a load of at most a half, beyond 2^31 names of at most one; existing entries are forgotten. */
+/* Reserve slots for `count` names at a load of at most 1/2, or 1 past 2^31 names; remove existing
+ * entries.  false: no memory. */
 bool heft_names_reserve(heft_memory *m, heft_names *n, uint32_t count);
-/* The same, but the slots are to be cleared by the caller. */
+/* Like heft_names_reserve(), but the caller clears the slots. */
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count);
-/* Room for one more than the `count` names that are in the table; it is built anew each time the names have doubled. */
+/* Reserve a slot for one more than the `count` names in the table, which is rebuilt each time the
+ * number of names has doubled.  false: no memory. */
 bool heft_names_grow(heft_memory *m, heft_names *n, const heft_name_hash *key, heft_names_of of,
                      uint32_t count);
-/* The number of the name that is there already, or HEFT_NONE when i was added. */
+/* Add name number i; return HEFT_NONE, or the number of an equal name in the table. */
 uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i);
-/* A name that is there stands for i from now on. */
+/* Set the number of a name in the table to i. */
 void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str name, uint32_t i);
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, heft_str name);
 void heft_names_free(heft_memory *m, heft_names *n);
 
-/* Refuses a metadata key that occurs twice at the top level; for the end of a parse.  what names
- * the place in the message: "__metadata__". */
+/* HEFT_E_FORMAT if a metadata key occurs twice at the top level; called at the end of parsing.
+ * `what` names the metadata in the message: "__metadata__". */
 heft_status heft_meta_unique(heft_index *x, const char *what);
-/* The same of the attributes of the tensor added last. */
+/* HEFT_E_FORMAT if an attribute of the tensor added last occurs twice. */
 heft_status heft_attrs_unique(heft_index *x, uint32_t tensor, const char *what);
 
 #endif

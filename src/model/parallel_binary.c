@@ -127,7 +127,7 @@ void heft_ix_worker_end(heft_index *x, const heft_index *share)
 {
     x->odd_names = x->odd_names || share->odd_names;
     x->offset_bits |= share->offset_bits;
-    x->most_rank = share->most_rank > x->most_rank ? share->most_rank : x->most_rank;
+    x->max_rank = share->max_rank > x->max_rank ? share->max_rank : x->max_rank;
 }
 
 /* Its dimensions end where those of the next one begin. */

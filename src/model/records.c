@@ -1,4 +1,4 @@
-/* records.c - records that need more than a few checks; see records.h. */
+/* records.c - the slow path of records.h. */
 #include "model/records.h"
 
 heft_status heft_ix_add_slowly(heft_index *x, heft_ix_record *r)

@@ -1,5 +1,5 @@
-/* records.h - a tensor, its shape and its one part "data", dense and raw, added at once: what most records of
- * most files are. */
+/* records.h - adds a dense tensor with one raw part "data" in one inlined step, as most records of
+ * most files need. */
 #ifndef HEFT_RECORDS_H
 #define HEFT_RECORDS_H
 #include "base/checked_math.h"
@@ -8,17 +8,17 @@
 #include "model/dtype.h"
 #include "model/names.h"
 
-typedef struct heft_ix_record { /* as a file has it */
+typedef struct heft_ix_record { /* a tensor's record as read from a file */
     heft_str name;
-    const uint8_t *shape;        /* rank numbers of eight bytes, little-endian */
-    uint64_t at, offset, length; /* as heft_ix_dense() takes them; length becomes the part's */
-    uint64_t elements;           /* set: the product of the shape */
-    uint32_t rank, id;           /* id is set */
+    const uint8_t *shape;        /* `rank` little-endian u64 */
+    uint64_t at, offset, length; /* arguments of heft_ix_dense(); length is set if unknown */
+    uint64_t elements;           /* output: product of the shape */
+    uint32_t rank, id;           /* output: id */
     heft_dtype dtype;
-    uint8_t flags; /* of the row */
+    uint8_t flags; /* heft_ix_tensor_row.flags */
 } heft_ix_record;
 
-/* What heft_ix_add() does when there is no room yet, or something is wrong. */
+/* Add a record that needs more capacity or has an error. */
 heft_status heft_ix_add_slowly(heft_index *x, heft_ix_record *r);
 
 static inline bool heft_ix_data_role_is_cached(const heft_index *x)
@@ -36,10 +36,12 @@ static inline bool heft_ix_has_capacity(const heft_index *x, const heft_ix_recor
            r->name.len <= UINT32_MAX && heft_ix_data_role_is_cached(x);
 }
 
-/* The shape goes behind the others, what it comes to into r; false: what is wrong is for others to say. */
+/* Append the shape and set r->elements and r->length.  On false the caller takes the slow path,
+ * which reports the error. */
 static inline bool heft_ix_take_shape(const heft_index *x, heft_ix_record *r)
 {
-    uint64_t *to = (uint64_t *)x->dims.ptr + x->dims.len, n = 1, bytes; /* NULL: of scalars only */
+    uint64_t *to = (uint64_t *)x->dims.ptr + x->dims.len, n = 1,
+             bytes; /* NULL while all tensors are scalars */
     uint32_t size = heft_dtype_size(r->dtype);
     bool fits = size;
     for (uint32_t i = 0; i < r->rank; i++) {
@@ -54,12 +56,12 @@ static inline bool heft_ix_take_shape(const heft_index *x, heft_ix_record *r)
     return !x->file_bytes || heft_range_in((heft_range){ r->offset, bytes }, x->file_bytes);
 }
 
-/* As heft_ix_tensor() and heft_ix_dense() would add them. */
+/* Add a tensor as heft_ix_tensor() and heft_ix_dense() do. */
 static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
 {
     uint64_t length = r->length;
     if (heft_unlikely(!heft_ix_has_capacity(x, r) || !heft_ix_take_shape(x, r))) {
-        heft_ix_record slow = *r; /* so that the record itself can stay in registers */
+        heft_ix_record slow = *r; /* a copy, so that *r stays in registers */
         slow.length = length;
         heft_status st = heft_ix_add_slowly(x, &slow);
         *r = slow;
@@ -82,13 +84,13 @@ static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
     ((uint32_t *)x->hashes.ptr)[x->hashes.len++] = heft_names_hash(&x->key, r->name);
     x->odd_names = x->odd_names || heft_str_may_be_path(r->name);
     x->offset_bits |= r->offset;
-    x->most_rank = r->rank > x->most_rank ? r->rank : x->most_rank;
+    x->max_rank = r->rank > x->max_rank ? r->rank : x->max_rank;
     x->dims.len += r->rank;
     heft_ix_parsed_upto(x, r->name.ptr);
     return HEFT_OK;
 }
 
-/* As heft_ix_base_id() would set it. */
+/* Set a base id as heft_ix_base_id() does. */
 static inline heft_status heft_ix_add_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16])
 {
     heft_vec *ids = &x->base_ids;

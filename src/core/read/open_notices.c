@@ -17,7 +17,7 @@ heft_status heft_file_add_notes(heft_file *f)
 {
     heft_index *x = &f->x;
     const heft_name_rules *rules = f->format->name_rules;
-    bool is_odd = rules && (x->odd_names || x->most_rank > MAX_RANK);
+    bool is_odd = rules && (x->odd_names || x->max_rank > MAX_RANK);
     for (uint32_t t = 0; is_odd && t < heft_ix_tensors(x); t++) {
         heft_path_risk risk = heft_str_path_risk(heft_ix_name(x, t));
         if (risk == HEFT_PATH_NUL)
