@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
-BUILD = TOP / "build"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
 HEFT = str(BUILD / "heft")
-RESULTS = TOP / "bench" / "results.json"
+RESULTS = ROOT / "bench" / "results.json"
 MIB, GIB = 1 << 20, 1 << 30
 PAGE = mmap.PAGESIZE
 POPULATE_WRITE = 23  # madvise(), Linux 5.14
@@ -23,7 +23,7 @@ POPULATE_WRITE = 23  # madvise(), Linux 5.14
 # ---- running ---------------------------------------------------------------------------------
 
 
-def touch(size):
+def prefault(size):
     """Makes the machine find so much memory now, not while the clock runs."""
     with contextlib.closing(mmap.mmap(-1, max(size, PAGE))) as m:
         try:
@@ -38,23 +38,23 @@ def warm_memory(most):
     """The same for the machine's free memory, once: the page cache takes what it finds."""
     with open("/proc/meminfo", encoding="utf-8") as f:
         free = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in f}["MemFree"]
-    touch(min(free * 3 // 4, most) // PAGE * PAGE)
+    prefault(min(free * 3 // 4, most) // PAGE * PAGE)
 
 
-HANDED_BACK = pathlib.Path("/sys/module/page_reporting/parameters/reported_kib")
+RECLAIMED_FILE = pathlib.Path("/sys/module/page_reporting/parameters/reported_kib")
 
 
-def handed_back():
+def reclaimed_bytes():
     """Bytes of free memory that this system has given back to the host of its virtual machine; 0: it does not say."""
     with contextlib.suppress(OSError, ValueError):
-        return int(HANDED_BACK.read_text(encoding="ascii")) * 1024
+        return int(RECLAIMED_FILE.read_text(encoding="ascii")) * 1024
     return 0
 
 
-class Steady:
+class StableMemory:
     """Runs that fill memory which the run before has freed.  What was handed back in between has to be
     found again, at a tenth of the speed."""
-    TRIES, PATIENCE, LITTLE = 10, 12.0, 32 * MIB
+    TRIES, MAX_SECONDS, MAX_RECLAIMED = 10, 12.0, 32 * MIB
 
     def __init__(self):
         self.before = None  # what was handed back when the run before began
@@ -63,10 +63,10 @@ class Steady:
         """What function() returns, once such a run has gone by in which memory stayed; or else the last one."""
         began = time.perf_counter()
         for _ in range(self.TRIES):
-            begun, before = handed_back(), self.before
+            begun, before = reclaimed_bytes(), self.before
             result, self.before = function(), begun
-            stayed = before is not None and handed_back() - before < self.LITTLE
-            if stayed or time.perf_counter() - began > self.PATIENCE:
+            stayed = before is not None and reclaimed_bytes() - before < self.MAX_RECLAIMED
+            if stayed or time.perf_counter() - began > self.MAX_SECONDS:
                 break
         return result
 
@@ -124,7 +124,7 @@ def peak_memory(*argv):
     return None if p.returncode else peak
 
 
-def take_turns(rounds, runs):
+def measure_in_turns(rounds, runs):
     """{label: function} -> {label: what it returned in each turn but the first}."""
     results = {label: [] for label in runs}
     for i in range(rounds + 1):
@@ -181,7 +181,7 @@ class Report:
         self.sections[-1]["seconds"] = round(took, 1)
         print(f"  ({took:.0f} s)", flush=True)
 
-    def keep(self, row):
+    def add_row(self, row):
         self.rows.append({"section": self.sections[-1]["name"], **row})
         figure = "" if row["median"] is None else f"{number(row['median'])} {row['unit']}"
         spread = f"{number(row['min'])} - {number(row['max'])}" if row["runs"] > 1 else ""
@@ -195,7 +195,7 @@ class Report:
         values = values if isinstance(values, list) else [values]
         median = statistics.median(values)
         holds = None if limit is None else median >= limit if at_least else median <= limit
-        self.keep({
+        self.add_row({
             "what": what, "unit": unit, "median": median, "min": min(values), "max": max(values),
             "runs": len(values), "limit": limit, "at_least": at_least, "peer": peer, "holds": holds,
             "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None
@@ -213,7 +213,7 @@ class Report:
 
     def missing(self, what, peer, limit=None, own=None):
         """A row whose peer is not there."""
-        self.keep({
+        self.add_row({
             "what": f"{what}: speed / {peer}", "unit": "x", "median": None, "min": None,
             "max": None, "runs": 0, "limit": limit, "at_least": True, "peer": peer, "holds": None,
             "own": statistics.median(own[0]) if own else None, "own_unit": own[1] if own else None

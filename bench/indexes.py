@@ -2,26 +2,26 @@
 import os
 import statistics
 
-from harness import BUILD, GIB, HEFT, MIB, has_program, program, seconds, take_turns
+from harness import BUILD, GIB, HEFT, MIB, has_program, program, seconds, measure_in_turns
 from inputs import write_gguf
 
-BARE = {"mag", "gptrs-archive", "gptrs-checkpoint"}  # an index that hardly needs decoding
-TREES = {
+BARE_FORMATS = {"mag", "gptrs-archive", "gptrs-checkpoint"}  # an index that hardly needs decoding
+TREE_FORMATS = {
     "safetensors": ("json", "jansson", 20), "burnpack": ("cbor", "libcbor", 10),
     "ztensor": ("cbor", "libcbor", 10)
 }  # what decodes the same header, and by how much it is beaten
-SMALL = {"npz"}  # the directory of an archive: a member's own header is read for each tensor
+SLOW_FORMATS = {"npz"}  # the directory of an archive: a member's own header is read for each tensor
 MEMORY = 150  # bytes per tensor
-MANY = 1_000_000
+MILLION = 1_000_000
 
 
-def many(quick):
-    return MANY // 10 if quick else MANY
+def tensor_count(quick):
+    return MILLION // 10 if quick else MILLION
 
 
-def chosen(formats, quick):
+def selected_formats(formats, quick):
     """If quick, those that have a limit."""
-    return [fmt for fmt in formats if not quick or fmt in BARE or fmt in TREES]
+    return [fmt for fmt in formats if not quick or fmt in BARE_FORMATS or fmt in TREE_FORMATS]
 
 
 # What a run before gave back, a virtual machine may have given to its host since, and getting it again takes longer
@@ -32,20 +32,20 @@ def opened(path, times=3):
     return program("open", "heft", path, times)
 
 
-def tree(fmt, path, times=1):
-    return program(TREES[fmt][0], path, times)
+def parse_tree(fmt, path, times=1):
+    return program(TREE_FORMATS[fmt][0], path, times)
 
 
 def decoded(fmt, path):
     """By processes of their own: a second pass would find the memory of the first, as no user does."""
-    return best([*tree(fmt, path), *tree(fmt, path)])
+    return fastest([*parse_tree(fmt, path), *parse_tree(fmt, path)])
 
 
-def bare(path):
+def bare_loop(path):
     return program("open", "floor", path, 3)
 
 
-def best(lines):
+def fastest(lines):
     """The fastest, with the memory of the first one, which took it all."""
     return [min(v[0] for v in lines), *lines[0][1:]]
 
@@ -57,34 +57,34 @@ def listed(path, out):
 def opening(r, inputs, formats, quick):
     """heft_file_open of a million tensors, beside a bare loop over the same index, jansson and libcbor."""
     count = {
-        fmt: MANY if fmt in BARE else many(quick) for fmt in chosen(formats, quick)
-        if fmt not in SMALL
+        fmt: MILLION if fmt in BARE_FORMATS else tensor_count(quick) for fmt in selected_formats(formats, quick)
+        if fmt not in SLOW_FORMATS
     }
     files = {fmt: inputs.index(fmt, n) for fmt, n in count.items()}
     runs = {}
     for fmt, path in files.items():
-        runs[fmt] = lambda path=path: best(opened(path))
-        if fmt in BARE:
-            runs["bare " + fmt] = lambda path=path: best(bare(path))
-        if fmt in TREES and has_program(TREES[fmt][0]):
+        runs[fmt] = lambda path=path: fastest(opened(path))
+        if fmt in BARE_FORMATS:
+            runs["bare " + fmt] = lambda path=path: fastest(bare_loop(path))
+        if fmt in TREE_FORMATS and has_program(TREE_FORMATS[fmt][0]):
             runs["tree " + fmt] = lambda fmt=fmt, path=path: decoded(fmt, path)
-    results = take_turns(3, runs)
+    results = measure_in_turns(3, runs)
     for fmt, n in count.items():
         took, own = [v[0] for v in results[fmt]], ([v[0] * 1e3 for v in results[fmt]], "ms")
-        if fmt in BARE:
+        if fmt in BARE_FORMATS:
             r.ratio(fmt, took, [v[0] for v in results["bare " + fmt]], "bare loop", 1.5, own=own)
-        elif fmt not in TREES:
+        elif fmt not in TREE_FORMATS:
             r.add(f"{fmt}: time", own[0], "ms")
         elif "tree " + fmt in results:
-            _, peer, limit = TREES[fmt]
+            _, peer, limit = TREE_FORMATS[fmt]
             r.faster(fmt, took, [v[0] for v in results["tree " + fmt]], peer, limit, own=own)
         else:
-            r.missing(fmt, TREES[fmt][1], TREES[fmt][2], own=own)
+            r.missing(fmt, TREE_FORMATS[fmt][1], TREE_FORMATS[fmt][2], own=own)
         r.add(f"{fmt}: memory of its own", [v[3] / n for v in results[fmt]], "B/tensor", MEMORY)
         r.add(f"{fmt}: with pages of the mapped file", [v[4] / n for v in results[fmt]], "B/tensor",
-              MEMORY if n == MANY else None)  # some MiB of them, however few tensors there are
+              MEMORY if n == MILLION else None)  # some MiB of them, however few tensors there are
     if quick:
-        inputs.drop(*(files[fmt] for fmt in BARE & set(files)))
+        inputs.drop(*(files[fmt] for fmt in BARE_FORMATS & set(files)))
 
 
 def scaling(r, inputs, formats, quick):
@@ -95,34 +95,34 @@ def scaling(r, inputs, formats, quick):
     def per_tensor(fmt, n, lines):
         return min(v[0] for v in lines) / n * 1e9
 
-    for fmt in chosen(formats, quick):
-        most = [n for n in passes if fmt not in SMALL or n <= 100_000]
+    for fmt in selected_formats(formats, quick):
+        most = [n for n in passes if fmt not in SLOW_FORMATS or n <= 100_000]
         files = {n: inputs.index(fmt, n) for n in most}
         runs = {n: lambda n=n: per_tensor(fmt, n, opened(files[n], passes[n])) for n in most}
-        took = take_turns(2 if quick else 4, runs)
+        took = measure_in_turns(2 if quick else 4, runs)
         for n in most:
             r.add(f"{fmt}, {n} tensors", took[n], "ns/tensor")
         r.add(f"{fmt}: growth from {most[0]} to {most[-1]}",
               [b / a for a, b in zip(took[most[0]], took[most[-1]])], "x", 2)
-        if fmt in TREES and has_program(TREES[fmt][0]):
+        if fmt in TREE_FORMATS and has_program(TREE_FORMATS[fmt][0]):
             for n in most:
                 few = max(1, passes[n] // 10)
                 figure = [
-                    per_tensor(fmt, n, tree(fmt, files[n], few)) for _ in range(1 if quick else 2)
+                    per_tensor(fmt, n, parse_tree(fmt, files[n], few)) for _ in range(1 if quick else 2)
                 ]
-                r.add(f"{TREES[fmt][1]} on {fmt}, {n} tensors", figure, "ns/tensor",
-                      peer=TREES[fmt][1])
+                r.add(f"{TREE_FORMATS[fmt][1]} on {fmt}, {n} tensors", figure, "ns/tensor",
+                      peer=TREE_FORMATS[fmt][1])
 
 
 def listing(r, inputs, formats, quick):
     """heft ls of a million rows: into a file; into nothing, beside decoding, which writes nothing."""
-    n, out = many(quick), inputs.path("listing")
-    files = {fmt: inputs.index(fmt, n) for fmt in formats if fmt not in SMALL}
+    n, out = tensor_count(quick), inputs.path("listing")
+    files = {fmt: inputs.index(fmt, n) for fmt in formats if fmt not in SLOW_FORMATS}
     runs = {fmt: lambda path=path: listed(path, out) for fmt, path in files.items()}
     for fmt in {"burnpack", "ztensor"} & set(files) if has_program("cbor") else []:
         runs["only " + fmt] = lambda fmt=fmt: listed(files[fmt], os.devnull)
         runs["tree " + fmt] = lambda fmt=fmt: decoded(fmt, files[fmt])[0]
-    took = take_turns(3, runs)
+    took = measure_in_turns(3, runs)
     for fmt in files:
         r.add(f"heft ls, {fmt}", [n / t / 1e6 for t in took[fmt]], "M rows/s", 1, at_least=True)
         if "tree " + fmt in took:
@@ -147,7 +147,7 @@ def ggml(r, inputs, formats, quick):
     tensors, path, library = 20_000 if quick else 100_000, inputs.path("texts.gguf"), find_ggml()
     write_gguf(path, tensors, 500_000)
     rounds = 3 if quick else 7
-    took = take_turns(rounds, {c: lambda c=c: seconds(HEFT, c, path) for c in ("ls", "info")})
+    took = measure_in_turns(rounds, {c: lambda c=c: seconds(HEFT, c, path) for c in ("ls", "info")})
     what, own = f"heft ls, {tensors} tensors", ([t * 1e3 for t in took["ls"]], "ms")
     theirs = program("ggml", library, path, 1) if library else None
     if theirs:  # once: it compares each name with every other
@@ -168,7 +168,7 @@ def finding(r, inputs, formats, quick):
         runs = {label: lambda path=path: statistics.median(
                     v[0] for v in program("open", "find", path, 100))
                 for label, path in files.items()}
-        took = take_turns(3 if quick else 7, runs)
+        took = measure_in_turns(3 if quick else 7, runs)
         r.ratio(f"{fmt}, 8 GiB", took["8 GiB"], took["64 MiB"], "64 MiB", 1.25,
                 own=([t * 1e6 for t in took["8 GiB"]], "us"))
         inputs.drop(*files.values())

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 
-from harness import HEFT, MIB, Steady, program, read_all, seconds
+from harness import HEFT, MIB, StableMemory, program, read_all, seconds
 
 LAYER = 8  # tensors that bench_make.c writes per layer
 LARGE = 512 * MIB
@@ -19,7 +19,7 @@ class Inputs:
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
-        self.steady = Steady()
+        self.stable_memory = StableMemory()
 
     def path(self, name):
         return str(self.directory / name)
@@ -67,7 +67,7 @@ class Inputs:
         def once():
             self.drop(*targets)
             return seconds(*command)
-        return self.steady.run(once)
+        return self.stable_memory.run(once)
 
 
 def formats_written(inputs):

@@ -5,7 +5,7 @@ import statistics
 import sys
 
 from harness import (BUILD, GIB, HEFT, MIB, lines_of, peak_memory, processors, program, read_all,
-                     seconds, speed, take_turns, touch)
+                     seconds, speed, measure_in_turns, prefault)
 from inputs import write_sentence_model
 from payloads import add_share, loading_speed
 
@@ -26,10 +26,10 @@ def python(r, inputs, formats, quick):
             took, got = lines_of(sys.executable, PYTHON_READER, "read", path)[0]
             return got / took / 1e9
 
-        took = take_turns(
+        took = measure_in_turns(
             2 if quick else 5, {
                 "heft": lambda: loading_speed(inputs, "heft:fresh", path, "one"),
-                "peer": lambda: inputs.steady.run(read)
+                "peer": lambda: inputs.stable_memory.run(read)
             })
         add_share(r, f"all of a .{suffix}", took["heft"], took["peer"], peer, None)
         peak = peak_memory(HEFT, "convert", "--allow-loss", path,
@@ -44,7 +44,7 @@ def hashing(r, inputs, formats, quick):
     """heft hash, a content id by BLAKE3 on all processors, beside the tools for it; 512 MiB."""
     path = inputs.model(formats[0], 144 if quick else 504)
     tools = [("sha256sum", ["sha256sum"]), ("b3sum", ["b3sum"])]
-    took = take_turns(
+    took = measure_in_turns(
         2 if quick else 4, {
             "heft": lambda: seconds(HEFT, "hash", path), **{
                 name: lambda argv=argv: seconds(*argv, path) for name, argv in tools if shutil.which(argv[0])
@@ -63,14 +63,14 @@ def parameters(r, inputs, formats, quick):
     """The parameter store: acquiring what is there, streaming what does not fit, beside cat; 2 GiB."""
     mib = 144 if quick else 2016
     path, threads, rounds = inputs.model(formats[0], mib), processors(), 3 if quick else 5
-    touch(GIB if not quick else GIB // 4)
-    took = take_turns(rounds, {n: lambda n=n: program("params", "resident", path, n)[0][0]
+    prefault(GIB if not quick else GIB // 4)
+    took = measure_in_turns(rounds, {n: lambda n=n: program("params", "resident", path, n)[0][0]
                                for n in {1, threads}})
     for n in sorted(took):
         r.add(f"acquire and release, {n} thread{'s' * (n > 1)}, each", [v / 1e6 for v in took[n]],
               "M/s", 5, at_least=True)
     budget = mib // 8
-    took = take_turns(rounds, {
+    took = measure_in_turns(rounds, {
         "cat": lambda: seconds("cat", path),
         "stream": lambda: program("params", "stream", path, budget)[0][0],
         "sum": lambda: program("params", "sum", path, budget)[0][0]})
@@ -96,7 +96,7 @@ def embedding(r, inputs, formats, quick):
     def fresh(*command):
         return inputs.timed(*command, targets=(copy, out))
 
-    took = take_turns(3 if quick else 9, {
+    took = measure_in_turns(3 if quick else 9, {
         "find": lambda: statistics.median(v[0] for v in program("open", "find", path, 20)),
         "cat": lambda: seconds("cat", path),
         "verify": lambda: seconds(HEFT, "verify", path),

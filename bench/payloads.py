@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 from harness import (BUILD, HEFT, MIB, peak_memory, physical_memory, program, read_all,
-                     seconds, speed, take_turns, touch)
+                     seconds, speed, measure_in_turns, prefault)
 
 LIMIT = str(BUILD / "bench" / "limit")
 COPY = [HEFT, "convert", "--allow-loss",
@@ -31,7 +31,7 @@ def verifying(r, inputs, formats, quick):
         inputs.settle(path)
         total, is_sha = os.path.getsize(path), label.startswith("SHA")
         limit = "sha256" if is_sha else "sum"
-        took = take_turns(3 if quick else 7, {"verify": lambda: seconds(HEFT, "verify", path),
+        took = measure_in_turns(3 if quick else 7, {"verify": lambda: seconds(HEFT, "verify", path),
                                               "peer": lambda: seconds(LIMIT, limit, path, "1")})
         r.faster(label, took["verify"], took["peer"], "libcrypto on all cores" if is_sha else "sum",
                  0.9 if is_sha else 0.95, own=(speed(total, took["verify"]), "GB/s"))
@@ -59,7 +59,7 @@ def converting(r, inputs, formats, quick):
             return inputs.timed(*command, targets=(copy, out))
 
         argv = [*COPY, "--to", target, path, out, "--threads"]
-        took = take_turns(4, {
+        took = measure_in_turns(4, {
             "cp": lambda: fresh("cp", path, copy),
             "1 thread": lambda: fresh(*argv, "1"),
             "2 threads": lambda: fresh(*argv, "2"),
@@ -82,9 +82,9 @@ def replacing(r, inputs, formats, quick):
 
     def settled(argv):
         os.sync()  # what the run before has freed or left to be written is not this one's
-        return inputs.steady.run(lambda: seconds(*argv))
+        return inputs.stable_memory.run(lambda: seconds(*argv))
 
-    took = take_turns(3 if quick else 7,
+    took = measure_in_turns(3 if quick else 7,
                       {name: lambda argv=argv: settled(argv) for name, argv in runs.items()})
     r.ratio("safetensors to safetensors", took["heft"], took["cp"], "cp and sync -d", 1.0,
             own=(speed(size, took["heft"]), "GB/s"))
@@ -123,7 +123,7 @@ def loading_speed(inputs, how, path, *one):
     def once():
         took, got = program("load", how, path, 1, *one)[0]
         return got / took / 1e9
-    return inputs.steady.run(once)
+    return inputs.stable_memory.run(once)
 
 
 def add_share(r, what, ours, peers, peer, limit):
@@ -135,7 +135,7 @@ def loading(r, inputs, formats, quick):
     """heft_part_read_many into the caller's memory, beside pread on all processors; 2 GiB."""
     path = inputs.model("safetensors", 144 if quick else 2016)
     hows = ("heft:touched", "pread:touched", "heft:fresh", "pread:fresh")
-    took = take_turns(5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
+    took = measure_in_turns(5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
     add_share(r, "into touched memory", took["heft:touched"], took["pread:touched"],
               "parallel pread", 0.95)
     add_share(r, "into fresh huge pages", took["heft:fresh"], took["pread:fresh"], "parallel pread",
@@ -147,7 +147,7 @@ def cold(r, inputs, formats, quick):
     """heft_part_read_many of a file that is not in the page cache, beside O_DIRECT reading of it; 2 GiB."""
     path = inputs.model("safetensors", 504 if quick else 2016)
     if program("load", "direct:cold", path, 1):
-        took = take_turns(4, {how: lambda how=how: loading_speed(inputs, how, path)
+        took = measure_in_turns(4, {how: lambda how=how: loading_speed(inputs, how, path)
                                               for how in ("heft:cold", "direct:cold")})
         add_share(r, "a cold file", took["heft:cold"], took["direct:cold"], "O_DIRECT", 0.95)
     inputs.drop(path)
@@ -162,9 +162,9 @@ def writing(r, inputs, formats, quick):
         return wrote / took / 1e9
 
     formats = formats[::2] if quick else formats
-    took = take_turns(
+    took = measure_in_turns(
         5,
-        {how: lambda how=how: inputs.steady.run(lambda: run(how)) for how in ["plain", *formats]})
+        {how: lambda how=how: inputs.stable_memory.run(lambda: run(how)) for how in ["plain", *formats]})
     for how in formats:
         add_share(r, how, took[how], took["plain"], "write()", 0.95)
 
@@ -185,7 +185,7 @@ def compressing(r, inputs, formats, quick):
         return inputs.timed(*command, targets=[target])
 
     unpack = [HEFT, "convert", "--no-sync", "--to", "safetensors", packed, out, "--threads"]
-    took = take_turns(
+    took = measure_in_turns(
         3 if quick else 5, {
             "pack": lambda: fresh(packed, HEFT, "convert", "--no-sync", "--compress", "zstd:1",
                                   path, packed),
@@ -206,7 +206,7 @@ def compressing(r, inputs, formats, quick):
 def casting(r, inputs, formats, quick):
     """heft_dtype_cast() on one thread, beside memcpy() of the same bytes."""
     mib, rounds = (64, 7) if quick else (256, 11)
-    touch(2 * mib * MIB)
+    prefault(2 * mib * MIB)
     limits = {("f32", "bf16"): 1.25}  # it reads as much as memcpy and writes half
     for pair in (("f32", "bf16"), ("f32", "f16"), ("bf16", "f32"), ("f16", "f32"), ("f64", "f32"),
                  ("f32", "f8_e4m3fn"), ("f8_e4m3fn", "f32"), ("f32", "i32")):
@@ -235,7 +235,7 @@ def growing(r, inputs, formats, quick):
                                                         targets=(copy, out))
         else:
             read_all(path)  # what was written before may have driven some of it out
-        took = take_turns(2 if quick else 3, runs)
+        took = measure_in_turns(2 if quick else 3, runs)
         label = f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB"
         for what, times in took.items():
             r.add(f"{what}, {label}", speed(total, times), "GB/s")

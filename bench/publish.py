@@ -7,9 +7,9 @@ import re
 import sys
 
 from draw import draw
-from harness import RESULTS, TOP, bound_of, first_line, number, verdict_of
+from harness import RESULTS, ROOT, bound_of, first_line, number, verdict_of
 
-PAGE, PICTURE = TOP / "docs" / "performance.md", TOP / "docs" / "cost.svg"
+PAGE, PICTURE = ROOT / "docs" / "performance.md", ROOT / "docs" / "cost.svg"
 BEGIN, END = "<!-- figures: written by bench/publish.py -->", "<!-- end of figures -->"
 GRIDS = {"scaling", "growing"}  # sections that measure the same at several sizes
 PYTHON_VERSION = "import {0}; print({0}.__version__)"
@@ -105,7 +105,7 @@ def publish(path):
     text = "\n".join(tables(results))
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
     PICTURE.write_text(picture, encoding="utf-8")
-    print(f"{PAGE.relative_to(TOP)}: {len(results['figures'])} figures; {PICTURE.relative_to(TOP)}")
+    print(f"{PAGE.relative_to(ROOT)}: {len(results['figures'])} figures; {PICTURE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ import tempfile
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TOP / "tests/py"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/py"))
 from gen_burnpack import Pack, few  # noqa: E402
 
 FLAGS = [
     "-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror",
-    f"-I{TOP}/include", f"-I{TOP}/src", "-isystem", f"{TOP}/src/port_none/libc"
+    f"-I{ROOT}/include", f"-I{ROOT}/src", "-isystem", f"{ROOT}/src/port_none/libc"
 ]
 # No stack canaries and no relocation tables: these need an operating system.
 GCC = ["-fno-pic", "-no-pie", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
@@ -63,7 +63,7 @@ def build(compiler, sources, folder):
 
 def check_native(name, compiler, core, folder, want):
     own = [
-        TOP / "examples/board.c", TOP / "tests/board_mem.c", TOP / f"tests/board_{name}.c",
+        ROOT / "examples/board.c", ROOT / "tests/board_mem.c", ROOT / f"tests/board_{name}.c",
         folder / "model.c"
     ]
     into, program = folder / name, folder / f"board_{name}"
@@ -87,7 +87,7 @@ def check_native(name, compiler, core, folder, want):
 
 
 def check_wasm(folder):
-    wrong, objects = build(WASM, [TOP / "examples/board.c"], folder)
+    wrong, objects = build(WASM, [ROOT / "examples/board.c"], folder)
     yield "board.c compiles for wasm32", wrong
     if wrong:
         return

@@ -11,7 +11,7 @@ import sys
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 LONGEST = 72
 SUBJECT = re.compile(r"[a-z0-9_./-]+(, [a-z0-9_./-]+)*: \S")
 
@@ -19,7 +19,7 @@ SUBJECT = re.compile(r"[a-z0-9_./-]+(, [a-z0-9_./-]+)*: \S")
 def git(*args):
     """What git prints; nothing without git or without a history."""
     try:
-        return subprocess.run(["git", *args], cwd=TOP, capture_output=True, text=True).stdout
+        return subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True).stdout
     except FileNotFoundError:
         return ""
 

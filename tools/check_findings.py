@@ -7,7 +7,7 @@ import sys
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def rules_in(paths, pattern):
@@ -16,14 +16,14 @@ def rules_in(paths, pattern):
     for path in sorted(paths):
         text = re.sub(r"^\s*#\s*include.*$", "", path.read_text(), flags=re.M)
         for rule in re.findall(pattern, text):
-            found.setdefault(rule, path.relative_to(TOP))
+            found.setdefault(rule, path.relative_to(ROOT))
     return found
 
 
 def main():
-    code = rules_in([*TOP.glob("src/**/*.[ch]"), *TOP.glob("cli/*.c")],
+    code = rules_in([*ROOT.glob("src/**/*.[ch]"), *ROOT.glob("cli/*.c")],
                     r'"([a-z0-9_]+/[a-z0-9-]+)"')
-    pages = [TOP / "docs/findings.md", TOP / "docs/profiles.md", *TOP.glob("docs/formats/*.md")]
+    pages = [ROOT / "docs/findings.md", ROOT / "docs/profiles.md", *ROOT.glob("docs/formats/*.md")]
     code = {r: p for r, p in code.items()
             if not r.endswith("/structure")}  # NAME/structure stands for all of these
     families = {rule.split("/")[0] for rule in code}

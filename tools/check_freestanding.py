@@ -12,7 +12,7 @@ import tempfile
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ["base", "model", "grammar", "format", "core", "companion", "port_none"]
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 # Symbols that the tool chain itself leaves undefined; no library defines them.
@@ -39,8 +39,8 @@ def run(*command):
 
 def compile_one(compiler, source, into):
     obj = pathlib.Path(into, f"{source.parent.name}_{source.stem}.o")
-    includes = ["-I" + str(TOP / "include"), "-I" + str(TOP / "src")]
-    bare = ["-isystem", str(TOP / "src/port_none/libc")]
+    includes = ["-I" + str(ROOT / "include"), "-I" + str(ROOT / "src")]
+    bare = ["-isystem", str(ROOT / "src/port_none/libc")]
     flags = [f for f in FLAGS if compiler[0] == "gcc" or not f.startswith("-Wstack")]
     status, text = run(*compiler, *flags, *includes, *bare, "-c", str(source), "-o", str(obj))
     return obj, status, text
@@ -51,7 +51,7 @@ def check(target, into):
     compiler, linker, lister = TARGETS[target]
     whole = pathlib.Path(into, "heft.o")
     whole.unlink(missing_ok=True)
-    sources = sorted(p for layer in LAYERS for p in (TOP / "src" / layer).rglob("*.c"))
+    sources = sorted(p for layer in LAYERS for p in (ROOT / "src" / layer).rglob("*.c"))
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         built = list(pool.map(lambda s: compile_one(compiler, s, into), sources))
     broken = [text for _, status, text in built if status]

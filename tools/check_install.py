@@ -10,7 +10,7 @@ import tempfile
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]
 
 
@@ -68,45 +68,45 @@ def lists_the_model(program, model, env):
 
 
 def results(build, scratch):
-    here = Installed(build, scratch / "root")
-    yield "meson install", here.problem
-    if here.problem:
+    installed = Installed(build, scratch / "root")
+    yield "meson install", installed.problem
+    if installed.problem:
         return
     for name in [
             "heft.h", "check.h", "companion.h", "write.h", "heft_ext.h", "dtypes.h", "libheft.so",
             "libheft.so.0", "libheft.a", "bin/heft"
     ]:
-        yield f"{name} is installed", here.find(name)
+        yield f"{name} is installed", installed.find(name)
     yield "pkg-config knows the version", complaints("pkg-config", "--exact-version=0.1.0", "heft",
-                                                     env=here.env)
+                                                     env=installed.env)
 
     model, program = scratch / "model.safetensors", scratch / "ls"
-    made = complaints(sys.executable, TOP / "tools/make_model.py", model, "--layers", "1",
+    made = complaints(sys.executable, ROOT / "tools/make_model.py", model, "--layers", "1",
                       "--hidden", "64")
     yield "a model to list", made
-    example, c11 = TOP / "examples/ls.c", ["cc", "-std=c11"]
-    yield "examples/ls.c compiles against the shared library", here.build(c11, example, program)
-    yield "and lists the model", lists_the_model(program, model, here.env)
-    yield "examples/ls.c compiles against the static library", here.build(
+    example, c11 = ROOT / "examples/ls.c", ["cc", "-std=c11"]
+    yield "examples/ls.c compiles against the shared library", installed.build(c11, example, program)
+    yield "and lists the model", lists_the_model(program, model, installed.env)
+    yield "examples/ls.c compiles against the static library", installed.build(
         c11, example, program, static=True)
     yield "and lists the model without the shared one", lists_the_model(program, model, {})
     for source, compiler in [("header.c", ["cc", "-std=c99"]), ("header.cc", ["c++",
                                                                               "-std=c++17"])]:
-        built = here.build(compiler, TOP / "tests" / source, program)
-        yield f"{source} compiles and runs", built or complaints(program, env=here.env)
-    freestanding = ["cc", "-std=c11", "-ffreestanding", "-fsyntax-only", "-I", TOP / "include"]
-    yield "the headers need no C library", complaints(*freestanding, TOP / "tests/header.c")
-    heft = next(here.root.rglob("bin/heft"))
-    yield "the installed command runs", complaints(heft, "--version", env=here.env, expect="0.1.0")
-    yield from profiles(here, heft, model, scratch)
+        built = installed.build(compiler, ROOT / "tests" / source, program)
+        yield f"{source} compiles and runs", built or complaints(program, env=installed.env)
+    freestanding = ["cc", "-std=c11", "-ffreestanding", "-fsyntax-only", "-I", ROOT / "include"]
+    yield "the headers need no C library", complaints(*freestanding, ROOT / "tests/header.c")
+    heft = next(installed.root.rglob("bin/heft"))
+    yield "the installed command runs", complaints(heft, "--version", env=installed.env, expect="0.1.0")
+    yield from profiles(installed, heft, model, scratch)
 
 
-def profiles(here, heft, model, scratch):
+def profiles(installed, heft, model, scratch):
     """Those of the source are installed, and found from anywhere."""
-    names = sorted(p.stem for p in (TOP / "share/heft/profiles").glob("*.json"))
+    names = sorted(p.stem for p in (ROOT / "share/heft/profiles").glob("*.json"))
     env = {"HEFT_PROFILES": "", "HEFT": str(heft)}
     for name in names:
-        yield f"the profile {name} is installed", here.find(f"share/heft/profiles/{name}.json")
+        yield f"the profile {name} is installed", installed.find(f"share/heft/profiles/{name}.json")
         status, out, lines = run("sh", "-c", 'cd "$1" && "$HEFT" verify --json --profile "$2" "$3"',
                                  "sh", scratch, name, model, env=env)
         found = status == 1 and '"rule": "profile/tensor"' in out

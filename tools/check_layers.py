@@ -22,7 +22,7 @@ import tempfile
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # The headers that each directory may include, besides its own. heft.h stands for check.h, companion.h and write.h too.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
 }
 # A family of formats sees what all formats share, and no other family.
-for family in sorted(p.name for p in (TOP / "src/format").iterdir() if p.is_dir()):
+for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir()):
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
@@ -64,18 +64,18 @@ FORMAT_CALLS = re.compile(
 
 
 def sources(directory, *suffixes):
-    return sorted(p for p in (TOP / directory).glob("*") if p.suffix in suffixes)
+    return sorted(p for p in (ROOT / directory).glob("*") if p.suffix in suffixes)
 
 
-def rel(path):
-    return path.relative_to(TOP).as_posix()
+def relative_name(path):
+    return path.relative_to(ROOT).as_posix()
 
 
 def layer_of(target):
     """What an included name stands for: a public header, a directory, or "any" (the system's)."""
     if target.startswith("heft/"):
         return target[5:] if target in ("heft/heft_ext.h", "heft/params.h") else "heft.h"
-    if "/" in target and (TOP / "src" / target.rsplit("/", 1)[0]).is_dir():
+    if "/" in target and (ROOT / "src" / target.rsplit("/", 1)[0]).is_dir():
         return "src/" + target.rsplit("/", 1)[0]
     return "any"
 
@@ -86,7 +86,7 @@ def include_faults():
             for n, line in enumerate(path.read_text().splitlines(), 1):
                 m = re.match(r'\s*#\s*include\s+[<"]([^>"]+)[>"]', line)
                 if m and not may_include(path, directory, allowed, m[1]):
-                    yield f"{rel(path)}:{n}: {directory} may not include {m[1]}"
+                    yield f"{relative_name(path)}:{n}: {directory} may not include {m[1]}"
 
 
 def may_include(path, directory, allowed, target):
@@ -100,7 +100,7 @@ def may_include(path, directory, allowed, target):
 def condition_faults():
     for directory in ["include/heft", *MAY_INCLUDE]:
         for path in sources(directory, ".c", ".h"):
-            if rel(path) in CONDITIONS_IN:
+            if relative_name(path) in CONDITIONS_IN:
                 continue
             guard = None
             for n, line in enumerate(path.read_text().splitlines(), 1):
@@ -110,24 +110,24 @@ def condition_faults():
                 if m[1] == "ifndef" and path.suffix == ".h" and guard is None:
                     guard = m[2]
                     continue
-                yield f"{rel(path)}:{n}: #{m[1]} {m[2]} belongs in compiler.h or port/defaults.c"
+                yield f"{relative_name(path)}:{n}: #{m[1]} {m[2]} belongs in compiler.h or port/defaults.c"
 
 
 def atomic_faults():
     for directory in MAY_INCLUDE:
         for path in sources(directory, ".c", ".h"):
             for n, line in enumerate(path.read_text().splitlines(), 1):
-                if rel(path) != "src/base/compiler.h" and re.search(r"\b__(atomic|sync)_\w+", line):
-                    yield f"{rel(path)}:{n}: atomic operations of the compiler belong in compiler.h"
+                if relative_name(path) != "src/base/compiler.h" and re.search(r"\b__(atomic|sync)_\w+", line):
+                    yield f"{relative_name(path)}:{n}: atomic operations of the compiler belong in compiler.h"
 
 
-def tool(*command):
+def run_tool(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def unpack(archive, into):
+def unpack_archive(archive, into):
     """The objects of an archive as (directory of the source, path)."""
-    names = tool("ar", "t", archive).split()
+    names = run_tool("ar", "t", archive).split()
     found = []
     if pathlib.Path(archive).open("rb").read(8) == b"!<thin>\n":
         paths = [pathlib.Path(archive).parent / n for n in names]
@@ -146,7 +146,7 @@ def unpack(archive, into):
 @functools.cache
 def symbols(path):
     """(letter, name) of every symbol of an object."""
-    return [tuple(line.split()[-2:]) for line in tool("nm", str(path)).splitlines()]
+    return [tuple(line.split()[-2:]) for line in run_tool("nm", str(path)).splitlines()]
 
 
 def call_faults(objects, defined):
@@ -181,7 +181,7 @@ def data_faults(objects):
     allowed = re.compile(r"\.(data\.rel\.ro|rodata)")
     for _, path in objects:
         sections = re.findall(r"^\s*\d+\s+(\.\S+)\s+([0-9a-f]{8,})",
-                              tool("objdump", "-h", str(path)), re.M)
+                              run_tool("objdump", "-h", str(path)), re.M)
         for name, size in sections:
             if re.match(r"\.(data|bss|tdata|tbss)", name) and not allowed.match(name) and int(
                     size, 16):
@@ -198,7 +198,7 @@ def name_faults(objects):
                 yield f"{path.name}: {name} links under a name of its own"
 
 
-def uses_of(objects):
+def dependencies(objects):
     """Each object with those of which it uses a symbol."""
     defined = {n: p for _, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
     return {
@@ -207,7 +207,7 @@ def uses_of(objects):
     }
 
 
-def reached(uses, start):
+def reachable(uses, start):
     """All objects that one needs, and those that these need."""
     found, left = set(), [start]
     while left:
@@ -224,8 +224,8 @@ def directory_of(path):
 
 
 def circle_faults(objects):
-    uses = uses_of(objects)
-    needs = {p: reached(uses, p) for p in uses}
+    uses = dependencies(objects)
+    needs = {p: reachable(uses, p) for p in uses}
     files = collections.defaultdict(list)
     for p in uses:
         files[directory_of(p)].append(p)
@@ -239,7 +239,7 @@ def circle_faults(objects):
 
 def object_checks(archive):
     with tempfile.TemporaryDirectory() as scratch:
-        objects = unpack(archive, scratch)
+        objects = unpack_archive(archive, scratch)
         seen = collections.Counter(directory for directory, _ in objects)
         defined = {n: d for d, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
         bare = [d for d in FREESTANDING if d != "src/port_none" and not seen[d]]

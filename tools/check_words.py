@@ -14,8 +14,8 @@ import sys
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
-BOUNDS = TOP / "tools/words.tsv"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BOUNDS = ROOT / "tools/words.tsv"
 PRONOUNS = set(
     "it its itself they them their those these what which who whom whose one ones another others such"
     .split())
@@ -26,7 +26,7 @@ LONGEST = 100
 
 
 def files(directory):
-    return sorted((TOP / directory).rglob("*.[ch]"))
+    return sorted((ROOT / directory).rglob("*.[ch]"))
 
 
 def comments(text):
@@ -57,7 +57,7 @@ def committed():
     """The bounds of the last commit; none without git or without a history."""
     if not shutil.which("git"):
         return {}
-    shown = subprocess.run(["git", "show", "HEAD:tools/words.tsv"], cwd=TOP, capture_output=True,
+    shown = subprocess.run(["git", "show", "HEAD:tools/words.tsv"], cwd=ROOT, capture_output=True,
                            text=True)
     return parse(shown.stdout) if shown.returncode == 0 else {}
 
@@ -87,7 +87,7 @@ def long_lines(directories):
     for path in (p for d in directories for p in files(d)):
         for n, line in enumerate(path.read_text().splitlines(), 1):
             if len(line.expandtabs(8)) > LONGEST:
-                yield f"{path.relative_to(TOP)}:{n}: {len(line)} columns"
+                yield f"{path.relative_to(ROOT)}:{n}: {len(line)} columns"
 
 
 def repeated(directories):
@@ -95,7 +95,7 @@ def repeated(directories):
     for path in (p for d in directories for p in files(d)):
         first = seen.setdefault(path.name, path)
         if first != path:
-            yield f"{path.relative_to(TOP)} is called as {first.relative_to(TOP)}"
+            yield f"{path.relative_to(ROOT)} is called as {first.relative_to(ROOT)}"
 
 
 def main():

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""conformance.py [--write | --lacking] BOOK LOG...: holds the requirements of tests/conformance/*.tsv against the results of a
+"""conformance.py [--write | --missing] BOOK LOG...: holds the requirements of tests/conformance/*.tsv against the results of a
 test run, and docs/conformance.md against the page that they make.
 
 BOOK: the steps of a check as tally.py records them.  LOG: what Meson writes of a run, in JSON; of two results of one
 test that of the later LOG counts.  --write replaces the page, unless a requirement fails.  TAP on stdout: a line for
-each requirement, those that are open as skipped.  --lacking only prints the names of Meson's tests without a result.
+each requirement, those that are open as skipped.  --missing only prints the names of Meson's tests without a result.
 
 A table begins with lines "# KEY: VALUE": its title, what it is about, and the number of its open requirements, which
 may only fall.  Each row is a requirement: its number, the section of the specification, a sentence fragment, and the
@@ -16,8 +16,8 @@ import pathlib
 import re
 import sys
 
-TOP = pathlib.Path(__file__).resolve().parents[1]
-PAGE = TOP / "docs" / "conformance.md"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "conformance.md"
 TABLES = ["burnpack", "embd", "gptrs", "mag", "ztensor"]
 HEADER = ["number", "section", "requirement", "tests"]
 FIXED = ["title", "about", "open"]
@@ -49,7 +49,7 @@ for good: what is added gets a new one.
 
 class Table:
     def __init__(self, name):
-        self.path = TOP / "tests" / "conformance" / f"{name}.tsv"
+        self.path = ROOT / "tests" / "conformance" / f"{name}.tsv"
         lines = self.path.read_text().splitlines()
         head = [line for line in lines if line.startswith("# ")]
         self.about = dict(line[2:].split(": ", 1) for line in head)
@@ -79,7 +79,7 @@ def results_of(text, name, result):
         yield f"{name}: {title}", "skipped" if skip else "failed" if no else "passed"
 
 
-def lines_of(path):
+def read_lines(path):
     try:
         return pathlib.Path(path).read_text().splitlines()
     except OSError as e:
@@ -88,10 +88,10 @@ def lines_of(path):
 
 def read_results(book, logs):
     found = {}
-    for step in map(json.loads, lines_of(book)):
+    for step in map(json.loads, read_lines(book)):
         passed, failed, _ = step["counts"]
         found[step["label"]] = "failed" if failed else "passed" if passed else "skipped"
-    for test in (json.loads(line) for log in logs for line in lines_of(log)):
+    for test in (json.loads(line) for log in logs for line in read_lines(log)):
         found.update(
             results_of(test.get("stdout") or "", test["name"].split(" / ")[-1], test["result"]))
     return found
@@ -107,13 +107,13 @@ def complaints_of(row, found):
             yield f"{test}: {outcome}"
 
 
-def lacking(tables, found):
+def missing_results(tables, found):
     """Names of Meson's tests that a row names, and that have not run with the title that it gives."""
     tests = {test for t in tables for row in t.rows for test in row["tests"]}
     return {test.split(": ")[0] for test in tests - set(found) if ": " in test}
 
 
-def judge_table(table):
+def table_faults(table):
     prefix = table.rows[0]["number"].split("-")[0]
     numbers = [row["number"] for row in table.rows]
     for number in numbers:
@@ -139,7 +139,7 @@ def anchor(title):
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
-def held_by(row):
+def format_tests(row):
     """Titles of one test side by side, each test on a line of its own."""
     titles = {}
     for test in row["tests"]:
@@ -162,7 +162,7 @@ def make_page(tables):
                      open_rows) if open_rows else "Nothing."
     parts.append("## Open\n\n" + open_grid)
     for title, t in zip(titles, tables):
-        rows = [[row["number"], row["section"], row["requirement"], held_by(row)] for row in t.rows]
+        rows = [[row["number"], row["section"], row["requirement"], format_tests(row)] for row in t.rows]
         page = f"formats/{t.path.stem}.md"
         about = f"{t.about['about']} The format's page: [{page}]({page})."
         parts.append(f"## {title}\n\n{about}\n\n" +
@@ -174,12 +174,12 @@ def main():
     options = [a for a in sys.argv[1:] if a.startswith("--")]
     book, *logs = [a for a in sys.argv[1:] if a not in options]
     tables, found = [Table(name) for name in TABLES], read_results(book, logs)
-    if "--lacking" in options:
-        print(*sorted(lacking(tables, found)), sep="\n", end="")
+    if "--missing" in options:
+        print(*sorted(missing_results(tables, found)), sep="\n", end="")
         return 0
     results = []
     for t in tables:
-        results.append((f"the table of {t.about['title']}", list(judge_table(t)), None))
+        results.append((f"the table of {t.about['title']}", list(table_faults(t)), None))
         results += [(f"{row['number']} {row['requirement']}", list(complaints_of(
             row, found)), row["open"]) for row in t.rows]
     page = make_page(tables)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 CANNOT_CARRY = 5
 # Options of convert to try, least intrusive first, and the text of the table if they succeed.
 WAYS = [
@@ -47,48 +47,48 @@ def differences(a, b):
     return ", ".join(f"{words} {n}" for words, n in counts.items() if n)
 
 
-def through(source, folder, fmt):
+def round_trip(source, folder, fmt):
     """One row: the model as this format, and back again."""
     name = fmt["name"]
     target = folder / ("model" + fmt["suffixes"][0])
     back = folder / f"back-from-{name}.safetensors"
     began = time.monotonic()
-    way, talk = convert(source, target, name)
+    way, messages = convert(source, target, name)
     seconds = time.monotonic() - began
     if way is None:
-        return [name, "-", "-", "cannot hold it"], talk, True
+        return [name, "-", "-", "cannot hold it"], messages, True
     heft("verify", target)
     back_way, _ = convert(target, back, "safetensors")
     heft("verify", back)
-    there, again = differences(source, target), differences(target, back)
-    outcome = way if not there else f"{way}: {there}" if way != "equal" else f"differs: {there}"
-    if again or back_way != "equal":
-        outcome += f"; on the way back: {again or back_way}"
-    lost = way == "equal" and (there or again)
-    return [name, f"{target.stat().st_size:,}", f"{seconds:.3f}", outcome], talk, not lost
+    forward, backward = differences(source, target), differences(target, back)
+    outcome = way if not forward else f"{way}: {forward}" if way != "equal" else f"differs: {forward}"
+    if backward or back_way != "equal":
+        outcome += f"; on the way back: {backward or back_way}"
+    lost = way == "equal" and (forward or backward)
+    return [name, f"{target.stat().st_size:,}", f"{seconds:.3f}", outcome], messages, not lost
 
 
 def main():
-    folder = TOP / ".dev/demo"
+    folder = ROOT / ".dev/demo"
     folder.mkdir(parents=True, exist_ok=True)
     if len(sys.argv) > 2:
         source = pathlib.Path(sys.argv[2])
     else:
         source = folder / "source.safetensors"
-        subprocess.run([sys.executable, TOP / "tools/make_model.py", source], check=True)
+        subprocess.run([sys.executable, ROOT / "tools/make_model.py", source], check=True)
     formats = json.loads(heft("formats", "--json").stdout)["formats"]
     print(f"{source.name}: {source.stat().st_size:,} bytes")
     print(f"{'format':<18} {'bytes':>15} {'seconds':>8}  outcome")
-    fine = True
+    all_equal = True
     for fmt in formats:
         if not fmt["write"]:
             continue
-        row, talk, ok = through(source, folder, fmt)
-        fine = fine and ok
+        row, messages, ok = round_trip(source, folder, fmt)
+        all_equal = all_equal and ok
         print(f"{row[0]:<18} {row[1]:>15} {row[2]:>8}  {row[3]}")
-        for line in talk[:5]:
+        for line in messages[:5]:
             print(f"    {line}")
-    return int(not fine)
+    return int(not all_equal)
 
 
 HEFT = sys.argv[1]

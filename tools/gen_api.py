@@ -10,9 +10,9 @@ import textwrap
 
 import tap
 
-TOP = pathlib.Path(__file__).resolve().parent.parent
-PAGE = TOP / "docs/api.md"
-EXAMPLES = TOP / "tests/api_examples.c"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/api.md"
+EXAMPLES = ROOT / "tests/api_examples.c"
 HEADERS = ["heft.h", "check.h", "companion.h", "write.h", "params.h", "heft_ext.h"]
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(
@@ -26,7 +26,7 @@ the tests. The rules for ownership, errors, threads and units are at the top of 
 """
 
 
-def words(comment):
+def comment_to_markdown(comment):
     """The text of a comment in Markdown: lines that are indented by two, each with what follows deeper, are a list."""
     lines = [
         re.sub(r"^\s*(/\*+|\*)? ?", "", line).rstrip()
@@ -59,7 +59,7 @@ def functions(text):
     for m in BLOCK.finditer(text):
         name = re.search(r"(\w+)\(", m["code"])
         between = text[end:m.start()].strip()
-        own = words(m["comment"]) if m["comment"] else ""
+        own = comment_to_markdown(m["comment"]) if m["comment"] else ""
         trailing = re.match(r" */\*(.*?)\*/", text[m.end():])
         if not own and trailing:
             own = trailing[1].strip()
@@ -71,7 +71,7 @@ def functions(text):
 
 def sections(header):
     """(title, text) of a header."""
-    parts = SECTION.split((TOP / "include/heft" / header).read_text())
+    parts = SECTION.split((ROOT / "include/heft" / header).read_text())
     return ((re.split(r"[(:]", title)[0].strip(), text)
             for title, text in zip(parts[1::2], parts[2::2]))
 
@@ -103,7 +103,7 @@ def page():
 
 
 def main():
-    text, lacking, unknown = page()
+    text, without_example, unknown = page()
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(text)
         return 0
@@ -111,7 +111,7 @@ def main():
     return tap.report([
         ("docs/api.md is that of the headers",
          [] if PAGE.exists() and PAGE.read_text() == text else ["run tools/gen_api.py"]),
-        ("every section has an example", [*lacking,
+        ("every section has an example", [*without_example,
                                           *(f"there is no section {k}" for k in unknown)]),
         ("every function has a comment", undocumented),
     ])

@@ -19,7 +19,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
-PATIENCE = 600  # seconds: a case that takes longer hangs
+TIMEOUT = 600  # seconds: a case that takes longer hangs
 
 
 def read(path):
@@ -49,11 +49,11 @@ def run_case(script, samples):
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, start_new_session=True)
         try:
-            out, err = child.communicate(timeout=PATIENCE)
+            out, err = child.communicate(timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
             out, err = child.communicate()
-            err += b"\nstopped: it took longer than %d s\n" % PATIENCE
+            err += b"\nstopped: it took longer than %d s\n" % TIMEOUT
         return child.returncode, out, err
 
 

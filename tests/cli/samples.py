@@ -31,7 +31,7 @@ def i64(*values):
     return struct.pack("<%dq" % len(values), *values)
 
 
-def nested(path):
+def write_nested(path):
     """A PyTorch checkpoint: one storage of six numbers, and tensors that are views of it."""
     def text(s):
         return b"X" + struct.pack("<I", len(s)) + s.encode()
@@ -62,7 +62,7 @@ HOSTILE = ["", "plain", "new\nline", "tab\tand \"quotes\"", "back\\slash", "esca
            "-starts-with-dash", "a" * 300]
 
 
-def two(path):
+def write_two(path):
     write_safetensors(path, {
         "layer.weight": ("F32", [2, 3], f32(1, 2, 3, 4, 5, 6.5)),
         "layer.bias": ("F32", [3], f32(-1, 0, 0.25)),
@@ -100,7 +100,7 @@ def write_bert(folder):
 
 def write_all(folder):
     folder = pathlib.Path(folder)
-    two(folder / "two.safetensors")
+    write_two(folder / "two.safetensors")
     write_safetensors(folder / "small.safetensors", {
         "w": ("F32", [2, 2], f32(1, 2, 3, 4)), "h": ("F16", [2], struct.pack("<2e", 0.5, -2))})
     write_safetensors(folder / "types.safetensors", {

@@ -24,7 +24,7 @@ def run(injected, *args, path=None, **options):
     return done.returncode, done.stderr.strip()
 
 
-def reason():
+def why_unavailable():
     if not shutil.which("strace"):
         return "there is no strace here"
     traced = subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL,
@@ -32,4 +32,4 @@ def reason():
     return "strace is not allowed here" if traced.returncode else None
 
 
-SKIP = reason()
+SKIP = why_unavailable()

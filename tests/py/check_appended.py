@@ -11,29 +11,29 @@ import tempfile
 import check_edited
 import commands
 import read_ztensor2
-from check_edited import TARGETS, differences, judge, settle
+from check_edited import TARGETS, differences, read_back, normalise
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PREFIX = "zz appended/"  # what is sorted stays sorted
-CANNOT = 5
+CANNOT_CONVERT = 5
 # The last tensor has a type of which only the room up to the next tensor tells the size.
 REFUSED = {"later_last_no_tail.gguf"}
-MORE = ("types.safetensors", "shapes.safetensors")
+APPENDED_SAMPLES = ("types.safetensors", "shapes.safetensors")
 
 
 def heft(*args):
     return check_edited.heft(*map(str, args))
 
 
-def judged(path, target, was=None):
+def read_normalised(path, target, previous=None):
     """But for where data lie, and which readers of Burn take the file: both may have changed."""
-    is_2 = was and target[1] == "2" and target[0] == "ztensor"
-    got = settle(
-        read_ztensor2.read(path, None, read_ztensor2.ANY, was
-                           ) if is_2 else judge(*target[:3], path))
+    is_version_2 = previous and target[1] == "2" and target[0] == "ztensor"
+    got = normalise(
+        read_ztensor2.read(path, None, read_ztensor2.ANY, previous
+                           ) if is_version_2 else read_back(*target[:3], path))
     got.pop("generations", None)
     return {
         **got, "tensors": [{k: v for k, v in t.items() if k not in ("begin", "end")}
@@ -41,7 +41,7 @@ def judged(path, target, was=None):
     }
 
 
-def differ(want, got):
+def model_differences(want, got):
     old, new = ({t["name"]: t for t in m["tensors"]} for m in (want, got))
     yield from differences({**want, "tensors": sorted(old)}, {**got, "tensors": sorted(new)})
     for name in sorted(set(old) & set(new)):
@@ -66,18 +66,18 @@ def check(job):
     title = " ".join(filter(None, [f"{path.parts[-3]}/{path.name} as {to}", version, *options]))
     if convert(path, out, target, version).returncode or heft("verify", out).returncode:
         return title, []  # not a model for this generation, or converted with a loss
-    complaints, first = [], judged(out, target)
-    alone = out.with_name(out.name + " alone")
-    for more in MORE:  # what was appended to is appended to again
-        was = out.read_bytes()
+    complaints, first = [], read_normalised(out, target)
+    appended_alone = out.with_name(out.name + " alone")
+    for more in APPENDED_SAMPLES:  # what was appended to is appended to again
+        previous = out.read_bytes()
         rename, more = f"s|^|{PREFIX}{more} |", out.parent / "safetensors" / "good" / more
-        p = convert(more, alone, target, version_of(out, target), "--rename", rename)
+        p = convert(more, appended_alone, target, version_of(out, target), "--rename", rename)
         if p.returncode:
             return title, [f"what is appended cannot be converted: {p.stderr}"]
-        added = judged(alone, target)["tensors"]
+        added = read_normalised(appended_alone, target)["tensors"]
         p = heft("append", *options, "--allow-loss", "--rename", rename, "--", out, more)
         if path.name in REFUSED:
-            kept = p.returncode == CANNOT and out.read_bytes() == was
+            kept = p.returncode == CANNOT_CONVERT and out.read_bytes() == previous
             return title, [] if kept else [
                 f"append ended with {p.returncode}, the file was{'' if kept else ' not'} left alone"
             ]
@@ -86,11 +86,11 @@ def check(job):
         if heft("verify", out).returncode:
             return title, [f"after append verify finds a fault: {heft('verify', out).stdout}"]
         first = {**first, "tensors": sorted([*first["tensors"], *added], key=lambda t: t["name"])}
-        complaints += differ(first, judged(out, target, was))
+        complaints += model_differences(first, read_normalised(out, target, previous))
     return title, complaints
 
 
-def checked(job):
+def check_or_report(job):
     try:
         return check(job)
     except Exception as e:  # noqa: BLE001 - readers refuse with errors of their own
@@ -107,7 +107,7 @@ def main():
         jobs = [(p, t) for p in paths for t in TARGETS.get(p.parts[-3], [])]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tap.report(pool.map(checked, jobs)) or check_edited.HEFT.end()
+            return tap.report(pool.map(check_or_report, jobs)) or check_edited.HEFT.end()
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import pathlib
 import sys
 import xml.etree.ElementTree
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(TOP / "tools"), str(TOP / "bench")]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 import harness  # noqa: E402
 import publish  # noqa: E402
 import tap  # noqa: E402

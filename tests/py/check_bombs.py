@@ -21,8 +21,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 MIB, GIB = 1 << 20, 1 << 30
-SECONDS, MEMORY, PATIENCE = 2, 128 * MIB, 30
-ROOM = 2 * GIB  # of address space: threads and mappings take theirs
+SECONDS, MEMORY, CPU_LIMIT = 2, 128 * MIB, 30
+ADDRESS_SPACE = 2 * GIB  # of address space: threads and mappings take theirs
 DONE, FAULT, INVALID, CANNOT = 0, 1, 3, 5
 COMMANDS = [("ls",), ("info",), ("verify",), ("hash",), ("stats",), ("convert",)]
 
@@ -105,20 +105,20 @@ def announced(key, head_byte, count, filler):
 def files():
     """(name, bytes, what verify may end with)"""
     bad = {FAULT}
-    yield "decodes to 4 GiB, has 8 bytes", dense(repeated(b"\0", 4 * GIB), [8]), bad
-    yield "decodes to 4 GiB, has 8 bytes, 1.2", dense(repeated(b"\0", 4 * GIB), [8], "1.2",
+    yield "8 bytes declared, decodes to 4 GiB", dense(repeated(b"\0", 4 * GIB), [8]), bad
+    yield "8 bytes declared, decodes to 4 GiB, 1.2", dense(repeated(b"\0", 4 * GIB), [8], "1.2",
                                                       uncompressed_length=8), bad
-    yield "says 4 GiB, has 8 bytes", dense(one_block_too_long(4 * GIB), [8]), bad
-    yield "says 2^62 bytes", dense(repeated(b"\0", MIB, 2**62), [2**20]), bad
-    yield "has 2^60 bytes, decodes to 1 MiB", dense(repeated(b"\0", MIB), [2**60]), bad
-    yield "has 2^40 bytes, decodes to nothing", dense(frame(b""), [2**40]), bad
-    yield "announces 2^60 bytes, 1.2", dense(repeated(b"\0", MIB), [2**20], "1.2",
+    yield "8 bytes declared, the frame declares 4 GiB", dense(one_block_too_long(4 * GIB), [8]), bad
+    yield "a frame declares 2^62 bytes", dense(repeated(b"\0", MIB, 2**62), [2**20]), bad
+    yield "2^60 bytes declared, decodes to 1 MiB", dense(repeated(b"\0", MIB), [2**60]), bad
+    yield "2^40 bytes declared, decodes to nothing", dense(frame(b""), [2**40]), bad
+    yield "uncompressed_length of 2^60, 1.2", dense(repeated(b"\0", MIB), [2**20], "1.2",
                                              uncompressed_length=2**60), bad
     yield "a window of 2^41 bytes", dense(frame(T[3], window=0xF8), [8]), bad
     yield "a window of 1 GiB", dense(frame(T[3], window=0xA0), [8]), bad | {DONE}
-    yield "10,000 frames of nothing and one too many", dense(
+    yield "10,000 empty frames and a frame that is too long", dense(
         frame(b"") * 10000 + frame(bytes(9)), [8]), bad
-    yield "skippable frames without end", dense((struct.pack("<II", 0x184D2A50, 0)) * 200000,
+    yield "200,000 skippable frames", dense((struct.pack("<II", 0x184D2A50, 0)) * 200000,
                                                 [8]), bad
     yield "a component of an unknown layout, 64 GiB", unknown_layout(
         repeated(b"\0", 64 * GIB)[:MIB]), bad | {CANNOT}
@@ -134,7 +134,7 @@ def files():
                              ("Burnpack", burnpack, ["tensors", "metadata", "scalars"])):
         for byte, what in ((b"\x81", "lists"), (b"\x9f", "open lists"), (b"\xa1\x61x", "maps"),
                            (b"\xc1", "tags"), (b"\xbf\x61x", "open maps"), (b"\x81\xc1\xa1\x00",
-                                                                            "all of them")):
+                                                                            "lists, tags and maps")):
             yield f"{name}: 1,000,000 {what}", wrap(nested(byte, 1000000)), bad | {CANNOT}
         for key in keys:
             for count in (2**64 - 1, 2**32, 2**28):
@@ -208,8 +208,8 @@ def components(count):
 # ---- running ----
 
 def limit():
-    resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
-    resource.setrlimit(resource.RLIMIT_CPU, (PATIENCE, PATIENCE))
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT, CPU_LIMIT))
 
 
 def run(*args):

@@ -49,7 +49,7 @@ def packed(value, param, level, tensor, block=None):
 
 
 # name, shape, bytes, the scheme by generation
-MEANINGS = [
+SCHEMES_BY_GENERATION = [
     ("a scale", (2, 4), 12, packed("Q8S", "F32", "Tensor", "F32")),
     ("a scale of halves", (2, 16), 18, packed("Q4F", "F16", "Tensor", "F16")),
     ("a scale per block", (2, 8), 12, packed("Q4S", "BF16", {"Block": SIZE}, None, blocks("BF16"))),
@@ -83,7 +83,7 @@ MEANINGS = [
     ("a table", (2, 16), 12, new("Q2F", {"PackedU32": 0}, "F32", mode="Lookup")),
 ]
 # Spelled otherwise than a writer of the target would: source generation, scheme, target, scheme there.
-OTHERS = [
+OTHER_SPELLINGS = [
     ("no scale is one of F32", "0.22", new("Q8F", {"PackedU32": 0}, None)["0.22"], "0.21",
      old(["0.21"], "Q8F", "F32", {"PackedU32": 0}, "Tensor")["0.21"]),
     ("no scale stays none", "0.22", new("Q8F", {"PackedU32": 0},
@@ -147,13 +147,13 @@ def convert(raw, target, folder):
     return p, (out.read_bytes() if out.exists() else None)
 
 
-def carried(raw, sha, target, want, folder):
+def check_converted(raw, sha, target, want, folder):
     p, out = convert(raw, target, folder)
     if p.returncode or out is None:
         return [f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"]
     try:
         got = {t["name"]: t for t in read_burnpack.read(out, target)["tensors"]}["w"]
-    except read_burnpack.Refused as e:
+    except read_burnpack.InvalidFile as e:
         return [str(e)]
     wrong = [] if got["sha256"] == sha else ["the bytes are others"]
     if repr(got["stored"]) != repr({"QFloat": want}):
@@ -161,7 +161,7 @@ def carried(raw, sha, target, want, folder):
     return wrong
 
 
-def refused(raw, target, status, words, folder):
+def check_refused(raw, target, status, words, folder):
     p, out = convert(raw, target, folder)
     wrong = [] if p.returncode == status else [
         f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"
@@ -173,32 +173,32 @@ def refused(raw, target, status, words, folder):
     ]
 
 
-def row(shape, nbytes, forms, source, target, folder):
+def check_pair(shape, nbytes, forms, source, target, folder):
     raw, sha = pack(source, shape, nbytes, forms[source])
     if target == NOT_WRITTEN:
-        return refused(raw, target, WRONG_USE, ["cannot be written"], folder)
+        return check_refused(raw, target, WRONG_USE, ["cannot be written"], folder)
     if target in forms:
-        wrong = carried(raw, sha, target, forms[target], folder)
+        wrong = check_converted(raw, sha, target, forms[target], folder)
         if source == target and not wrong and (folder / "out.bpk").read_bytes() != raw:
             wrong.append("the file is another one")
         return wrong
-    named = [g for g in forms if g != NOT_WRITTEN]
-    return refused(raw, target, CANNOT_CARRY, ['"w"', f"Burn {target} cannot read", *named], folder)
+    supporting = [g for g in forms if g != NOT_WRITTEN]
+    return check_refused(raw, target, CANNOT_CARRY, ['"w"', f"Burn {target} cannot read", *supporting], folder)
 
 
 def rows(folder):
-    for name, shape, nbytes, forms in MEANINGS:
+    for name, shape, nbytes, forms in SCHEMES_BY_GENERATION:
         for source in forms:
             for target in GENERATIONS:
-                yield f"{name}: {source} as {target}", row(shape, nbytes, forms, source, target,
+                yield f"{name}: {source} as {target}", check_pair(shape, nbytes, forms, source, target,
                                                            folder)
-    for name, source, scheme, target, want in OTHERS:
+    for name, source, scheme, target, want in OTHER_SPELLINGS:
         raw, sha = pack(source, (4,), 8, scheme)
-        yield f"{name}: {source} as {target}", carried(raw, sha, target, want, folder)
+        yield f"{name}: {source} as {target}", check_converted(raw, sha, target, want, folder)
     for name, scheme in NO_SCHEMES.items():
         raw, _ = pack("0.21", (4,), 8, scheme)
         for target in ("0.21", "0.22"):
-            yield f"no scheme: {name} as {target}", refused(raw, target, CANNOT_CARRY,
+            yield f"no scheme: {name} as {target}", check_refused(raw, target, CANNOT_CARRY,
                                                             ["quantization scheme"], folder)
 
 

@@ -30,11 +30,11 @@ def compare(path, out):
         yield f"the tensors are {sorted(got)}"
         return
     for t in kept:
-        has = got[t["name"]]
-        if has["shape"] != t["shape"] or has["sha256"] != t["sha256"]:
+        actual = got[t["name"]]
+        if actual["shape"] != t["shape"] or actual["sha256"] != t["sha256"]:
             yield f"{t['name']} is another tensor"
-        if has.get("param_id") != t.get("param_id", has.get("param_id")):
-            yield f"{t['name']} has the id {has.get('param_id')}"
+        if actual.get("param_id") != t.get("param_id", actual.get("param_id")):
+            yield f"{t['name']} has the id {actual.get('param_id')}"
 
 
 def packed_is_the_same(folder):
@@ -54,11 +54,11 @@ def main():
     global HEFT
     HEFT, generator = sys.argv[1:]
     with tempfile.TemporaryDirectory() as name:
-        top = pathlib.Path(name)
-        subprocess.run([sys.executable, generator, top], check=True)
-        folder = top / "burn-record" / "good"
+        scratch = pathlib.Path(name)
+        subprocess.run([sys.executable, generator, scratch], check=True)
+        folder = scratch / "burn-record" / "good"
         files = sorted(p for p in folder.iterdir() if p.suffix != ".json")
-        results = [(p.name, list(compare(p, top / "out.bpk"))) for p in files]
+        results = [(p.name, list(compare(p, scratch / "out.bpk"))) for p in files]
         results.append(("what is packed is the same", list(packed_is_the_same(folder))))
         return tap.report(results)
 

@@ -27,27 +27,27 @@ def heft(*args):
 
 
 def valid(path):
-    opened, said = heft("ls", "--json", str(path))
-    if opened:
-        yield f"ls ended with {opened}: {said}"
-    status, said = heft("verify", str(path))
+    ls_status, output = heft("ls", "--json", str(path))
+    if ls_status:
+        yield f"ls ended with {ls_status}: {output}"
+    status, output = heft("verify", str(path))
     if status != (1 if path.name in NEEDS_SHARD else 0):
-        yield f"verify ended with {status}: {said}"
+        yield f"verify ended with {status}: {output}"
 
 
 def rejected(path):
-    opened, said = heft("ls", "--json", str(path))
-    if opened != (0 if path.name in WHEN_VERIFIED else 3):
-        yield f"ls ended with {opened}: {said}"
-    status, said = heft("verify", str(path))
+    ls_status, output = heft("ls", "--json", str(path))
+    if ls_status != (0 if path.name in WHEN_VERIFIED else 3):
+        yield f"ls ended with {ls_status}: {output}"
+    status, output = heft("verify", str(path))
     if status != 1:
-        yield f"verify ended with {status}: {said}"
+        yield f"verify ended with {status}: {output}"
 
 
 def rewritten(path, out):
-    status, said = heft("convert", "--format-version", "2", str(path), str(out))
+    status, output = heft("convert", "--format-version", "2", str(path), str(out))
     if status or out.read_bytes() != path.read_bytes():
-        yield f"convert ended with {status}, or wrote another file: {said}"
+        yield f"convert ended with {status}, or wrote another file: {output}"
 
 
 def main():

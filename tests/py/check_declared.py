@@ -53,12 +53,12 @@ def burnpack(folder):
         "flex": "Flex32", "bool8": {"Bool": "U8"}, "bool32": {"Bool": "U32"},
         "native": {"Bool": "Native"}, "plain": "F32"
     }
-    yield "Burnpack: Flex32 and every kind of Bool", all(root[n]["dtype"] == t
+    yield "Burnpack: Flex32 and every Bool type are written", all(root[n]["dtype"] == t
                                                          for n, t in want.items())
-    yield "Burnpack: a quantized tensor with its scheme", root["q"]["dtype"]["QFloat"][
+    yield "Burnpack: a quantized tensor is written with its scheme", root["q"]["dtype"]["QFloat"][
         "value"] == "Q8S" and len(got["tensors"]) == 6
     ids = [root[n].get("param_id") for n in (*want, "q")]
-    yield "Burnpack: parameter ids, and none where none was given", ids == [
+    yield "Burnpack: only given parameter ids are written", ids == [
         2**64 - 1 - i for i in range(5)
     ] + [None]
 
@@ -66,7 +66,7 @@ def burnpack(folder):
 def gptrs(folder):
     got = read_gptrs.read((folder / "grads.gptrs").read_bytes())
     flags = {t["name"]: t["flag"] for t in got["tensors"]}
-    yield "gpt-rs: requires_grad", flags == {"yes": True, "no": False, "unsaid": False
+    yield "gpt-rs: requires_grad is written", flags == {"yes": True, "no": False, "unsaid": False
                                              } and got["config"]["kind"] == "x"
 
 
@@ -76,25 +76,25 @@ def own_layout(folder):
         new = read_ztensor1.read(folder / "own-1.2.zt", "1.2")
     a, b = manifest_of(folder / "own-1.0.zt"), manifest_of(folder / "own-1.2.zt", 16)
     layer, typed = a["tensors"]["layer"], b["objects"]["layer"]["components"]
-    yield "zTensor 1.0: a layout of one's own with named components", (
+    yield "zTensor 1.0: a custom layout with named components is written", (
         layer["format"] == "quantized_4bit" and layer["shape"] == [64, 64]
         and layer["dtype"] == "uint8"
         and sorted(layer["components"]) == ["data", "scale", "zero_point"]
         and len(old["tensors"]) == 1)
-    yield "zTensor 1.2: each component with its element type", (
+    yield "zTensor 1.2: each component has its element type", (
         {r: c["dtype"]
          for r, c in typed.items()} == {"data": "u8", "scale": "f16", "zero_point": "i8"}
         and len(new["tensors"]) == 1)
     for what, parts in (("1.0", layer["components"]), ("1.2", typed)):
-        yield f"zTensor {what}: each component with its encoding and digest", (
+        yield f"zTensor {what}: each component has its encoding and digest", (
             parts["data"].get("encoding") == "zstd"
             and parts["data"]["digest"].startswith("crc32c:") and "encoding" not in parts["scale"]
             and parts["scale"]["digest"].startswith("sha256:")
             and not {"encoding", "digest"} & set(parts["zero_point"]))
-    yield "zTensor 1.0: the generator is that of the program", a["generator"] == "declare 1.4"
+    yield "zTensor 1.0: the generator names the program", a["generator"] == "declare 1.4"
 
 
-def declared(heft, declare, folder):
+def check_declare(heft, declare, folder):
     p = subprocess.run([declare, folder], capture_output=True, text=True)
     yield f"declare: {p.stderr.strip() or 'writes its files'}", p.returncode == 0
     for check in burnpack, gptrs, own_layout:
@@ -106,12 +106,12 @@ def declared(heft, declare, folder):
 
 # ---- sparse tensors ----
 
-def ring(n):
+def ring_matrix(n):
     rows = [sorted({(i - 1) % n, (i + 1) % n}) for i in range(n)]
     return [2 * i for i in range(n + 1)], [c for r in rows for c in r]
 
 
-def sparse(heft, write_sparse, folder):
+def check_sparse(heft, write_sparse, folder):
     for n in (3, 1000, 70000):
         path = folder / f"ring-{n}.zt"
         code = subprocess.run([write_sparse, path, str(n)], capture_output=True).returncode
@@ -124,8 +124,8 @@ def sparse(heft, write_sparse, folder):
                 struct.unpack_from(f"<{c['length'] // struct.calcsize(kind)}{kind}", data,
                                    c["offset"]))
 
-        indptr, columns = ring(n)
-        yield f"sparse_csr of {n} rows, made as it is written", (
+        indptr, columns = ring_matrix(n)
+        yield f"sparse_csr of {n} rows is written row by row", (
             code == 0 and len(got["tensors"]) == 2 and part("ring", "indptr", "Q") == indptr
             and part("ring", "indices", "Q") == columns
             and part("ring", "values", "f") == [0.5] * 2 * n)
@@ -133,7 +133,7 @@ def sparse(heft, write_sparse, folder):
         yield f"sparse_coo of {n} x {n} x {n}", part("corners", "coords", "Q") == coords and part(
             "corners", "values", "d") == list(range(8))
     full = subprocess.run([write_sparse, "/dev/full", "100000"], capture_output=True, text=True)
-    yield "sparse tensors on a full disk", full.returncode == 1 and "/dev/full" in full.stderr
+    yield "a full disk is reported while sparse tensors are written", full.returncode == 1 and "/dev/full" in full.stderr
 
 
 # ---- a training loop ----
@@ -159,7 +159,7 @@ def read_steps(path, version):
     return got
 
 
-def loop(heft, train_loop, folder):
+def check_training_loop(heft, train_loop, folder):
     want = steps()
     for version in ("1.1", "1.2", "2"):
         path, pipe = folder / f"loop-{version}.zt", folder / f"pipe-{version}.zt"
@@ -176,22 +176,22 @@ def loop(heft, train_loop, folder):
         import hashlib
         same = all(hashes[f"step.{i}.weight"] == hashlib.sha256(w).hexdigest()
                    for i, (w, _) in enumerate(want))
-        yield f"zTensor {version}: a tensor after every step", code == 0 and same and len(
+        yield f"zTensor {version}: a tensor is written after every step", code == 0 and same and len(
             hashes) == STEPS
-        yield f"zTensor {version}: a pipe gets the bytes of the file", piped == 0 and pipe.read_bytes(
+        yield f"zTensor {version}: a pipe receives the same bytes as a file", piped == 0 and pipe.read_bytes(
         ) == path.read_bytes()
         final = got["metadata"].get("final_loss")
-        yield f"zTensor {version}: metadata that are known at the end", final is not None and math.isclose(
+        yield f"zTensor {version}: metadata known at the end are written", final is not None and math.isclose(
             float(final), want[-1][1], rel_tol=1e-6)
         yield f"zTensor {version}: heft verify", subprocess.run([heft, "verify", "--strict", path],
                                                                 capture_output=True).returncode == 0
     m = manifest_of(folder / "loop-1.2.zt", 16)["objects"]
-    yield "zTensor 1.2: each tensor has its attributes", all(
+    yield "zTensor 1.2: each tensor has its own attributes", all(
         m[f"step.{i}.weight"]["attributes"]["step"] == i
         and math.isclose(m[f"step.{i}.weight"]["attributes"]["loss"], want[i][1], rel_tol=1e-6)
         for i in range(STEPS))
     stored = {i: m[f"step.{i}.weight"]["components"]["data"] for i in range(STEPS)}
-    yield "zTensor 1.2: each tensor has its encoding and digest", all(
+    yield "zTensor 1.2: each tensor has its own encoding and digest", all(
         (c.get("encoding") == "zstd" and c["digest"].startswith("sha256:")) == (i % 4 == 0) and (
             "digest" in c) == (i % 4 == 0) for i, c in stored.items())
 
@@ -204,10 +204,10 @@ def wait_for(condition):
     return False
 
 
-def killed(train_loop, folder):
-    there = folder / "there"
-    there.mkdir()
-    path = there / "killed.zt"
+def check_killed_loop(train_loop, folder):
+    killed_folder = folder / "there"
+    killed_folder.mkdir()
+    path = killed_folder / "killed.zt"
     path.write_bytes(b"before")
     p = subprocess.Popen([train_loop, path, "100000000", "1.2"])
     began = wait_for(lambda: any(f.stat().st_size > 1 << 20
@@ -215,29 +215,29 @@ def killed(train_loop, folder):
                                  if f.exists() and f.resolve().parent != pathlib.Path("/dev")))
     p.send_signal(signal.SIGKILL)
     p.wait()
-    yield "a loop that is killed leaves the file from before", began and path.read_bytes(
+    yield "a killed loop leaves the existing file", began and path.read_bytes(
     ) == b"before"
     code = subprocess.run([train_loop, path, "3"], capture_output=True).returncode
-    yield "the next loop replaces it, and nothing else is left", code == 0 and os.listdir(
-        there) == ["killed.zt"] and path.read_bytes()[:4] == b"ZTEN"
+    yield "the next loop replaces the file and leaves no other file", code == 0 and os.listdir(
+        killed_folder) == ["killed.zt"] and path.read_bytes()[:4] == b"ZTEN"
     p = subprocess.Popen([train_loop, "/dev/stdout", "100000000", "1.2"], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE)
     p.stdout.read(1 << 20)
     p.stdout.close()
     p.stderr.read()
-    yield "a loop whose pipe is closed ends", p.wait() != 0
+    yield "a loop ends when its pipe is closed", p.wait() != 0
     p.stderr.close()
 
 
 def main():
     heft, declare, train_loop, write_sparse = sys.argv[1:]
     results = []
-    with tempfile.TemporaryDirectory(prefix="heft-declared-") as top:
-        folder = pathlib.Path(top)
+    with tempfile.TemporaryDirectory(prefix="heft-declared-") as scratch:
+        folder = pathlib.Path(scratch)
         (folder / "declared").mkdir()
-        for check in (declared(heft, declare, folder / "declared"),
-                      sparse(heft, write_sparse, folder), loop(heft, train_loop,
-                                                               folder), killed(train_loop, folder)):
+        for check in (check_declare(heft, declare, folder / "declared"),
+                      check_sparse(heft, write_sparse, folder), check_training_loop(heft, train_loop,
+                                                               folder), check_killed_loop(train_loop, folder)):
             try:
                 results += check
             except Exception as e:  # a reader that refuses

@@ -49,7 +49,7 @@ def heft(*args):
     return HEFT.run(*args)
 
 
-def judge(name, version, options, path):
+def read_back(name, version, options, path):
     if name == "safetensors":
         got = read_safetensors.read(path, of_heft=True)
         del got["data"]
@@ -68,7 +68,7 @@ def judge(name, version, options, path):
     return reader.get(name, read_gptrs).read(path.read_bytes())
 
 
-def settle(got):
+def normalise(got):
     """Metadata as a mapping, tensors by name."""
     if isinstance(got.get("metadata"), list):
         got["metadata"] = {m["key"]: m.get("bits", m.get("value")) for m in got["metadata"]}
@@ -110,7 +110,7 @@ def edit(path, want, target, args, reader=None):
     return list(
         differences(
             want,
-            settle(reader(path.read_bytes()) if reader else judge(to, version, options, path))))
+            normalise(reader(path.read_bytes()) if reader else read_back(to, version, options, path))))
 
 
 # ---- texts and identities -------------------------------------------------------------------
@@ -126,11 +126,11 @@ CONFIGS = {
 }
 
 
-def write_texts(room):
+def write_texts(folder):
     for name, tokens in TOKENS.items():
-        (room / name).write_text("".join(t + "\n" for t in tokens), encoding="utf-8")
+        (folder / name).write_text("".join(t + "\n" for t in tokens), encoding="utf-8")
     for name, config in CONFIGS.items():
-        (room / name).write_text(json.dumps(config), encoding="utf-8")
+        (folder / name).write_text(json.dumps(config), encoding="utf-8")
 
 
 def edit_vocabulary(path, first, target):
@@ -169,12 +169,12 @@ def edit_gptrs(path, first, target):
         yield edit(path, want, target, ["--base-ids", "name"])
 
 
-FURTHER = {"embd": edit_vocabulary, "gptrs-checkpoint": edit_gptrs, "gptrs-archive": edit_gptrs}
+FURTHER_EDITS = {"embd": edit_vocabulary, "gptrs-checkpoint": edit_gptrs, "gptrs-archive": edit_gptrs}
 
 
 def edit_further(path, first, target):
-    return next((c for c in FURTHER[target[0]](path, first, target)
-                 if c), []) if target[0] in FURTHER else []
+    return next((c for c in FURTHER_EDITS[target[0]](path, first, target)
+                 if c), []) if target[0] in FURTHER_EDITS else []
 
 
 def check(job):
@@ -184,31 +184,31 @@ def check(job):
     args = [*(["--format-version", version] if version else []), *options]
     if heft("convert", "--allow-loss", "--to", to, *args, "--", str(path), str(out)).returncode:
         return title, []  # not a model for this generation
-    first = settle(judge(to, version, options, out))
+    first = normalise(read_back(to, version, options, out))
     if heft("verify", str(out)).returncode:
         return title, []  # what was converted with a loss
     names = [t["name"] for t in first["tensors"] if can_rename(t["name"])]
     # The last in the order of names stays the last, and what is sorted stays sorted.
     last = max(names, key=lambda n: n.encode()) if names else None
-    forth, back, after = [], [], first
+    apply_options, undo_options, edited = [], [], first
     if setting:
-        after = {**after, "metadata": {**after["metadata"], "added": setting[1]}}
-        forth, back = ["--set", setting[0]], ["--unset", "added"]
+        edited = {**edited, "metadata": {**edited["metadata"], "added": setting[1]}}
+        apply_options, undo_options = ["--set", setting[0]], ["--unset", "added"]
     if last is not None:
         new = last + "_that_is_longer" * 9
-        after = renamed(after, last, new)
-        forth, back = [*forth, "--rename", f"{last}={new}"], [*back, "--rename", f"{new}={last}"]
-    complaints = forth and (edit(out, after, target, forth) or edit(out, first, target, back))
+        edited = renamed(edited, last, new)
+        apply_options, undo_options = [*apply_options, "--rename", f"{last}={new}"], [*undo_options, "--rename", f"{new}={last}"]
+    complaints = apply_options and (edit(out, edited, target, apply_options) or edit(out, first, target, undo_options))
     complaints = complaints or edit_further(out, first, target)
     out.unlink()
     return title, complaints
 
 
-def checked(job):
+def check_or_report(job):
     try:
         return check(job)
-    except (read_mag.Bad, read_npz.Refused, read_burnpack.Refused, read_safetensors.Refused,
-            read_ztensor1.Bad, read_ztensor2.Bad, ValueError, KeyError) as e:
+    except (read_mag.InvalidFile, read_npz.InvalidFile, read_burnpack.InvalidFile, read_safetensors.InvalidFile,
+            read_ztensor1.InvalidFile, read_ztensor2.InvalidFile, ValueError, KeyError) as e:
         return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
 
 
@@ -223,7 +223,7 @@ def main():
         jobs = [(p, t) for p in paths for t in TARGETS.get(p.parts[-3], [])]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            return tap.report(pool.map(checked, jobs)) or HEFT.end()
+            return tap.report(pool.map(check_or_report, jobs)) or HEFT.end()
 
 
 if __name__ == "__main__":

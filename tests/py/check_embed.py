@@ -177,25 +177,25 @@ def checks(scratch):
     w, folder, first = weights(), scratch / "tiny", scratch / "tiny.weights"
     write_folder(folder, w)
     yield "the folder is converted", run(HEFT, "convert", folder, first)[1]
-    yield "and verified", run(HEFT, "verify", first)[1]
+    yield "the converted file verifies", run(HEFT, "verify", first)[1]
     same, wrong = run(EMBED, first, *TEXTS)
-    yield "vectors from .weights, which holds everything, are NumPy's", wrong or list(
+    yield "vectors from .weights equal those of NumPy", wrong or list(
         compare(w, same))
     options = ["--vocab", folder / "vocab.txt", "--heads", HEADS]
     out, wrong = run(EMBED, *options, folder / "model.safetensors", *TEXTS)
-    yield "those from the safetensors it was made from are the same", wrong or (
+    yield "vectors from the source safetensors are equal", wrong or (
         [] if out == same else ["they differ"])
     for name in formats():
         other = scratch / f"as {name}"
         _, wrong = run(HEFT, "convert", "--to", name, first, other)
         if not wrong:
             out, wrong = run(EMBED, *options, other, *TEXTS)
-        yield f"and those from {name}", wrong or ([] if out == same else ["they differ"])
+        yield f"vectors from {name} are equal", wrong or ([] if out == same else ["they differ"])
     simple = scratch / "simple.weights"
     _, wrong = run(HEFT, "convert", "--format-version", "simple", first, simple)
     if not wrong:
         out, wrong = run(EMBED, "--heads", HEADS, simple, *TEXTS)
-    yield "and those from the simple stream, with its own vocabulary", wrong or (
+    yield "vectors from the simple stream are equal", wrong or (
         [] if out == same else ["they differ"])
 
 

@@ -23,18 +23,18 @@ TENSORS = {
 COUNT, INDEX = 3, "pytorch_model.bin.index.json"
 
 
-class Wrong(Exception):
+class CheckFailed(Exception):
     pass
 
 
-def demand(truth, complaint):
-    if not truth:
-        raise Wrong(str(complaint))
+def require(condition, message):
+    if not condition:
+        raise CheckFailed(str(message))
 
 
 def heft(*args, code=0):
     p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
-    demand(code is None or p.returncode == code,
+    require(code is None or p.returncode == code,
            f"{args[0]}: exit {p.returncode}, not {code}: {p.stderr.decode()[:300]}")
     return p
 
@@ -90,26 +90,26 @@ def weights(names):
     return out.getvalue()
 
 
-def name_of(i):
+def shard_name(i):
     return f"pytorch_model-{i:05d}-of-{COUNT:05d}.bin"
 
 
-def of_file(i):
+def tensors_in_file(i):
     return [n for n, (_, file) in TENSORS.items() if file == i]
 
 
-def index_of():
+def make_index():
     return {
         "metadata": {"total_size": sum(len(data_of(n)) for n in TENSORS)},
-        "weight_map": {n: name_of(f) for n, (_, f) in TENSORS.items()}
+        "weight_map": {n: shard_name(f) for n, (_, f) in TENSORS.items()}
     }
 
 
 def write_shards(folder, index=None):
     folder.mkdir(exist_ok=True)
     for i in range(1, COUNT + 1):
-        (folder / name_of(i)).write_bytes(weights(of_file(i)))
-    (folder / INDEX).write_text(json.dumps(index or index_of(), indent=2))
+        (folder / shard_name(i)).write_bytes(weights(tensors_in_file(i)))
+    (folder / INDEX).write_text(json.dumps(index or make_index(), indent=2))
 
 
 def rules(path, code=0):
@@ -118,53 +118,53 @@ def rules(path, code=0):
 
 # ---- checks ----
 
-def shards_are_one_model(top):
-    write_shards(top / "set")
-    (top / "whole.pt").write_bytes(weights(TENSORS))
-    for path in (top / "set", top / "set" / INDEX):
+def shards_are_one_model(scratch):
+    write_shards(scratch / "set")
+    (scratch / "whole.pt").write_bytes(weights(TENSORS))
+    for path in (scratch / "set", scratch / "set" / INDEX):
         listed = heft_json("ls", path)
-        demand(listed["format"] == "torch", listed["format"])
-        demand([(t["name"], t["dtype"], t["shape"])
+        require(listed["format"] == "torch", listed["format"])
+        require([(t["name"], t["dtype"], t["shape"])
                 for t in listed["tensors"]] == [(n, "f32", s) for n, (s, _) in TENSORS.items()],
                listed["tensors"])
-        demand(rules(path) == [], rules(path))
-        demand(
-            heft_json("hash", path)["model"] == heft_json("hash", top / "whole.pt")["model"],
+        require(rules(path) == [], rules(path))
+        require(
+            heft_json("hash", path)["model"] == heft_json("hash", scratch / "whole.pt")["model"],
             "the hash")
         for name in TENSORS:
-            demand(heft("cat", path, name).stdout == data_of(name), f"the bytes of {name}")
-    heft("convert", top / "set", top / "out.safetensors")
-    heft("diff", top / "set", top / "out.safetensors")
-    heft("show", top / "set", "last")
-    heft("stats", top / "set")
+            require(heft("cat", path, name).stdout == data_of(name), f"the bytes of {name}")
+    heft("convert", scratch / "set", scratch / "out.safetensors")
+    heft("diff", scratch / "set", scratch / "out.safetensors")
+    heft("show", scratch / "set", "last")
+    heft("stats", scratch / "set")
 
 
-def other_suffixes(top):
+def other_suffixes(scratch):
     for suffix in (".pt", ".pth"):
         index = {"weight_map": {"last": f"a{suffix}"}}
-        (top / f"a{suffix}").write_bytes(weights(["last"]))
-        (top / f"x{suffix}.index.json").write_text(json.dumps(index))
-        demand(heft("cat", top / f"x{suffix}.index.json", "last").stdout == data_of("last"), suffix)
+        (scratch / f"a{suffix}").write_bytes(weights(["last"]))
+        (scratch / f"x{suffix}.index.json").write_text(json.dumps(index))
+        require(heft("cat", scratch / f"x{suffix}.index.json", "last").stdout == data_of("last"), suffix)
 
 
-def a_whole_file_comes_first(top):
+def a_whole_file_comes_first(scratch):
     """As transformers has it; what a training run leaves beside it does not matter."""
-    write_shards(top / "set")
-    (top / "set" / "pytorch_model.bin").write_bytes(weights(["last"]))
+    write_shards(scratch / "set")
+    (scratch / "set" / "pytorch_model.bin").write_bytes(weights(["last"]))
     for other in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
-        (top / "set" / other).write_bytes(weights(["scalar"]))
-    (top / "set" / "training_args.bin").write_bytes(b"\x80\x02N.")
-    demand([t["name"] for t in heft_json("ls", top / "set")["tensors"]] == ["last"], "the tensors")
-    demand(rules(top / "set") == [], "findings")
+        (scratch / "set" / other).write_bytes(weights(["scalar"]))
+    (scratch / "set" / "training_args.bin").write_bytes(b"\x80\x02N.")
+    require([t["name"] for t in heft_json("ls", scratch / "set")["tensors"]] == ["last"], "the tensors")
+    require(rules(scratch / "set") == [], "findings")
 
 
-def safetensors_come_before(top):
+def safetensors_come_before(scratch):
     safe = gen_shards.pack({"a": ("U8", [1], b"x")})
     for number, (name, torch) in enumerate([("model.safetensors", "pytorch_model.bin"),
                                             ("adapter_model.safetensors", "pytorch_model.bin"),
                                             ("adapter_model.safetensors", INDEX),
                                             ("model.safetensors.index.json", INDEX)]):
-        folder = top / str(number)
+        folder = scratch / str(number)
         if torch == INDEX:
             write_shards(folder)
         else:
@@ -173,16 +173,16 @@ def safetensors_come_before(top):
         (folder / (name if name.endswith(".safetensors") else "x.safetensors")).write_bytes(safe)
         if name.endswith(".json"):
             (folder / name).write_text(json.dumps({"weight_map": {"a": "x.safetensors"}}))
-        demand([t["name"] for t in heft_json("ls", folder)["tensors"]] == ["a"],
+        require([t["name"] for t in heft_json("ls", folder)["tensors"]] == ["a"],
                f"{name}: the tensors")
-        demand(rules(folder) == [("heft/passed-over", "note")], rules(folder))
-        demand(torch in heft_json("verify", folder)["findings"][0]["text"],
+        require(rules(folder) == [("heft/passed-over", "note")], rules(folder))
+        require(torch in heft_json("verify", folder)["findings"][0]["text"],
                "the note does not name the file")
-        demand(rules(folder / name) == [], "a file that is named has no note")
+        require(rules(folder / name) == [], "a file that is named has no note")
 
 
-def two_kinds_of_other_weights(top):
-    folder = top / "two"
+def two_kinds_of_other_weights(scratch):
+    folder = scratch / "two"
     folder.mkdir()
     (folder / "a.safetensors").write_bytes(gen_shards.pack({"a": ("U8", [1], b"x")}))
     (folder / "b.safetensors").write_bytes(gen_shards.pack({"a": ("U8", [1], b"x")}))
@@ -190,45 +190,45 @@ def two_kinds_of_other_weights(top):
     heft("ls", folder, code=4)
 
 
-def faults(top):
-    write_shards(top / "gone")
-    (top / "gone" / name_of(2)).unlink()
-    demand(("heft/file-missing", "fault") in rules(top / "gone", 1), "a file that is missing")
-    heft("ls", top / "gone")
-    heft("convert", top / "gone", top / "no.safetensors", code=4)
-    write_shards(top / "broken")
-    (top / "broken" / name_of(2)).write_bytes(b"PK\3\4")
-    demand(("heft/shard", "fault") in rules(top / "broken", 1), "a file that is none")
-    write_shards(top / "link")
-    (top / "link" / name_of(2)).rename(top / "outside.bin")
-    os.symlink("../outside.bin", top / "link" / name_of(2))
-    demand(("heft/file-missing", "fault") in rules(top / "link", 1),
+def faults(scratch):
+    write_shards(scratch / "gone")
+    (scratch / "gone" / shard_name(2)).unlink()
+    require(("heft/file-missing", "fault") in rules(scratch / "gone", 1), "a file that is missing")
+    heft("ls", scratch / "gone")
+    heft("convert", scratch / "gone", scratch / "no.safetensors", code=4)
+    write_shards(scratch / "broken")
+    (scratch / "broken" / shard_name(2)).write_bytes(b"PK\3\4")
+    require(("heft/shard", "fault") in rules(scratch / "broken", 1), "a file that is none")
+    write_shards(scratch / "link")
+    (scratch / "link" / shard_name(2)).rename(scratch / "outside.bin")
+    os.symlink("../outside.bin", scratch / "link" / shard_name(2))
+    require(("heft/file-missing", "fault") in rules(scratch / "link", 1),
            "a link that leaves the folder")
     for name, index, rule in (("ghost", {
-            "weight_map": {**index_of()["weight_map"], "ghost": name_of(1)}
+            "weight_map": {**make_index()["weight_map"], "ghost": shard_name(1)}
     }, "heft/shard-tensor"), ("elsewhere", {
-            "weight_map": {**index_of()["weight_map"], "last": name_of(1)}
+            "weight_map": {**make_index()["weight_map"], "last": shard_name(1)}
     }, "heft/shard-tensor")):
-        write_shards(top / name, index)
-        demand((rule, "fault") in rules(top / name, 1), name)
-    write_shards(top / "total", {**index_of(), "metadata": {"total_size": 1}})
-    demand(("heft/shard-total", "warning") in rules(top / "total"), "total_size")
-    write_shards(top / "word", {**index_of(), "metadata": {"total_size": 1.5}})
-    demand(("torch/total-size", "note") in rules(top / "word"),
+        write_shards(scratch / name, index)
+        require((rule, "fault") in rules(scratch / name, 1), name)
+    write_shards(scratch / "total", {**make_index(), "metadata": {"total_size": 1}})
+    require(("heft/shard-total", "warning") in rules(scratch / "total"), "total_size")
+    write_shards(scratch / "word", {**make_index(), "metadata": {"total_size": 1.5}})
+    require(("torch/total-size", "note") in rules(scratch / "word"),
            "a total_size that is no whole number")
 
 
-def refused(top):
+def refused(scratch):
     for name, shard, code in (("up", "../x.bin", 3), ("deep", "a/x.bin", 3), ("mixed",
                                                                               "x.safetensors", 5)):
-        path = top / f"{name}.bin.index.json"
+        path = scratch / f"{name}.bin.index.json"
         path.write_text(json.dumps({"weight_map": {"a": "x.bin", "b": shard}}))
         heft("ls", path, code=code)
-    path = top / "other.safetensors.index.json"
+    path = scratch / "other.safetensors.index.json"
     path.write_text(json.dumps({"weight_map": {"a": "x.safetensors", "b": "x.bin"}}))
-    demand(b"same format" in heft("ls", path, code=5).stderr, "a PyTorch file among safetensors")
-    write_shards(top / "set")
-    heft("ls", "--key", "layer", top / "set", code=5)
+    require(b"same format" in heft("ls", path, code=5).stderr, "a PyTorch file among safetensors")
+    write_shards(scratch / "set")
+    heft("ls", "--key", "layer", scratch / "set", code=5)
 
 
 CHECKS = [
@@ -238,10 +238,10 @@ CHECKS = [
 
 
 def run(check):
-    with tempfile.TemporaryDirectory() as top:
+    with tempfile.TemporaryDirectory() as scratch:
         try:
-            check(pathlib.Path(top))
-        except Wrong as e:
+            check(pathlib.Path(scratch))
+        except CheckFailed as e:
             return [str(e)]
     return []
 

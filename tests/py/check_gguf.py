@@ -30,10 +30,10 @@ def heft(*args, codes=(0,)):
     return p.stdout
 
 
-def spelled(kind, value):
+def as_json(kind, value):
     """As heft's JSON has it."""
     if kind == "arr":
-        return [spelled(value[0], v) for v in value[1]]
+        return [as_json(value[0], v) for v in value[1]]
     if kind in ("f32", "f64"):
         return NOT_FINITE.get(value, value)
     return value.hex() if isinstance(value, bytes) else value
@@ -41,7 +41,7 @@ def spelled(kind, value):
 
 def lists_metadata(path):
     _, _, meta, _, _ = read_gguf.parse(path.read_bytes())
-    want = {k: spelled(kind, v) for k, kind, v in meta if not k.startswith("heft.")}
+    want = {k: as_json(kind, v) for k, kind, v in meta if not k.startswith("heft.")}
     got = {
         k: v for k, v in json.loads(heft("info", "--json", path))["metadata"].items()
         if not k.startswith("heft.")
@@ -54,13 +54,13 @@ def lists_metadata(path):
 
 def kinds(meta):
     """But for empty lists, whose kind of elements nobody can tell, and alignments below the least."""
-    def of(kind, value):
+    def kind_of(kind, value):
         if kind != "arr":
             return kind
         return kind, value[0] if value[1] and value[0] != "arr" or value[0] in LETTERS else [
-            of("arr", v) for v in value[1]
+            kind_of("arr", v) for v in value[1]
         ]
-    return [(k, of(kind, v)) for k, kind, v in meta if not k.startswith("heft.")]
+    return [(k, kind_of(kind, v)) for k, kind, v in meta if not k.startswith("heft.")]
 
 
 LETTERS = gen_gguf.LETTERS
@@ -179,7 +179,7 @@ def shared_files():
 def run(title, check, *args):
     try:
         return title, list(check(*args))
-    except (AssertionError, read_gguf.Bad) as e:
+    except (AssertionError, read_gguf.InvalidFile) as e:
         return title, [str(e)[:300]]
 
 

@@ -63,8 +63,8 @@ def shrink(m):
     if not is_reserved(m):
         return m[1][:begin] + m[1][end:] + m[3]
     first = members(m[1])[-2][0]
-    room = bytes_of(m[1][first:begin]) + bytes_of(m[1][begin:end])
-    return m[1][:first] + f"\n    uint8_t reserved[{room}];" + m[3]
+    reserved_size = bytes_of(m[1][first:begin]) + bytes_of(m[1][begin:end])
+    return m[1][:first] + f"\n    uint8_t reserved[{reserved_size}];" + m[3]
 
 
 def init_of(name):
@@ -97,10 +97,10 @@ def run(cc, library, source, include, change, more):
         names = set()
         for header in sorted((pathlib.Path(include) / "heft").glob("*.h")):
             text = header.read_text()
-            here = {m[2]: is_reserved(m) for m in sized(text)}
+            structs = {m[2]: is_reserved(m) for m in sized(text)}
             if change:
-                text = changed_inits(changed(text, change), here, more)
-            names |= set(here)
+                text = changed_inits(changed(text, change), structs, more)
+            names |= set(structs)
             (to / header.name).write_text(text)
         if len(names) < 18:
             return ["only these structs begin with their size: " + ", ".join(sorted(names))]

@@ -13,13 +13,13 @@ from blake3_ref import blake3
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-PIECE = 1 << 20
+CHUNK = 1 << 20
 TENSORS = {  # name: safetensors' element type, heft's, shape, bytes
     "vector": ("F32", "f32", [5], bytes(range(20))),
     "scalar": ("F16", "f16", [], b"\x00\x3c"),
     "none": ("F32", "f32", [0, 4], b""),
     "Ünïcode": ("I64", "i64", [1, 2], bytes(16)),
-    "large": ("U8", "u8", [PIECE + 70_000], bytes(i * i % 251 for i in range(PIECE + 70_000))),
+    "large": ("U8", "u8", [CHUNK + 70_000], bytes(i * i % 251 for i in range(CHUNK + 70_000))),
 }
 
 
@@ -36,7 +36,7 @@ def text(s):
 
 
 def part_digest(data):
-    return blake3(b"".join(blake3(data[i : i + PIECE]) for i in range(0, len(data), PIECE)))
+    return blake3(b"".join(blake3(data[i : i + CHUNK]) for i in range(0, len(data), CHUNK)))
 
 
 def tensor_digest(dtype, shape, data):

@@ -25,7 +25,7 @@ except ImportError:
     sys.exit(0)
 
 MIB = 1 << 20
-MOST = 64 * MIB
+MAX_MEMORY = 64 * MIB
 ROWS, COLUMNS = 8192, 8200  # 256.25 MiB of f32
 
 
@@ -44,25 +44,25 @@ def save(path, **arrays):
 
 def peak(*args, **env):
     """(exit status, error output, the most anonymous memory it was seen with)"""
-    most = 0
-    with tempfile.TemporaryFile() as said, subprocess.Popen([HEFT, *map(str, args)],
-                                                            stdout=subprocess.DEVNULL, stderr=said,
+    max_memory = 0
+    with tempfile.TemporaryFile() as messages, subprocess.Popen([HEFT, *map(str, args)],
+                                                            stdout=subprocess.DEVNULL, stderr=messages,
                                                             env=os.environ | env) as p:
         while p.poll() is None:
             with contextlib.suppress(OSError, ValueError):
                 for line in pathlib.Path(f"/proc/{p.pid}/status").read_text().splitlines():
-                    most = max(most,
+                    max_memory = max(max_memory,
                                int(line.split()[1]) * 1024 if line.startswith("RssAnon") else 0)
             time.sleep(0.001)
-        said.seek(0)
-        return p.returncode, said.read().decode(), most
+        messages.seek(0)
+        return p.returncode, messages.read().decode(), max_memory
 
 
-def within(args, most=MOST, **env):
-    code, said, seen = peak(*args, **env)
+def memory_faults(args, max_memory=MAX_MEMORY, **env):
+    code, messages, seen = peak(*args, **env)
     if code:
-        yield f"ended with {code}: {said}"
-    if seen > most:
+        yield f"ended with {code}: {messages}"
+    if seen > max_memory:
         yield f"took {seen // MIB} MiB"
     if not seen:
         yield "was not seen at work"
@@ -75,59 +75,59 @@ def tensor(path, name):
     return np.memmap(path, "<f4", "r", 8 + size + t["data_offsets"][0], tuple(t["shape"]))
 
 
-def nothing_left(folder, *known):
+def leftover_files(folder, *known):
     left = sorted(set(os.listdir(folder)) - set(known))
     return [f"{left} are left"] if left else []
 
 
-def check_turning(root, temporary):
+def check_fortran_order(root, temporary):
     """Fortran's order, deflated; and a second one, for another thread."""
     a = large("F")
     save(root / "f.npz", a=a, b=a[:, :4100])
-    yield from within(["convert", root / "f.npz", root / "f.safetensors"], TMPDIR="/nowhere")
+    yield from memory_faults(["convert", root / "f.npz", root / "f.safetensors"], TMPDIR="/nowhere")
     if not np.array_equal(tensor(root / "f.safetensors", "a"), a) or not np.array_equal(
             tensor(root / "f.safetensors", "b"), a[:, :4100]):
         yield "the result is another"
     (root / "f.safetensors").unlink()
-    yield from within(["stats", root / "f.npz", "a"], TMPDIR=str(temporary))
-    yield from within(
+    yield from memory_faults(["stats", root / "f.npz", "a"], TMPDIR=str(temporary))
+    yield from memory_faults(
         ["convert", root / "f.npz", root / "f.zt", "--keep", "a", "--compress", "zstd"])
-    yield from nothing_left(root, "f.npz", "f.zt", "tmp")
+    yield from leftover_files(root, "f.npz", "f.zt", "tmp")
 
 
 def check_transposing(root, temporary):
     """Of what is compressed with zstd."""
     a = large("C")
     np.save(root / "c.npy", a)
-    yield from within(["convert", root / "c.npy", root / "c.zt", "--compress", "zstd"])
+    yield from memory_faults(["convert", root / "c.npy", root / "c.zt", "--compress", "zstd"])
     (root / "c.npy").unlink()
     name = json.loads(subprocess.check_output([HEFT, "ls", "--json",
                                                root / "c.zt"]))["tensors"][0]["name"]
-    yield from within(["convert", "--transpose", "*", root / "c.zt", root / "t.safetensors"],
+    yield from memory_faults(["convert", "--transpose", "*", root / "c.zt", root / "t.safetensors"],
                       TMPDIR="/nowhere")
     if not np.array_equal(tensor(root / "t.safetensors", name), a.T):
         yield "the result is another"
     (root / "t.safetensors").unlink()
-    yield from within(
+    yield from memory_faults(
         ["convert", "--transpose", "*", root / "f.npz", root / "t.safetensors", "--keep", "a"])
     if not np.array_equal(tensor(root / "t.safetensors", "a"), a.T):
         yield "the result of both is another"
     (root / "t.safetensors").unlink()
-    yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "tmp")
+    yield from leftover_files(root, "f.npz", "f.zt", "c.zt", "tmp")
 
 
-def check_showing(root, _):
+def check_show(root, _):
     """Of what is compressed, in order and in another one; no more than a few MiB when nothing has to be reordered."""
     shown = str(large("C"))
     name = json.loads(subprocess.check_output([HEFT, "ls", "--json",
                                                root / "c.zt"]))["tensors"][0]["name"]
-    for path, tensor_name, most in ((root / "c.zt", name, 8 * MIB), (root / "f.npz", "a", MOST)):
+    for path, tensor_name, max_memory in ((root / "c.zt", name, 8 * MIB), (root / "f.npz", "a", MAX_MEMORY)):
         if subprocess.check_output([HEFT, "show", path, tensor_name], text=True) != shown + "\n":
             yield f"{path.name}: NumPy shows other values"
-        yield from within(["show", path, tensor_name], most)
+        yield from memory_faults(["show", path, tensor_name], max_memory)
 
 
-def check_parts(root, _):
+def check_dropped_parts(root, _):
     """What is no array is of no use to another format, however large it is."""
     with zipfile.ZipFile(root / "parts.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
         with z.open("a.npy", "w") as f:
@@ -135,7 +135,7 @@ def check_parts(root, _):
         with z.open("notes.bin", "w") as f:
             for _ in range(256):
                 f.write(bytes(MIB))
-    yield from within(["convert", root / "parts.npz", root / "parts.safetensors"])
+    yield from memory_faults(["convert", root / "parts.npz", root / "parts.safetensors"])
     if not np.array_equal(tensor(root / "parts.safetensors", "a"), np.arange(MIB, dtype="<f4")):
         yield "the result is another"
     (root / "parts.safetensors").unlink()
@@ -153,7 +153,7 @@ def check_stream(root, temporary):
     if not np.array_equal(np.load(root / "p.npz")["a"], a):
         yield "the result is another"
     (root / "p.npz").unlink()
-    yield from nothing_left(temporary)
+    yield from leftover_files(temporary)
 
 
 def one_error(p, *words):
@@ -180,7 +180,7 @@ def check_limit(root, temporary):
                        env=os.environ | {"TMPDIR": str(temporary)}, preexec_fn=no_large_files,
                        check=False)
     yield from one_error(p, str(temporary), "File too large")
-    yield from nothing_left(temporary)
+    yield from leftover_files(temporary)
 
 
 def check_full(root, temporary):
@@ -213,7 +213,7 @@ def check_killed(root, _):
                 seen = sum("(deleted)" in link for link in links) >= 2
         p.kill()
         p.wait()
-        yield from nothing_left(root, "f.npz", "f.zt", "c.zt", "s.npz", "tmp",
+        yield from leftover_files(root, "f.npz", "f.zt", "c.zt", "s.npz", "tmp",
                                 *([] if seen else ["k.safetensors"]))
         if seen:
             return
@@ -222,10 +222,10 @@ def check_killed(root, _):
 
 
 CHECKS = {
-    "turned, in bounded memory": check_turning,
+    "turned, in bounded memory": check_fortran_order,
     "transposed, in bounded memory": check_transposing,
-    "shown, in the memory of what is shown": check_showing,
-    "parts that are left out": check_parts,
+    "shown, in the memory of what is shown": check_show,
+    "parts that are left out": check_dropped_parts,
     "into a pipe": check_stream,
     "no directory for temporary files": check_no_directory,
     "temporary files may not be so large": check_limit,

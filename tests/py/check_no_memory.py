@@ -17,7 +17,7 @@ import tap  # noqa: E402
 
 HEFT, SHIM = map(os.path.abspath, sys.argv[1:3])
 SYSTEM = 4
-MOST = 2000  # calls of a command: more would take too long here
+MAX_CALLS = 2000  # calls of a command: more would take too long here
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz"]
 ALL_RULES = [
     "--rename", "s/layer/l/g", "--cast", "*=f16", "--keep", "layer.*", "--drop", "*.2.*",
@@ -83,7 +83,7 @@ def contents(folder):
     }
 
 
-class Box:
+class ScratchFolder:
     """A folder that each run finds as it was."""
 
     def __init__(self, model, folder):
@@ -105,43 +105,43 @@ class Box:
                            env=env | ({"HEFT_FAIL_ON": "1"} if fail_on else {}), pass_fds=[write],
                            capture_output=True)
         os.close(write)
-        met = os.read(read, 1) == b"x"
+        reached = os.read(read, 1) == b"x"
         os.close(read)
         after = contents(self.folder)
         if after != self.start:
             self.reset()
-        return met, p.returncode, p.stdout, p.stderr, after
+        return reached, p.returncode, p.stdout, p.stderr, after
 
 
-def complaint(box, got, good):
-    _, code, _, said, after = got
+def unexpected_result(scratch, got, good):
+    _, code, _, messages, after = got
     if got[1:] == good[1:]:
         return None
-    text = said.decode(errors="replace")
+    text = messages.decode(errors="replace")
     if code != SYSTEM:
         return f"ended with {code}: {text[:200]}"
     if not text.startswith("heft: ") or text.rstrip("\n").endswith(
             ": ") or "no details are available" in text:
         return f"says {text[:200]!r}"
-    return None if after == box.start else f"left {sorted(set(after) ^ set(box.start)) or 'another file'}"
+    return None if after == scratch.start else f"left {sorted(set(after) ^ set(scratch.start)) or 'another file'}"
 
 
-def starve(box, args):
-    good = box.run(args, 0)
+def fail_every_call(scratch, args):
+    good = scratch.run(args, 0)
     if good[1]:
         return [f"ends with {good[1]}: {good[3].decode()}"]
     bad = []
-    for n in range(1, MOST):
+    for n in range(1, MAX_CALLS):
         fail_on = n % 2 == 0
-        got = box.run(args, n, fail_on)
+        got = scratch.run(args, n, fail_on)
         if not got[0]:
             return bad if n > 1 else ["no call for memory was seen"]
-        why = complaint(box, got, good)
+        why = unexpected_result(scratch, got, good)
         if why:
             bad.append(f"call {n}{' and later' if fail_on else ''}: {why}")
         if len(bad) == 5:
             return bad
-    return [f"it takes {MOST} calls for memory or more"]
+    return [f"it takes {MAX_CALLS} calls for memory or more"]
 
 
 def main():
@@ -157,7 +157,7 @@ def main():
                       "c.zt"], ["split", "-n", "2", "m.safetensors", "set"]):
             subprocess.run([HEFT, *made], cwd=model, check=True)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            found = pool.map(lambda i: starve(Box(model, root / f"box{i}"), cases[i][1]),
+            found = pool.map(lambda i: fail_every_call(ScratchFolder(model, root / f"box{i}"), cases[i][1]),
                              range(len(cases)))
             return tap.report((name, bad) for (name, _), bad in zip(cases, found))
 

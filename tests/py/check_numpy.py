@@ -158,10 +158,10 @@ def check_edits(root, layout):
         if z.testzip():
             yield f"{z.testzip()} has another CRC-32"
     yield from compare(path, renamed)
-    was = path.read_bytes()
+    original = path.read_bytes()
     heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{to}={old}")), path)
     heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{old}={to}")), path)
-    if path.read_bytes() != was:
+    if path.read_bytes() != original:
         yield "there and back again it is another file"
     inode = path.stat().st_ino
     heft("edit", "--rename", "p=q", path)
@@ -173,16 +173,16 @@ def check_edits_of_others(root):
     """What heft would lose is refused, and the file left alone."""
     path = root / "others.npz"
     np.savez_compressed(path, a=np.arange(5, dtype=">f4"))
-    was = path.read_bytes()
+    original = path.read_bytes()
     p = heft("edit", "--rename", "a=b", path, code=5)
-    if b"big-endian" not in p.stderr or path.read_bytes() != was:
+    if b"big-endian" not in p.stderr or path.read_bytes() != original:
         yield p.stderr
     np.savez_compressed(path, a=np.arange(5, dtype="<f4"))
     with zipfile.ZipFile(path, "a") as z:
         z.writestr("notes.txt", "text")
-    was = path.read_bytes()
+    original = path.read_bytes()
     heft("edit", "--rename", "a=b", path, code=5)
-    if path.read_bytes() != was:
+    if path.read_bytes() != original:
         yield "a file that is refused was changed"
 
 
@@ -209,9 +209,9 @@ def check_unsupported(root):
         heft("verify", root / "u.npy", code=5)
         for save in (np.savez, np.savez_compressed):
             save(path, x=a)
-            said = heft("ls", path, code=5).stderr.decode()
-            if "array 'x'" not in said:
-                yield f"{name}: {said}"
+            messages = heft("ls", path, code=5).stderr.decode()
+            if "array 'x'" not in messages:
+                yield f"{name}: {messages}"
             save(path, before=fine["before"], x=a, z=fine["z"])
             yield from compare(path, fine)
             found = findings(path, "npz/unreadable")
@@ -276,9 +276,9 @@ def check_names(root):
     risky = names[:-2]
     if [f["tensor"] for f in findings(path, "npz/name")] != risky:
         yield f"found are {findings(path, 'npz/name')}"
-    said = heft("convert", "--force", path, out).stderr.decode()
-    if said.count("warning: the name has") != len(risky):
-        yield said
+    messages = heft("convert", "--force", path, out).stderr.decode()
+    if messages.count("warning: the name has") != len(risky):
+        yield messages
     heft("convert", "--strict", path, root / "strict_names.npz", code=5)
     with np.load(out) as z:
         if z.files != names or not all(

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-TOP, BUILD = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
-sys.path.insert(0, str(TOP / "tools"))
+ROOT, BUILD = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
+sys.path.insert(0, str(ROOT / "tools"))
 import tap  # noqa: E402
 
 PAGES = ["README.md", "docs/guide.md"]
@@ -29,11 +29,11 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 def checkout(root):
     """What the commands of a page find: sources, the build, and the model of the demo."""
     for name in ("examples", "tools", "docs", "share", "include", "src"):
-        (root / name).symlink_to(TOP / name)
+        (root / name).symlink_to(ROOT / name)
     (root / "build").symlink_to(BUILD)
     demo = root / ".dev/demo"
     demo.mkdir(parents=True)
-    subprocess.run([sys.executable, TOP / "tools/make_model.py", demo / "source.safetensors"],
+    subprocess.run([sys.executable, ROOT / "tools/make_model.py", demo / "source.safetensors"],
                    check=True)
     return root
 
@@ -86,7 +86,7 @@ def pairs(text):
 
 
 def check_page(name, write):
-    path = TOP / name
+    path = ROOT / name
     text = path.read_text()
     found = list(pairs(text))
     with tempfile.TemporaryDirectory(prefix="heft-pages-") as folder:
@@ -112,11 +112,11 @@ CODE_FOLDERS, CODE_SUFFIXES = ("include", "src", "tests", "tools", "bench"), (".
 
 def check_names(pages):
     """Each heft_... and HEFT_... of a page occurs in the code; those that end in _ stand for several."""
-    code = (p for folder in CODE_FOLDERS for p in (TOP / folder).rglob("*") if p.suffix in CODE_SUFFIXES)
+    code = (p for folder in CODE_FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in CODE_SUFFIXES)
     known = {w for p in code for w in re.findall(r"\b(?:heft|HEFT)_\w+", p.read_text(errors="replace"))}
     for page in pages:
         for name in sorted(set(re.findall(r"\b(?:heft|HEFT)_\w*[a-zA-Z]\w*\b(?<!_)", page.read_text())) - known):
-            yield f"{page.relative_to(TOP)}: there is no {name}"
+            yield f"{page.relative_to(ROOT)}: there is no {name}"
 
 
 # ---- links ----
@@ -141,10 +141,10 @@ def check_links(pages):
             if path != page:
                 linked.add(path)
             if not path.exists():
-                yield f"{page.relative_to(TOP)}: {target} does not exist"
+                yield f"{page.relative_to(ROOT)}: {target} does not exist"
             elif anchor and anchor not in anchors(path):
-                yield f"{page.relative_to(TOP)}: {target} has no such heading"
-    yield from (f"no page links to {p.relative_to(TOP)}" for p in pages
+                yield f"{page.relative_to(ROOT)}: {target} has no such heading"
+    yield from (f"no page links to {p.relative_to(ROOT)}" for p in pages
                 if p not in linked and p.name != "README.md")
 
 
@@ -155,7 +155,7 @@ def main():
     write = "--write" in sys.argv[3:]
     results = [(f"{page}: commands print what it says", list(check_page(page, write)))
                for page in PAGES + DEMO_PAGES]
-    pages = sorted([*TOP.glob("*.md"), *TOP.glob("docs/**/*.md")])
+    pages = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
     current = [p for p in pages if p.name not in ("STYLE.md", "CHANGELOG.md")]
     return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
                        ("links lead to pages, and every page is linked", list(check_links(pages))),

@@ -16,8 +16,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 KNOWN = ("crc32:", "crc32c:", "sha256:", "xxh3:")
-PIECE = 1 << 20  # what cat writes at a time
-MOST = 6  # parts of one file that are damaged
+CHUNK = 1 << 20  # what cat writes at a time
+MAX_PARTS = 6  # parts of one file that are damaged
 
 
 def run(heft, *args):
@@ -84,20 +84,20 @@ def check_part(heft, path, tensor, part, folder):
     faults = []
     for command in commands(tensor, part, bad, path):
         got = run(heft, *command)
-        said = got.stderr.decode()
+        messages = got.stderr.decode()
         if got.returncode != 3:
-            faults.append(f"{' '.join(map(str, command))}: status {got.returncode}, {said}")
-        elif part["encoding"] == "raw" and not ("tensor " in said
-                                                and "digest does not match" in said):
-            faults.append(f"{' '.join(map(str, command))}: says {said}")
+            faults.append(f"{' '.join(map(str, command))}: status {got.returncode}, {messages}")
+        elif part["encoding"] == "raw" and not ("tensor " in messages
+                                                and "digest does not match" in messages):
+            faults.append(f"{' '.join(map(str, command))}: says {messages}")
         if command[0] != "diff" and got.stdout and (part["encoding"] == "raw"
                                                     or command[0] != "cat"):
             faults.append(f"{' '.join(map(str, command))}: writes {len(got.stdout)} bytes")
-        over = run(heft, *with_option(command, "--no-verify"))
-        if part["encoding"] == "raw" and over.returncode not in ((0, 1) if command[0] == "diff" else
+        unverified = run(heft, *with_option(command, "--no-verify"))
+        if part["encoding"] == "raw" and unverified.returncode not in ((0, 1) if command[0] == "diff" else
                                                                  (0,)):
             faults.append(
-                f"{command[0]} --no-verify: status {over.returncode}, {over.stderr.decode()}")
+                f"{command[0]} --no-verify: status {unverified.returncode}, {unverified.stderr.decode()}")
     return faults
 
 
@@ -111,7 +111,7 @@ def check_sample(heft, path, folder):
     for tensor in model["tensors"]:
         for part in tensor["parts"]:
             inside = "sibling" not in part and part["offset"] + part["stored"] <= model["size"]
-            if count < MOST and inside and part["stored"] and has_digest(model, part, archive):
+            if count < MAX_PARTS and inside and part["stored"] and has_digest(model, part, archive):
                 count += 1
                 faults += check_part(heft, path, tensor, part, folder)
     clean = run(heft, "hash", path)
@@ -158,12 +158,12 @@ def check_archive(check, heft, folder, method, name):
                      "second"], ["hash", path], ["stats", path], ["show", path,
                                                                   "first"], ["diff", good, path]):
         got = run(heft, *command)
-        said = got.stderr.decode()
-        check(got.returncode == 3 and "npz/crc32" in said and "tensor '" in said,
-              f"{command[0]} checks the CRC of a member that is {name}", said)
-        over = run(heft, *with_option(command, "--no-verify"))
-        check(over.returncode == 0 and not over.stderr,
-              f"{command[0]} --no-verify does not ({name})", over.stderr.decode())
+        messages = got.stderr.decode()
+        check(got.returncode == 3 and "npz/crc32" in messages and "tensor '" in messages,
+              f"{command[0]} checks the CRC of a member that is {name}", messages)
+        unverified = run(heft, *with_option(command, "--no-verify"))
+        check(unverified.returncode == 0 and not unverified.stderr,
+              f"{command[0]} --no-verify does not ({name})", unverified.stderr.decode())
 
 
 def check_large(check, heft, folder):
@@ -175,11 +175,11 @@ def check_large(check, heft, folder):
     bad[end - 2_000_000] ^= 0x10
     path.write_bytes(bad)
     got = run(heft, "cat", path, "first")
-    said = got.stderr.decode()
+    messages = got.stderr.decode()
     check(
-        got.returncode == 3 and "were already written" in said and len(got.stdout) == 2_800_000,
+        got.returncode == 3 and "were already written" in messages and len(got.stdout) == 2_800_000,
         "of a tensor larger than the buffer all is written before its digest is known, which is said",
-        said)
+        messages)
     check(got.stdout == bytes(bad[end - 2_800_000:end]), "... as it is in the file")
     path.write_bytes(bytes(damaged(want, end - 1_000_000)))
     check(
@@ -198,8 +198,8 @@ def check_ranges(check, heft, folder):
     with zipfile.ZipFile(source, "w") as z:
         z.writestr("a.npy", npy([1.0] * 200))
         z.writestr("b.npy", npy([2.0] * 300))
-    made = run(heft, "convert", "--allow-loss", source, path)
-    check(made.returncode == 0, "an EMBD file is written", made.stderr.decode())
+    created = run(heft, "convert", "--allow-loss", source, path)
+    check(created.returncode == 0, "an EMBD file is written", created.stderr.decode())
     part = listed(heft, path)["tensors"][0]["parts"][0]
     good = path.read_bytes()
     (folder / "good.weights").write_bytes(good)
@@ -210,8 +210,8 @@ def check_ranges(check, heft, folder):
         got = run(heft, *command)
         check(got.returncode == 3 and "embd/data-crc" in got.stderr.decode(),
               f"{command[0]} reads all data of an EMBD file, and checks them", got.stderr.decode())
-        over = run(heft, *with_option(command, "--no-verify"))
-        check(over.returncode in (0, 1), f"{command[0]} --no-verify does not", over.stderr.decode())
+        unverified = run(heft, *with_option(command, "--no-verify"))
+        check(unverified.returncode in (0, 1), f"{command[0]} --no-verify does not", unverified.stderr.decode())
     for command in (["cat", path, "a"], ["show", path, "a"], ["stats", path, "a"]):
         check(run(heft, *command).returncode == 0, f"{command[0]} of one tensor cannot")
 

@@ -22,11 +22,11 @@ import tap  # noqa: E402
 
 SPECIAL = ["pad", "unk", "cls", "sep", "mask"]
 EXIT_CODES, REFUSED = range(6), 5
-SAID = 5  # warnings that a command prints before it counts
+SHOWN_WARNINGS = 5  # warnings that a command prints before it counts
 NAMES = {"gptrs": {"gptrs-checkpoint", "gptrs-archive"}}
 
 
-class Wrong(Exception):
+class CheckFailed(Exception):
     pass
 
 
@@ -34,16 +34,16 @@ def heft(*args, codes=(0,)):
     """What the command says on stdout, and its exit status, which is one of codes."""
     p = HEFT.run(*args, text=False)
     if p.returncode not in codes:
-        said = (p.stderr or p.stdout).decode(errors="replace").strip()
-        raise Wrong(f"{args[0]} ended with {p.returncode}: {said[:200]}")
+        messages = (p.stderr or p.stdout).decode(errors="replace").strip()
+        raise CheckFailed(f"{args[0]} ended with {p.returncode}: {messages[:200]}")
     return p.stdout, p.returncode
 
 
-def heft_says(*args):
+def stderr_lines(*args):
     """Lines on stderr of a command that goes well."""
     p = HEFT.run(*args, text=False)
     if p.returncode:
-        raise Wrong(f"{args[0]} ended with {p.returncode}: {p.stderr[:200]}")
+        raise CheckFailed(f"{args[0]} ended with {p.returncode}: {p.stderr[:200]}")
     return p.stderr.decode().splitlines()
 
 
@@ -52,7 +52,7 @@ def document(*args, codes=(0,)):
     try:
         return json.loads(out), status
     except ValueError as e:
-        raise Wrong(f"{args[0]} --json is not JSON: {e}") from None
+        raise CheckFailed(f"{args[0]} --json is not JSON: {e}") from None
 
 
 def same(what, got, want):
@@ -130,14 +130,14 @@ def check_warnings(path):
     """Whoever opens a file is told what verify knows of it without a look at its data."""
     findings = document("verify", "--quick", str(path))[0]["findings"]
     rules = [f["rule"] for f in findings if f["severity"] == "warning"]
-    said = heft_says("ls", "--raw", str(path))
-    if len(said) > SAID:
+    messages = stderr_lines("ls", "--raw", str(path))
+    if len(messages) > SHOWN_WARNINGS:
         yield from same(
-            "warnings counted", said.pop(), f"heft: {path}: warning: and {len(rules) - SAID} more "
+            "warnings counted", messages.pop(), f"heft: {path}: warning: and {len(rules) - SHOWN_WARNINGS} more "
             "(`heft verify` lists all)")
     yield from same("rules of warnings",
-                    [line.split(": warning: ")[1].split(":")[0] for line in said], rules[:SAID])
-    yield from same("what --quiet says", heft_says("ls", "--raw", "--quiet", str(path)), [])
+                    [line.split(": warning: ")[1].split(":")[0] for line in messages], rules[:SHOWN_WARNINGS])
+    yield from same("what --quiet says", stderr_lines("ls", "--raw", "--quiet", str(path)), [])
 
 
 def check(job):
@@ -148,7 +148,7 @@ def check(job):
     title = "/".join(path.parts[-3:])
     try:
         return title, list((check_good if kind == "good" else check_bad)(path, want))
-    except Wrong as e:
+    except CheckFailed as e:
         return title, [str(e)]
 
 

@@ -22,7 +22,7 @@ SUFFIXES = {".pt", ".pth", ".jit"}
 BROKEN = {"broken.pt"}
 
 
-class Careful(pickle.Unpickler):
+class SafeUnpickler(pickle.Unpickler):
     """Calls what belongs to weights, and nothing else: these are other people's files."""
 
     MODULES = {"torch", "torch._utils", "torch._tensor", "torch.storage", "torch.nn.parameter"}
@@ -34,7 +34,7 @@ class Careful(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-CAREFUL = types.SimpleNamespace(Unpickler=Careful, load=lambda f, **more: Careful(f, **more).load())
+SAFE_PICKLE = types.SimpleNamespace(Unpickler=SafeUnpickler, load=lambda f, **more: SafeUnpickler(f, **more).load())
 
 
 def heft(*args):
@@ -83,7 +83,7 @@ def load(torch, path):
     if path.suffix == ".jit":
         return dict(torch.jit.load(path, map_location="cpu").state_dict()), False
     found = {}
-    flatten(torch, torch.load(path, map_location="cpu", pickle_module=CAREFUL), "", found)
+    flatten(torch, torch.load(path, map_location="cpu", pickle_module=SAFE_PICKLE), "", found)
     return found, True
 
 
@@ -92,14 +92,14 @@ def compare(torch, path, known=None):
     got = {t["name"]: t for t in json.loads(heft("ls", "--json", str(path)))["tensors"]}
     if is_all and list(got) != list(want):
         yield f"the tensors are {list(got)}, not {list(want)}"
-    spelled = names(torch)
+    type_names = names(torch)
     for name, tensor in want.items():
         t = got.get(name)
         if t is None:
             yield f"there is no {name}"
             continue
-        if t["shape"] != list(tensor.shape) or t["dtype"] != spelled[tensor.dtype]:
-            yield f"{name} is {t['dtype']} {t['shape']}, not {spelled[tensor.dtype]} {list(tensor.shape)}"
+        if t["shape"] != list(tensor.shape) or t["dtype"] != type_names[tensor.dtype]:
+            yield f"{name} is {t['dtype']} {t['shape']}, not {type_names[tensor.dtype]} {list(tensor.shape)}"
         data, own = heft("cat", str(path), name), raw(torch, tensor)
         if data != own:
             yield f"{name}: its bytes have SHA-256 {hashlib.sha256(data).hexdigest()}, not {hashlib.sha256(own).hexdigest()}"

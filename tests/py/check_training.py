@@ -66,7 +66,7 @@ class Check:
     def __init__(self, heft, folder):
         self.heft, self.folder, self.complaints = heft, folder, []
 
-    def demand(self, holds, *words):
+    def require(self, holds, *words):
         if not holds:
             self.complaints.append(" ".join(map(str, words))[:600])
 
@@ -77,68 +77,68 @@ class Check:
 
     def run(self, *args, code=0):
         done = subprocess.run([self.heft, *map(str, args)], capture_output=True, text=True)
-        self.demand(done.returncode == code, args, "ends with", done.returncode, done.stderr)
+        self.require(done.returncode == code, args, "ends with", done.returncode, done.stderr)
         return done
 
     def json(self, *args):
         return json.loads(self.run(*args, "--json").stdout)
 
 
-def fields_are_told(c, has_paths, by_model):
+def fields_are_listed(c, has_paths, by_model):
     record = c.save("adam.bpk", optimizer(has_paths).bytes())
     more = ["--model", c.save("model.bpk", model().bytes())] if by_model else []
-    knows = has_paths or by_model
+    is_named = has_paths or by_model
     listed = c.json("ids", record, *more)["tensors"]
-    c.demand(len(listed) == len(SHAPES) * len(FIELDS), listed)
+    c.require(len(listed) == len(SHAPES) * len(FIELDS), listed)
     for t in listed:
         owner, field = t["name"].split(".", 1)
         want = {"burn_id": int(owner), "burn_text": TEXT[int(owner)], "field": field,
-                "parameter": PATHS[int(owner)] if knows else None}
-        c.demand(want.items() <= t.items(), t, "lacks", want)
+                "parameter": PATHS[int(owner)] if is_named else None}
+        c.require(want.items() <= t.items(), t, "lacks", want)
     text = c.run("ids", record, *more).stdout
-    c.demand((" (momentum.moment_2 of layer.bias)" in text) == knows, text)
-    c.demand(("of an unknown parameter)" in text) != knows, text)
+    c.require((" (momentum.moment_2 of layer.bias)" in text) == is_named, text)
+    c.require(("of an unknown parameter)" in text) != is_named, text)
 
 
-def a_model_is_none(c):
+def a_model_is_not_a_record(c):
     path = c.save("model.bpk", model().bytes())
     for t in c.json("ids", path)["tensors"]:
-        c.demand("field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]],
+        c.require("field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]],
                  t)
-    c.demand("record" not in c.json("info", path), "a model is called a record")
+    c.require("record" not in c.json("info", path), "a model is called a record")
 
 
-def another_model_has_other_parameters(c):
+def unknown_parameters_have_no_name(c):
     record = c.save("adam.bpk", optimizer().bytes())
     pack = model()
     pack.descriptors[PATHS[W]]["param_id"] = 1
     other = c.save("other.bpk", pack.bytes())
     found = {t["burn_id"]: t["parameter"] for t in c.json("ids", record, "-m", other)["tensors"]}
-    c.demand(found == {W: None, B: PATHS[B]}, found)
+    c.require(found == {W: None, B: PATHS[B]}, found)
 
 
-def info_says_what_it_is(c):
+def info_names_the_record(c):
     adam, rate = c.save("adam.bpk", optimizer().bytes()), c.save("rate.bpk", scheduler().bytes())
-    c.demand(
+    c.require(
         c.json("info", adam).get("record") == {"of": "optimizer", "parameters": 3},
         c.json("info", adam))
-    c.demand(c.json("info", rate).get("record") == {"of": "scheduler"}, c.json("info", rate))
+    c.require(c.json("info", rate).get("record") == {"of": "scheduler"}, c.json("info", rate))
     text = c.run("info", adam).stdout
-    c.demand("optimizer, 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text,
+    c.require("optimizer, 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text,
              text)
     text = c.run("info", rate).stdout
-    c.demand("learning rate scheduler" in text and "burn.scalars.0.previous_lr = 0.1" in text, text)
+    c.require("learning rate scheduler" in text and "burn.scalars.0.previous_lr = 0.1" in text, text)
 
 
-def records_are_sound(c):
+def records_verify(c):
     for name, pack in (("adam", optimizer()), ("bare", optimizer(False)), ("rate", scheduler())):
         path = c.save(name + ".bpk", pack.bytes())
         found = c.json("verify", path)
-        c.demand(found["ok"] and not [f for f in found["findings"] if f["severity"] != "note"],
+        c.require(found["ok"] and not [f for f in found["findings"] if f["severity"] != "note"],
                  found)
 
 
-def records_are_kept(c, between):
+def records_survive_conversion(c, between):
     """Burnpack to Burnpack byte for byte, also by way of a format that nests; scalars with their kinds."""
     for name, pack in (("adam", optimizer()), ("bare", optimizer(False)), ("rate", scheduler())):
         path, out = c.save(name + ".bpk", pack.bytes()), c.folder / (name + ".out.bpk")
@@ -147,16 +147,16 @@ def records_are_kept(c, between):
             source = c.folder / (name + ".zt")
             c.run("convert", "--format-version", between, "--strict", path, source)
         c.run("convert", "--format-version", "0.22", source, out)
-        c.demand(out.exists() and facts(out) == facts(path), name,
+        c.require(out.exists() and facts(out) == facts(path), name,
                  "is another after the conversion")
         if not between:
-            c.demand(out.read_bytes() == path.read_bytes(), name, "is spelled otherwise")
+            c.require(out.read_bytes() == path.read_bytes(), name, "is spelled otherwise")
 
 
-def scalars_are_not_lost_in_silence(c):
+def lost_scalars_are_reported(c):
     path = c.save("rate.bpk", optimizer().bytes())
     done = c.run("convert", path, c.folder / "rate.safetensors")
-    c.demand("'burn.scalars' is left out" in done.stderr, done.stderr)
+    c.require("'burn.scalars' is left out" in done.stderr, done.stderr)
     c.run("convert", "--strict", path, c.folder / "strict.safetensors", code=CANNOT)
 
 
@@ -166,22 +166,22 @@ def scalars_are_edited_in_place(c):
           f"burn.scalars.{S}.lr:f64=0.5", path)
     want = optimizer()
     want.scalars[f"{W}.momentum.time"], want.scalars[f"{S}.lr"] = {"UInt": 13}, {"Float": 0.5}
-    c.demand(path.read_bytes() == want.bytes(), read_burnpack.read(path.read_bytes())["scalars"])
+    c.require(path.read_bytes() == want.bytes(), read_burnpack.read(path.read_bytes())["scalars"])
 
 
-def ids_of_fields_stay(c):
+def ids_of_fields_cannot_change(c):
     path = c.save("adam.bpk", optimizer().bytes())
     name = f"{W}.momentum.moment_1"
     for args in (["--set-id", f"{name}=5"], ["--new-ids"], ["--set-id", f"{name}=none"]):
         done = c.run("convert", *args, path, c.folder / "out.bpk", code=CANNOT)
-        c.demand("optimizer record" in done.stderr, done.stderr)
+        c.require("optimizer record" in done.stderr, done.stderr)
         c.run("edit", *args, path, code=CANNOT)
     c.run("edit", "--fill-ids", path)
-    c.demand(path.read_bytes() == optimizer().bytes(), "the record has changed")
+    c.require(path.read_bytes() == optimizer().bytes(), "the record has changed")
     c.run("convert", "--drop", "*", path, c.folder / "out.bpk", code=USAGE)
 
 
-def odd_fields_are_found(c):
+def wrong_field_ids_are_warned(c):
     bare, wrong = optimizer(), optimizer()
     name, other = f"{W}.momentum.moment_1", f"{B}.momentum.moment_2"
     del bare.descriptors[name]["param_id"]
@@ -190,24 +190,24 @@ def odd_fields_are_found(c):
                                      (wrong, other, "does not begin with its param_id")):
         found = c.json("verify", c.save("odd.bpk", pack.bytes()))["findings"]
         odd = [f for f in found if f["rule"] == "burnpack/record-id"]
-        c.demand([f["tensor"] for f in odd] == [tensor_name] and words in odd[0]["text"], found)
+        c.require([f["tensor"] for f in odd] == [tensor_name] and words in odd[0]["text"], found)
 
 
-def ids_come_from_the_names(c):
+def missing_ids_come_from_names(c):
     """A record without ids, as another program may have put it together, gets those that Burn asks for."""
     pack = optimizer()
     for d in pack.descriptors.values():
         del d["param_id"]
     path, out = c.save("bare.bpk", pack.bytes()), c.folder / "out.bpk"
     done = c.run("convert", "-v", "--format-version", "0.22", path, out)
-    c.demand(out.read_bytes() == optimizer().bytes(), "the ids are not those of the names")
-    c.demand("param_id is taken from its name" in done.stderr, done.stderr)
+    c.require(out.read_bytes() == optimizer().bytes(), "the ids are not those of the names")
+    c.require("param_id is taken from its name" in done.stderr, done.stderr)
     c.run("edit", "--set", "note=x", path)
     ids = [t["param_id"] for t in read_burnpack.read(path.read_bytes())["tensors"]]
-    c.demand(ids == [None] * len(ids), "an edit of something else made ids")
+    c.require(ids == [None] * len(ids), "an edit of something else made ids")
 
 
-def example_prepares_a_training(c):
+def example_prepares_training(c):
     """Ids that are there stay, others are new; the record has two moments of zeros for each."""
     if len(sys.argv) < 3:
         return
@@ -215,9 +215,9 @@ def example_prepares_a_training(c):
     del pack.descriptors[PATHS[S]]["param_id"]
     bare, out, record = c.save("in.bpk", pack.bytes()), c.folder / "out.bpk", c.folder / "adam.bpk"
     done = subprocess.run([sys.argv[2], bare, out, record], capture_output=True, text=True)
-    c.demand(done.returncode == 0, done.stderr)
+    c.require(done.returncode == 0, done.stderr)
     ids = {t["name"]: t["param_id"] for t in read_burnpack.read(out.read_bytes())["tensors"]}
-    c.demand(ids[PATHS[W]] == W and ids[PATHS[B]] == B and ids[PATHS[S]] not in (None, W, B), ids)
+    c.require(ids[PATHS[W]] == W and ids[PATHS[B]] == B and ids[PATHS[S]] not in (None, W, B), ids)
     tensors, scalars = [], {}
     for path, i in ids.items():
         shape = SHAPES.get(i, (1,))
@@ -225,26 +225,26 @@ def example_prepares_a_training(c):
         scalars |= {f"{i}.__rank": {"UInt": len(shape)}, f"{i}.momentum.time": {"UInt": 0}}
     want = gen_burnpack.Pack(tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors},
                              scalars=scalars, metadata={str(i): path for path, i in ids.items()})
-    c.demand(record.read_bytes() == want.bytes(), "the record is not what Burn would write")
+    c.require(record.read_bytes() == want.bytes(), "the record is not what Burn would write")
 
 
 CASES = [
-    ("fields are told by the record's paths", fields_are_told, True, False),
-    ("fields are told by a model", fields_are_told, False, True),
-    ("fields are told without names", fields_are_told, False, False),
-    ("a model is not taken for a record", a_model_is_none),
-    ("parameters that a model lacks are not named", another_model_has_other_parameters),
-    ("info says what a record is of", info_says_what_it_is),
-    ("verify finds nothing in records", records_are_sound),
-    ("records stay as they are", records_are_kept, None),
-    ("records come back from zTensor 1.2", records_are_kept, "1.2"),
-    ("records come back from zTensor 2", records_are_kept, "2"),
-    ("scalars are a loss where there is no place for them", scalars_are_not_lost_in_silence),
+    ("fields are named by the paths of the record", fields_are_listed, True, False),
+    ("fields are named by a model", fields_are_listed, False, True),
+    ("fields are listed without parameter names", fields_are_listed, False, False),
+    ("a model is not reported as a record", a_model_is_not_a_record),
+    ("parameters missing in the model have no name", unknown_parameters_have_no_name),
+    ("info names the kind of a record", info_names_the_record),
+    ("verify accepts records", records_verify),
+    ("a copy of a record is identical", records_survive_conversion, None),
+    ("records survive zTensor 1.2 and back", records_survive_conversion, "1.2"),
+    ("records survive zTensor 2 and back", records_survive_conversion, "2"),
+    ("scalars are reported as a loss where the target has none", lost_scalars_are_reported),
     ("scalars of a record are edited", scalars_are_edited_in_place),
-    ("ids of fields are not changed alone", ids_of_fields_stay),
-    ("fields that Burn does not find are warnings", odd_fields_are_found),
-    ("ids that are missing follow from the names", ids_come_from_the_names),
-    ("a program prepares a training", example_prepares_a_training),
+    ("edits of the id of a single field are refused", ids_of_fields_cannot_change),
+    ("fields that Burn would not find are warnings", wrong_field_ids_are_warned),
+    ("missing ids are derived from the names", missing_ids_come_from_names),
+    ("the example program prepares a training", example_prepares_training),
 ]
 
 

@@ -34,15 +34,15 @@ def convert(source, out, *options):
     return [f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"] if p.returncode else []
 
 
-def check(source, out, wanted, *options):
+def check(source, out, expected, *options):
     wrong = convert(source, out, *options)
     if wrong:
         return wrong
     try:
         got = read_embd.read(out.read_bytes())
-    except (read_embd.Bad, ValueError) as e:
+    except (read_embd.InvalidFile, ValueError) as e:
         return [str(e)]
-    if got["tensors"] != [describe(*t) for t in wanted]:
+    if got["tensors"] != [describe(*t) for t in expected]:
         return ["tensors are others"]
     return [] if got["vocab"] == TOKENS and got["special"][:2] == list(SPECIAL)[:2] else [
         "the vocabulary is another"
@@ -56,15 +56,15 @@ def results(folder):
                                                             ["--format-version", "simple"])):
         tensors = [tensor(f"m.{t}.{r}x{c}", t, (r, c)) for t in types for r, c in SHAPES]
         source.write_bytes(File(tensors + others, meta=META if name == "specified" else []).bytes())
-        yield f"{name}: as they are", check(source, out, tensors + others, *options)
-        turned = [transposed(t) for t in tensors] + others
-        yield f"{name}: transposed", check(source, out, turned, "--transpose", "m.*", *options)
-        one = [transposed(t) if t[0] == tensors[0][0] else t for t in tensors + others]
-        yield f"{name}: one of them", check(source, out, one, "--transpose", tensors[0][0],
+        yield f"{name}: matrices stay as stored", check(source, out, tensors + others, *options)
+        all_transposed = [transposed(t) for t in tensors] + others
+        yield f"{name}: all matrices transposed", check(source, out, all_transposed, "--transpose", "m.*", *options)
+        one_transposed = [transposed(t) if t[0] == tensors[0][0] else t for t in tensors + others]
+        yield f"{name}: a single matrix transposed", check(source, out, one_transposed, "--transpose", tensors[0][0],
                                             *options)
-        again = folder / "again.weights"
+        restored = folder / "again.weights"
         wrong = convert(source, out, "--transpose", "m.*", *options)
-        yield f"{name}: there and back", wrong or check(out, again, tensors + others, "--transpose",
+        yield f"{name}: transposed twice", wrong or check(out, restored, tensors + others, "--transpose",
                                                         "m.*", *options)
 
 

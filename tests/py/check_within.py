@@ -19,7 +19,7 @@ import tap  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 READ_ONLY = {"torch"}
 DEPTH = 128
-ANNOUNCED = {  # a difference, and what announces it
+REPORTED_BY = {  # a difference, and what announces it
     "version": "can be read, but not written",
     "stored_dtype": "can be read, but not written",
     "encoding": "are stored uncompressed",
@@ -46,7 +46,7 @@ def part_facts(p):
     return {"dtype": p["dtype"], "length": p["length"], "encoding": p["encoding"], "digest": digest}
 
 
-def described(path):
+def facts_of(path):
     ls, info = heft("ls", "-l", "--json", "--no-verify",
                     str(path)), heft("info", "--json", str(path))
     if ls.returncode:  # an option that ls may not have
@@ -98,7 +98,7 @@ def manifest_of(raw):
     return cbor.decode(raw, at, DEPTH)[0]
 
 
-MOVED = {"offset", "length", "blob", "data_offsets",
+NOT_COMPARED = {"offset", "length", "blob", "data_offsets",
          "generator"}  # where bytes lie, and who wrote them
 
 
@@ -117,36 +117,36 @@ def keys_of(path):
         m = manifest_of(path.read_bytes())
     except (ValueError, IndexError, KeyError, struct.error, TypeError):
         return None
-    return {p for p in key_paths(m) if p[-1] not in MOVED} if isinstance(m, dict) else None
+    return {p for p in key_paths(m) if p[-1] not in NOT_COMPARED} if isinstance(m, dict) else None
 
 
 # ---- comparing ----
 
-def is_announced(at, said):
-    return any(str(k) in said for k in reversed(at) if k) or ANNOUNCED.get(at[-1], "\0") in said
+def is_reported(at, messages):
+    return any(str(k) in messages for k in reversed(at) if k) or REPORTED_BY.get(at[-1], "\0") in messages
 
 
-def lost(before, after, said):
+def lost(before, after, messages):
     was, now = dict(paths_of(before)), dict(paths_of(after))
     for at, v in was.items():
-        if at[-1] == "digest" and v and "can be read, but not written" in said:
+        if at[-1] == "digest" and v and "can be read, but not written" in messages:
             v, now[at] = v.split(":")[0], (now.get(at) or "").split(":")[0]
-        if now.get(at, "nothing") != v and not is_announced(at, said):
+        if now.get(at, "nothing") != v and not is_reported(at, messages):
             yield f"{'/'.join(at)[:120]}: {str(v)[:80]} became {str(now.get(at, 'nothing'))[:80]}"
 
 
-def lost_keys(before, after, said):
+def lost_keys(before, after, messages):
     for at in sorted(before - after):
         if at[:-1] in before - after:  # what held it is missing, and was named
             continue
-        if not is_announced(at[-1:], said):
+        if not is_reported(at[-1:], messages):
             yield f"the key {'/'.join(at)[:160]} is missing"
 
 
 def check(job):
     path, out = job
     title = "/".join(path.parts[-3:])
-    before = described(path)
+    before = facts_of(path)
     if not before or before["format"] in READ_ONLY:
         return title, []
     p = heft("convert", "-v", "--to", before["format"], "--", str(path), str(out))
@@ -154,7 +154,7 @@ def check(job):
         return title, []  # refused, and said why: damage, or a file beside it that is missing
     if p.returncode:
         return title, [f"convert ended with {p.returncode}: {p.stderr[:200]}"]
-    after = described(out)
+    after = facts_of(out)
     if not after:
         return title, ["what was written does not open"]
     old, new = keys_of(path), keys_of(out)

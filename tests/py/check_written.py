@@ -35,13 +35,13 @@ TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"),
            ("ztensor", "1.0"), ("ztensor", "1.1", "--digest", "crc32c"),
            ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
 CANNOT_CARRY = 5
-SPELLED = {"f8_e4m3": "f8_e4m3fn",
+OTHER_SPELLINGS = {"f8_e4m3": "f8_e4m3fn",
            "f4": "f4_e2m1"}  # else heft's names are safetensors' in small letters
 ALIGNMENTS = [None, 256]
 SHOWN = 40  # bytes of a name that messages show at least
 
 
-def essence(t, digest="sha256"):
+def comparable(t, digest="sha256"):
     """digest: of parts that have it, else sha256."""
     if t.get("layout", "dense") == "dense":
         return t["name"], t["dtype"], tuple(t["shape"] or [1]), t["sha256"]
@@ -57,12 +57,12 @@ def convert(source, to, version, align, out, *more):
     return HEFT.run(*args)
 
 
-def judge(to, version, options, align, path, source):
+def read_back(to, version, options, align, path, source):
     within = source.parts[-3] == to  # digests and generation are those of the source
     if to == "safetensors":
         got = read_safetensors.read(path, of_heft=True)
         for t in got["tensors"]:
-            t["dtype"] = SPELLED.get(t["dtype"].lower(), t["dtype"].lower())
+            t["dtype"] = OTHER_SPELLINGS.get(t["dtype"].lower(), t["dtype"].lower())
         return got
     if to == "mag":
         return read_mag.read(path.read_bytes())
@@ -87,9 +87,9 @@ def judge(to, version, options, align, path, source):
     return read_gptrs.read(path.read_bytes(), align or read_gptrs.ALIGN)
 
 
-def is_named(name, said):
+def is_named(name, messages):
     """The beginning of a name, up to what would be escaped, stands in what heft said."""
-    return re.match(r"[^\x00-\x1f\x7f-\U0010ffff\"\\]*", name[:SHOWN])[0] in said
+    return re.match(r"[^\x00-\x1f\x7f-\U0010ffff\"\\]*", name[:SHOWN])[0] in messages
 
 
 def bits_of(value):
@@ -110,42 +110,42 @@ def is_kept(m, to, got):
     return False
 
 
-def compare_vocabulary(want, got, said):
+def compare_vocabulary(want, got, messages):
     if not want.get("vocab"):
         return
     if got.get("vocab") is None:
-        if "the vocabulary" not in said:
+        if "the vocabulary" not in messages:
             yield "the vocabulary is missing, and nothing was said"
     elif got["vocab"] != want["vocab"]:
         yield "tokens are others"
-    elif got["special"] != want["special"] and "special tokens are left out" not in said:
+    elif got["special"] != want["special"] and "special tokens are left out" not in messages:
         yield f"special ids are {got['special']}, not {want['special']}"
 
 
-def compare(want, got, to, version, said):
-    left = [essence(t) for t in got["tensors"]]
-    had = [
-        essence(t, "sha256_u64" if (version or "").startswith("1.") else "sha256")
+def compare(want, got, to, version, messages):
+    written = [comparable(t) for t in got["tensors"]]
+    expected = [
+        comparable(t, "sha256_u64" if (version or "").startswith("1.") else "sha256")
         for t in want["tensors"]
     ]
-    if to == "npy" and left:  # its only tensor has no name
-        left = [next((t for t in had if t[1:] == left[0][1:]), left[0])]
+    if to == "npy" and written:  # its only tensor has no name
+        written = [next((t for t in expected if t[1:] == written[0][1:]), written[0])]
     if to in ("safetensors", "ztensor"):  # in an order of its own
-        left.sort(), had.sort()
+        written.sort(), expected.sort()
     if to == "burnpack":  # tied tensors lie in one place: their order is not in the file
         at = {t["name"]: t["begin"] for t in got["tensors"]}
-        places = list(dict.fromkeys(at[t[0]] for t in had if t in left))
+        places = list(dict.fromkeys(at[t[0]] for t in expected if t in written))
         if places != sorted(places):
             yield "tensors are in another order"
-        left.sort(), had.sort()
-    if left != [t for t in had if t in left]:
+        written.sort(), expected.sort()
+    if written != [t for t in expected if t in written]:
         yield "tensors are others, or in another order"
-    for name in [t[0] for t in had if t not in left]:
-        if not is_named(name, said):
+    for name in [t[0] for t in expected if t not in written]:
+        if not is_named(name, messages):
             yield f"{name!r} is missing, and nothing was said"
-    yield from compare_vocabulary(want, got, said)
+    yield from compare_vocabulary(want, got, messages)
     for m in want.get("metadata", []):
-        if is_kept(m, to, got) is False and not is_named(m["key"], said):
+        if is_kept(m, to, got) is False and not is_named(m["key"], messages):
             yield f"metadata {m['key']} is missing, and nothing was said"
 
 
@@ -155,22 +155,22 @@ def check(job):
     title = " ".join([
         f"{path.parts[-3]}/{path.name} as {to}", *map(str, filter(None, (version, *options, align)))
     ])
-    strictly = convert(path, to, version, align, out, *options)
-    if strictly.returncode not in (0, CANNOT_CARRY) or out.exists() != (strictly.returncode == 0):
-        return title, [f"convert ended with {strictly.returncode}: {strictly.stderr.strip()[:200]}"]
+    strict = convert(path, to, version, align, out, *options)
+    if strict.returncode not in (0, CANNOT_CARRY) or out.exists() != (strict.returncode == 0):
+        return title, [f"convert ended with {strict.returncode}: {strict.stderr.strip()[:200]}"]
     p = convert(path, to, version, align, out, *options, "--allow-loss", "--force")
     if to == "npy" and p.returncode == CANNOT_CARRY and "there is no array to write" in p.stderr:
         return title, ["there is a file"] if out.exists() else []
     if p.returncode:
         return title, [f"with --allow-loss it ended with {p.returncode}: {p.stderr.strip()[:200]}"]
     try:
-        got = judge(to, version, options, align, out, path)
-    except (read_mag.Bad, read_burnpack.Refused, read_safetensors.Refused, read_ztensor1.Bad,
-            read_ztensor2.Bad, read_gguf.Bad, read_npz.Refused, ValueError, KeyError) as e:
+        got = read_back(to, version, options, align, out, path)
+    except (read_mag.InvalidFile, read_burnpack.InvalidFile, read_safetensors.InvalidFile, read_ztensor1.InvalidFile,
+            read_ztensor2.InvalidFile, read_gguf.InvalidFile, read_npz.InvalidFile, ValueError, KeyError) as e:
         return title, [str(e)[:200]]
     finally:
         out.unlink()
-    if strictly.returncode == 0 and len(got["tensors"]) != len(want["tensors"]):
+    if strict.returncode == 0 and len(got["tensors"]) != len(want["tensors"]):
         return title, ["tensors were left out, and nobody had allowed it"]
     return title, list(compare(want, got, to, version, p.stderr))
 

@@ -25,7 +25,7 @@ class Server:
         answer = self.process.stdout.readline()
         return int(answer) if answer else None
 
-    def said(self, file):
+    def output_of(self, file):
         return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
 
     def end(self):
@@ -51,15 +51,15 @@ class Commands:
             self.own.server = None
             self.servers.remove(server)
             status = server.end() or -1
-        out, err = server.said(server.out), server.said(server.err)
+        out, err = server.output_of(server.out), server.output_of(server.err)
         if text:
             out, err = out.decode(errors="surrogateescape"), err.decode(errors="surrogateescape")
         return subprocess.CompletedProcess(args, status, out, err)
 
     def end(self):
         """Ends the servers; whether one of them found at its end that memory had leaked, or the like."""
-        found = [s for s in self.servers if s.end()]
-        for server in found:
-            print(server.said(server.err).decode(errors="replace"))
+        failed = [s for s in self.servers if s.end()]
+        for server in failed:
+            print(server.output_of(server.err).decode(errors="replace"))
         self.servers = []
-        return bool(found)
+        return bool(failed)

@@ -97,7 +97,7 @@ def open_ended(v):
 
 # ---- packs ----
 
-def up(n, to=256):
+def round_up(n, to=256):
     return -(-n // to) * to
 
 
@@ -114,7 +114,7 @@ class Pack:
         at = 0
         self.places = {}
         for name, _, _, data in tensors:
-            at = up(at, self.align)
+            at = round_up(at, self.align)
             self.places[name] = (at, at + len(data))
             at += len(data)
         self.magic, self.version, self.length = b"NRUB", 1, None
@@ -149,7 +149,7 @@ class Pack:
         out = self.magic + struct.pack("<HI", self.version,
                                        len(cbor) if self.length is None else self.length) + cbor
         fill = bytes([self.pad])
-        out += fill * ((up(len(out)) if self.padded else len(out)) - len(out))
+        out += fill * ((round_up(len(out)) if self.padded else len(out)) - len(out))
         start = len(out)
         for name, _, _, data in self.tensors:
             begin = start + self.places[name][0]

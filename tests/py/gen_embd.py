@@ -32,7 +32,7 @@ def fnv1a(data):
     return value
 
 
-def up(n, to=64):
+def round_up(n, to=64):
     return -(-n // to) * to
 
 
@@ -101,7 +101,7 @@ class File:
         """The data section; self.placed says where in it each tensor begins."""
         out, self.placed = bytearray(), []
         for i, (_, _, _, data) in enumerate(self.tensors):
-            at = up(len(out), self.align) if self.offsets is None else self.offsets[i]
+            at = round_up(len(out), self.align) if self.offsets is None else self.offsets[i]
             self.placed.append(at)
             if at + len(data) > len(out):
                 out += bytes([self.pad]) * (at + len(data) - len(out))
@@ -124,7 +124,7 @@ class File:
             where[section] = (at, len(made))
             front += made
             at += len(made)
-        start = up(at, self.align) + self.gap
+        start = round_up(at, self.align) + self.gap
         front += bytes([self.pad]) * (start - at)
         total = start + len(data) + FOOTER
         meta, vocab = where["m"], where["v"]
@@ -470,8 +470,8 @@ def bad_simple(s):
 
 def texts(root):
     """ROOT/texts: vocabularies and a configuration as they are published."""
-    top = pathlib.Path(root, "texts")
-    top.mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(root, "texts")
+    folder.mkdir(parents=True, exist_ok=True)
     added = [{"id": i, "content": t, "special": True} for i, t in enumerate(TOKENS) if t[:1] == "["]
     named = ["<s>", "<pad>", "</s>", "<unk>", "\u2581the", "\u2581a", "s"]
     marked = [{"id": i, "content": t, "special": True}
@@ -497,8 +497,8 @@ def texts(root):
         },
     }
     for name, document in documents.items():
-        (top / f"{name}.json").write_text(json.dumps(document))
-    (top / "vocab.txt").write_text("".join(t + "\n" for t in TOKENS), encoding="utf-8")
+        (folder / f"{name}.json").write_text(json.dumps(document))
+    (folder / "vocab.txt").write_text("".join(t + "\n" for t in TOKENS), encoding="utf-8")
 
 
 def main():

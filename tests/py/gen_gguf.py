@@ -61,7 +61,7 @@ class Layout:
         return raw + b"".join(map(self.length, reversed(dims))) + self.pack("IQ", number, offset)
 
 
-def up(n, to):
+def round_up(n, to):
     return -(-n // to) * to
 
 
@@ -70,16 +70,16 @@ class File:
 
     def __init__(self, tensors=(), meta=ARCH, version=3, big=False, align=32, places=None, gap=0,
                  tail=True, slack=b""):
-        self.layout = lay = Layout(version, big)
+        self.layout = layout_ = Layout(version, big)
         self.tensors, self.align, self.tail, self.slack = list(tensors), align, tail, slack
-        self.entries = [lay.entry(*m) for m in meta]
+        self.entries = [layout_.entry(*m) for m in meta]
         self.counts = None
         self.magic, self.version = b"GGUF", version
         self.at, end = {}, 0
         for i in places or range(len(self.tensors)):
             self.at[i] = end
-            end = up(end + len(self.tensors[i][3]), align) + gap
-        self.infos = [lay.info(n, d, ggml_blocks.TYPES[t][0], self.at[i])
+            end = round_up(end + len(self.tensors[i][3]), align) + gap
+        self.infos = [layout_.info(n, d, ggml_blocks.TYPES[t][0], self.at[i])
                       for i, (n, t, d, _) in enumerate(self.tensors)]
 
     def replace(self, i, **change):
@@ -89,8 +89,8 @@ class File:
         return self
 
     def header(self):
-        lay, counts = self.layout, self.counts or (len(self.infos), len(self.entries))
-        start = self.magic + lay.pack("I", self.version) + lay.length(counts[0]) + lay.length(
+        layout_, counts = self.layout, self.counts or (len(self.infos), len(self.entries))
+        start = self.magic + layout_.pack("I", self.version) + layout_.length(counts[0]) + layout_.length(
             counts[1])
         return start + b"".join(self.entries) + b"".join(self.infos)
 
@@ -98,13 +98,13 @@ class File:
         out = self.header()
         if not self.tensors:
             return out + self.slack
-        data = up(len(out), self.align)
+        data = round_up(len(out), self.align)
         for at, i in sorted((at, i) for i, at in self.at.items()):
             _, t, _, raw = self.tensors[i]
             out += bytes(data + at -
-                         len(out)) + (ggml_blocks.turn(t, raw) if self.layout.big else raw)
+                         len(out)) + (ggml_blocks.byteswap(t, raw) if self.layout.big else raw)
         if self.tail:
-            out += bytes(up(len(out), self.align) - len(out))
+            out += bytes(round_up(len(out), self.align) - len(out))
         return out + self.slack
 
 
@@ -181,13 +181,13 @@ def good_meta(s):
     s.good("only_metadata.gguf", File([], FLAT).bytes(), [], metadata=listed(FLAT))
     s.good("nothing.gguf", File([], []).bytes(), [])
     s.good("padded_nothing.gguf", File([], [], slack=bytes(8)).bytes(), [])
-    lay = Layout()
+    layout_ = Layout()
     f = File(few())
-    f.entries.append(lay.entry("bytes", "str", b"\xff\xfe"))
-    f.entries.append(lay.entry("mixed", "arr", ("str", ["text", b"\x80"])))
+    f.entries.append(layout_.entry("bytes", "str", b"\xff\xfe"))
+    f.entries.append(layout_.entry("mixed", "arr", ("str", ["text", b"\x80"])))
     s.good("not_text.gguf", f.bytes(), few())
     broken = File(few())
-    broken.entries.append(lay.entry("tokenizer.ggml.tokens", "arr", ("str", ["a", b"\x80"])))
+    broken.entries.append(layout_.entry("tokenizer.ggml.tokens", "arr", ("str", ["a", b"\x80"])))
     s.good("token_not_text.gguf", broken.bytes(), few())
 
 
@@ -198,8 +198,8 @@ def good_types(s):
         s.good(f"plain_v{version}.gguf", File(plain, version=version).bytes(), plain)
     s.good("plain_big_endian.gguf", File(plain, big=True).bytes(), plain)
     s.good("blocks.gguf", File(blocks).bytes(), blocks)
-    turned = [t for t in blocks if t[1] in ggml_blocks.NUMBERS]
-    s.good("blocks_big_endian.gguf", File(turned, big=True).bytes(), turned)
+    big_endian = [t for t in blocks if t[1] in ggml_blocks.NUMBERS]
+    s.good("blocks_big_endian.gguf", File(big_endian, big=True).bytes(), big_endian)
     wide = [
         tensor(f"w.{t}", t, (2, 2, 1, e)) for t, (_, e, _) in ggml_blocks.BLOCKS.items() if e == 32
     ]
@@ -211,7 +211,7 @@ def good_later_types(s):
     def put(name, numbers, tensors=None, sizes=(), **options):
         f = File(tensors or few(), **options)
         data = f.bytes()
-        start = up(len(f.header()), f.align)
+        start = round_up(len(f.header()), f.align)
         ends = sorted({*f.at.values(), len(data) - start})
         facts = []
         for i, t in enumerate(f.tensors):
@@ -341,7 +341,7 @@ def bad_headers(s):
 
 
 def bad_entries(s):
-    lay = Layout()
+    layout_ = Layout()
 
     def put(name, *entries, why, expect="reject", **options):
         f = File(few(), **options)
@@ -349,60 +349,60 @@ def bad_entries(s):
         s.bad(f"{name}.gguf", f.bytes(), expect, why)
 
     for n, huge in enumerate(HUGE):
-        put(f"key_length_{n}", lay.text("key", huge), why="a key longer than the file")
+        put(f"key_length_{n}", layout_.text("key", huge), why="a key longer than the file")
         put(f"text_length_{n}",
-            lay.entry("k", "str", "x")[:-9] + lay.text("x", huge),
+            layout_.entry("k", "str", "x")[:-9] + layout_.text("x", huge),
             why="a text longer than the file")
-        put(f"array_length_{n}", lay.entry("k", 9, lay.array("u64", huge, bytes(8))),
+        put(f"array_length_{n}", layout_.entry("k", 9, layout_.array("u64", huge, bytes(8))),
             why="an array longer than the file")
-        put(f"texts_{n}", lay.entry("k", 9, lay.array("str", huge, lay.text("a"))),
+        put(f"texts_{n}", layout_.entry("k", 9, layout_.array("str", huge, layout_.text("a"))),
             why="more texts than there is room for")
-        put(f"arrays_{n}", lay.entry("k", 9, lay.array("arr", huge, lay.array("u8", 0, b""))),
+        put(f"arrays_{n}", layout_.entry("k", 9, layout_.array("arr", huge, layout_.array("u8", 0, b""))),
             why="more arrays than there is room for")
-        put(f"text_in_array_{n}", lay.entry("k", 9, lay.array("str", 1, lay.text("a", huge))),
+        put(f"text_in_array_{n}", layout_.entry("k", 9, layout_.array("str", 1, layout_.text("a", huge))),
             why="a text of an array longer than the file")
-    put("key_empty", lay.entry("", "u8", 1), why="an empty key")
-    put("key_not_text", lay.entry(b"\xff", "u8", 1), why="a key that is not UTF-8")
-    put("key_twice", lay.entry("k", "u8", 1), lay.entry("other", "u8", 1), lay.entry("k", "u8", 1),
+    put("key_empty", layout_.entry("", "u8", 1), why="an empty key")
+    put("key_not_text", layout_.entry(b"\xff", "u8", 1), why="a key that is not UTF-8")
+    put("key_twice", layout_.entry("k", "u8", 1), layout_.entry("other", "u8", 1), layout_.entry("k", "u8", 1),
         why="a key twice")
-    put("long_key", lay.entry("k" * 65536, "u8", 1), why="a key of more than 65535 bytes",
+    put("long_key", layout_.entry("k" * 65536, "u8", 1), why="a key of more than 65535 bytes",
         expect="warn")
     for kind in (13, 14, 255, 2**31, 2**32 - 1):
-        put(f"kind_{kind}", lay.entry("k", kind, bytes(16)), why="a kind that there is not")
-        put(f"array_kind_{kind}", lay.entry("k", 9, lay.array(kind, 1, bytes(16))),
+        put(f"kind_{kind}", layout_.entry("k", kind, bytes(16)), why="a kind that there is not")
+        put(f"array_kind_{kind}", layout_.entry("k", 9, layout_.array(kind, 1, bytes(16))),
             why="an array of a kind that there is not")
         put(f"inner_kind_{kind}",
-            lay.entry("k", 9, lay.array("arr", 1, lay.array(kind, 1, bytes(16)))),
+            layout_.entry("k", 9, layout_.array("arr", 1, layout_.array(kind, 1, bytes(16)))),
             why="a nested array of a kind that there is not")
     for byte in (2, 128, 255):
-        put(f"bool_{byte}", lay.entry("k", "bool", byte),
+        put(f"bool_{byte}", layout_.entry("k", "bool", byte),
             why="a truth value that is neither 0 nor 1")
-        put(f"bools_{byte}", lay.entry("k", "arr", ("bool", [0, byte, 1])),
+        put(f"bools_{byte}", layout_.entry("k", "arr", ("bool", [0, byte, 1])),
             why="a truth value in an array that is neither 0 nor 1")
     for depth, expect in ((128, "accept"), (129, "refuse"), (3000, "refuse")):
-        raw = b"".join(lay.array("arr", 1, b"") for _ in range(depth)) + lay.array("u8", 0, b"")
-        put(f"depth_{depth}", lay.entry("k", 9, raw), why="arrays in arrays", expect=expect)
+        raw = b"".join(layout_.array("arr", 1, b"") for _ in range(depth)) + layout_.array("u8", 0, b"")
+        put(f"depth_{depth}", layout_.entry("k", 9, raw), why="arrays in arrays", expect=expect)
 
 
 def bad_alignments(s):
-    lay = Layout()
+    layout_ = Layout()
     for align in (0, 3, 33, 48, 2**31 + 1, 2**32 - 1, 2**31, 2**25):
         f = File(few())
-        f.entries.append(lay.entry("general.alignment", "u32", align))
+        f.entries.append(layout_.entry("general.alignment", "u32", align))
         s.bad(f"alignment_{align}.gguf", f.bytes(), "reject", f"an alignment of {align}")
     for kind, value in (("u64", 64), ("i32", 64), ("str", "64"), ("f32", 64.0), ("bool", 1),
                         ("arr", ("u32", [64]))):
         f = File(few(), align=64)
-        f.entries.append(lay.entry("general.alignment", kind, value))
+        f.entries.append(layout_.entry("general.alignment", kind, value))
         s.bad(f"alignment_{kind}.gguf", f.bytes(), "reject", "an alignment that is no u32")
     f = File(few())
-    f.entries += [lay.entry("general.alignment", "u32", 32)] * 2
+    f.entries += [layout_.entry("general.alignment", "u32", 32)] * 2
     s.bad("alignment_twice.gguf", f.bytes(), "reject", "two alignments")
     f = File(few())
-    f.entries.append(lay.entry("general.alignment", "u32", 2**24))
+    f.entries.append(layout_.entry("general.alignment", "u32", 2**24))
     s.bad("alignment_beyond.gguf", f.bytes(), "reject", "the data would begin behind the end")
     f = File(few(), align=4)
-    f.entries.append(lay.entry("general.alignment", "u32", 4))
+    f.entries.append(layout_.entry("general.alignment", "u32", 4))
     s.bad("alignment_4.gguf", f.bytes(), "warn", "an alignment that is no multiple of 8")
 
 
@@ -453,10 +453,10 @@ def bad_tensors(s):
     cut = File(few(), tail=False).bytes()
     s.bad("one_short.gguf", cut[:-1], "reject", "the last byte is missing")
     big = File([tensor("t", "iq2_xxs", (256,))])
-    turned = big.bytes()
+    big_endian = big.bytes()
     big = Layout(big=True)
     raw = b"GGUF" + big.pack("IQQ", 3, 1, 0) + big.info("t", (256,), 16, 0)
-    s.bad("opaque_big_endian.gguf", raw + bytes(up(len(raw), 32) - len(raw)) + turned[-96:],
+    s.bad("opaque_big_endian.gguf", raw + bytes(round_up(len(raw), 32) - len(raw)) + big_endian[-96:],
           "refuse", "blocks whose numbers are not known, big-endian")
     padded = bytearray(File(few()).bytes())
     padded[-1] = 1

@@ -25,7 +25,7 @@ def base_id(name):
     return blake3(name)[:16]
 
 
-def up(n, to):
+def round_up(n, to):
     return -(-n // to) * to
 
 
@@ -104,7 +104,7 @@ class File:
             e.offset = 0
         at, places = len(self.front()), []
         for i in self.order:
-            at = up(at, self.align) if self.align else at
+            at = round_up(at, self.align) if self.align else at
             places.append((at, self.entries[i].data))
             self.entries[i].offset = at
             at += len(self.entries[i].data) + len(self.gap)

@@ -17,7 +17,7 @@ TYPES_SNAPSHOT = [
 I64, F64 = 1, 2
 
 
-def up(n, to=64):
+def round_up(n, to=64):
     return -(-n // to) * to
 
 
@@ -79,11 +79,11 @@ class Archive:
         size = 24 + sum(map(len, self.metas)) + sum(24 + 8 * len(d) + len(n.encode())
                                                     for n, _, d, _ in tensors)
         self.end = size
-        at = up(size, align)
+        at = round_up(size, align)
         self.offsets = []
         for i in place or range(len(tensors)):
             self.offsets.append((i, at))
-            at = up(at + len(tensors[i][3]), align) + gap
+            at = round_up(at + len(tensors[i][3]), align) + gap
         self.offsets = [o for _, o in sorted(self.offsets)]
         self.records = [
             tensor_record(n, self.types.index(t) | len(d) << 8, count_of(d), o, d)
@@ -107,7 +107,7 @@ class Archive:
         for offset, data in parts:
             out += self.pad * (offset - len(out)) + data
         if self.tail:
-            out += self.pad * (up(len(out)) - len(out))
+            out += self.pad * (round_up(len(out)) - len(out))
         return out + bytes(self.slack)
 
 

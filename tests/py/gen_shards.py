@@ -18,7 +18,7 @@ TENSORS = {  # name: (dtype, shape, file); the order is that of the files and, i
 SIZES = {"F64": 8, "F32": 4, "I64": 8, "BF16": 2, "U8": 1, "BOOL": 1}
 
 
-def name_of(i, count=COUNT, stem=STEM):
+def shard_name(i, count=COUNT, stem=STEM):
     return f"{stem}-{i:05d}-of-{count:05d}.safetensors"
 
 
@@ -51,13 +51,13 @@ def whole():
     return {n: (d, s, data_of(n, d, s)) for n, (d, s, _) in TENSORS.items()}
 
 
-def of_file(i):
+def tensors_in_file(i):
     return {n: t for n, t in whole().items() if TENSORS[n][2] == i}
 
 
-def index_of():
+def make_index():
     return {"metadata": {"total_size": sum(len(t[2]) for t in whole().values())},
-            "weight_map": {n: name_of(TENSORS[n][2]) for n in sorted(TENSORS)}}
+            "weight_map": {n: shard_name(TENSORS[n][2]) for n in sorted(TENSORS)}}
 
 
 def write_index(folder, index):
@@ -68,129 +68,129 @@ def write(folder):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True)
     for i in range(1, COUNT + 1):
-        (folder / name_of(i)).write_bytes(pack(of_file(i), {"format": "pt"}))
-    write_index(folder, index_of())
+        (folder / shard_name(i)).write_bytes(pack(tensors_in_file(i), {"format": "pt"}))
+    write_index(folder, make_index())
 
 
 # ---- faults: each changes a good set ----
 
 def rewrite(i, change, metadata=None):
-    def go(folder):
-        tensors = of_file(i)
+    def apply(folder):
+        tensors = tensors_in_file(i)
         change(tensors)
-        (folder / name_of(i)).write_bytes(pack(tensors, metadata or {"format": "pt"}))
-    return go
+        (folder / shard_name(i)).write_bytes(pack(tensors, metadata or {"format": "pt"}))
+    return apply
 
 
 def reindex(change):
-    def go(folder):
-        index = index_of()
+    def apply(folder):
+        index = make_index()
         change(index)
         write_index(folder, index)
-    return go
+    return apply
 
 
-def missing(folder):
-    (folder / name_of(2)).unlink()
+def remove_shard(folder):
+    (folder / shard_name(2)).unlink()
 
 
-def link_out(folder):
+def link_absolute(folder):
     outside = folder.parent / "outside.safetensors"
-    (folder / name_of(2)).rename(outside)
-    (folder / name_of(2)).symlink_to(outside)
+    (folder / shard_name(2)).rename(outside)
+    (folder / shard_name(2)).symlink_to(outside)
 
 
-def link_up(folder):
-    (folder / name_of(2)).rename(folder.parent / "outside.safetensors")
-    (folder / name_of(2)).symlink_to("../outside.safetensors")
+def link_relative(folder):
+    (folder / shard_name(2)).rename(folder.parent / "outside.safetensors")
+    (folder / shard_name(2)).symlink_to("../outside.safetensors")
 
 
-def a_folder(folder):
-    (folder / name_of(2)).unlink()
-    (folder / name_of(2)).mkdir()
+def replace_with_folder(folder):
+    (folder / shard_name(2)).unlink()
+    (folder / shard_name(2)).mkdir()
 
 
-def a_pipe(folder):
-    (folder / name_of(2)).unlink()
-    os.mkfifo(folder / name_of(2))
+def replace_with_pipe(folder):
+    (folder / shard_name(2)).unlink()
+    os.mkfifo(folder / shard_name(2))
 
 
-def cut(folder):
-    path = folder / name_of(3)
+def truncate(folder):
+    path = folder / shard_name(3)
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def garbage(folder):
-    (folder / name_of(3)).write_bytes(b"\xff" * 100)
+def overwrite(folder):
+    (folder / shard_name(3)).write_bytes(b"\xff" * 100)
 
 
-def empty(folder):
-    (folder / name_of(3)).write_bytes(b"")
+def make_empty(folder):
+    (folder / shard_name(3)).write_bytes(b"")
 
 
-def an_index(folder):
-    (folder / name_of(3)).write_text(json.dumps(index_of()))
+def replace_with_index(folder):
+    (folder / shard_name(3)).write_text(json.dumps(make_index()))
 
 
-def another_format(folder):
-    (folder / name_of(3)).write_bytes(b"NRUB" + bytes(60))
+def replace_with_other_format(folder):
+    (folder / shard_name(3)).write_bytes(b"NRUB" + bytes(60))
 
 
-def elsewhere(index):
-    index["weight_map"]["a"] = name_of(2)
+def list_wrong_shard(index):
+    index["weight_map"]["a"] = shard_name(2)
 
 
-def absent(index):
-    index["weight_map"]["ghost"] = name_of(1)
+def list_absent_tensor(index):
+    index["weight_map"]["ghost"] = shard_name(1)
 
 
-def unlisted(index):
+def remove_entry(index):
     del index["weight_map"]["a"]
 
 
-def total(value):
-    def go(index):
+def set_total_size(value):
+    def apply(index):
         index["metadata"]["total_size"] = value
-    return go
+    return apply
 
 
-def twice(tensors):
+def add_duplicate(tensors):
     tensors["a"] = whole()["a"]
 
 
-def fewer(index):
+def remove_shard_entries(index):
     for name in list(index["weight_map"]):
-        if index["weight_map"][name] == name_of(2):
+        if index["weight_map"][name] == shard_name(2):
             del index["weight_map"][name]
     index["metadata"] = {}
 
 
-def stray(folder):
-    (folder / name_of(1, 2)).write_bytes(pack(of_file(1)))
+def add_unlisted_shard(folder):
+    (folder / shard_name(1, 2)).write_bytes(pack(tensors_in_file(1)))
 
 
 MISSING, BROKEN = "heft/file-missing", "heft/shard"
 FAULTS = [
-    ("missing", missing, MISSING, "fault", 1, 4),
-    ("link_out", link_out, MISSING, "fault", 1, 4),
-    ("link_up", link_up, MISSING, "fault", 1, 4),
-    ("a_folder", a_folder, MISSING, "fault", 1, 4),
-    ("a_pipe", a_pipe, MISSING, "fault", 1, 4),
-    ("cut", cut, BROKEN, "fault", 1, 3),
-    ("garbage", garbage, BROKEN, "fault", 1, 3),
-    ("empty", empty, BROKEN, "fault", 1, 3),
-    ("an_index", an_index, BROKEN, "fault", 1, 3),
-    ("another_format", another_format, BROKEN, "fault", 1, 3),
-    ("elsewhere", reindex(elsewhere), "heft/shard-tensor", "fault", 1, 3),
-    ("absent", reindex(absent), "heft/shard-tensor", "fault", 1, 3),
+    ("missing", remove_shard, MISSING, "fault", 1, 4),
+    ("link_out", link_absolute, MISSING, "fault", 1, 4),
+    ("link_up", link_relative, MISSING, "fault", 1, 4),
+    ("a_folder", replace_with_folder, MISSING, "fault", 1, 4),
+    ("a_pipe", replace_with_pipe, MISSING, "fault", 1, 4),
+    ("cut", truncate, BROKEN, "fault", 1, 3),
+    ("garbage", overwrite, BROKEN, "fault", 1, 3),
+    ("empty", make_empty, BROKEN, "fault", 1, 3),
+    ("an_index", replace_with_index, BROKEN, "fault", 1, 3),
+    ("another_format", replace_with_other_format, BROKEN, "fault", 1, 3),
+    ("elsewhere", reindex(list_wrong_shard), "heft/shard-tensor", "fault", 1, 3),
+    ("absent", reindex(list_absent_tensor), "heft/shard-tensor", "fault", 1, 3),
     ("renamed", rewrite(1, lambda t: t.update(b=t.pop("a"))), "heft/shard-tensor", "fault", 1, 3),
-    ("twice", rewrite(2, twice), "heft/shard-twice", "fault", 1, 3),
-    ("unlisted", reindex(unlisted), "heft/shard-unlisted", "warning", 0, 0),
-    ("total", reindex(total(7)), "heft/shard-total", "warning", 0, 0),
-    ("total_float", reindex(total(1.5)), "safetensors/total-size", "note", 0, 0),
-    ("fewer", reindex(fewer), "heft/shard-number", "warning", 0, 0),
-    ("unused", reindex(fewer), "heft/shard-extra", "warning", 0, 0),
-    ("stray", stray, "heft/shard-extra", "warning", 0, 0),
+    ("twice", rewrite(2, add_duplicate), "heft/shard-twice", "fault", 1, 3),
+    ("unlisted", reindex(remove_entry), "heft/shard-unlisted", "warning", 0, 0),
+    ("total", reindex(set_total_size(7)), "heft/shard-total", "warning", 0, 0),
+    ("total_float", reindex(set_total_size(1.5)), "safetensors/total-size", "note", 0, 0),
+    ("fewer", reindex(remove_shard_entries), "heft/shard-number", "warning", 0, 0),
+    ("unused", reindex(remove_shard_entries), "heft/shard-extra", "warning", 0, 0),
+    ("stray", add_unlisted_shard, "heft/shard-extra", "warning", 0, 0),
     ("metadata", rewrite(2, lambda t: None,
                          {"format": "np"}), "heft/shard-metadata", "warning", 0, 0),
 ]
@@ -201,11 +201,11 @@ def mapped_to(name):
 
 
 REFUSED = {  # name: the text of the index
-    "up": mapped_to("../" + name_of(1)), "deep": mapped_to("sub/" + name_of(1)), "absolute": mapped_to("/etc/passwd"),
-    "backslash": mapped_to("sub\\" + name_of(1)), "dot": mapped_to("."), "dots": mapped_to(".."), "nothing": mapped_to(""),
+    "up": mapped_to("../" + shard_name(1)), "deep": mapped_to("sub/" + shard_name(1)), "absolute": mapped_to("/etc/passwd"),
+    "backslash": mapped_to("sub\\" + shard_name(1)), "dot": mapped_to("."), "dots": mapped_to(".."), "nothing": mapped_to(""),
     "nul": mapped_to("a\0b"), "long": mapped_to("x" * 256), "number": json.dumps({"weight_map": {"a": 1}}),
     "list": json.dumps({"weight_map": ["a"]}), "no_map": json.dumps({"metadata": {}, "a": "\"weight_map\""}),
-    "cut": json.dumps(index_of())[:-3], "behind": json.dumps(index_of()) + "x",
+    "cut": json.dumps(make_index())[:-3], "behind": json.dumps(make_index()) + "x",
     "twice": '{"weight_map": {"a": "x.safetensors", "a": "y.safetensors"}}',
     "two_maps": '{"weight_map": {}, "weight_map": {}}', "two_metadata": '{"metadata": {}, "metadata": {}, "weight_map": {}}',
     "metadata_list": '{"metadata": [], "weight_map": {}}', "same_key": '{"metadata": {"a": "x", "a": "y"}, "weight_map": {}}',

@@ -470,7 +470,7 @@ def bad_sparse(s):
     values, blocks = numbers("FloatStorage", "f", [1, 2, 3],
                              (3,)), numbers("FloatStorage", "f", [1, 2, 3], (3, 1))
     pointers = numbers("LongStorage", "q", [0, 1, 3], (3,))
-    turned = tensor(coords.args[0], (2, 3), strides=(1, 2))
+    unordered = tensor(coords.args[0], (2, 3), strides=(1, 2))
     long = tensor(values.args[0], (4,))
     coo, csr = "torch.sparse_coo", "torch.sparse_csr"
     for name, call, expect, why in [
@@ -493,7 +493,7 @@ def bad_sparse(s):
         ("pairs", sparse(coo, pairs, values, (2, 3)), "reject", "coordinates the other way round"),
         ("blocks", sparse(coo, coords, blocks,
                           (2, 3, 1)), "refuse", "values that are dense tensors"),
-        ("turned", sparse(coo, turned, values,
+        ("turned", sparse(coo, unordered, values,
                           (2, 3)), "refuse", "coordinates that do not lie in order"),
         ("past", sparse(coo, coords, long, (2, 3)), "reject", "values past the end of the storage"),
         ("csr_rows", sparse(csr, pointers, pointers, values,

@@ -67,7 +67,7 @@ def contiguous(shape):
     return strides
 
 
-def record(key, of, shape, strides=None, offset=0, kind="Float", order="<", rank=None, first=False):
+def record(key, storage_key, shape, strides=None, offset=0, kind="Float", order="<", rank=None, first=False):
     strides = contiguous(shape) if strides is None else strides
     name = Name(f"{kind}Tensor")
     numbers = struct.pack(f"{order}{2 * len(shape) + 1}q", *shape, *strides, offset)
@@ -75,7 +75,7 @@ def record(key, of, shape, strides=None, offset=0, kind="Float", order="<", rank
         head = struct.pack(">q", (len(shape) << 32))
     else:
         head = struct.pack("<i4x", len(shape) if rank is None else rank)
-    return dump((key, name, of) if first else (key, of, name)) + head + numbers
+    return dump((key, name, storage_key) if first else (key, storage_key, name)) + head + numbers
 
 
 def counted(items, count=None):
@@ -236,9 +236,9 @@ def good_first(s):
         record(202, 102, [2], kind="Double", first=True)
     ]
     s.good("tar_first.pt", torch(value, storages, records, None), listed)
-    turned = b"".join(FLOATS[i:i + 4][::-1] for i in range(0, 24, 4))
-    wide = b"".join(FLOATS[i:i + 8][::-1] for i in range(24, 40, 8))
-    storages = [storage(101, "Float", turned, order=">"), storage(102, "Double", wide, order=">")]
+    swapped_floats = b"".join(FLOATS[i:i + 4][::-1] for i in range(0, 24, 4))
+    swapped_doubles = b"".join(FLOATS[i:i + 8][::-1] for i in range(24, 40, 8))
+    storages = [storage(101, "Float", swapped_floats, order=">"), storage(102, "Double", swapped_doubles, order=">")]
     records = [record(201, 101, [2, 3], order=">"), record(202, 102, [2], kind="Double", order=">")]
     s.good("tar_big.pt", torch(value, storages, records, sys_info=info(False)), listed)
 

@@ -55,7 +55,7 @@ SKIPPABLE = struct.pack("<II", 0x184D2A50, 3) + b"any"
 
 # ---- files ----
 
-def up(n, to):
+def round_up(n, to):
     return -(-n // to) * to
 
 
@@ -72,7 +72,7 @@ class File:
         self.version, self.data, self.fill = version, OLD if version == "0.1" else MAGIC, fill
 
     def blob(self, data, align=ALIGN):
-        at = up(len(self.data), align)
+        at = round_up(len(self.data), align)
         self.data += bytes([self.fill]) * (at - len(self.data)) + data
         return at, len(data)
 
@@ -127,7 +127,7 @@ def whole(version, tensors, attributes=None, **how):
     return f.end(f.root(made, attributes))
 
 
-def of_parts(name, dtype, shape, layout, parts):
+def parts_facts(name, dtype, shape, layout, parts):
     """What stands beside the sample, of a tensor of several parts."""
     listed = {
         role: {"nbytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -215,8 +215,8 @@ def good_01(s):
         entry(f, ("coo", "f32", (3, 4), coo), layout="sparsecoo")
     ]
     facts = [
-        of_parts("csr", "f32", (3, 4), "sparsecsr", {"data": csr}),
-        of_parts("coo", "f32", (3, 4), "sparsecoo", {"data": coo})
+        parts_facts("csr", "f32", (3, 4), "sparsecsr", {"data": csr}),
+        parts_facts("coo", "f32", (3, 4), "sparsecoo", {"data": coo})
     ]
     s.write("good", "ztensor01_sparse.zt", f.end(listed), {"format": "ztensor", "tensors": facts})
 
@@ -442,7 +442,7 @@ def good_layouts(s):
                         r: f.part("u64" if is_sparse and r != "values" else own, d,
                                   stored=frame(d) if is_packed else None) for r, d in parts.items()
                     })
-                facts.append(of_parts(name, own, shape, layout, parts))
+                facts.append(parts_facts(name, own, shape, layout, parts))
             kind = "packed_layouts" if is_packed else "layouts"
             s.write("good", f"ztensor{version.replace('.', '')}_{kind}.zt", f.end(f.root(made)),
                     {"format": "ztensor", "tensors": facts})
@@ -467,7 +467,7 @@ def good_digests(s):
     }
     f = File()
     made = {r: f.part("f32", d, stored=frame(d), algorithm="sha256") for r, d in parts.items()}
-    facts = {"format": "ztensor", "tensors": [of_parts("csr", "f32", [3, 4], "sparse_csr", parts)]}
+    facts = {"format": "ztensor", "tensors": [parts_facts("csr", "f32", [3, 4], "sparse_csr", parts)]}
     s.write("good", "ztensor10_csr_zstd_sha256.zt",
             f.end(f.root({"csr": f.tensor("f32", [3, 4], "sparse_csr", made)})), facts)
 
@@ -882,16 +882,16 @@ def bad_sparse(s):
               why)
 
 
-def manifests(s, root):
+def write_manifests(s, root):
     """ROOT/cbor: the manifests of all these samples, alone."""
-    top = pathlib.Path(root, "cbor")
-    top.mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(root, "cbor")
+    folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(s.dir.glob("*/ztensor[01]*.zt")):
         data = path.read_bytes()
         end = len(data) - (16 if data[-8:] == MAGIC else 8)
         size = int.from_bytes(data[end:end + 8], "little") if end >= 8 else 0
         if 0 < size <= min(end - 8, 4096):
-            (top / f"{path.parent.name}_{path.stem}.cbor").write_bytes(data[end - size:end])
+            (folder / f"{path.parent.name}_{path.stem}.cbor").write_bytes(data[end - size:end])
 
 
 def main():
@@ -900,7 +900,7 @@ def main():
                   good_layouts, good_digests, bad_container, bad_cbor, bad_versions, bad_schema,
                   bad_keys, bad_but_read, bad_zstd, bad_sparse):
         write(s)
-    manifests(s, sys.argv[1])
+    write_manifests(s, sys.argv[1])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ LOGICAL = {"c64": "complex64", "c128": "complex128"}
 PLAIN = ["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8"]
 
 
-def up(n, to):
+def round_up(n, to):
     return -(-n // to) * to
 
 
@@ -106,7 +106,7 @@ class File:
         self.data, self.align, self.fill, self.shared = MAGIC, align, fill, {}
 
     def blob(self, data):
-        at = max(up(len(self.data), self.align), self.align)
+        at = max(round_up(len(self.data), self.align), self.align)
         self.data += bytes([self.fill]) * (at - len(self.data)) + data
         return [at, len(data)]
 
@@ -156,7 +156,7 @@ def packed(name, dtype, shape, data):
     return name, dtype, shape, bytes(data)
 
 
-def of_parts(name, dtype, shape, layout, parts):
+def parts_facts(name, dtype, shape, layout, parts):
     """What stands beside the sample, of a tensor of several parts."""
     listed = {
         role: {"nbytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -298,11 +298,11 @@ def good_layouts(s):
         },
     }
     facts = [
-        of_parts("csr", "f32", [3, 4], "sparse_csr", csr),
-        of_parts("coo", "f32", [3, 4], "sparse_coo", coo),
-        of_parts("mx", "f4_e2m1", [32], "zt.mx/1", mx),
-        of_parts("ggml", "u8", [64], "gguf.q4_0/1", ggml),
-        of_parts("custom", "u8", [7, 7], "x.custom/3", custom)
+        parts_facts("csr", "f32", [3, 4], "sparse_csr", csr),
+        parts_facts("coo", "f32", [3, 4], "sparse_coo", coo),
+        parts_facts("mx", "f4_e2m1", [32], "zt.mx/1", mx),
+        parts_facts("ggml", "u8", [64], "gguf.q4_0/1", ggml),
+        parts_facts("custom", "u8", [7, 7], "x.custom/3", custom)
     ]
     for role in ("indices", "indptr"):  # for generations that have only u64
         facts[0]["parts"][role]["sha256_u64"] = hashlib.sha256(numbers("Q", CSR[role])).hexdigest()
@@ -632,10 +632,10 @@ def bad_names(s):
 
 # ---- files that belong together ----
 
-def shards(root):
+def write_shard_set(root):
     """ROOT/ztensor/shards: model.zt with tensors in itself, in a data shard and in another model."""
-    top = pathlib.Path(root, "ztensor", "shards")
-    top.mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(root, "ztensor", "shards")
+    folder.mkdir(parents=True, exist_ok=True)
     names = {"here": "i16", "far": "f32", "packed": "u8", "base": "f64"}
     t = {n: tensor(n, d, (40, 25)) for n, d in names.items()}
     heap, root_file, base_file = File(), File(), File()
@@ -657,11 +657,11 @@ def shards(root):
         "model-base.v2.zt": base, "whole.zt": packed_file(t.values())
     }
     for name, data in files.items():
-        (top / name).write_bytes(data)
+        (folder / name).write_bytes(data)
 
 
 def main():
-    shards(sys.argv[1])
+    write_shard_set(sys.argv[1])
     s = Sorted(sys.argv[1], "ztensor")
     for write in (good_dense, good_attributes, good_files, good_zstd, good_layouts, bad_container,
                   bad_cbor, bad_schema, bad_shards, bad_values, bad_zstd, bad_sparse, bad_names):

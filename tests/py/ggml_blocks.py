@@ -180,7 +180,7 @@ def split_layout(layout):
     return parts
 
 
-def turn(name, data):
+def byteswap(name, data):
     """The same as a big-endian machine stores it."""
     _, _, size = TYPES[name]
     if name in PLAIN:

@@ -5,7 +5,7 @@ Prints the rows of tests/name_hash_vectors.h: secret 00 01 .. 0f, message 00 01 
 """
 from siphash_ref import siphash
 
-LEAST, MOST = 8, 128
+MIN_LENGTH, MAX_LENGTH = 8, 128
 SECRET = bytes(range(16))
 
 
@@ -14,9 +14,9 @@ def sip(data):
 
 
 def keyed(data):
-    if not LEAST <= len(data) <= MOST:
+    if not MIN_LENGTH <= len(data) <= MAX_LENGTH:
         return sip(data) % 2**32
-    times = [sip(i.to_bytes(4, "little")) for i in range(1 + MOST // 4)]
+    times = [sip(i.to_bytes(4, "little")) for i in range(1 + MAX_LENGTH // 4)]
     whole = (len(data) -
              1) // 8 * 8  # bytes of the words before the last one, which ends with the data
     padded = data[:whole] + data[-8:]

@@ -29,7 +29,7 @@ def descr(dtype, order="<"):
     return f"{'|' if number == 1 else order}{letter}{size}"
 
 
-def turned(data, number):
+def byteswapped(data, number):
     return b"".join(data[i:i + number][::-1] for i in range(0, len(data), number))
 
 
@@ -70,5 +70,5 @@ def array(t, order="<", fortran=False, **more):
     if fortran:
         data = by_columns(data, shape, size)
     if order == ">":
-        data = turned(data, number)
+        data = byteswapped(data, number)
     return header(literal(dtype, shape, order, fortran), **more) + data

@@ -33,13 +33,13 @@ MODES = {"0.22": {"Symmetric", "Lookup"}}
 LEVELS = {"0.22-pre.2": {"Block", "BlockTensor"}}
 
 
-class Refused(Exception):
+class InvalidFile(Exception):
     pass
 
 
-def need(condition, why):
+def require(condition, why):
     if not condition:
-        raise Refused(why)
+        raise InvalidFile(why)
 
 
 # ---- CBOR in its shortest form ----
@@ -47,17 +47,17 @@ def need(condition, why):
 def number(raw, at, info):
     if info < 24:
         return info, at
-    need(info < 28, f"the head {raw[at - 1]:#x}")
+    require(info < 28, f"the head {raw[at - 1]:#x}")
     size = 1 << info - 24
-    need(at + size <= len(raw), "the CBOR is cut short")
+    require(at + size <= len(raw), "the CBOR is cut short")
     v = int.from_bytes(raw[at:at + size], "big")
-    need(v >= (24 if size == 1 else 256 ** (size // 2)), f"{v} in {size} bytes")
+    require(v >= (24 if size == 1 else 256 ** (size // 2)), f"{v} in {size} bytes")
     return v, at + size
 
 
 def decode(raw, at=0, depth=1):
     """The item at a place, and the place behind it."""
-    need(at < len(raw), "the CBOR is cut short")
+    require(at < len(raw), "the CBOR is cut short")
     major, info = raw[at] >> 5, raw[at] & 31
     if major == 7:
         return special(raw, at)
@@ -65,11 +65,11 @@ def decode(raw, at=0, depth=1):
     if major < 2:
         return (v if major == 0 else -1 - v), at
     if major < 4:
-        need(at + v <= len(raw), "a string is cut short")
+        require(at + v <= len(raw), "a string is cut short")
         piece = raw[at:at + v]
         return (piece if major == 2 else piece.decode("utf-8")), at + v
-    need(major < 6, "a tag")
-    need(depth <= MAX_DEPTH and v <= len(raw) - at, "too deep, or too many")
+    require(major < 6, "a tag")
+    require(depth <= MAX_DEPTH and v <= len(raw) - at, "too deep, or too many")
     items = []
     for _ in range(v * (2 if major == 5 else 1)):
         item, at = decode(raw, at, depth + 1)
@@ -77,7 +77,7 @@ def decode(raw, at=0, depth=1):
     if major == 4:
         return items, at
     keys = items[::2]
-    need(len({repr(k) for k in keys}) == len(keys), "a key occurs twice")
+    require(len({repr(k) for k in keys}) == len(keys), "a key occurs twice")
     return dict(zip(keys, items[1::2])), at
 
 
@@ -85,17 +85,17 @@ def special(raw, at):
     words = {0xF4: False, 0xF5: True, 0xF6: None}
     if raw[at] in words:
         return words[raw[at]], at + 1
-    need(raw[at] in (0xF9, 0xFA, 0xFB), f"the head {raw[at]:#x}")
+    require(raw[at] in (0xF9, 0xFA, 0xFB), f"the head {raw[at]:#x}")
     letters = "efd"[raw[at] - 0xF9:]
     size = struct.calcsize(">" + letters[0])
-    need(at + 1 + size <= len(raw), "a float is cut short")
+    require(at + 1 + size <= len(raw), "a float is cut short")
     v, = struct.unpack(">" + letters[0], raw[at + 1:at + 1 + size])
     for shorter in "efd"[:raw[at] - 0xF9]:
         try:
             same = struct.unpack(">" + shorter, struct.pack(">" + shorter, v))[0] == v
         except OverflowError:
             same = False
-        need(not same, f"{v} in {size} bytes")
+        require(not same, f"{v} in {size} bytes")
     return v, at + 1 + size
 
 
@@ -113,14 +113,14 @@ def is_sorted(keys):
 # ---- quantization schemes ----
 
 def one_entry(v, keys, why):
-    need(
+    require(
         isinstance(v, dict) and len(v) == 1 and next(iter(v)) in keys,
         f"unknown variant {v!r} of {why}")
     return next(iter(v.items()))
 
 
 def check_one_of(v, variants, why):
-    need(isinstance(v, str) and v in variants, f"unknown variant {v!r} of {why}")
+    require(isinstance(v, str) and v in variants, f"unknown variant {v!r} of {why}")
 
 
 def is_byte(v):
@@ -128,8 +128,8 @@ def is_byte(v):
 
 
 def check_block_size(v):
-    need(isinstance(v, dict) and list(v) == ["storage", "len"], f"a block of {v!r}")
-    need(
+    require(isinstance(v, dict) and list(v) == ["storage", "len"], f"a block of {v!r}")
+    require(
         len(v["storage"]) == 5 and all(map(is_byte, [*v["storage"], v["len"]])),
         f"a block of {v!r}")
 
@@ -139,7 +139,7 @@ def check_store(v, generation):
     if isinstance(v, str):
         return check_one_of(v, bare, "the store")
     _, dim = one_entry(v, with_dim, "the store")
-    return need(is_u64(dim), f"packed along {dim!r}")
+    return require(is_u64(dim), f"packed along {dim!r}")
 
 
 def check_level(v, generation):
@@ -148,7 +148,7 @@ def check_level(v, generation):
     kind, what = one_entry(v, LEVELS.get(generation, {"Block"}), "the level")
     if kind == "Block":
         return check_block_size(what)
-    need(isinstance(what, dict) and list(what) == ["block", "global"], f"levels {what!r}")
+    require(isinstance(what, dict) and list(what) == ["block", "global"], f"levels {what!r}")
     check_block_size(what["block"])
     return check_one_of(what["global"], SCALE_TYPES, "the global scale")
 
@@ -158,7 +158,7 @@ def check_new_scales(scheme):
         check_one_of(scheme["tensor"], SCALE_TYPES, "the scale of the tensor")
     block = scheme["block"]
     if block is not None:
-        need(isinstance(block, dict) and list(block) == ["size", "dtype"], f"blocks {block!r}")
+        require(isinstance(block, dict) and list(block) == ["size", "dtype"], f"blocks {block!r}")
         check_block_size(block["size"])
         check_one_of(block["dtype"], SCALE_TYPES, "the scales of blocks")
 
@@ -166,10 +166,10 @@ def check_new_scales(scheme):
 def check_scheme(scheme, generation):
     """What the reader of that generation refuses: unknown variants, missing fields; and keys that are not its own."""
     keys = NEW_KEYS if generation == "0.22" else OLD_KEYS
-    need(isinstance(scheme, dict), f"the scheme {scheme!r}")
+    require(isinstance(scheme, dict), f"the scheme {scheme!r}")
     for key in keys:
-        need(key in scheme, f"missing field {key}")
-    need(list(scheme) == keys, f"the keys of the scheme are {list(scheme)}")
+        require(key in scheme, f"missing field {key}")
+    require(list(scheme) == keys, f"the keys of the scheme are {list(scheme)}")
     check_one_of(scheme["value"], VALUES, "the value")
     check_one_of(scheme["mode"], MODES.get(generation, {"Symmetric"}), "the mode")
     check_store(scheme["store"], generation)
@@ -182,7 +182,7 @@ def check_scheme(scheme, generation):
 def check_type(dtype, generation):
     """What the reader of a generation refuses of an element type that some generation has."""
     if dtype == "Bool" or (isinstance(dtype, dict) and "Bool" in dtype):
-        need((dtype == "Bool") == (generation in ("0.19", "0.20")), f"Bool as {dtype!r}")
+        require((dtype == "Bool") == (generation in ("0.19", "0.20")), f"Bool as {dtype!r}")
     elif isinstance(dtype, dict):
         check_scheme(dtype["QFloat"], generation)
 
@@ -195,7 +195,7 @@ def readers_of(tensors, generations):
             for t in tensors:
                 check_type(t["stored"], g)
             left.append(g)
-        except Refused as e:
+        except InvalidFile as e:
             why = f"Burn {g}: {e}"
     return left, why
 
@@ -203,11 +203,11 @@ def readers_of(tensors, generations):
 def type_of(name, dtype):
     """heft's name and the bytes of an element, None: not to be told."""
     if isinstance(dtype, str):
-        need(dtype in TYPES, f"{name!r}: dtype {dtype!r}")
+        require(dtype in TYPES, f"{name!r}: dtype {dtype!r}")
         return TYPES[dtype]
-    need(isinstance(dtype, dict) and len(dtype) == 1, f"{name!r}: dtype {dtype!r}")
+    require(isinstance(dtype, dict) and len(dtype) == 1, f"{name!r}: dtype {dtype!r}")
     (kind, what), = dtype.items()
-    need(kind == "QFloat" or (kind == "Bool" and what in BOOLS), f"{name!r}: dtype {dtype!r}")
+    require(kind == "QFloat" or (kind == "Bool" and what in BOOLS), f"{name!r}: dtype {dtype!r}")
     return ("u8", None) if kind == "QFloat" else BOOLS[what]
 
 
@@ -216,20 +216,20 @@ def is_u64(v):
 
 
 def check_tensor(name, d):
-    need(isinstance(d, dict) and list(d) in FIELDS, f"{name!r}: the fields are {list(d)}")
+    require(isinstance(d, dict) and list(d) in FIELDS, f"{name!r}: the fields are {list(d)}")
     dtype, size = type_of(name, d["dtype"])
-    need(
+    require(
         isinstance(d["shape"], list) and all(map(is_u64, d["shape"])),
         f"{name!r}: shape {d['shape']!r}")
     offsets = d["data_offsets"]
-    need(
+    require(
         isinstance(offsets, list) and len(offsets) == 2 and all(map(is_u64, offsets)),
         f"{name!r}: {offsets!r}")
-    need("param_id" not in d or is_u64(d["param_id"]), f"{name!r}: param_id {d.get('param_id')!r}")
+    require("param_id" not in d or is_u64(d["param_id"]), f"{name!r}: param_id {d.get('param_id')!r}")
     elements = 1
     for n in d["shape"]:
         elements *= n
-    need(size is None or elements * size == offsets[1] - offsets[0],
+    require(size is None or elements * size == offsets[1] - offsets[0],
          f"{name!r}: {offsets} for {d['shape']}")
     layout = "dense" if size else "burn.qfloat"
     return {
@@ -239,34 +239,34 @@ def check_tensor(name, d):
 
 
 def check_root(root):
-    need(
+    require(
         isinstance(root, dict) and list(root) == [k for k in ROOTS if k in root],
         f"the keys are {list(root)}")
-    need("tensors" in root, "no tensors")
+    require("tensors" in root, "no tensors")
     for key in ROOTS:
-        need(isinstance(root.get(key, {}), dict), f"{key} is not a map")
-        need(key == "tensors" or key not in root or root[key], f"{key} is empty")
-        need(is_sorted(root.get(key, {})), f"{key} is not sorted")
+        require(isinstance(root.get(key, {}), dict), f"{key} is not a map")
+        require(key == "tensors" or key not in root or root[key], f"{key} is empty")
+        require(is_sorted(root.get(key, {})), f"{key} is not sorted")
     for key, value in root.get("metadata", {}).items():
-        need(isinstance(value, str), f"metadata {key!r} is {value!r}, not text")
+        require(isinstance(value, str), f"metadata {key!r} is {value!r}, not text")
     for key, value in root.get("scalars", {}).items():
-        need(isinstance(value, dict) and len(value) == 1, f"scalar {key!r} is {value!r}")
+        require(isinstance(value, dict) and len(value) == 1, f"scalar {key!r} is {value!r}")
         (kind, v), = value.items()
-        need(type(v) is SCALARS.get(kind), f"scalar {key!r} is {value!r}")
+        require(type(v) is SCALARS.get(kind), f"scalar {key!r} is {value!r}")
 
 
 def read(raw, generation=None):
-    need(len(raw) >= 10 and raw[:4] == b"NRUB", "no header")
+    require(len(raw) >= 10 and raw[:4] == b"NRUB", "no header")
     version, n = struct.unpack("<HI", raw[4:10])
-    need(version == 1, f"version {version}")
-    need(10 + n <= len(raw), "the manifest passes the end of the file")
+    require(version == 1, f"version {version}")
+    require(10 + n <= len(raw), "the manifest passes the end of the file")
     root, behind = decode(raw[10:10 + n])
-    need(behind == n, f"the manifest ends at {behind} of {n}")
+    require(behind == n, f"the manifest ends at {behind} of {n}")
     check_root(root)
     tensors = [check_tensor(name, d) for name, d in root["tensors"].items()]
     tensors.sort(key=lambda t: (t["begin"], t["end"]))
     generations = readers_of(tensors, [generation] if generation else GENERATIONS[1:])
-    need(generations[0], generations[1])
+    require(generations[0], generations[1])
     start, at = up(10 + n), 0
     pieces = [raw[10 + n:start]]
     last = None
@@ -278,14 +278,14 @@ def read(raw, generation=None):
             t["nbytes"], t["sha256"] = last["nbytes"], last["sha256"]
             continue
         last = t
-        need(t["begin"] == up(at), f"{t['name']!r}: its data begin at {t['begin']}, not {up(at)}")
+        require(t["begin"] == up(at), f"{t['name']!r}: its data begin at {t['begin']}, not {up(at)}")
         pieces.append(raw[start + at:start + t["begin"]])
         data = raw[start + t["begin"]:start + t["end"]]
-        need(len(data) == t["end"] - t["begin"], f"{t['name']!r}: its data are cut short")
+        require(len(data) == t["end"] - t["begin"], f"{t['name']!r}: its data are cut short")
         t["nbytes"], t["sha256"] = len(data), hashlib.sha256(data).hexdigest()
         at = t["end"]
-    need(not any(b"".join(pieces)), "padding that is not zero")
-    need(len(raw) == start + at, f"the data end at {start + at}, the file at {len(raw)}")
+    require(not any(b"".join(pieces)), "padding that is not zero")
+    require(len(raw) == start + at, f"the data end at {start + at}, the file at {len(raw)}")
     return {
         "tensors": tensors, "metadata": root.get("metadata", {}),
         "scalars": root.get("scalars", {}), "generations": generations[0]
@@ -300,7 +300,7 @@ def main():
         try:
             with open(path, "rb") as f:
                 print(json.dumps(read(f.read(), generation), default=lambda v: f"bytes {v.hex()}"))
-        except (Refused, UnicodeDecodeError) as e:
+        except (InvalidFile, UnicodeDecodeError) as e:
             print(f"{path}: {e}", file=sys.stderr)
             return 1
     return 0

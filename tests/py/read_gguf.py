@@ -11,16 +11,16 @@ import sys
 import ggml_blocks
 from gen_gguf import KINDS, LETTERS, NONE, SPECIAL_KEYS
 
-NAMED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+SPECIAL_TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-class Bad(Exception):
+class InvalidFile(Exception):
     pass
 
 
-def demand(truth, complaint):
-    if not truth:
-        raise Bad(complaint)
+def require(condition, message):
+    if not condition:
+        raise InvalidFile(message)
 
 
 class Bytes:
@@ -28,7 +28,7 @@ class Bytes:
         self.data, self.at, self.order, self.wide = data, 0, "<", "Q"
 
     def take(self, n):
-        demand(self.at + n <= len(self.data), f"{n} bytes at {self.at} pass the end")
+        require(self.at + n <= len(self.data), f"{n} bytes at {self.at} pass the end")
         self.at += n
         return self.data[self.at - n:self.at]
 
@@ -47,7 +47,7 @@ class Bytes:
 
     def kind(self):
         n = self.number("I")
-        demand(n < len(KINDS), f"kind {n}")
+        require(n < len(KINDS), f"kind {n}")
         return KINDS[n]
 
     def value(self, kind):
@@ -58,7 +58,7 @@ class Bytes:
             return inner, [self.value(inner) for _ in range(count)]
         value = self.number(LETTERS[kind])
         if kind == "bool":
-            demand(value < 2, f"truth value {value}")
+            require(value < 2, f"truth value {value}")
             return bool(value)
         return value
 
@@ -66,13 +66,13 @@ class Bytes:
 def parse(data):
     """(version, whether it is big-endian, entries as (key, kind, value), tensors as (name, type, shape, bytes))"""
     b = Bytes(data)
-    demand(b.take(4) == b"GGUF", "the magic number is another")
+    require(b.take(4) == b"GGUF", "the magic number is another")
     version = b.number("I")
     big = not version & 0xFFFF
     if big:
         b.order, version = ">", struct.unpack(">I", struct.pack("<I", version))[0]
     b.wide = "I" if version == 1 else "Q"
-    demand(version in (1, 2, 3), f"version {version}")
+    require(version in (1, 2, 3), f"version {version}")
     tensors, entries = b.length(), b.length()
     meta = []
     for _ in range(entries):
@@ -86,35 +86,35 @@ def parse(data):
         number = b.number("I")
         infos.append((name, ggml_blocks.NAMES.get(number, number), dims[::-1], b.number("Q")))
     align = dict((k, v) for k, _, v in meta).get("general.alignment", 32)
-    return version, big, meta, place(data, b.at, infos, align, big), (b.at, infos, align)
+    return version, big, meta, read_data(data, b.at, infos, align, big), (b.at, infos, align)
 
 
-def size_of(dtype, shape, room):
+def size_of(dtype, shape, available):
     """room: up to the next tensor, or the end; all of it is an opaque one's."""
     if isinstance(dtype, int):
-        demand(dtype > max(ggml_blocks.NAMES), f"element type {dtype}")
-        return room if all(shape) else 0
+        require(dtype > max(ggml_blocks.NAMES), f"element type {dtype}")
+        return available if all(shape) else 0
     _, elements, size = ggml_blocks.TYPES[dtype]
     count = 1
     for d in shape:
         count *= d
-    demand((shape[-1] if shape else 1) % elements == 0, f"rows of {shape} in blocks of {elements}")
+    require((shape[-1] if shape else 1) % elements == 0, f"rows of {shape} in blocks of {elements}")
     return count // elements * size
 
 
-def room_at(infos, offset, end):
+def available_bytes(infos, offset, end):
     return min([i[3] for i in infos if i[3] > offset], default=end) - offset
 
 
-def place(data, end, infos, align, big):
+def read_data(data, end, infos, align, big):
     start = -(-end // align) * align
     tensors = []
     for name, dtype, shape, offset in infos:
-        demand(offset % align == 0, f"{name}: offset {offset}")
-        size = size_of(dtype, shape, room_at(infos, offset, len(data) - start))
+        require(offset % align == 0, f"{name}: offset {offset}")
+        size = size_of(dtype, shape, available_bytes(infos, offset, len(data) - start))
         raw = data[start + offset:start + offset + size]
-        demand(len(raw) == size, f"{name}: {size} bytes pass the end")
-        tensors.append((name, dtype, shape, ggml_blocks.turn(dtype, raw) if big else raw))
+        require(len(raw) == size, f"{name}: {size} bytes pass the end")
+        tensors.append((name, dtype, shape, ggml_blocks.byteswap(dtype, raw) if big else raw))
     return tensors
 
 
@@ -126,36 +126,36 @@ def vocabulary(meta):
     values = {k.replace("separator", "seperator"): v for k, v in values.items()}
     ids = [values.get(f"tokenizer.ggml.{k}_token_id") for k in SPECIAL_KEYS]
     if all(i is None for i in ids):
-        ids = [tokens.index(name) if name in tokens else None for name in NAMED]
+        ids = [tokens.index(name) if name in tokens else None for name in SPECIAL_TOKENS]
     return tokens, [NONE if i is None or i >= len(tokens) else i for i in ids]
 
 
-def judge(data, end, infos, align, meta, wanted_align):
+def check_written_layout(data, end, infos, align, meta, wanted_align):
     """What heft promises of the files that it writes."""
-    demand(wanted_align in (None, align), f"the alignment is {align}, not {wanted_align}")
-    demand(align >= 8 and not align & (align - 1), f"an alignment of {align}")
-    demand(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta),
+    require(wanted_align in (None, align), f"the alignment is {align}, not {wanted_align}")
+    require(align >= 8 and not align & (align - 1), f"an alignment of {align}")
+    require(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta),
            "a key that is none")
-    demand(len({k for k, _, _ in meta}) == len(meta), "a key twice")
-    demand(len({i[0] for i in infos}) == len(infos), "a name twice")
-    demand(all(1 <= len(i[2]) <= 4 and max(i[2]) < 2**63 for i in infos),
+    require(len({k for k, _, _ in meta}) == len(meta), "a key twice")
+    require(len({i[0] for i in infos}) == len(infos), "a name twice")
+    require(all(1 <= len(i[2]) <= 4 and max(i[2]) < 2**63 for i in infos),
            "a shape that ggml does not take")
     start = -(-end // align) * align
-    demand(not data[end:start].strip(b"\0"), "padding in front of the data is not zero")
+    require(not data[end:start].strip(b"\0"), "padding in front of the data is not zero")
     at = 0
     for name, dtype, shape, offset in infos:
-        demand(offset == at, f"{name}: its data are at {offset}, not at {at}")
-        size = size_of(dtype, shape, room_at(infos, offset, len(data) - start))
+        require(offset == at, f"{name}: its data are at {offset}, not at {at}")
+        size = size_of(dtype, shape, available_bytes(infos, offset, len(data) - start))
         at = at + size if isinstance(dtype, int) else -(-(at + size) // align) * align
-        demand(not data[start + offset + size:start + at].strip(b"\0"),
+        require(not data[start + offset + size:start + at].strip(b"\0"),
                f"{name}: padding is not zero")
-    demand(len(data) == start + at, f"the file has {len(data)} bytes, not {start + at}")
+    require(len(data) == start + at, f"the file has {len(data)} bytes, not {start + at}")
 
 
 def read(data, align=None):
     version, big, meta, tensors, (end, infos, own) = parse(data)
-    demand(not big, "a big-endian file")
-    judge(data, end, infos, own, meta, align)
+    require(not big, "a big-endian file")
+    check_written_layout(data, end, infos, own, meta, align)
     tokens, special = vocabulary(meta)
     listed = [{
         "name": n, "dtype": t, "shape": s,

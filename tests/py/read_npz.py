@@ -20,30 +20,30 @@ TYPES = {
 }
 
 
-class Refused(Exception):
+class InvalidFile(Exception):
     pass
 
 
-def need(condition, why):
+def require(condition, why):
     if not condition:
-        raise Refused(why)
+        raise InvalidFile(why)
 
 
 def array(raw, name, at, align):
     """The array that raw is, whose first byte is byte `at` of the file."""
-    need(raw[:8] == b"\x93NUMPY\1\0", f"{name}: not an array of version 1.0")
+    require(raw[:8] == b"\x93NUMPY\1\0", f"{name}: not an array of version 1.0")
     n = struct.unpack("<H", raw[8:10])[0]
     text = raw[10:10 + n].decode("ascii")
-    need(text.endswith("\n"), f"{name}: its header does not end a line")
+    require(text.endswith("\n"), f"{name}: its header does not end a line")
     header = ast.literal_eval(text)
-    need(list(header) == ["descr", "fortran_order", "shape"], f"{name}: fields are {list(header)}")
-    need(header["fortran_order"] is False, f"{name}: columns first")
-    need(header["descr"] in TYPES, f"{name}: type {header['descr']}")
-    need((at + 10 + n) % align == 0, f"{name}: its data are at {at + 10 + n}")
+    require(list(header) == ["descr", "fortran_order", "shape"], f"{name}: fields are {list(header)}")
+    require(header["fortran_order"] is False, f"{name}: columns first")
+    require(header["descr"] in TYPES, f"{name}: type {header['descr']}")
+    require((at + 10 + n) % align == 0, f"{name}: its data are at {at + 10 + n}")
     count, data = 1, raw[10 + n:]
     for d in header["shape"]:
         count *= d
-    need(
+    require(
         len(data) == count * int(header["descr"][2:]),
         f"{name}: {len(data)} bytes for {header['shape']}")
     return {
@@ -55,10 +55,10 @@ def array(raw, name, at, align):
 def entry(raw, at):
     sign, _, version, flags, method, time, date, crc, stored, size, n, extra, comment, disk, _, _, head = \
         struct.unpack_from("<IHHHHHHIIIHHHHHII", raw, at)
-    need(sign == 0x02014B50, f"no entry at {at}")
-    need((flags & ~0x800, method, time, date, comment, disk) == (8, 0, 0, 0x21, 0, 0),
+    require(sign == 0x02014B50, f"no entry at {at}")
+    require((flags & ~0x800, method, time, date, comment, disk) == (8, 0, 0, 0x21, 0, 0),
          f"odd entry at {at}")
-    need(stored == size and size < 2**32 - 1 and version == 20 and not extra, f"odd sizes at {at}")
+    require(stored == size and size < 2**32 - 1 and version == 20 and not extra, f"odd sizes at {at}")
     return raw[at + 46:at + 46 + n].decode(), flags, crc, size, head, at + 46 + n
 
 
@@ -66,18 +66,18 @@ def member(raw, name, flags, crc, size, head):
     """Where the member's data begin, and what follows it."""
     sign, version, local, method, _, date, *zeros, n, extra = struct.unpack_from(
         "<IHHHHHIIIHH", raw, head)
-    need((sign, version, local, method, date) == (0x04034B50, 20, flags, 0, 0x21),
+    require((sign, version, local, method, date) == (0x04034B50, 20, flags, 0, 0x21),
          f"{name}: odd header")
-    need(zeros == [0, 0, 0], f"{name}: numbers before their time")
-    need(raw[head + 30:head + 30 + n].decode() == name, f"{name}: another name at its data")
-    need(bool(flags & 0x800) == (not name.isascii()), f"{name}: flags {flags:x}")
+    require(zeros == [0, 0, 0], f"{name}: numbers before their time")
+    require(raw[head + 30:head + 30 + n].decode() == name, f"{name}: another name at its data")
+    require(bool(flags & 0x800) == (not name.isascii()), f"{name}: flags {flags:x}")
     padding = raw[head + 30 + n:head + 30 + n + extra]
     if extra:
-        need(padding == struct.pack("<HH", 0xD935, extra - 4) + bytes(extra - 4),
+        require(padding == struct.pack("<HH", 0xD935, extra - 4) + bytes(extra - 4),
              f"{name}: odd padding")
     at = head + 30 + n + extra
-    need(zlib.crc32(raw[at:at + size]) == crc, f"{name}: another CRC-32")
-    need(raw[at + size:at + size + 16] == b"PK\7\x08" + struct.pack("<III", crc, size, size),
+    require(zlib.crc32(raw[at:at + size]) == crc, f"{name}: another CRC-32")
+    require(raw[at + size:at + size + 16] == b"PK\7\x08" + struct.pack("<III", crc, size, size),
          f"{name}: descriptor")
     return at, at + size + 16
 
@@ -89,17 +89,17 @@ def read(raw, align=None):
     sign, disk, _, here, count, length, directory, comment = struct.unpack_from(
         "<IHHHHIIH", raw,
         len(raw) - 22)
-    need((sign, disk, comment) == (0x06054B50, 0, 0) and here == count,
+    require((sign, disk, comment) == (0x06054B50, 0, 0) and here == count,
          "no plain end of an archive")
-    need(directory + length == len(raw) - 22, "the directory does not end at the end")
+    require(directory + length == len(raw) - 22, "the directory does not end at the end")
     tensors, at, follows = [], directory, 0
     for _ in range(count):
         name, flags, crc, size, head, at = entry(raw, at)
-        need(head == follows, f"{name}: a gap before it")
+        require(head == follows, f"{name}: a gap before it")
         begin, follows = member(raw, name, flags, crc, size, head)
-        need(name.endswith(".npy"), f"{name} is no array")
+        require(name.endswith(".npy"), f"{name} is no array")
         tensors.append(array(raw[begin:begin + size], name[:-4], begin, align))
-    need(follows == directory and at == len(raw) - 22, "bytes that belong to nothing")
+    require(follows == directory and at == len(raw) - 22, "bytes that belong to nothing")
     return {"tensors": tensors}
 
 
@@ -107,7 +107,7 @@ def main():
     for path in sys.argv[1:]:
         try:
             print(json.dumps(read(pathlib.Path(path).read_bytes())))
-        except Refused as e:
+        except InvalidFile as e:
             print(f"{path}: {e}", file=sys.stderr)
             return 1
     return 0

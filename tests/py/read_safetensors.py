@@ -20,30 +20,30 @@ BITS = {
 SHORT = {letter: f"\\u{ord(c):04x}" for letter, c in zip("bfnrt", "\b\f\n\r\t")}
 
 
-class Refused(Exception):
+class InvalidFile(Exception):
     pass
 
 
-def need(condition, why):
+def require(condition, why):
     if not condition:
-        raise Refused(why)
+        raise InvalidFile(why)
 
 
 def pairs(items):
     found = {}
     for key, value in items:
-        need(key not in found, f"key {key!r} occurs twice")
+        require(key not in found, f"key {key!r} occurs twice")
         found[key] = value
     return found
 
 
 def natural(text):
-    need(not text.startswith("-"), f"a negative number: {text}")
+    require(not text.startswith("-"), f"a negative number: {text}")
     return int(text)
 
 
 def no_float(text):
-    raise Refused(f"a number that is not an integer: {text}")
+    raise InvalidFile(f"a number that is not an integer: {text}")
 
 
 def depth_of(value):
@@ -65,48 +65,48 @@ def parse_header(raw):
         text.encode("utf-8")
         json.dumps(header, ensure_ascii=False).encode("utf-8")  # no lone surrogates
     except ValueError as e:
-        raise Refused(f"the header is not JSON: {e}") from None
-    need(isinstance(header, dict), "the header is not an object")
-    need(depth_of(header) <= MAX_DEPTH, "the header is nested too deeply")
+        raise InvalidFile(f"the header is not JSON: {e}") from None
+    require(isinstance(header, dict), "the header is not an object")
+    require(depth_of(header) <= MAX_DEPTH, "the header is nested too deeply")
     return text, header
 
 
 def count_of(value, what):
-    need(type(value) is int and 0 <= value < 2**63, f"{what}: {value!r} is no size")
+    require(type(value) is int and 0 <= value < 2**63, f"{what}: {value!r} is no size")
     return value
 
 
 def check_entry(name, e):
-    need(isinstance(e, dict), f"{name!r}: not an object")
-    need({"dtype", "shape", "data_offsets"} <= set(e), f"{name!r}: a field is missing")
-    need(isinstance(e["dtype"], str) and e["dtype"] in BITS, f"{name!r}: dtype {e['dtype']!r}")
-    need(isinstance(e["shape"], list), f"{name!r}: shape {e['shape']!r}")
+    require(isinstance(e, dict), f"{name!r}: not an object")
+    require({"dtype", "shape", "data_offsets"} <= set(e), f"{name!r}: a field is missing")
+    require(isinstance(e["dtype"], str) and e["dtype"] in BITS, f"{name!r}: dtype {e['dtype']!r}")
+    require(isinstance(e["shape"], list), f"{name!r}: shape {e['shape']!r}")
     offsets = e["data_offsets"]
-    need(isinstance(offsets, list) and len(offsets) == 2, f"{name!r}: data_offsets {offsets!r}")
+    require(isinstance(offsets, list) and len(offsets) == 2, f"{name!r}: data_offsets {offsets!r}")
     begin, end = (count_of(o, f"{name!r}: data_offsets") for o in offsets)
-    need(begin <= end, f"{name!r}: the end lies before the begin")
+    require(begin <= end, f"{name!r}: the end lies before the begin")
     elements = 1
     for d in e["shape"]:
         elements *= count_of(d, f"{name!r}: shape")
-        need(elements < 2**64, f"{name!r}: the shape overflows")
+        require(elements < 2**64, f"{name!r}: the shape overflows")
     size, rest = divmod(elements * BITS[e["dtype"]], 8)
-    need(not rest, f"{name!r}: the elements do not fill whole bytes")
-    need(size == end - begin, f"{name!r}: {end - begin} bytes for a shape that takes {size}")
+    require(not rest, f"{name!r}: the elements do not fill whole bytes")
+    require(size == end - begin, f"{name!r}: {end - begin} bytes for a shape that takes {size}")
     return begin, end
 
 
 def check_tiling(places, size):
     at = 0
     for begin, end, name in sorted(places):
-        need(begin == at, f"{name!r}: its data begin at {begin}, those before end at {at}")
+        require(begin == at, f"{name!r}: its data begin at {begin}, those before end at {at}")
         at = end
-    need(at == size, f"the tensors end at {at}, the data at {size}")
+    require(at == size, f"the tensors end at {at}, the data at {size}")
 
 
 def check_metadata(metadata):
-    need(metadata is None or isinstance(metadata, dict), "__metadata__ is not an object")
+    require(metadata is None or isinstance(metadata, dict), "__metadata__ is not an object")
     for key, value in (metadata or {}).items():
-        need(isinstance(value, str), f"metadata {key!r} is {value!r}, not text")
+        require(isinstance(value, str), f"metadata {key!r} is {value!r}, not text")
     return metadata or {}
 
 
@@ -119,28 +119,28 @@ def compact(document):
 def check_writer(text, header, n, places):
     """What heft says about its own files."""
     body = text.rstrip(" ")
-    need(body == compact(header), "the header is not compact JSON")
-    need((8 + n) % 8 == 0, "the data do not begin at a multiple of 8")
-    need(
+    require(body == compact(header), "the header is not compact JSON")
+    require((8 + n) % 8 == 0, "the data do not begin at a multiple of 8")
+    require(
         "__metadata__" not in header
         or (next(iter(header)) == "__metadata__" and header["__metadata__"]),
         "__metadata__ is not in front, or empty")
     for begin, _, name in places:
         e = header[name]
-        need(list(e) == ["dtype", "shape", "data_offsets"], f"{name!r}: the fields are {list(e)}")
-        need(begin % max(1, BITS[e["dtype"]] // 8) == 0,
+        require(list(e) == ["dtype", "shape", "data_offsets"], f"{name!r}: the fields are {list(e)}")
+        require(begin % max(1, BITS[e["dtype"]] // 8) == 0,
              f"{name!r}: its data lie at {begin} of the data section")
 
 
 def read(path, of_heft=False):
     with open(path, "rb") as f:
         raw = f.read()
-    need(len(raw) >= 8, "shorter than the length of the header")
+    require(len(raw) >= 8, "shorter than the length of the header")
     n = struct.unpack("<Q", raw[:8])[0]
-    need(n <= MAX_HEADER, f"a header of {n} bytes")
-    need(8 + n <= len(raw), "the header passes the end of the file")
+    require(n <= MAX_HEADER, f"a header of {n} bytes")
+    require(8 + n <= len(raw), "the header passes the end of the file")
     text, header = parse_header(raw[8:8 + n])
-    need(text.startswith("{"), "the header does not begin with {")
+    require(text.startswith("{"), "the header does not begin with {")
     metadata = check_metadata(header.get("__metadata__"))
     data = raw[8 + n:]
     places = [(*check_entry(k, v), k) for k, v in header.items() if k != "__metadata__"]
@@ -159,7 +159,7 @@ def main():
     for path in [a for a in sys.argv[1:] if a != "--writer"]:
         try:
             print(json.dumps(read(path, of_heft)))
-        except Refused as e:
+        except InvalidFile as e:
             print(f"{path}: {e}", file=sys.stderr)
             return 1
     return 0

@@ -11,7 +11,7 @@ import struct
 import sys
 
 from cbor import decode, encode
-from gen_ztensor1 import ALIGN, LOGICAL, LONG, MAGIC, VERSIONS, digest, of_parts, up
+from gen_ztensor1 import ALIGN, LOGICAL, LONG, MAGIC, VERSIONS, digest, parts_facts, round_up
 from samples import SIZES, describe
 
 LEVELS = 128
@@ -35,18 +35,18 @@ SPARSE = {"sparse_csr": {"values", "indices", "indptr"}, "sparse_coo": {"values"
 ANY = "any"  # of the digests: each as it says itself, and perhaps none
 
 
-class Bad(Exception):
+class InvalidFile(Exception):
     pass
 
 
-def demand(truth, complaint):
-    if not truth:
-        raise Bad(complaint)
+def require(condition, message):
+    if not condition:
+        raise InvalidFile(message)
 
 
 # ---- zstd ----
 
-PIECE = 64 << 10
+OUTPUT_CHUNK = 64 << 10
 
 
 @functools.cache
@@ -58,44 +58,44 @@ class Buffer(ctypes.Structure):
     _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t), ("pos", ctypes.c_size_t)]
 
 
-def unzstd(stored, most):
+def unzstd(stored, max_size):
     """By libzstd, all frames; no more than `most` bytes of content are asked for, and one beyond."""
     lib = libzstd()
     lib.ZSTD_createDStream.restype = ctypes.c_void_p
     lib.ZSTD_decompressStream.restype = ctypes.c_size_t
     stream = ctypes.c_void_p(lib.ZSTD_createDStream())
     source, room = ctypes.create_string_buffer(stored,
-                                               len(stored)), ctypes.create_string_buffer(PIECE)
+                                               len(stored)), ctypes.create_string_buffer(OUTPUT_CHUNK)
     given = Buffer(ctypes.addressof(source), len(stored), 0)
     content, left = bytearray(), 1
     while given.pos < given.size or left:
         before = given.pos
-        taken = Buffer(ctypes.addressof(room), min(PIECE, most + 1 - len(content)), 0)
+        taken = Buffer(ctypes.addressof(room), min(OUTPUT_CHUNK, max_size + 1 - len(content)), 0)
         left = lib.ZSTD_decompressStream(stream, ctypes.byref(taken), ctypes.byref(given))
-        demand(not lib.ZSTD_isError(ctypes.c_size_t(left)), "a component does not decode")
-        demand(given.pos > before or taken.pos,
+        require(not lib.ZSTD_isError(ctypes.c_size_t(left)), "a component does not decode")
+        require(given.pos > before or taken.pos,
                "a component is cut short, or decodes to more than it should")
         content += ctypes.string_at(room, taken.pos)
     lib.ZSTD_freeDStream(stream)
-    demand(len(content) <= most, "a component decodes to more than it should")
+    require(len(content) <= max_size, "a component decodes to more than it should")
     return bytes(content)
 
 
 # ---- the manifest ----
 
 def check_keys(m, keys, what):
-    demand([k for k in keys if k in m] == list(m) and set(keys) - set(m) <= OPTIONAL,
+    require([k for k in keys if k in m] == list(m) and set(keys) - set(m) <= OPTIONAL,
            f"keys of {what}: {list(m)}")
 
 
 def ascend(names, what):
-    demand([n.encode() for n in names] == sorted(n.encode() for n in names),
+    require([n.encode() for n in names] == sorted(n.encode() for n in names),
            f"{what} are not sorted")
 
 
 def read_manifest(raw):
     m, at = decode(raw, 0, LEVELS)
-    demand(at == len(raw) and encode(m) == raw, "the manifest is not in its shortest form")
+    require(at == len(raw) and encode(m) == raw, "the manifest is not in its shortest form")
     return m
 
 
@@ -105,7 +105,7 @@ def type_of(p):
     for name, pair in LOGICAL.items():
         if "type" in p and pair == (p["dtype"], p["type"]):
             return name
-    demand("type" not in p and p["dtype"] in LONG, f"type {p}")
+    require("type" not in p and p["dtype"] in LONG, f"type {p}")
     return p["dtype"]
 
 
@@ -117,7 +117,7 @@ def size_of(dtype, shape):
     return size
 
 
-def most_of(dtype, o, role):
+def max_stored_size(dtype, o, role):
     """Bytes that a component has at most once decoded."""
     if o["format"] == "dense":
         return size_of(dtype, o["shape"])
@@ -126,42 +126,42 @@ def most_of(dtype, o, role):
     return 1 << 26
 
 
-def read_part(data, p, most, algorithm):
+def read_part(data, p, max_size, algorithm):
     at, n = p["offset"], p["length"]
     stored = data[at:at + n]
-    demand(at % ALIGN == 0 and len(stored) == n, f"a component at {at}")
+    require(at % ALIGN == 0 and len(stored) == n, f"a component at {at}")
     if algorithm == ANY:
         algorithm = p["digest"].split(":")[0] if "digest" in p else None
-    demand(("digest" in p) == bool(algorithm), f"digest {p.get('digest')}")
-    demand(not algorithm or p["digest"] == digest(stored, algorithm), f"digest {p.get('digest')}")
+    require(("digest" in p) == bool(algorithm), f"digest {p.get('digest')}")
+    require(not algorithm or p["digest"] == digest(stored, algorithm), f"digest {p.get('digest')}")
     if "encoding" not in p:
         return stored
-    content = unzstd(stored, p.get("uncompressed_length", most))
-    demand(p["encoding"] == "zstd" and p.get("uncompressed_length", len(content)) == len(content),
+    content = unzstd(stored, p.get("uncompressed_length", max_size))
+    require(p["encoding"] == "zstd" and p.get("uncompressed_length", len(content)) == len(content),
            f"{len(content)} bytes decoded")
     return content
 
 
 def check_sparse(o, types, parts):
     """Indices are u64 and in bounds, and as many as there are values."""
-    demand(set(parts) == SPARSE[o["format"]], f"components {sorted(parts)}")
-    demand(all(types[r] == "u64" for r in parts if r != "values"), f"types {types}")
+    require(set(parts) == SPARSE[o["format"]], f"components {sorted(parts)}")
+    require(all(types[r] == "u64" for r in parts if r != "values"), f"types {types}")
     whole = {r: struct.unpack(f"<{len(d) // 8}Q", d) for r, d in parts.items() if r != "values"}
     size = size_of(types["values"], ())
     count, rest = divmod(len(parts["values"]), size)
-    demand(not rest, "values are no whole number of elements")
+    require(not rest, "values are no whole number of elements")
     if o["format"] == "sparse_coo":
         coords, rank = whole["coords"], len(o["shape"])
-        demand(len(coords) == count * rank, f"{len(coords)} coordinates")
-        demand(all(c < o["shape"][i // count] for i, c in enumerate(coords)),
+        require(len(coords) == count * rank, f"{len(coords)} coordinates")
+        require(all(c < o["shape"][i // count] for i, c in enumerate(coords)),
                "a coordinate out of bounds")
         return
     rows, columns = o["shape"]
     indptr = whole["indptr"]
-    demand(
+    require(
         len(indptr) == rows + 1 and indptr[0] == 0 and indptr[-1] == count
         and list(indptr) == sorted(indptr), "row pointers")
-    demand(
+    require(
         len(whole["indices"]) == count and all(c < columns for c in whole["indices"]),
         "a column out of bounds")
 
@@ -170,11 +170,11 @@ def check_places(data, parts, manifest_at, align):
     """Each component begins at the first multiple of align behind the one before; zeros lie between."""
     end = len(MAGIC)
     for at, n in sorted(set(parts), key=lambda p: (p[0], p[1] != 0)):
-        demand(at == up(end, align), f"a component at {at}, not {up(end, align)}")
-        demand(not data[end:at].strip(b"\0"), f"bytes before {at} are not zero")
+        require(at == round_up(end, align), f"a component at {at}, not {round_up(end, align)}")
+        require(not data[end:at].strip(b"\0"), f"bytes before {at} are not zero")
         end = at + n
-    demand(not data[end:manifest_at].strip(b"\0"), "bytes before the manifest are not zero")
-    demand(manifest_at == end or (not parts and manifest_at == ALIGN),
+    require(not data[end:manifest_at].strip(b"\0"), "bytes before the manifest are not zero")
+    require(manifest_at == end or (not parts and manifest_at == ALIGN),
            f"the manifest at {manifest_at}, not {end}")
 
 
@@ -183,15 +183,15 @@ def check_places(data, parts, manifest_at, align):
 def read(path, version="1.0", align=None, algorithm=None):
     data = open(path, "rb").read()
     footer = 8 if version == "1.0" else 16
-    demand(data[:8] == MAGIC and (footer == 8 or data[-8:] == MAGIC), "a magic number")
+    require(data[:8] == MAGIC and (footer == 8 or data[-8:] == MAGIC), "a magic number")
     size = struct.unpack_from("<Q", data, len(data) - footer)[0]
     at = len(data) - footer - size
-    demand(at >= len(MAGIC), f"a manifest of {size} bytes")
+    require(at >= len(MAGIC), f"a manifest of {size} bytes")
     m = read_manifest(data[at:at + size])
     container = "1.0" if version == "1.0" else "1.1"
     check_keys(m, ROOT[container], "the manifest")
-    demand(m["version"] == VERSIONS[version], f"version {m['version']}")
-    demand(version == "1.2" or all(isinstance(v, str) for v in m.get("attributes", {}).values()),
+    require(m["version"] == VERSIONS[version], f"version {m['version']}")
+    require(version == "1.2" or all(isinstance(v, str) for v in m.get("attributes", {}).values()),
            "an attribute that is no text")
     ascend(m.get("attributes", {}), "attributes")
     objects = m["tensors" if version == "1.0" else "objects"]
@@ -207,17 +207,17 @@ def read(path, version="1.0", align=None, algorithm=None):
             long = {v: k for k, v in LONG.items()}
             types[role] = type_of(p) if version != "1.0" else "u64" if is_index else long[
                 o["dtype"]]
-            parts[role] = read_part(data, p, most_of(types[role], o, role), algorithm)
+            parts[role] = read_part(data, p, max_stored_size(types[role], o, role), algorithm)
             places.append((p["offset"], p["length"]))
         if o["format"] == "dense":
-            demand(
+            require(
                 len(parts["data"]) == size_of(types["data"], o["shape"]),
                 f"{name!r} has {len(parts['data'])} bytes")
             tensors.append(describe(name, types["data"], o["shape"], parts["data"]))
             continue
         if o["format"] in SPARSE:
             check_sparse(o, types, parts)
-        tensors.append(of_parts(name, None, o["shape"], o["format"], parts))
+        tensors.append(parts_facts(name, None, o["shape"], o["format"], parts))
     check_places(data, places, at, align or ALIGN)
     return {"tensors": tensors, "metadata": m.get("attributes", {})}
 
@@ -225,5 +225,5 @@ def read(path, version="1.0", align=None, algorithm=None):
 if __name__ == "__main__":
     try:
         print(json.dumps(read(*sys.argv[1:3]), indent=1, default=repr))
-    except (Bad, KeyError, ValueError, IndexError, struct.error) as e:
+    except (InvalidFile, KeyError, ValueError, IndexError, struct.error) as e:
         sys.exit(f"{sys.argv[1]}: {e!r}")

@@ -11,7 +11,7 @@ import struct
 import sys
 
 from cbor import decode
-from gen_ztensor2 import CANONICAL, FLOOR, FOOTER, LOGICAL, MAGIC, STORAGE, ZSTD, cbor, digest, frame, of_parts, up
+from gen_ztensor2 import CANONICAL, FLOOR, FOOTER, LOGICAL, MAGIC, STORAGE, ZSTD, cbor, digest, frame, parts_facts, round_up
 from samples import describe
 from xxh3 import xxh3
 
@@ -27,21 +27,21 @@ KNOWN = {"zt.sparse_csr/1": "sparse_csr", "zt.sparse_coo/1": "sparse_coo"}
 ANY = "any"  # of the digests: each as it says itself, and perhaps none
 
 
-class Bad(Exception):
+class InvalidFile(Exception):
     pass
 
 
-def demand(truth, complaint):
-    if not truth:
-        raise Bad(complaint)
+def require(condition, message):
+    if not condition:
+        raise InvalidFile(message)
 
 
 # ---- CBOR ----
 
 def read_manifest(raw):
     v, at = decode(raw, 0, DEPTH)
-    demand(at == len(raw), "bytes behind the manifest")
-    demand(cbor(v) == raw, "the manifest is not in deterministic encoding")
+    require(at == len(raw), "bytes behind the manifest")
+    require(cbor(v) == raw, "the manifest is not in deterministic encoding")
     return v
 
 
@@ -57,24 +57,24 @@ def unzstd(stored, length):
     lib = libzstd()
     lib.ZSTD_decompress.restype = ctypes.c_size_t
     frames, flags, magic = struct.unpack("<IBI", stored[-9:])
-    demand(magic == 0x8F92EAB1 and flags == 0, "no seek table")
+    require(magic == 0x8F92EAB1 and flags == 0, "no seek table")
     table = stored[len(stored) - 9 - 8 * frames:-9]
     start = len(stored) - 17 - 8 * frames
-    demand(
+    require(
         struct.unpack_from("<II", stored, start) == (0x184D2A5E, 9 + 8 * frames),
         "the seek table's frame")
     out, at = b"", 0
     for i in range(frames):
         size, content = struct.unpack_from("<II", table, 8 * i)
-        demand(content == min(FRAME, length - len(out)), f"frame {i} holds {content} bytes")
-        demand(stored[at:at + 4] == frame(b"")[:4] and stored[at + 4] & 4,
+        require(content == min(FRAME, length - len(out)), f"frame {i} holds {content} bytes")
+        require(stored[at:at + 4] == frame(b"")[:4] and stored[at + 4] & 4,
                f"frame {i} has no checksum")
         buf = ctypes.create_string_buffer(content or 1)
         got = lib.ZSTD_decompress(buf, ctypes.c_size_t(content), stored[at:at + size],
                                   ctypes.c_size_t(size))
-        demand(got == content, f"frame {i} does not decode")
+        require(got == content, f"frame {i} does not decode")
         out, at = out + buf.raw[:content], at + size
-    demand(at == start and len(out) == length, "frames and table disagree")
+    require(at == start and len(out) == length, "frames and table disagree")
     return out
 
 
@@ -83,9 +83,9 @@ def unzstd(stored, length):
 def type_of(p):
     for name, storage in STORAGE.items():
         if p.get("type") == LOGICAL.get(name, name):
-            demand(p["dtype"] == storage, f"{name} over {p['dtype']}")
+            require(p["dtype"] == storage, f"{name} over {p['dtype']}")
             return name
-    demand("type" not in p and p["dtype"] in WIDTH, f"type {p}")
+    require("type" not in p and p["dtype"] in WIDTH, f"type {p}")
     return p["dtype"]
 
 
@@ -96,25 +96,25 @@ def bytes_of(dtype, count):
 
 
 def check_name(name):
-    demand(0 < len(name.encode()) <= NAME and "\0" not in name, f"name {name!r}")
+    require(0 < len(name.encode()) <= NAME and "\0" not in name, f"name {name!r}")
 
 
 def read_part(data, p, algorithm):
-    demand(
+    require(
         set(p) <= {"blob", "type", "dtype", "digest", "encoding", "decoded_length"},
         f"keys {sorted(p)}")
     at, n = p["blob"]
     content = data[at:at + n]
-    demand(at >= FLOOR and at + n <= len(data) - FOOTER and len(content) == n, f"blob {p['blob']}")
+    require(at >= FLOOR and at + n <= len(data) - FOOTER and len(content) == n, f"blob {p['blob']}")
     if "encoding" in p:
-        demand(p["encoding"] == ZSTD, p["encoding"])
+        require(p["encoding"] == ZSTD, p["encoding"])
         content = unzstd(content, p["decoded_length"])
     if algorithm == ANY:
         algorithm = p["digest"].split(":")[0] if "digest" in p else None
-        demand(not algorithm or p["digest"] == digest(content, algorithm),
+        require(not algorithm or p["digest"] == digest(content, algorithm),
                f"digest {p.get('digest')}")
         return content
-    demand(p["digest"] == digest(content, algorithm or "xxh3"), f"digest {p['digest']}")
+    require(p["digest"] == digest(content, algorithm or "xxh3"), f"digest {p['digest']}")
     return content
 
 
@@ -123,41 +123,41 @@ def check_places(data, parts, manifest_at, align):
     seen, next_at = {}, align
     for _, _, blob, content in sorted(parts, key=lambda p: (p[0].encode(), p[1].encode())):
         if content in seen:
-            demand(seen[content] == blob, f"equal content at {blob} and {seen[content]}")
+            require(seen[content] == blob, f"equal content at {blob} and {seen[content]}")
             continue
-        demand(blob[0] == up(next_at, align), f"a blob at {blob[0]}, not {up(next_at, align)}")
+        require(blob[0] == round_up(next_at, align), f"a blob at {blob[0]}, not {round_up(next_at, align)}")
         seen[content], end = blob, blob[0] + blob[1]
-        demand(not data[next_at:blob[0]].strip(b"\0"), f"bytes before {blob[0]} are not zero")
+        require(not data[next_at:blob[0]].strip(b"\0"), f"bytes before {blob[0]} are not zero")
         next_at = max(end, align)
-    demand(manifest_at == up(next_at, align), f"the manifest at {manifest_at}")
-    demand(not data[len(MAGIC):align].strip(b"\0") and not data[next_at:manifest_at].strip(b"\0"),
+    require(manifest_at == round_up(next_at, align), f"the manifest at {manifest_at}")
+    require(not data[len(MAGIC):align].strip(b"\0") and not data[next_at:manifest_at].strip(b"\0"),
            "padding that is not zero")
 
 
-def check_appended(data, was, parts, manifest_at):
+def check_appended(data, previous, parts, manifest_at):
     """§2.5: what is appended stands behind all that was there, of which nothing changes."""
-    demand(data.startswith(was), "bytes that were there have changed")
+    require(data.startswith(previous), "bytes that were there have changed")
     blobs = sorted({blob for _, _, blob, _ in parts if blob[1]}
                    | {(manifest_at, len(data) - FOOTER - manifest_at)})
     for (at, n), (following, _) in zip(blobs, blobs[1:]):
-        demand(at % FLOOR == 0 and at + n <= following, f"blobs at {at} and {following}")
-        demand(at + n <= len(was) or at >= len(was), f"a blob at {at}")
+        require(at % FLOOR == 0 and at + n <= following, f"blobs at {at} and {following}")
+        require(at + n <= len(previous) or at >= len(previous), f"a blob at {at}")
 
 
-def read(path, align=None, algorithm=None, was=None):
+def read(path, align=None, algorithm=None, previous=None):
     """was: the bytes of the file before something was appended to it."""
     data = path.read_bytes() if hasattr(path, "read_bytes") else open(path, "rb").read()
-    demand(len(data) >= 48 and data[:8] == MAGIC and data[-8:] == MAGIC, "a magic number")
+    require(len(data) >= 48 and data[:8] == MAGIC and data[-8:] == MAGIC, "a magic number")
     at, size, hashed, version, reserved = struct.unpack("<QQQII", data[-FOOTER:-8])
-    demand((version, reserved) == (2, 0) and at + size == len(data) - FOOTER, "the footer")
+    require((version, reserved) == (2, 0) and at + size == len(data) - FOOTER, "the footer")
     raw = data[at:at + size]
-    demand(xxh3(raw) == hashed, "the manifest's hash")
+    require(xxh3(raw) == hashed, "the manifest's hash")
     manifest = read_manifest(raw)
-    demand(set(manifest) <= {"objects", "attributes"}, f"keys {sorted(manifest)}")
+    require(set(manifest) <= {"objects", "attributes"}, f"keys {sorted(manifest)}")
     tensors, parts = [], []
     for name, o in manifest["objects"].items():
         check_name(name)
-        demand(
+        require(
             set(o) <= {"parts", "shape", "layout", "attributes"} and len(o["shape"]) <= RANK,
             f"object {name!r}")
         for role, p in o["parts"].items():
@@ -167,18 +167,18 @@ def read(path, align=None, algorithm=None, was=None):
             p, count = o["parts"]["data"], 1
             for d in o["shape"]:
                 count *= d
-            demand(
+            require(
                 len(parts[-1][3]) == bytes_of(type_of(p), count),
                 f"{name!r} has {len(parts[-1][3])} bytes")
             tensors.append(describe(name, type_of(p), o["shape"], parts[-1][3]))
         else:
             own = {role: content for n, role, _, content in parts if n == name}
             tensors.append(
-                of_parts(name, None, o["shape"], KNOWN.get(o["layout"], o["layout"]), own))
+                parts_facts(name, None, o["shape"], KNOWN.get(o["layout"], o["layout"]), own))
     encoded = any("encoding" in p for o in manifest["objects"].values()
                   for p in o["parts"].values())
-    if was:
-        check_appended(data, was, parts, at)
+    if previous:
+        check_appended(data, previous, parts, at)
     else:
         check_places(data, parts, at, align or (FLOOR if encoded else CANONICAL))
     return {"tensors": tensors, "metadata": manifest.get("attributes", {})}
@@ -187,5 +187,5 @@ def read(path, align=None, algorithm=None, was=None):
 if __name__ == "__main__":
     try:
         print(json.dumps(read(sys.argv[1]), indent=1, default=repr))
-    except (Bad, KeyError, ValueError, IndexError, struct.error) as e:
+    except (InvalidFile, KeyError, ValueError, IndexError, struct.error) as e:
         sys.exit(f"{sys.argv[1]}: {e!r}")

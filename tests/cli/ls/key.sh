@@ -1,4 +1,4 @@
-$PYTHON -c 'import samples; samples.nested("nested.pt")'
+$PYTHON -c 'import samples; samples.write_nested("nested.pt")'
 $HEFT ls nested.pt
 $HEFT ls --key model nested.pt
 $HEFT ls --key model.head nested.pt
