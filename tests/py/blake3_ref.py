@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""BLAKE3 in plain Python, recursive as the paper defines it: the judge of src/base/blake3.c.
+"""blake3_ref.py N... | --table: BLAKE3 in plain Python, the reference for src/base/blake3.c.
 
-`blake3_ref.py N...` prints the hash of the test pattern (byte i is i % 251) of each length;
-`--table` prints the rows of tests/blake3_vectors.h.
-"""
+The code is recursive, as the paper defines the hash. N... prints the hash of the test pattern (byte
+i is i % 251) of each length; --table prints the rows of tests/blake3_vectors.h."""
 import struct
 import sys
 
@@ -56,7 +55,8 @@ def chunk(data, counter, root):
 
 
 def subtree(data, counter, root):
-    """The left subtree is the largest power of two of chunks that leaves something to the right."""
+    """Hash chunks as a tree; the left subtree is the largest power of two of chunks that leaves a
+    right subtree."""
     if len(data) <= 1024:
         return chunk(data, counter, root)
     left = 1 << (len(data) - 1).bit_length() - 1

@@ -1,15 +1,15 @@
-"""cbor.py - CBOR (RFC 8949) for the writers and readers of samples: also what no writer should make."""
+"""cbor.py - CBOR (RFC 8949) for the writers and readers of samples, including malformed items."""
 import struct
 
 BREAK = b"\xff"
 
 
 class Raw(bytes):
-    """An item that is encoded already, perhaps wrongly."""
+    """An encoded item, possibly malformed."""
 
 
 class Pairs(list):
-    """A map as a list of pairs: in this order, keys twice if they come twice."""
+    """A map as a list of pairs in the given order; keys may repeat."""
 
 
 class Open(list):
@@ -39,7 +39,8 @@ def encode_float(v):
 
 
 def encode(v, is_sorted=False):
-    """Shortest forms of definite length; is_sorted: maps by their keys as encoded (§4.2.1)."""
+    """Encode `v` in shortest forms of definite length; `is_sorted` sorts maps by encoded key
+    (§4.2.1)."""
     if isinstance(v, Raw):
         return bytes(v)
     if v is None or isinstance(v, bool):
@@ -68,7 +69,7 @@ def take(b, at, n):
 
 
 def decode(b, at, levels):
-    """The item at `at` and where it ends: definite lengths, no tags, keys that are texts, each once."""
+    """Return the item at `at` and its end. Only definite lengths, no tags, unique text keys."""
     first, at = take(b, at, 1)
     major, info, raw = first[0] >> 5, first[0] & 31, b""
     if major == 6 or info >= 28:

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_appended.py COMMANDS: writes the samples of every gen_*.py in their own format, lets the command append tensors
-to them, and lets readers of their own judge each file: it has what it had, and what was appended.  TAP on stdout."""
+"""check_appended.py COMMANDS: append tensors to samples, and read the results independently.
+
+Each sample of gen_*.py is written in its own format, and heft appends tensors. The readers in
+tests/py must find the old tensors unchanged and the appended ones complete. TAP on stdout."""
 import concurrent.futures
 import json
 import pathlib
@@ -17,9 +19,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-PREFIX = "zz appended/"  # what is sorted stays sorted
+PREFIX = "zz appended/"  # Appended names sort after all others, so a sorted file stays sorted.
 CANNOT_CONVERT = 5
-# The last tensor has a type of which only the room up to the next tensor tells the size.
+# The type of the last tensor is unknown: only the end of the file gives the tensor's size.
 REFUSED = {"later_last_no_tail.gguf"}
 APPENDED_SAMPLES = ("types.safetensors", "shapes.safetensors")
 
@@ -29,7 +31,8 @@ def heft(*args):
 
 
 def read_normalised(path, target, previous=None):
-    """But for where data lie, and which readers of Burn take the file: both may have changed."""
+    """Read a file without offsets and without Burn generations, because appending may change
+    both."""
     is_version_2 = previous and target[1] == "2" and target[0] == "ztensor"
     got = normalise(
         read_ztensor2.read(path, None, read_ztensor2.ANY, previous
@@ -55,7 +58,7 @@ def convert(from_path, to_path, target, version, *args):
 
 
 def version_of(path, target):
-    """A Burnpack does not say of which generation it is: what is in it does."""
+    """Return the format version; the content of a Burnpack decides its generation."""
     return json.loads(heft("info", "--json",
                            path).stdout)["version"] if target[0] == "burnpack" else target[1]
 
@@ -65,10 +68,10 @@ def check(job):
     to, version, options, _ = target
     title = " ".join(filter(None, [f"{path.parts[-3]}/{path.name} as {to}", version, *options]))
     if convert(path, out, target, version).returncode or heft("verify", out).returncode:
-        return title, []  # not a model for this generation, or converted with a loss
+        return title, []  # The target cannot represent the model, or verify reports a loss.
     complaints, first = [], read_normalised(out, target)
     appended_alone = out.with_name(out.name + " alone")
-    for more in APPENDED_SAMPLES:  # what was appended to is appended to again
+    for more in APPENDED_SAMPLES:  # The second file is appended to the result of the first append.
         previous = out.read_bytes()
         rename, more = f"s|^|{PREFIX}{more} |", out.parent / "safetensors" / "good" / more
         p = convert(more, appended_alone, target, version_of(out, target), "--rename", rename)
@@ -93,7 +96,7 @@ def check(job):
 def check_or_report(job):
     try:
         return check(job)
-    except Exception as e:  # noqa: BLE001 - readers refuse with errors of their own
+    except Exception as e:  # noqa: BLE001 - readers raise many types of errors
         return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
 
 

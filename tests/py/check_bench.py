@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""check_bench.py: figures that were never measured, as the bench prints, publishes and draws them.  TAP on stdout."""
+"""check_bench.py: check how the bench prints, publishes and draws figures. TAP on stdout.
+
+The figures are made up; nothing is measured."""
 import contextlib
 import io
 import pathlib
@@ -20,7 +22,7 @@ ABOUT = {
 
 
 def made_up():
-    """A report and what it printed."""
+    """Return a report and its printed text."""
     r, out = harness.Report(), io.StringIO()
     with contextlib.redirect_stdout(out):
         r.begin("opening", "Opened.")
@@ -38,7 +40,7 @@ def made_up():
 
 
 def checks():
-    """(title, whether it holds)."""
+    """Yield (title, True if the check holds)."""
     report, printed = made_up()
     one, two, three = report.rows[:3]
     yield "a ratio is the median of the turns' ratios", one["median"] == 22 and one[

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""check_bombs.py HEFT: small files that announce or decode to far more than they are, in zTensor and Burnpack.  Every
-command refuses each of them within 2 s of processor time and 128 MiB, or reads it within them.  TAP on stdout.
+"""check_bombs.py HEFT: small files that declare, or decode to, far more bytes than they have.
 
-The memory is what the kernel saw at most, under a limit of address space that makes a larger request fail."""
+Each command must refuse or read each file within 2 s of processor time and 128 MiB of memory. The
+memory is the peak that the kernel reports; a limit on the address space makes larger requests fail.
+TAP on stdout."""
 import concurrent.futures
 import gzip
 import os
@@ -22,7 +23,7 @@ import tap  # noqa: E402
 
 MIB, GIB = 1 << 20, 1 << 30
 SECONDS, MEMORY, CPU_LIMIT = 2, 128 * MIB, 30
-ADDRESS_SPACE = 2 * GIB  # of address space: threads and mappings take theirs
+ADDRESS_SPACE = 2 * GIB  # bytes; includes the stacks of threads and the mappings of files
 DONE, FAULT, INVALID, CANNOT = 0, 1, 3, 5
 COMMANDS = [("ls",), ("info",), ("verify",), ("hash",), ("stats",), ("convert",)]
 
@@ -30,7 +31,7 @@ COMMANDS = [("ls",), ("info",), ("verify",), ("hash",), ("stats",), ("convert",)
 # ---- frames ----
 
 def one_block_too_long(claimed):
-    """A frame of a repeated byte whose head says how much that is."""
+    """Return a frame of a repeated byte that declares `claimed` bytes."""
     return repeated(b"\0", claimed, claimed)
 
 
@@ -44,7 +45,7 @@ def dense(stored, shape, version="1.0", **more):
 
 
 def unknown_layout(stored, version="1.0"):
-    """Nothing says how much such a component holds."""
+    """Return a file with a component of unknown layout, which has no decoded length."""
     f = File(version)
     part = {k: v for k, v in f.part("u8", b"", stored=stored).items() if k != "uncompressed_length"}
     return f.end(f.root({"t": f.tensor("u8", [4], "quantized_4bit", {"data": part})}))
@@ -60,7 +61,7 @@ def sparse(stored):
 
 
 def seekable(content, frames, claimed):
-    """zTensor 2: so many frames of zeros, and a table that agrees."""
+    """Return a zTensor 2 file with `frames` frames of zeros and a matching seek table."""
     f = File2(FLOOR)
     one = struct.pack("<IBI", 0xFD2FB528, 0xA4, content)
     blocks = -(-content // 131072)
@@ -94,7 +95,7 @@ def nested(byte, levels, end=b"\0"):
 
 
 def names(count):
-    """A map of tensors that all have the same long name but for its end."""
+    """Return the pairs of a map of tensors whose long names differ only at the end."""
     return b"".join(encode("n" * 200 + str(i)) + b"\xa0" for i in range(count))
 
 
@@ -103,7 +104,7 @@ def announced(key, head_byte, count, filler):
 
 
 def files():
-    """(name, bytes, what verify may end with)"""
+    """Yield (name, bytes, allowed exit statuses of verify)."""
     bad = {FAULT}
     yield "8 bytes declared, decodes to 4 GiB", dense(repeated(b"\0", 4 * GIB), [8]), bad
     yield "8 bytes declared, decodes to 4 GiB, 1.2", dense(repeated(b"\0", 4 * GIB), [8], "1.2",
@@ -172,7 +173,7 @@ def files():
 
 
 def gen_pack(fields):
-    """A map of texts to bytes, lists of numbers and texts, in MessagePack."""
+    """Encode a map of text to bytes, lists of numbers and text as MessagePack."""
     out = bytes([0x80 | len(fields)])
     for key, value in fields.items():
         out += bytes([0xA0 | len(key)]) + key.encode()
@@ -213,7 +214,7 @@ def limit():
 
 
 def run(*args):
-    """(exit status, seconds of processor time, bytes of memory at most)"""
+    """Run a command; return (exit status, seconds of processor time, peak memory in bytes)."""
     child = subprocess.Popen([str(a) for a in args], stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL, preexec_fn=limit)
     _, status, used = os.wait4(child.pid, 0)

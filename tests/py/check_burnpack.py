@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""check_burnpack.py HEFT: quantized tensors of every generation of Burn as every generation.
+"""check_burnpack.py HEFT: convert quantized tensors between all generations of Burn.
 
-MEANINGS has a row for each scheme, spelled as each generation has it; every pair of a generation that has
-it and one to be written is a conversion.  Where the target has the scheme, a reader of that generation must find
-it there, and bytes that have not changed; else the command must refuse, and name the generations that have it.
-TAP on stdout."""
+SCHEMES_BY_GENERATION has a row for each quantization scheme, with its spelling in each generation.
+Each row is converted from every generation that has the scheme to every generation that heft
+writes. If the target has the scheme, a reader of the target generation must find the scheme and
+unchanged bytes; otherwise heft must refuse and name the generations that have the scheme. TAP on
+stdout."""
 import hashlib
 import pathlib
 import subprocess
@@ -40,7 +41,7 @@ def blocks(dtype):
 
 
 def packed(value, param, level, tensor, block=None):
-    """A packed scheme of every generation."""
+    """Return the spellings of a packed scheme in all generations."""
     return {
         **old(["0.19"], value, param, "U32", level),
         **old(LATER, value, param, {"PackedU32": 0}, level),
@@ -48,7 +49,7 @@ def packed(value, param, level, tensor, block=None):
     }
 
 
-# name, shape, bytes, the scheme by generation
+# name, shape, bytes, scheme by generation
 SCHEMES_BY_GENERATION = [
     ("a scale", (2, 4), 12, packed("Q8S", "F32", "Tensor", "F32")),
     ("a scale of halves", (2, 16), 18, packed("Q4F", "F16", "Tensor", "F16")),
@@ -82,7 +83,7 @@ SCHEMES_BY_GENERATION = [
     ("lines in 0.22 padded", (3, 3), 16, new("Q4S", {"PackedU32": 0}, "F32")),
     ("a table", (2, 16), 12, new("Q2F", {"PackedU32": 0}, "F32", mode="Lookup")),
 ]
-# Spelled otherwise than a writer of the target would: source generation, scheme, target, scheme there.
+# Accepted spellings that heft does not write: source generation, scheme, target, expected scheme.
 OTHER_SPELLINGS = [
     ("no scale is one of F32", "0.22", new("Q8F", {"PackedU32": 0}, None)["0.22"], "0.21",
      old(["0.21"], "Q8F", "F32", {"PackedU32": 0}, "Tensor")["0.21"]),
@@ -94,7 +95,7 @@ OTHER_SPELLINGS = [
      old(["0.20"], "Q8F", "F32", "Native", "Tensor")["0.20"]),
 ]
 SYMMETRIC = old(["0.21"], "Q8S", "F32", {"PackedU32": 0}, "Tensor")["0.21"]
-# Schemes that no generation reads: an unknown variant, a missing field, a field too many.
+# Schemes that no generation reads: an unknown variant, a missing field or an additional field.
 NO_SCHEMES = {
     "value": {**SYMMETRIC, "value": "Q6F"},
     "param": {**SYMMETRIC, "param": "F64"},

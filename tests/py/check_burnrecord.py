@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_burnrecord.py HEFT GENERATOR: records made Burnpacks, which a reader of its own looks at: names, shapes, bytes and parameter
-ids are those that the generator wrote.  TAP on stdout."""
+"""check_burnrecord.py HEFT GENERATOR: convert Burn records to Burnpacks.
+
+An independent reader must find the names, shapes, bytes and parameter ids that the generator wrote.
+TAP on stdout."""
 import hashlib
 import json
 import pathlib

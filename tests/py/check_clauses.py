@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_clauses.py HEFT: clauses of the specifications that no single sample can show: limits that take large files,
-and what becomes of a file that is converted.  Readers of their own judge what the command wrote.  TAP on stdout."""
+"""check_clauses.py HEFT: clauses of the specifications that a single sample cannot show.
+
+They concern limits that need large files, and the results of conversions. Independent readers check
+the files that heft writes. TAP on stdout."""
 import collections
 import json
 import pathlib
@@ -64,7 +66,8 @@ def converted(source, to, version=None, *more, out=None):
 
 
 def safetensors(path, tensors, metadata=None):
-    """{name: (type, shape, bytes or their count)}; bytes that are only counted are zeros, as a hole."""
+    """Write {name: (type, shape, bytes or number of bytes)}; a number stands for a hole of
+    zeros."""
     header, at, blob = {"__metadata__": metadata or {}}, 0, b""
     for name, (dtype, shape, data) in tensors.items():
         size = data if isinstance(data, int) else len(data)
@@ -113,7 +116,7 @@ def burn_metadata(scratch):
 
 
 def payloads_at_256(to):
-    """Three tensors of a few bytes each, their places given by the listing and their bytes found there."""
+    """Write three small tensors with --align 256 and find their bytes at the listed offsets."""
     def check(scratch):
         tensors = {name: ("F32", [3], name.encode() * 12) for name in "abc"}
         out = converted(safetensors(scratch / "m.safetensors", tensors), to, None, "--align", "256")
@@ -136,10 +139,10 @@ def many_metadata(scratch):
 
 
 def mag_crc_range(scratch):
-    """The checksum of the header is CRC-32C from byte 12 to the end of the tensor records."""
+    """Check that the header's CRC-32C covers byte 12 to the end of the tensor records."""
     source = safetensors(scratch / "m.safetensors", {"w": ("F32", [2], bytes(8))})
     data = converted(source, "mag").read_bytes()
-    end = 24 + 24 + 8 + 1  # header, record, one dimension, one letter
+    end = 24 + 24 + 8 + 1  # header, record, dimension, letter
     same("the checksum", struct.unpack_from("<I", data, 8)[0], crc(CASTAGNOLI, data[12:end]))
     same("the data", data[end:64] + data[72:], b"\xff" * (64 - end + 56))
 
@@ -243,7 +246,7 @@ REQUIRED = {
 
 
 def minilm():
-    """The table of required tensors, name by name."""
+    """Return {name: shape} of the tensors that the specification requires."""
     names = {
         "embeddings.word_embeddings.weight": [WORDS, HIDDEN],
         "embeddings.position_embeddings.weight": [POSITIONS, HIDDEN],
@@ -335,7 +338,7 @@ def few_floats():
 
 
 def embd_writes_sections(scratch):
-    """Flags, sections, offsets and checksums of a file that is made from another format."""
+    """Check flags, sections, offsets and checksums of a converted file."""
     source = safetensors(scratch / "m.safetensors",
                          {"w": ("F32", [2, 3], bytes(24)), "b": ("I8", [3], b"abc")}, {"k": "v"})
     written(scratch / "vocab.txt", "".join(t + "\n" for t in TOKENS[:-1]).encode())
@@ -377,7 +380,8 @@ def embd_types(scratch):
 def embd_checksums_stop_a_copy(scratch):
     good = Embd(few_floats()).bytes()
     data, footer = struct.unpack_from("<I", good, 36)[0], len(good) - 16
-    for i in (56, 60, 76, data, footer, footer + 4):  # each is covered by a checksum, or is one
+    # a byte of each checksum and of the bytes that each checksum covers
+    for i in (56, 60, 76, data, footer, footer + 4):
         bad = bytearray(good)
         bad[i] ^= 1
         source = written(scratch / "m.weights", bytes(bad))
@@ -421,7 +425,7 @@ def densified(stored=None):
     return check
 
 
-# heft's name, PyTorch's, the values at places 1, 0 and 1, the dense tensor: as struct packs them
+# heft's name, PyTorch's name, struct code, values at positions 1, 0 and 1, dense tensor
 TWICE = [("f32", "float32", "f", [1.5, 8, 2], [8, 3.5]),
          ("f16", "float16", "e", [1.5, 8, 2], [8, 3.5]),
          ("i16", "int16", "h", [-3, 7, 300], [7, 297]), ("u8", "uint8", "B", [200, 1, 100], [1,
@@ -431,7 +435,7 @@ TWICE = [("f32", "float32", "f", [1.5, 8, 2], [8, 3.5]),
 
 
 def entries_of_one_place_add_up(scratch):
-    """PyTorch's sparse tensors may have several entries for an element, which is their sum: of f8_e8m0 8 + 8 is 16."""
+    """Sum entries with equal coordinates, as PyTorch does; in f8_e8m0, 8 + 8 is 16."""
     coords = gen_torch.numbers("LongStorage", "q", [1, 0, 1], (1, 3))
     tensors = {}
     for name, kind, letter, values, _ in TWICE:
@@ -447,7 +451,7 @@ def entries_of_one_place_add_up(scratch):
 
 
 def sparsified(kind):
-    """What is dense becomes sparse, judged and made dense again."""
+    """Convert dense to sparse, check the components, and convert back."""
     def check(scratch):
         raw = struct.pack("<12f", *DENSE[kind])
         source = safetensors(scratch / "m.safetensors", {kind: ("F32", [ROWS, COLUMNS], raw)})
@@ -464,7 +468,7 @@ def sparsified(kind):
 
 
 def stored_as(*options, algorithm=None, encoding=None):
-    """1.0 with these options; the reader checks every digest over the bytes that are stored."""
+    """Write 1.0 with the options; the reader checks every digest over the stored bytes."""
     def check(scratch):
         source = safetensors(scratch / "m.safetensors",
                              {"w": ("F32", [900], bytes(3600)), "b": ("BOOL", [2], b"\0\1")})
@@ -478,7 +482,7 @@ def stored_as(*options, algorithm=None, encoding=None):
 
 
 def stored_in(path, version):
-    """{(tensor, component): (encoding, kind of digest)}, from the manifest itself."""
+    """Return {(tensor, component): (encoding, digest algorithm)} from the manifest."""
     data, end = path.read_bytes(), 40 if version == "2" else 8 if version == "1.0" else 16
     at = struct.unpack_from("<Q", data, len(data) - end)[0]
     m = cbor.decode(data, at if version == "2" else len(data) - end - at, 64)[0]
@@ -489,7 +493,7 @@ def stored_in(path, version):
 
 
 def chosen_by_pattern(scratch):
-    """--compress and --digest with patterns, the first that matches counts."""
+    """The first matching pattern of --compress and --digest decides."""
     zeros = bytes(1 << 16)
     source = safetensors(
         scratch / "m.safetensors",
@@ -511,7 +515,8 @@ def chosen_by_pattern(scratch):
 
 
 def mixed_file(path):
-    """A tensor whose components are stored in three ways."""
+    """Write a tensor with three components: compressed with sha256, raw with crc32c, raw
+    without."""
     f = gen_ztensor1.File("1.2")
     data = bytes(64) * 64
     parts = {"packed": f.part("u8", data, stored=gen_ztensor1.frame(data), algorithm="sha256"),
@@ -579,7 +584,7 @@ def generations_stay(scratch):
 
 
 def streamed(scratch):
-    """To a pipe, compressed and with digests: the bytes of the file."""
+    """A pipe receives the same bytes as a file, compressed and with digests."""
     source = safetensors(scratch / "m.safetensors", {"w": ("F32", [2000], bytes(8000))})
     args = ("--format-version", "1.0", "--digest", "sha256", "--compress", "zstd")
     out = converted(source, "ztensor", "1.0", *args[2:])
@@ -589,7 +594,7 @@ def streamed(scratch):
 
 
 def streamed_in_little_memory(scratch):
-    """Zeros that take no room on the disk, compressed into a pipe, under a limit of all memory that is not a file's."""
+    """Compress a sparse file of zeros into a pipe, with a limit on the process's private memory."""
     source = safetensors(scratch / "m.safetensors", {"w": ("U8", [LARGE], LARGE)})
     p = subprocess.run([
         HEFT, "convert", "-j", "2", "--to", "ztensor", "--digest", "sha256", "--compress", "zstd",
@@ -636,7 +641,7 @@ def digests_stop_a_copy(scratch):
 
 
 def unknown_layouts(scratch):
-    """Data, scales and zero points, of whatever length, are listed, read by role and copied."""
+    """Components of any length are listed, read by role and copied."""
     parts = {"data": bytes(range(8)), "scale": b"ssss", "zero_point": b"z"}
     f = gen_ztensor1.File()
     made = {r: f.part("u8", d) for r, d in parts.items()}
@@ -657,7 +662,7 @@ def unknown_layouts(scratch):
 
 
 def scalars_get_a_dimension(reader, to, *version):
-    """In targets without scalars: stored as [1] with a warning, an error under --strict."""
+    """A target without scalars stores shape [1] with a warning; --strict makes it an error."""
     def check(scratch):
         source = safetensors(
             scratch / "m.safetensors",

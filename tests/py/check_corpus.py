@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_corpus.py HEFT SHARED: zTensor 2's own conformance corpus, and files that its library wrote, where
-they lie beside the checkout.  Files in valid/ open, files in reject/ do not pass verify, and canonical
-files come back byte for byte.  TAP on stdout."""
+"""check_corpus.py HEFT SHARED: run the conformance corpus of zTensor 2 and files of its library.
+
+The files are optional, next to the checkout. Files in valid/ must open, files in reject/ must fail
+verify, and canonical files must be rewritten with the same bytes. TAP on stdout."""
 import pathlib
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-NEEDS_SHARD = {"shards-table.zt"}  # opens, but its shard is nowhere
+NEEDS_SHARD = {"shards-table.zt"}  # opens, but the shard is missing
 WHEN_VERIFIED = {
     "csr-index-out-of-cols.zt", "bool-invalid-byte.zt", "f4-nonzero-odd-nibble.zt",
     "verify-digest-mismatch.zt"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_declared.py HEFT DECLARE TRAIN_LOOP WRITE_SPARSE: files that programs write tensor by tensor, through the
-library and without a file that they could be converted from, judged by readers that know nothing of heft.  TAP on
-stdout."""
+"""check_declared.py HEFT DECLARE TRAIN_LOOP WRITE_SPARSE: files that programs write.
+
+The programs write tensor by tensor through the library, without a source file. Independent readers
+check the files. TAP on stdout."""
 import contextlib
 import math
 import os
@@ -24,7 +25,7 @@ STEPS, SIDE = 10, 64
 
 @contextlib.contextmanager
 def own_digests(reader):
-    """Each component may have a digest of its own, or none."""
+    """Let the reader accept any digest, or none, in each component."""
     strict = reader.read_part
 
     def read_part(data, p, *more):
@@ -43,7 +44,7 @@ def manifest_of(path, footer=8):
     return decode(data[len(data) - footer - size:len(data) - footer], 0, 128)[0]
 
 
-# ---- what declare writes ----
+# ---- files of declare ----
 
 def burnpack(folder):
     got = read_burnpack.read((folder / "types.bpk").read_bytes(), "0.21")
@@ -139,7 +140,7 @@ def check_sparse(heft, write_sparse, folder):
 # ---- a training loop ----
 
 def steps():
-    """The weights after each step, and its loss, in the arithmetic of the example."""
+    """Return (weights, loss) after each step, in the f32 arithmetic of the example."""
     single = lambda v: struct.unpack("<f", struct.pack("<f", v))[0]
     w, out = 0.0, []
     for _ in range(STEPS):
@@ -240,7 +241,7 @@ def main():
                                                                folder), check_killed_loop(train_loop, folder)):
             try:
                 results += check
-            except Exception as e:  # a reader that refuses
+            except Exception as e:  # raised by an independent reader
                 results.append((f"{check.__name__}: {e!r}", False))
     print(f"1..{len(results)}")
     for i, (what, good) in enumerate(results, 1):

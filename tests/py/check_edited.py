@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_edited.py COMMANDS: writes the samples of every gen_*.py in their own format, lets the command edit them,
-and lets readers of their own judge each file: only what was asked for is another.  TAP on stdout."""
+"""check_edited.py COMMANDS: edit samples, and read the results independently.
+
+Each sample of gen_*.py is written in its own format and edited. The readers in tests/py must find
+the requested change and nothing else. TAP on stdout."""
 import concurrent.futures
 import json
 import pathlib
@@ -26,7 +28,8 @@ import tap  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 TEXT, NUMBER = ('added="some text"', "some text"), ("added=7", "0000000000000007")
 ZSTD = ["--compress", "zstd"]
-# By the samples' directory: format, version, options; how metadata is set there, or None; the reader.
+# Key: directory of samples. Value: format, version, options, --set argument and expected metadata
+# (None if the format has no metadata).
 TARGETS = {
     "burnpack": [("burnpack", "0.21", [], TEXT), ("burnpack", "0.20", [], TEXT)],
     "embd": [("embd", "1.0", [], TEXT), ("embd", "simple", [], None)],
@@ -57,7 +60,7 @@ def read_back(name, version, options, path):
     if name == "gguf":
         got = read_gguf.read(path.read_bytes())
         got["metadata"] = {k: [t, v]
-                           for k, t, v in read_gguf.parse(path.read_bytes())[2]}  # their types, too
+                           for k, t, v in read_gguf.parse(path.read_bytes())[2]}  # with types
         return got
     if name == "ztensor" and version != "2":
         return read_ztensor1.read(path, version, None,
@@ -69,7 +72,7 @@ def read_back(name, version, options, path):
 
 
 def normalise(got):
-    """Metadata as a mapping, tensors by name."""
+    """Return metadata as a mapping, and tensors sorted by name."""
     if isinstance(got.get("metadata"), list):
         got["metadata"] = {m["key"]: m.get("bits", m.get("value")) for m in got["metadata"]}
     got["tensors"] = sorted(got["tensors"], key=lambda t: t["name"])
@@ -87,7 +90,7 @@ def renamed(want, old, new):
     meta = {
         k.replace("/" + old, "/" + new) if k.startswith("heft.") and k.endswith("/" + old) else k: v
         for k, v in meta.items()
-    }  # attributes that the format itself has no place for
+    }  # attributes that heft stores as metadata because the format has no field
     return {
         **want, "tensors": sorted(tensors, key=lambda t: t["name"]),
         **({"metadata": meta} if meta else {})
@@ -183,12 +186,12 @@ def check(job):
     title = " ".join(filter(None, [f"{path.parts[-3]}/{path.name} as {to}", version, *options]))
     args = [*(["--format-version", version] if version else []), *options]
     if heft("convert", "--allow-loss", "--to", to, *args, "--", str(path), str(out)).returncode:
-        return title, []  # not a model for this generation
+        return title, []  # The target cannot represent the model.
     first = normalise(read_back(to, version, options, out))
     if heft("verify", str(out)).returncode:
-        return title, []  # what was converted with a loss
+        return title, []  # verify reports a loss of the conversion.
     names = [t["name"] for t in first["tensors"] if can_rename(t["name"])]
-    # The last in the order of names stays the last, and what is sorted stays sorted.
+    # The new name sorts last like the old name, so sorted files stay sorted.
     last = max(names, key=lambda n: n.encode()) if names else None
     apply_options, undo_options, edited = [], [], first
     if setting:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""check_embed.py HEFT EMBED: a small encoder of random weights, as a model folder, is converted to every
-format that can hold it; examples/embed.c has to make the same vectors of each, and those that NumPy
-makes here.  TAP on stdout."""
+"""check_embed.py HEFT EMBED: compute sentence vectors from every format.
+
+A small encoder with random weights, as a model folder, is converted to every format that can
+represent it. The vectors of examples/embed.c must be the same for each format and equal those
+computed here with NumPy. TAP on stdout."""
 import json
 import math
 import pathlib
@@ -166,7 +168,7 @@ def compare(w, out):
 
 def formats():
     out, _ = run(HEFT, "formats", "--json")
-    # all of a model, of which an .npy has one tensor
+    # an .npy file has a single tensor
     return [
         f["name"] for f in json.loads(out)["formats"]
         if f["read"] and f["write"] and f["name"] != "npy"

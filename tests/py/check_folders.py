@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_folders.py HEFT: folders with PyTorch's files, whole and in shards, alone and beside safetensors.  The files
-are written here, with Python's zipfile and opcodes of pickle alone.  TAP on stdout."""
+"""check_folders.py HEFT: model folders with PyTorch files, whole or sharded.
+
+Some folders also have safetensors files. The PyTorch files are written with Python's zipfile and
+pickle opcodes. TAP on stdout."""
 import io
 import json
 import os
@@ -78,7 +80,7 @@ def tensor(key, shape):
 
 
 def weights(names):
-    """{name: tensor} as torch.save() archives it."""
+    """Return an archive like that of torch.save({name: tensor})."""
     data = b"\x80\x02}(" + b"".join(
         text(n) + tensor(str(i), TENSORS[n][0]) for i, n in enumerate(names)) + b"u."
     out = io.BytesIO()
@@ -148,7 +150,7 @@ def other_suffixes(scratch):
 
 
 def a_whole_file_comes_first(scratch):
-    """As transformers has it; what a training run leaves beside it does not matter."""
+    """Prefer pytorch_model.bin, as transformers does, and ignore files of a training run."""
     write_shards(scratch / "set")
     (scratch / "set" / "pytorch_model.bin").write_bytes(weights(["last"]))
     for other in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):

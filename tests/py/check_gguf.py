@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""check_gguf.py HEFT SHARED: GGUF's metadata and blocks, as another reader sees them.  TAP on stdout.
+"""check_gguf.py HEFT SHARED: compare GGUF metadata and blocks with an independent reader.
 
-Every good sample's metadata have to be listed with all their values, and to come out of a conversion of
-the same kinds and in the same order; blocks have to be decoded to the numbers that their definition gives."""
+The metadata of every good sample must be listed completely, and must keep types and order in a
+conversion. Blocks must decode to the numbers that the definition of the type gives. TAP on
+stdout."""
 import json
 import math
 import pathlib
@@ -31,7 +32,7 @@ def heft(*args, codes=(0,)):
 
 
 def as_json(kind, value):
-    """As heft's JSON has it."""
+    """Return a metadata value as heft prints it in JSON."""
     if kind == "arr":
         return [as_json(value[0], v) for v in value[1]]
     if kind in ("f32", "f64"):
@@ -53,7 +54,7 @@ def lists_metadata(path):
 
 
 def kinds(meta):
-    """But for empty lists, whose kind of elements nobody can tell, and alignments below the least."""
+    """Return the types of metadata, without those of empty lists, which a conversion may change."""
     def kind_of(kind, value):
         if kind != "arr":
             return kind
@@ -81,7 +82,7 @@ def keeps_kinds(path):
 
 
 def decodes(name):
-    """As cast, as statistics, as values."""
+    """Compare decoded values with those of --cast, stats and show."""
     rng = random.Random(name)
     elements = ggml_blocks.BLOCKS[name][1]
     shape = (3, 8 * elements)
@@ -144,7 +145,7 @@ def opaque_is_not_cast():
 
 
 def many_texts():
-    """Hundreds of thousands of texts: one node each, and no copy."""
+    """Read and copy 300,000 texts; each takes one node of the index and is not copied."""
     texts = [f"token {i}" for i in range(300_000)]
     meta = [("general.architecture", "str", "x"), ("tokenizer.ggml.tokens", "arr", ("str", texts)),
             ("end", "u8", 1)]
@@ -163,7 +164,7 @@ def many_texts():
 
 
 def shared_files():
-    """Files of the world beside the checkout: damaged ones are refused at the first wrong byte."""
+    """Check published files next to the checkout; heft must report the first damaged byte."""
     for path, at in (("damaged/ggml-vocab-bert-bge.gguf", 208), ("damaged/ggml-vocab-gpt-2.gguf",
                                                                  335)):
         if not (SHARED / path).exists():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check_gguf_npm.py HEFT DIR: readers from the packages below DIR judge the files that heft writes.  TAP on stdout.
+"""check_gguf_npm.py HEFT DIR: read the GGUF files of heft with packages from npm.
 
-The samples of gen_gguf.py are converted to GGUF; each reader must list the tensors and the metadata that
-read_gguf.py finds there."""
+The samples of gen_gguf.py are converted to GGUF; each reader in DIR must list the tensors and
+metadata that read_gguf.py finds. TAP on stdout."""
 import json
 import math
 import pathlib
@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools"))
 import tap  # noqa: E402
 
-# What the readers do not take, though the format has it.
+# Valid samples that a reader does not support.
 UNREAD = {
     "huggingface": {
         "arrays_v1", "arrays_v2", "arrays_v3", "arrays_big_endian", "attributes", "empty_only"
@@ -29,7 +29,7 @@ OWN = {"version", "tensor_count", "kv_count", "tensorCount"}
 
 
 def spelled(value):
-    """As the script has numbers."""
+    """Return a value as the script prints it."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, (list, tuple)):

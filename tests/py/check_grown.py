@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_grown.py LIBRARY SOURCE INCLUDE CC...: a program built with the headers of a later version, in which each struct that
-begins with its size has one member more, and one built with those of an earlier version, in which the last one is missing,
-run with this library.  TAP on stdout."""
+"""check_grown.py LIBRARY SOURCE INCLUDE CC...: run programs built with other versions' headers.
+
+The structs that begin with a size have an additional member in the headers of a later version, and
+lack their last member in those of an earlier version. TAP on stdout."""
 import os
 import pathlib
 import re
@@ -13,9 +14,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 STRUCT = re.compile(r"((?:typedef )?struct (heft_\w+) \{(?:[^{}]|\{[^{}]*\})*?)(\n\}[^;]*;)")
-# The size tells a reader where it stands; these do not grow: docs/abi.md.
+# docs/abi.md: the size of these structs never changes.
 FROZEN = {"heft_allocator", "heft_executor"}
-WHOLE = {"heft_scratch_ops"}  # nothing in it may be missing
+WHOLE = {"heft_scratch_ops"}  # every member is required
 
 
 def sized(text):
@@ -27,7 +28,7 @@ def sized(text):
 
 
 def members(body):
-    """Where the declaration of each member begins and ends, comments aside."""
+    """Return (begin, end) of each member's declaration, without comments."""
     plain = re.sub(r"/\*.*?\*/", lambda c: " " * len(c[0]), body, flags=re.S)
     start = plain.index("{") + 1
     return [(m.start() + start, m.end() + start) for m in re.finditer(r"[^;]+;", plain[start:])]
@@ -56,7 +57,8 @@ def is_reserved(m):
 
 
 def shrink(m):
-    """What is reserved at the end was more when the member before it was not there."""
+    """Remove the last member; a reserved array at the end grows by the size of the member before
+    it."""
     if m[2] in WHOLE:
         return m[0]
     begin, end = members(m[1])[-1]
@@ -72,7 +74,7 @@ def init_of(name):
 
 
 def changed_inits(text, names, more):
-    """names: with whether the struct ends with what is reserved."""
+    """Adapt the _INIT macros; `names` maps a struct to True if it ends with reserved bytes."""
     for name, reserved in names.items():
         m = re.search(r"#define %s\b(?:[^\n]*\\\n)*[^\n]*\n" % init_of(name), text)
         if not m:

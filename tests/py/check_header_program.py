@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_header_program.py LIBRARY INCLUDE CC...: the program in the first comment of heft.h compiles against the headers and
-the library, and prints the elements of a tensor.  TAP on stdout."""
+"""check_header_program.py LIBRARY INCLUDE CC...: compile and run the program in heft.h.
+
+The program stands in the first comment of the header and prints the elements of a tensor. TAP on
+stdout."""
 import os
 import pathlib
 import re
@@ -16,7 +18,8 @@ import tap  # noqa: E402
 
 
 def program_in(header):
-    """The lines of the first comment that are indented by five spaces, from #include to the last brace."""
+    """Return the code of the first comment: lines indented by five spaces, from #include to the
+    last brace."""
     comment = re.match(r"/\*(.*?)\*/", header, re.S)[1]
     lines = [line.removeprefix(" *") for line in comment.splitlines()]
     begin = next(i for i, line in enumerate(lines) if line.startswith("     #include"))

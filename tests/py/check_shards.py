@@ -436,14 +436,14 @@ def renamed_set(folder):
 
 
 GGUF_FAULTS = {
-    "missing": gguf_fault("heft/file-missing", 4, lambda f: (f / gguf_name(2, 3)).unlink()),
-    "names": gguf_fault("heft/file-missing", 4, renamed_set),
-    "number": gguf_fault("heft/shard", 3, no=0),
-    "count": gguf_fault("heft/shard", 3, count=4),
-    "plain": gguf_fault("heft/shard", 3, plain=True),
-    "total": gguf_fault("heft/shard-tensor", 3, tensors=99),
-    "twice": gguf_fault("heft/shard-twice", 3, extra=gguf_tensors()[:1]),
-    "cut": gguf_fault(
+    "a shard is missing": gguf_fault("heft/file-missing", 4, lambda f: (f / gguf_name(2, 3)).unlink()),
+    "file names have another pattern": gguf_fault("heft/file-missing", 4, renamed_set),
+    "two shards have the same number": gguf_fault("heft/shard", 3, no=0),
+    "split.count is wrong": gguf_fault("heft/shard", 3, count=4),
+    "a shard has no split keys": gguf_fault("heft/shard", 3, plain=True),
+    "split.tensors.count is wrong": gguf_fault("heft/shard-tensor", 3, tensors=99),
+    "a tensor occurs in two shards": gguf_fault("heft/shard-twice", 3, extra=gguf_tensors()[:1]),
+    "a shard is truncated": gguf_fault(
         "heft/shard", 3, lambda f: (f / gguf_name(3, 3)).write_bytes(
             (f / gguf_name(3, 3)).read_bytes()[:-40])),
 }
@@ -693,9 +693,9 @@ def run(title, check):
 
 def main():
     jobs = [(c.__name__.replace("_", " "), c) for c in CHECKS]
-    jobs += [(f"a set: {e[0]}", fault_check(e)) for e in gen.FAULTS]
-    jobs += [(f"a set of GGUF: {name}", check) for name, check in GGUF_FAULTS.items()]
-    jobs += [(f"an index: {name}", refusal_check(text)) for name, text in gen.REFUSED.items()]
+    jobs += [(f"shard set: {e[0]}", fault_check(e)) for e in gen.FAULTS]
+    jobs += [(f"GGUF shards: {name}", check) for name, check in GGUF_FAULTS.items()]
+    jobs += [(f"refused index: {name}", refusal_check(text)) for name, text in gen.REFUSED.items()]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return tap.report(pool.map(lambda j: run(*j), jobs))
 
