@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_interrupted.py HEFT: commands that are killed at a system call, or of which one fails, under strace.  What they
-leave behind is read as the old model or as the new one, or is refused until it is completed.  TAP on stdout."""
+"""check_interrupted.py HEFT: kill commands at system calls, or make the calls fail, with strace.
+
+The remaining files must be the old model or the new model, or must be refused until heft edit
+completes the change. TAP on stdout."""
 import os
 import pathlib
 import shutil
@@ -15,7 +17,8 @@ import tap  # noqa: E402
 
 ENDED_BY_KILL = (-9, 137)
 NOT_LOADED = 127  # the loader found no library
-CALLS = ("?renameat", "renameat2", "linkat", "unlinkat", "fsync")  # each is counted by itself
+# strace counts each call separately
+CALLS = ("?renameat", "renameat2", "linkat", "unlinkat", "fsync")
 
 
 class CheckFailed(Exception):
@@ -46,7 +49,8 @@ def inject(what, *args):
 
 
 def model(path, seed):
-    """The same names and sizes whatever the seed: a mixture would be a model, too."""
+    """Write a model whose names and sizes do not depend on the seed: a mixture of two would open
+    too."""
     tensors = {
         f"t{i}": ("U8", [400], bytes((seed + i + k) % 251 for k in range(400))) for i in range(6)
     }
@@ -63,7 +67,7 @@ def files_in(folder):
 
 
 class InterruptedSet:
-    """A folder with a set, what it is, and what it will be."""
+    """A folder of shards with the files before and after a split."""
 
     def __init__(self, scratch, count):
         self.folder, self.a, self.b = scratch / "S", model(scratch / "a.safetensors",
@@ -84,7 +88,7 @@ class InterruptedSet:
         for name, data in self.old.items():
             (self.folder / name).write_bytes(data)
 
-    def run_check(self, title):
+    def check_folder(self, title):
         pending = (self.folder / "heft-set.journal").exists()
         if pending:
             heft("verify", self.folder, code=4)
@@ -92,7 +96,7 @@ class InterruptedSet:
                 heft("ls", self.folder / name, code=4)
             require(b"completed" in heft("edit", self.folder).stderr, f"{title}: not completed")
         else:
-            run(HEFT, "edit", self.folder)  # removes what was staged
+            run(HEFT, "edit", self.folder)  # removes staged files
         now = files_in(self.folder)
         require(now in (self.old, self.new), f"{title}: a mixture, or more: {sorted(now)}")
         if now:
@@ -129,7 +133,7 @@ def split_fails(scratch, exists):
 
 
 def lookups_fail(scratch):
-    """Of a half edited file: whatever fails, it is not read."""
+    """A file with a journal must be refused whichever lookup fails."""
     path, journal = scratch / "m.safetensors", scratch / "m.safetensors.heft-journal"
     model(path, 1)
     p = inject("pwrite64:signal=KILL:when=2", "edit", "--rename", "t1=x1", path)
@@ -144,7 +148,9 @@ def lookups_fail(scratch):
 
 
 def replaced_with_a_journal(scratch):
-    """convert --force over a half edited file: killed at each call, it is the old one with its journal or the new one."""
+    """convert --force replaces a half-edited file.
+
+    After a kill at any call there is the old file with the old journal, or the new file."""
     path, journal, b = scratch / "m.safetensors", scratch / "m.safetensors.heft-journal", model(
         scratch / "b.safetensors", 99)
     model(path, 1)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""check_memory.py HEFT: what is converted may be larger than memory, in whatever order it is stored; NumPy is the judge.
-TAP on stdout; skipped without NumPy."""
+"""check_memory.py HEFT: convert tensors that are larger than memory, whatever their order.
+
+NumPy checks the results. TAP on stdout; skipped without NumPy."""
 import contextlib
 import json
 import os
@@ -43,7 +44,7 @@ def save(path, **arrays):
 
 
 def peak(*args, **env):
-    """(exit status, error output, the most anonymous memory it was seen with)"""
+    """Run heft; return (exit status, stderr, peak of anonymous memory in bytes)."""
     max_memory = 0
     with tempfile.TemporaryFile() as messages, subprocess.Popen([HEFT, *map(str, args)],
                                                             stdout=subprocess.DEVNULL, stderr=messages,
@@ -81,7 +82,7 @@ def leftover_files(folder, *known):
 
 
 def check_fortran_order(root, temporary):
-    """Fortran's order, deflated; and a second one, for another thread."""
+    """Convert two deflated tensors in Fortran order, for two threads."""
     a = large("F")
     save(root / "f.npz", a=a, b=a[:, :4100])
     yield from memory_faults(["convert", root / "f.npz", root / "f.safetensors"], TMPDIR="/nowhere")
@@ -96,7 +97,7 @@ def check_fortran_order(root, temporary):
 
 
 def check_transposing(root, temporary):
-    """Of what is compressed with zstd."""
+    """Transpose tensors compressed with zstd or deflate."""
     a = large("C")
     np.save(root / "c.npy", a)
     yield from memory_faults(["convert", root / "c.npy", root / "c.zt", "--compress", "zstd"])
@@ -117,7 +118,7 @@ def check_transposing(root, temporary):
 
 
 def check_show(root, _):
-    """Of what is compressed, in order and in another one; no more than a few MiB when nothing has to be reordered."""
+    """Show compressed tensors; only Fortran order needs more than a few MiB."""
     shown = str(large("C"))
     name = json.loads(subprocess.check_output([HEFT, "ls", "--json",
                                                root / "c.zt"]))["tensors"][0]["name"]
@@ -128,7 +129,7 @@ def check_show(root, _):
 
 
 def check_dropped_parts(root, _):
-    """What is no array is of no use to another format, however large it is."""
+    """Drop a large member that is not an array."""
     with zipfile.ZipFile(root / "parts.npz", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
         with z.open("a.npy", "w") as f:
             np.lib.format.write_array(f, np.arange(MIB, dtype="<f4"))
@@ -143,7 +144,7 @@ def check_dropped_parts(root, _):
 
 
 def check_stream(root, temporary):
-    """Into a pipe, whose directory is no place for files."""
+    """Convert into a pipe; temporary files must go to TMPDIR."""
     a = large("F")
     with subprocess.Popen(
         [HEFT, "convert", "--to", "npz", root / "f.npz", "/dev/stdout", "--keep", "a"],
@@ -184,7 +185,7 @@ def check_limit(root, temporary):
 
 
 def check_full(root, temporary):
-    """On a disk of 48 MiB: room for what is written, and not for what is in the way."""
+    """Fill a disk of 48 MiB with the output, and one of 16 MiB with the temporary file."""
     a = np.asfortranarray(np.arange(32 * MIB // 4, dtype="<f4").reshape(2048, -1) % 64)
     save(root / "s.npz", a=a)
     for command, words in ((["convert", root / "s.npz",
@@ -201,7 +202,7 @@ def check_full(root, temporary):
 
 
 def check_killed(root, _):
-    """While the temporary file is there."""
+    """Kill heft while the temporary file exists."""
     for _ in range(5):
         p = subprocess.Popen([HEFT, "convert", root / "f.npz", root / "k.safetensors"])
         seen = 0

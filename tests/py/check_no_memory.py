@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""check_no_memory.py HEFT SHIM: every call for memory fails once, the even ones with all that follow.  A command then
-ends with 4, a message of its own, and the folder as it was; or, where it can do without, as if nothing had failed.
-TAP on stdout."""
+"""check_no_memory.py HEFT SHIM: make each allocation of a command fail once.
+
+At even calls all later allocations fail too. The command must end with status 4, its own message
+and an unchanged folder, or succeed with the usual result if it can do without the memory. TAP on
+stdout."""
 import concurrent.futures
 import json
 import os
@@ -17,7 +19,7 @@ import tap  # noqa: E402
 
 HEFT, SHIM = map(os.path.abspath, sys.argv[1:3])
 SYSTEM = 4
-MAX_CALLS = 2000  # calls of a command: more would take too long here
+MAX_CALLS = 2000  # allocations of a command; more would take too long
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz"]
 ALL_RULES = [
     "--rename", "s/layer/l/g", "--cast", "*=f16", "--keep", "layer.*", "--drop", "*.2.*",
@@ -35,7 +37,7 @@ def safetensors(tensors, **metadata):
 
 
 def commands():
-    """(name, arguments); the folder has m.safetensors, other.safetensors, c.zt and set/."""
+    """Yield (name, arguments). The folder has m.safetensors, other.safetensors, c.zt and set/."""
     yield from ((f"convert to {t}", ["convert", "-j1", "--allow-loss", "m.safetensors", f"o.{t}"])
                 for t in TARGETS)
     yield "convert to npy", [
@@ -84,7 +86,7 @@ def contents(folder):
 
 
 class ScratchFolder:
-    """A folder that each run finds as it was."""
+    """A folder that is restored before each run."""
 
     def __init__(self, model, folder):
         self.model, self.folder = model, folder
@@ -96,7 +98,7 @@ class ScratchFolder:
         shutil.copytree(self.model, self.folder)
 
     def run(self, args, n, fail_on=False):
-        """(whether it came to the call, exit status, stdout, stderr, the folder)"""
+        """Run heft; return (True if call n was reached, exit status, stdout, stderr, files)."""
         read, write = os.pipe()
         env = os.environ | {
             "LD_PRELOAD": SHIM, "HEFT_FAIL_AT": str(n), "HEFT_FAIL_TELL": str(write)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check_npyjs.py HEFT DIR: npyjs, a package below DIR, judges the arrays that heft writes.  TAP on stdout."""
+"""check_npyjs.py HEFT DIR: read .npy files of heft with npyjs, a package below DIR. TAP on
+stdout."""
 import json
 import math
 import pathlib
@@ -12,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1] / "tools"))
 import tap  # noqa: E402
 
-# By safetensors' name: NumPy's, the letter of struct, values.
+# safetensors type: NumPy type, struct code, values
 TYPES = {
     "F64": ("<f8", "d", [1.5, -0.0, math.inf, 1e300, 5e-324, 0.1]),
     "F32": ("<f4", "f", [1.5, -0.0, -math.inf, 2.0 ** 127, 2.0 ** -149, 0.0]),
@@ -42,7 +43,7 @@ def same(got, want):
 
 
 def write(root, name, shape):
-    """One tensor as safetensors, and the same as heft makes an .npy of it."""
+    """Write a tensor as safetensors and convert the file to .npy."""
     _, letter, values = TYPES[name]
     data = struct.pack(f"<{len(values)}{letter}", *values)
     head = json.dumps({"w": {"dtype": name, "shape": shape, "data_offsets": [0,

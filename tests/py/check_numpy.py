@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""check_numpy.py HEFT COMMANDS: NumPy writes, heft reads; heft writes, NumPy reads.  TAP on stdout; skipped without NumPy."""
+"""check_numpy.py HEFT COMMANDS: read NumPy's files with heft, and heft's files with NumPy.
+
+TAP on stdout; skipped without NumPy."""
 import hashlib
 import io
 import json
@@ -116,7 +118,7 @@ def check_files(root, order, layout):
 
 
 def members_of(path):
-    """{name: (method, content, CRC-32, the bytes as they are stored)}"""
+    """Return {name: (method, size, CRC-32, stored bytes)}."""
     out = {}
     with zipfile.ZipFile(path) as z, path.open("rb") as f:
         for i in z.infolist():
@@ -128,12 +130,12 @@ def members_of(path):
 
 
 def check_edits(root, layout):
-    """Names of an archive are other ones; what is compressed stays as it is, byte for byte."""
+    """Rename members; the stored bytes of compressed members must not change."""
     arrays = {k: v for k, v in arrays_of("<", layout).items() if v.size < 5000}
     names = list(arrays)
     path = root / "edited.npz"
     np.savez_compressed(path, **arrays)
-    with zipfile.ZipFile(path, "a") as z:  # one of them is not compressed
+    with zipfile.ZipFile(path, "a") as z:  # an additional member without compression
         with z.open(zipfile.ZipInfo("plain.npy"), "w") as f:
             np.lib.format.write_array(f,
                                       np.asfortranarray(random_array("f4", (64, 65), "<", layout)))
@@ -170,7 +172,7 @@ def check_edits(root, layout):
 
 
 def check_edits_of_others(root):
-    """What heft would lose is refused, and the file left alone."""
+    """Refuse an edit that would lose data, and keep the file."""
     path = root / "others.npz"
     np.savez_compressed(path, a=np.arange(5, dtype=">f4"))
     original = path.read_bytes()
@@ -201,7 +203,7 @@ def findings(path, rule, code=0):
 
 
 def check_unsupported(root):
-    """Alone it is refused; among others they are read, and it is said that one is not."""
+    """Refuse a file with a single unsupported array; otherwise read the others and warn."""
     path, out = root / "u.npz", root / "u_out.npz"
     fine = {"before": np.arange(3.0), "z": np.ones((2, 2), dtype="f4")}
     for name, a in UNSUPPORTED.items():
@@ -234,14 +236,14 @@ def npy_of(a):
 def loads(z, name):
     try:
         a = z[name]
-    except Exception:  # whatever NumPy and zipfile raise
+    except Exception:  # NumPy and zipfile raise many types of errors
         return None
     return a if isinstance(
         a, np.ndarray) and a.dtype.kind in "biufc" and a.dtype.itemsize < 16 else None
 
 
 def check_mixed(root):
-    """What NumPy loads of an archive that is half broken, without pickles, is what heft lists."""
+    """List the arrays of a partly damaged archive that NumPy loads without pickles."""
     whole = npy_of(np.arange(100, dtype="i4"))
     members = {
         "a": whole, "cut": whole[:-1], "header": whole[:30], "magic": b"no array", "empty": b"",
@@ -267,7 +269,7 @@ def check_mixed(root):
 
 
 def check_names(root):
-    """Names that are dangerous to unpack are told, and written so that NumPy finds them."""
+    """Report names that are unsafe to unpack, and write them so that NumPy finds them."""
     path, out = root / "names.npz", root / "names_out.npz"
     names = ["../up", "a/../b", "/etc/x", "a\\b", "C:x", "esc\x1b[0m", "c1\x85", "..", "plain"]
     with zipfile.ZipFile(path, "w") as z:
@@ -307,7 +309,7 @@ def check_refused_without_a_file(root):
 
 
 def check_large(root):
-    """Larger than every buffer, by columns, compressed and not; turned, cast and transposed on the way."""
+    """Copy, transpose and cast arrays that are larger than all buffers."""
     a = np.asfortranarray(np.random.default_rng(1).random((1500, 1100)).astype(">f8"))
     for save in (np.savez, np.savez_compressed):
         path, out = root / "large.npz", root / "large_out.npz"

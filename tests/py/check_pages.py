@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""check_pages.py TOP BUILD [--write]: the commands of PAGES and DEMO_PAGES are true.  Their ```sh blocks run in order, each page
-in one shell, in a new folder that looks like a checkout after ./dev demo; a ```text block after one of them is what it
-prints, stderr included, where "..." stands for anything within a line, and a line of "..." for any lines.  A ```console
-block is a transcript: commands after "$ ", in the folder of the demo, each with its output.  And of all pages: links
-lead to files and headings that exist, and each page is linked from another one.  --write puts what the commands print
-into the pages.  TAP on stdout."""
+"""check_pages.py ROOT BUILD [--write]: run the commands of the documentation and check links.
+
+The ```sh blocks of a page run in order, in one shell, in a new folder that looks like a checkout
+after ./dev demo. The ```text block after an ```sh block is the expected output with stderr; "..."
+matches anything within a line, and a line "..." matches any lines. A ```console block is a
+transcript of commands after "$ " with their output, in the folder of the demo.
+
+Links must lead to existing files and headings, and each page must be linked from another page.
+--write replaces expected output by actual output. TAP on stdout."""
 import os
 import pathlib
 import re
@@ -19,15 +22,21 @@ sys.path.insert(0, str(ROOT / "tools"))
 import tap  # noqa: E402
 
 PAGES = ["README.md", "docs/guide.md"]
-# These begin in the folder of the demo, with heft in PATH.
-DEMO_PAGES = [f"docs/{name}.md" for name in ("edit", "shards", "findings", "params", "casting", "profiles", "hash")] + [
-    f"docs/formats/{name}.md" for name in ("burnpack", "embd", "gguf", "gptrs", "mag", "npy", "safetensors", "ztensor")]
+# Pages that start in the folder of the demo, with heft in PATH.
+DEMO_PAGES = [
+    f"docs/{name}.md"
+    for name in ("edit", "shards", "findings", "params", "casting", "profiles", "hash")
+] + [
+    f"docs/formats/{name}.md"
+    for name in ("burnpack", "embd", "gguf", "gptrs", "mag", "npy", "safetensors", "ztensor")
+]
 END = "-- end of a block --"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
 def checkout(root):
-    """What the commands of a page find: sources, the build, and the model of the demo."""
+    """Prepare the folder in which commands run: links to sources and build, and the demo's
+    model."""
     for name in ("examples", "tools", "docs", "share", "include", "src"):
         (root / name).symlink_to(ROOT / name)
     (root / "build").symlink_to(BUILD)
@@ -39,13 +48,13 @@ def checkout(root):
 
 
 def runs(script):
-    """But for ./dev, which has run already."""
+    """Return a script without ./dev and git commands."""
     return "\n".join(line for line in script.splitlines()
                      if not line.startswith(("./dev", "git clone", "cd heft")))
 
 
 def outputs(scripts, root):
-    """What each of the scripts prints; a list that ends early: the shell ended there."""
+    """Return the output of each script; the list is shorter if the shell ended early."""
     lines = "\n".join(f"{runs(s)}\nstatus=$?; echo; echo '{END}' $status" for s in scripts)
     env = {
         **os.environ, "LD_LIBRARY_PATH": str(BUILD), "NO_COLOR": "1", "COLUMNS": "100",
@@ -67,14 +76,14 @@ def pattern(expected):
 
 
 def transcript(text):
-    """A script that prints the commands of a transcript and what they print, in a shell of its own."""
+    """Return a script that prints and runs the commands of a transcript in a subshell."""
     commands = re.findall(r"^\$ (.*)$", text, re.M)
     lines = "\n".join(f"echo {shlex.quote('$ ' + c)}\n{c}" for c in commands)
     return f'(PATH="$PWD/build:$PATH"; cd .dev/demo\n{lines}\n)\n'
 
 
 def pairs(text):
-    """Of each block of commands: the script and the match of what is expected; None: anything."""
+    """Yield (script, match of the expected output or None) for each block of commands."""
     blocks = list(BLOCK.finditer(text))
     for i, m in enumerate(blocks):
         if m[1] == "console":
@@ -111,7 +120,8 @@ CODE_FOLDERS, CODE_SUFFIXES = ("include", "src", "tests", "tools", "bench"), (".
 
 
 def check_names(pages):
-    """Each heft_... and HEFT_... of a page occurs in the code; those that end in _ stand for several."""
+    """Yield heft_ and HEFT_ names that do not occur in the code; names that end in _ are
+    prefixes."""
     code = (p for folder in CODE_FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in CODE_SUFFIXES)
     known = {w for p in code for w in re.findall(r"\b(?:heft|HEFT)_\w+", p.read_text(errors="replace"))}
     for page in pages:

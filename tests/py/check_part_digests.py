@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""check_part_digests.py COMMANDS GENERATOR...: damages parts of sample files that have a digest, and files made here, and sees
-that each command that reads a whole part ends with status 3, names tensor and rule, and reads all the same with
---no-verify.  The files are written by programs that know nothing of heft.  TAP on stdout."""
+"""check_part_digests.py COMMANDS GENERATOR...: damage parts that have a digest.
+
+Each command that reads a whole damaged part must end with status 3 and name tensor and rule, and
+must read the part with --no-verify. The files are samples of the generators and archives made here.
+TAP on stdout."""
 import json
 import pathlib
 import struct
@@ -16,8 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 KNOWN = ("crc32:", "crc32c:", "sha256:", "xxh3:")
-CHUNK = 1 << 20  # what cat writes at a time
-MAX_PARTS = 6  # parts of one file that are damaged
+CHUNK = 1 << 20  # buffer of cat
+MAX_PARTS = 6  # maximum number of damaged parts per file
 
 
 def run(heft, *args):
@@ -30,7 +32,7 @@ def listed(heft, path):
 
 
 def members(path):
-    """Of an archive: (name, begin, end, CRC) of what each member takes."""
+    """Yield (name, begin, end, CRC-32) of each member's data."""
     with zipfile.ZipFile(path) as z, open(path, "rb") as f:
         for info in z.infolist():
             f.seek(info.header_offset + 26)
@@ -55,7 +57,7 @@ def is_numeric(tensor):
 
 
 def commands(tensor, part, path, other):
-    """The ones that read that part of the file as a whole."""
+    """Return the commands that read the whole part."""
     name = tensor["name"]
     small = part["length"] <= 1000  # fewer elements than show leaves out
     return [
@@ -75,12 +77,12 @@ def damaged(data, at):
 
 
 def check_part(heft, path, tensor, part, folder):
-    """What is wrong with what the commands do once one byte of the part is another."""
+    """Damage a byte of the part and return the commands that react wrongly."""
     data, bad = path.read_bytes(), folder / ("bad" + path.suffix)
     bad.write_bytes(damaged(data, part["offset"] + part["stored"] // 2))
     seen = listed(heft, bad)
     if not seen or tensor["name"] not in [t["name"] for t in seen["tensors"]]:
-        return []  # the parser noticed: a header that is compressed, too, say
+        return []  # the parser rejected the file, for example a compressed header
     faults = []
     for command in commands(tensor, part, bad, path):
         got = run(heft, *command)
@@ -104,7 +106,7 @@ def check_part(heft, path, tensor, part, folder):
 def check_sample(heft, path, folder):
     model = listed(heft, path)
     if not model or run(heft, "verify", path).returncode:
-        return None  # it is wrong as it is
+        return None  # the sample itself is invalid
     archive = list(
         members(path)) if model["format"] in ("npz", "torch") and zipfile.is_zipfile(path) else None
     count, faults = 0, []
@@ -137,7 +139,7 @@ def write_npz(path, method, count):
 
 
 def break_crc(path):
-    """Another CRC for each member, in its own head and in the directory; the content stays."""
+    """Change the CRC-32 of each member in its header and in the directory, but not the content."""
     data = bytearray(path.read_bytes())
     with zipfile.ZipFile(path) as z:
         for info in z.infolist():
@@ -193,7 +195,7 @@ def check_large(check, heft, folder):
 
 
 def check_ranges(check, heft, folder):
-    """EMBD has a checksum of all data: what reads them all checks it."""
+    """Check commands that read all data of an EMBD file: one checksum covers all tensors."""
     source, path = folder / "in.npz", folder / "m.weights"
     with zipfile.ZipFile(source, "w") as z:
         z.writestr("a.npy", npy([1.0] * 200))

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""check_samples.py COMMANDS SOURCE...: shows the command heft every sample below a directory, or those
-that a program (gen_NAME.py) writes below the directory that it is given.
+"""check_samples.py COMMANDS SOURCE...: compare heft with the expectations of samples.
 
-A sample FILE in good/ or bad/ has a FILE.json beside it.  For good ones that lists the tensors:
-name, dtype, shape, layout, sha256 of the bytes, parts, ids.  For bad ones it says in "expect"
-what verify is to make of the file: reject, warn, accept, or refuse: exit status 5, since the
-file passes a limit or needs what this build has not; "rule", if it is there, is one that verify must report, "without" one that it must not.
-TAP on stdout."""
+A SOURCE is a directory with samples, or a program (gen_NAME.py) that writes samples. Each sample
+FILE in good/ or bad/ has a FILE.json. For good samples FILE.json lists the tensors: name, dtype,
+shape, layout, sha256, parts, ids. For bad samples "expect" is the result of verify: reject, warn,
+accept, or refuse (exit status 5: a limit or a missing feature); verify must report the rule "rule"
+and must not report the rule "without". TAP on stdout."""
 import concurrent.futures
 import hashlib
 import json
@@ -22,7 +21,7 @@ import tap  # noqa: E402
 
 SPECIAL = ["pad", "unk", "cls", "sep", "mask"]
 EXIT_CODES, REFUSED = range(6), 5
-SHOWN_WARNINGS = 5  # warnings that a command prints before it counts
+SHOWN_WARNINGS = 5  # warnings that a command prints before the summary
 NAMES = {"gptrs": {"gptrs-checkpoint", "gptrs-archive"}}
 
 
@@ -31,7 +30,7 @@ class CheckFailed(Exception):
 
 
 def heft(*args, codes=(0,)):
-    """What the command says on stdout, and its exit status, which is one of codes."""
+    """Run heft; return (stdout, exit status). The status must be in `codes`."""
     p = HEFT.run(*args, text=False)
     if p.returncode not in codes:
         messages = (p.stderr or p.stdout).decode(errors="replace").strip()
@@ -40,7 +39,7 @@ def heft(*args, codes=(0,)):
 
 
 def stderr_lines(*args):
-    """Lines on stderr of a command that goes well."""
+    """Return the stderr lines of a command that must succeed."""
     p = HEFT.run(*args, text=False)
     if p.returncode:
         raise CheckFailed(f"{args[0]} ended with {p.returncode}: {p.stderr[:200]}")
@@ -75,7 +74,7 @@ def check_tensor(path, got, want):
     if want.get("param_id") is not None:
         yield from same(f"param id of {name}", attributes.get("burn.param_id"), want["param_id"])
     if "\0" in name:
-        return  # no command line can name it
+        return  # an argument cannot contain NUL
     if "sha256" in want:
         yield from same_bytes(path, name, want["sha256"])
     for role, part in (want.get("parts") or {}).items():
@@ -127,7 +126,7 @@ def check_bad(path, want):
 
 
 def check_warnings(path):
-    """Whoever opens a file is told what verify knows of it without a look at its data."""
+    """Commands that open a file must print the warnings that verify finds without reading data."""
     findings = document("verify", "--quick", str(path))[0]["findings"]
     rules = [f["rule"] for f in findings if f["severity"] == "warning"]
     messages = stderr_lines("ls", "--raw", str(path))

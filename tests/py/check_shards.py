@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_shards.py HEFT: models in several files, opened, judged, split and merged.  What heft writes is read by
-readers of its own, and the sets that it reads come from gen_shards.py.  TAP on stdout."""
+"""check_shards.py HEFT: open, verify, split and merge sharded models.
+
+Independent readers check the files that heft writes; the shard sets come from gen_shards.py. TAP on
+stdout."""
 import concurrent.futures
 import hashlib
 import json
@@ -379,7 +381,7 @@ def gguf_name(i, count):
 
 
 def write_gguf_set(folder, files=3, **change):
-    """change: of file number 2: no, count, tensors, name, extra tensors."""
+    """Write a set; `change` applies to file number 2: no, count, tensors, name, extra tensors."""
     tensors, folder = gguf_tensors(), pathlib.Path(folder)
     folder.mkdir()
     for i in range(files):
@@ -500,7 +502,7 @@ def merge_plain_files(scratch):
 
 
 def merge_views(scratch):
-    """Columns stored one by one, big-endian: what is read in another order is so in a joined model, too."""
+    """Merge a big-endian array in Fortran order."""
     header = "{'descr': '>f4', 'fortran_order': True, 'shape': (3, 4), }"
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     columns = b"".join(struct.pack(">f", 4 * r + c) for c in range(4) for r in range(3))
@@ -583,7 +585,7 @@ def tied_tensors_stay_tied(scratch):
 
 
 def tied_model(scratch):
-    """Two pairs, far apart in the order of tensors, and equal bytes that lie in two places."""
+    """Write a model with two pairs of tied tensors, far apart in the order of tensors."""
     wte, gate = bytes(range(250)) * 320, bytes(range(7, 207)) * 300  # 80,000 and 60,000 bytes
     tensors = {"wte": ("F32", [len(wte) // 4], wte), "gate.a": ("F32", [len(gate) // 4], gate)}
     tensors |= {
@@ -601,7 +603,7 @@ TIED_PAIRS = {"wte": "head", "gate.a": "gate.b"}
 
 
 def shards_of(folder, stem):
-    """{tensor: (file, where)}, by the manifest."""
+    """Return {tensor: (shard, range)} from the manifest."""
     raw = (folder / f"{stem}.zt").read_bytes()
     at, length = int.from_bytes(raw[-40:-32], "little"), int.from_bytes(raw[-32:-24], "little")
     root = read_ztensor2.read_manifest(raw[at:at + length])

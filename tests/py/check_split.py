@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_split.py HEFT: shards are as full as the limit lets them be.  Models of many shapes are split; each file must be
-within the limit or have one tensor alone, and must have no room for the next tensor, by sizes that other writers make.
-TAP on stdout."""
+"""check_split.py HEFT: shards must be as full as the size limit allows.
+
+Each shard must be within the limit or contain a single tensor, and must have no space for the next
+tensor. Independent writers compute the sizes. TAP on stdout."""
 import itertools
 import pathlib
 import random
@@ -40,7 +41,7 @@ def heft(*args):
 # ---- models: {name: bytes} ----
 
 def model(seed, min_size=0, long=200):
-    """Sizes of any magnitude; some names are long, and some tensors have the same bytes."""
+    """Return a model with tensors of many sizes, some long names and some equal bytes."""
     r = random.Random(seed)
     sizes = [
         min_size + r.choice((0, 1, 64, r.randrange(1 << r.randrange(1, 17)))) // 4 * 4
@@ -56,7 +57,7 @@ def equal_tensors(count, size):
     return {f"layers.{i}.weight": bytes(i % 251 for _ in range(size)) for i in range(count)}
 
 
-# ---- what a file of some of the tensors takes ----
+# ---- size of a file with some of the tensors ----
 
 def safetensors_bytes(tensors, contents):
     whole = gen_shards.pack({n: ("U8", [len(contents[n])], contents[n]) for n in tensors}, {"who": "me"})
@@ -80,7 +81,7 @@ def ztensor_bytes(scratch, source, tensors):
     return out.stat().st_size
 
 
-# ---- what was written: [(size, tensors)] ----
+# ---- written shards: [(size, tensor names)] ----
 
 def safetensors_shards(folder):
     return [(p.stat().st_size,

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_stream.py HEFT STREAM_MLP: a stack of layers eight times the budget gives the same result as all of it in
-memory, in every format that holds f32, and takes no more memory than the budget and 32 MiB.  TAP on stdout."""
+"""check_stream.py HEFT STREAM_MLP: stream a model that is eight times the memory budget.
+
+The result must equal that of the model in memory, in every format that supports f32, and memory
+must stay within the budget and 32 MiB. TAP on stdout."""
 import array
 import json
 import pathlib

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_torch.py COMMANDS SHARED GENERATOR...: what PyTorch makes of files, and what heft does: the samples that the
-generators say PyTorch loads, files that PyTorch itself writes here, and those that lie beside the checkout.
-Same names, shapes, element types and bytes.  Skipped without PyTorch.  TAP on stdout."""
+"""check_torch.py COMMANDS SHARED GENERATOR...: compare heft with PyTorch.
+
+Names, shapes, element types and bytes must be equal for samples that PyTorch loads, for files that
+PyTorch writes here, and for files next to the checkout. Skipped without PyTorch. TAP on stdout."""
 import hashlib
 import json
 import pathlib
@@ -23,7 +24,7 @@ BROKEN = {"broken.pt"}
 
 
 class SafeUnpickler(pickle.Unpickler):
-    """Calls what belongs to weights, and nothing else: these are other people's files."""
+    """Unpickle untrusted files: call only functions that weights need."""
 
     MODULES = {"torch", "torch._utils", "torch._tensor", "torch.storage", "torch.nn.parameter"}
 
@@ -60,7 +61,7 @@ def flatten(torch, value, path, found):
     elif isinstance(value, dict):
         if path and ("state" in value and "param_groups" in value
                      or "." not in path and path.startswith("optim")):
-            return  # what heft keeps apart
+            return  # heft lists optimizer states separately
         for key, item in value.items():
             flatten(torch, item, f"{path}.{key}" if path else str(key), found)
     elif isinstance(value, (list, tuple)):
@@ -79,7 +80,7 @@ def raw(torch, t):
 
 
 def load(torch, path):
-    """{name: tensor}, and whether these are all that the file has: TorchScript's attributes are others."""
+    """Return {name: tensor} and True if heft must list no other tensors (false for TorchScript)."""
     if path.suffix == ".jit":
         return dict(torch.jit.load(path, map_location="cpu").state_dict()), False
     found = {}
@@ -106,7 +107,7 @@ def compare(torch, path, known=None):
 
 
 def views(torch):
-    """What torch.save() may be given, by name."""
+    """Yield (name, value) pairs for torch.save()."""
     x = torch.arange(120, dtype=torch.float32).reshape(2, 3, 4, 5)
     every = {
         str(t): torch.arange(12).to(t).reshape(3, 4) for t in names(torch) if "q" not in str(t)
@@ -152,7 +153,7 @@ def written(torch, folder):
 
 
 def modules(torch, folder):
-    """Modules that are saved whole, and what their state_dict() is."""
+    """Save whole modules; yield (path, state_dict())."""
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4),
                                 torch.nn.TransformerEncoderLayer(8, 2), torch.nn.LSTM(4, 5, 2),
                                 torch.nn.Embedding(5, 3))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_training.py HEFT [EXAMPLE]: what Burn 0.22 saves of a training besides the model.
+"""check_training.py HEFT [EXAMPLE]: optimizer and scheduler records of Burn 0.22.
 
-An optimizer's record is a Burnpack with a tensor "ID.FIELD" for each part of what it remembers of a parameter, which
-carries the parameter's id, with scalars of such names, "ID.__rank" among them, and (releases from July 2026 on) with
-the parameter's path as the metadata "ID".  A scheduler's record has scalars and nothing else.  The records here are
-written without heft, and what heft writes is read without it.  EXAMPLE is the program of examples/burn_training.c.  TAP
-on stdout."""
+An optimizer record is a Burnpack with a tensor "ID.FIELD" for each field of a parameter's state.
+The tensor has the id of the parameter. There are scalars of the same form, such as "ID.__rank", and
+since July 2026 metadata "ID" with the path of the parameter. A scheduler record has only scalars.
+The records are written and read without heft. EXAMPLE is the program of examples/burn_training.c.
+TAP on stdout."""
 import json
 import math
 import pathlib
@@ -22,7 +22,7 @@ import tap  # noqa: E402
 
 USAGE, CANNOT = 2, 5
 W, B, S = 2**64 - 3, 81985529216486895, 7  # ids of parameters
-TEXT = {W: "vnvvvvvvvvvvu", B: "tv6qn2b78khg2", S: "0s00000000000"}  # as Burn prints them
+TEXT = {W: "vnvvvvvvvvvvu", B: "tv6qn2b78khg2", S: "0s00000000000"}  # text form of Burn
 PATHS = {W: "layer.weight", B: "layer.bias", S: "scale"}
 SHAPES = {W: (3, 4), B: (4,)}
 FIELDS = ["momentum.moment_1", "momentum.moment_2"]
@@ -34,7 +34,7 @@ def model():
 
 
 def optimizer(has_paths=True):
-    """That of Adam for two parameters, and of a third whose state is scalars alone."""
+    """Return a record of Adam for two parameters, and a third parameter with scalars only."""
     tensors = [tensor(f"{i}.{field}", "f32", SHAPES[i]) for i in SHAPES for field in FIELDS]
     scalars = {f"{i}.__rank": {"UInt": len(shape)} for i, shape in SHAPES.items()}
     scalars |= {f"{i}.momentum.time": {"UInt": 12} for i in SHAPES}
@@ -55,7 +55,8 @@ def scheduler():
 
 
 def facts(path):
-    """What a reader finds, whatever the order of the data: zTensor 2 lists tensors by their names."""
+    """Return the content of a file without offsets, tensors sorted by name (the order of zTensor
+    2)."""
     found = read_burnpack.read(path.read_bytes())
     for t in found["tensors"]:
         del t["begin"], t["end"]
@@ -139,7 +140,7 @@ def records_verify(c):
 
 
 def records_survive_conversion(c, between):
-    """Burnpack to Burnpack byte for byte, also by way of a format that nests; scalars with their kinds."""
+    """Convert to Burnpack, directly or through `between`; a direct copy must be identical."""
     for name, pack in (("adam", optimizer()), ("bare", optimizer(False)), ("rate", scheduler())):
         path, out = c.save(name + ".bpk", pack.bytes()), c.folder / (name + ".out.bpk")
         source = path
@@ -194,7 +195,7 @@ def wrong_field_ids_are_warned(c):
 
 
 def missing_ids_come_from_names(c):
-    """A record without ids, as another program may have put it together, gets those that Burn asks for."""
+    """Derive missing ids from the names of tensors."""
     pack = optimizer()
     for d in pack.descriptors.values():
         del d["param_id"]
@@ -208,7 +209,8 @@ def missing_ids_come_from_names(c):
 
 
 def example_prepares_training(c):
-    """Ids that are there stay, others are new; the record has two moments of zeros for each."""
+    """The example keeps existing ids, adds missing ids, and writes two moments of zeros per
+    parameter."""
     if len(sys.argv) < 3:
         return
     pack = model()

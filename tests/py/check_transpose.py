@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_transpose.py HEFT: matrices of every element type that EMBD has, transposed on the way into the specified
-layout and into the simple stream, as a reader of its own finds them there.  TAP on stdout."""
+"""check_transpose.py HEFT: transpose matrices of every element type of EMBD.
+
+An independent reader checks the files in the specified layout and in the simple stream. TAP on
+stdout."""
 import pathlib
 import subprocess
 import sys

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_within.py COMMANDS SHARED: every sample and every fixture is converted to its own format.  What the command says of
-both files, and what a decoder of its own finds in their manifests, is the same, or the difference was announced: its
-name stands in what the conversion said.  TAP on stdout."""
+"""check_within.py COMMANDS SHARED: convert each sample and fixture to its own format.
+
+What heft prints about both files, and the decoded manifests, must be equal, or the conversion must
+have reported the difference by name. TAP on stdout."""
 import concurrent.futures
 import json
 import pathlib
@@ -19,7 +20,7 @@ import tap  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 READ_ONLY = {"torch"}
 DEPTH = 128
-REPORTED_BY = {  # a difference, and what announces it
+REPORTED_BY = {  # difference: text that reports the difference
     "version": "can be read, but not written",
     "stored_dtype": "can be read, but not written",
     "encoding": "are stored uncompressed",
@@ -35,13 +36,13 @@ def heft(*args):
     return HEFT.run(*args)
 
 
-# ---- what the command says ----
+# ---- output of the command ----
 
 def part_facts(p):
     kind = p["digest"].split(":")[0] if p["digest"] else None
     raw = p["encoding"] == "raw"
     digest = p["digest"].lower() if raw and p["digest"] else kind
-    if kind == "crc32":  # of a member of an archive, which always has one
+    if kind == "crc32":  # every member of an archive has a crc32
         digest = None
     return {"dtype": p["dtype"], "length": p["length"], "encoding": p["encoding"], "digest": digest}
 
@@ -49,17 +50,17 @@ def part_facts(p):
 def facts_of(path):
     ls, info = heft("ls", "-l", "--json", "--no-verify",
                     str(path)), heft("info", "--json", str(path))
-    if ls.returncode:  # an option that ls may not have
+    if ls.returncode:  # ls of this format may lack an option
         ls = heft("ls", "-l", "--json", str(path))
     if ls.returncode or info.returncode:
         return None
     ls, info = json.loads(ls.stdout), json.loads(info.stdout)
     facts = {k: info.get(k) for k in ("format", "version", "vocabulary", "metadata", "generator")}
-    if not facts["generator"]:  # what is written may name heft
+    if not facts["generator"]:  # the generator of the output may be heft
         del facts["generator"]
-    if facts["format"] == "burnpack":  # no file says its generation: it follows from what is in it
+    if facts["format"] == "burnpack":  # the content of a Burnpack decides its generation
         del facts["version"]
-    if facts["format"] == "gguf":  # the file says it
+    if facts["format"] == "gguf":  # only GGUF stores the alignment
         facts["alignment"] = info["alignment"]
     facts["parts"] = {p["role"]: "there" for p in ls.get("parts", [])}
     facts["tensors"] = {}
@@ -79,10 +80,10 @@ def paths_of(v, at=()):
         yield at, v
 
 
-# ---- what the manifest says ----
+# ---- content of the manifest ----
 
 def manifest_of(raw):
-    """The one CBOR item of a file that has one, or None."""
+    """Return the CBOR manifest of a file, or None."""
     if raw[:4] == b"NRUB":
         return cbor.decode(raw[10:10 + struct.unpack_from("<I", raw, 6)[0]], 0, DEPTH)[0]
     if raw[:8] == b"ZTEN1000" and raw[-8:] == b"ZTEN1000":
@@ -99,14 +100,14 @@ def manifest_of(raw):
 
 
 NOT_COMPARED = {"offset", "length", "blob", "data_offsets",
-         "generator"}  # where bytes lie, and who wrote them
+         "generator"}  # offsets and the generator
 
 
 def key_paths(v, at=()):
-    """Paths of keys, names of tensors and parts among them."""
+    """Yield the paths of all keys, including names of tensors and parts."""
     if isinstance(v, dict):
         for k, inner in v.items():
-            if inner in (None, {}, "raw"):  # says nothing
+            if inner in (None, {}, "raw"):  # equals the default
                 continue
             yield (*at, str(k))
             yield from key_paths(inner, (*at, str(k)))
@@ -137,7 +138,7 @@ def lost(before, after, messages):
 
 def lost_keys(before, after, messages):
     for at in sorted(before - after):
-        if at[:-1] in before - after:  # what held it is missing, and was named
+        if at[:-1] in before - after:  # the parent is missing too and was reported
             continue
         if not is_reported(at[-1:], messages):
             yield f"the key {'/'.join(at)[:160]} is missing"
@@ -151,7 +152,7 @@ def check(job):
         return title, []
     p = heft("convert", "-v", "--to", before["format"], "--", str(path), str(out))
     if p.returncode in (3, 4, 5) and p.stderr:
-        return title, []  # refused, and said why: damage, or a file beside it that is missing
+        return title, []  # refused with a reason: damage, or a missing shard
     if p.returncode:
         return title, [f"convert ended with {p.returncode}: {p.stderr[:200]}"]
     after = facts_of(out)

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""check_written.py COMMANDS: converts the samples of every gen_*.py into every generation of every format,
-and lets readers of their own judge what the command wrote.  TAP on stdout.
+"""check_written.py COMMANDS: convert samples to every generation of every format.
 
-What cannot be carried is left out (--allow-loss); then it has to be named on stderr, and without the
-option there is no file."""
+Independent readers check the files. With --allow-loss, heft must name dropped content on stderr;
+without the option there must be no output. TAP on stdout."""
 import concurrent.futures
 import json
 import pathlib
@@ -36,13 +35,13 @@ TARGETS = [("mag", None), ("mag", "1"), ("mag", "100"), ("mag", "snapshot"),
            ("ztensor", "1.2", "--digest", "sha256", "--compress", "zstd")]
 CANNOT_CARRY = 5
 OTHER_SPELLINGS = {"f8_e4m3": "f8_e4m3fn",
-           "f4": "f4_e2m1"}  # else heft's names are safetensors' in small letters
+           "f4": "f4_e2m1"}  # otherwise names of safetensors are those of heft in upper case
 ALIGNMENTS = [None, 256]
-SHOWN = 40  # bytes of a name that messages show at least
+SHOWN = 40  # minimum number of bytes of a name that a message shows
 
 
 def comparable(t, digest="sha256"):
-    """digest: of parts that have it, else sha256."""
+    """Return the comparable facts of a tensor; `digest` replaces sha256 where a part has it."""
     if t.get("layout", "dense") == "dense":
         return t["name"], t["dtype"], tuple(t["shape"] or [1]), t["sha256"]
     parts = t.get("parts") or {"data": t}
@@ -58,7 +57,7 @@ def convert(source, to, version, align, out, *more):
 
 
 def read_back(to, version, options, align, path, source):
-    within = source.parts[-3] == to  # digests and generation are those of the source
+    within = source.parts[-3] == to  # digests and generation are copied from the source
     if to == "safetensors":
         got = read_safetensors.read(path, of_heft=True)
         for t in got["tensors"]:
@@ -74,7 +73,7 @@ def read_back(to, version, options, align, path, source):
     if to == "gguf":
         got = read_gguf.read(path.read_bytes())
         opaque = any(t["layout"] != "dense"
-                     for t in got["tensors"])  # their sizes may forbid an alignment
+                     for t in got["tensors"])  # sizes of opaque types can prevent the alignment
         return got if opaque else read_gguf.read(path.read_bytes(), align)
     if to == "ztensor" and version != "2":
         algorithm = options[1] if "--digest" in options else read_ztensor1.ANY if within else None
@@ -88,7 +87,7 @@ def read_back(to, version, options, align, path, source):
 
 
 def is_named(name, messages):
-    """The beginning of a name, up to what would be escaped, stands in what heft said."""
+    """True if the messages contain the beginning of the name, up to the first escaped character."""
     return re.match(r"[^\x00-\x1f\x7f-\U0010ffff\"\\]*", name[:SHOWN])[0] in messages
 
 
@@ -98,7 +97,7 @@ def bits_of(value):
 
 
 def is_kept(m, to, got):
-    """None when the target has a place for metadata, but not in the sample's form."""
+    """True if metadata `m` is kept; None if the target cannot store the form of the value."""
     if to == "gguf" and "bits" in m:
         return m["key"] in got["metadata"] and bits_of(got["metadata"][m["key"]]) == m["bits"]
     if to == "mag" and got["version"] != "snapshot" and "bits" in m:
@@ -128,11 +127,11 @@ def compare(want, got, to, version, messages):
         comparable(t, "sha256_u64" if (version or "").startswith("1.") else "sha256")
         for t in want["tensors"]
     ]
-    if to == "npy" and written:  # its only tensor has no name
+    if to == "npy" and written:  # the only tensor of an .npy has no name
         written = [next((t for t in expected if t[1:] == written[0][1:]), written[0])]
-    if to in ("safetensors", "ztensor"):  # in an order of its own
+    if to in ("safetensors", "ztensor"):  # the format has its own order
         written.sort(), expected.sort()
-    if to == "burnpack":  # tied tensors lie in one place: their order is not in the file
+    if to == "burnpack":  # tied tensors share an offset, so the file does not store their order
         at = {t["name"]: t["begin"] for t in got["tensors"]}
         places = list(dict.fromkeys(at[t[0]] for t in expected if t in written))
         if places != sorted(places):
@@ -183,7 +182,7 @@ def main():
                           "gen_ztensor2.py"):
             subprocess.run([sys.executable, HERE / generator, root], check=True)
         paths = [p.with_suffix("") for p in sorted(root.glob("*/good/*.json"))]
-        # every third with an alignment of its own
+        # every third sample is also written with --align
         jobs = [(p, t, a) for i, p in enumerate(paths) for t in TARGETS
                 for a in ALIGNMENTS[:1 + (i % 3 == 0)]]
         jobs = [(*job, root / f"out{i}") for i, job in enumerate(jobs)]

@@ -1,4 +1,4 @@
-"""commands.py - runs heft commands, hundreds in one process where the program is tests/commands.c."""
+"""commands.py - run heft commands; tests/commands.c runs hundreds in one process."""
 import os
 import subprocess
 import tempfile
@@ -6,7 +6,7 @@ import threading
 
 
 class Server:
-    """One process, which runs one command after the other."""
+    """A process that runs commands in sequence."""
 
     def __init__(self, program):
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
@@ -15,7 +15,7 @@ class Server:
                                         stdout=subprocess.PIPE, pass_fds=files)
 
     def run(self, args):
-        """The exit status; None: the process ended instead."""
+        """Run a command; return the exit status, or None if the process ended."""
         words = [b"heft", *map(os.fsencode, args)]
         try:
             self.process.stdin.write(b"%d\n" % len(words) + b"".join(w + b"\0" for w in words))
@@ -35,19 +35,19 @@ class Server:
 
 
 class Commands:
-    """Commands of a program: one that takes the place of heft, or tests/commands.c, with a server for each thread."""
+    """Run commands with heft, or with tests/commands.c and a server process per thread."""
 
     def __init__(self, program):
         self.program, self.own, self.servers = program, threading.local(), []
 
     def run(self, *args, text=True):
-        """As subprocess.run() does with capture_output."""
+        """Run a command like subprocess.run(capture_output=True)."""
         server = getattr(self.own, "server", None)
         if not server:
             server = self.own.server = Server(self.program)
             self.servers.append(server)
         status = server.run(args)
-        if status is None:  # a crash, or a finding of a sanitizer
+        if status is None:  # a crash or a sanitizer report
             self.own.server = None
             self.servers.remove(server)
             status = server.end() or -1
@@ -57,7 +57,8 @@ class Commands:
         return subprocess.CompletedProcess(args, status, out, err)
 
     def end(self):
-        """Ends the servers; whether one of them found at its end that memory had leaked, or the like."""
+        """End the servers; return True if a server failed at exit, for example because of a
+        leak."""
         failed = [s for s in self.servers if s.end()]
         for server in failed:
             print(server.output_of(server.err).decode(errors="replace"))
