@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""gen_burnpack.py ROOT: .bpk files below ROOT/burnpack, written without heft.
+"""gen_burnpack.py ROOT: write .bpk samples to ROOT/burnpack, without heft.
 
-Good ones: the dialects of Burn 0.19 to 0.22, every element type, quantization schemes, orders, spellings of the
-CBOR.  A good one with "rewritten" in its FILE.json is what Burn itself would have written: converted with that
---format-version it must come out the same.  Bad ones: at least one for each refusal of the parser, and
-what it accepts with a warning."""
+Good samples: the dialects of Burn 0.19 to 0.22, every element type, quantization schemes, orders
+and spellings of the CBOR. "rewritten" in FILE.json is the version with which a conversion must
+produce the same bytes, as Burn writes them. Bad samples: at least one for each error of the parser,
+and files that are accepted with a warning."""
 import json
 import random
 import struct
@@ -21,15 +21,15 @@ NAMES = {
 # ---- CBOR ----
 
 class Raw(bytes):
-    """CBOR as it is."""
+    """Encoded CBOR."""
 
 
 class Map(list):
-    """Pairs in this order, keys may repeat."""
+    """A map as pairs in the given order; keys may repeat."""
 
 
 def head(major, v, size=None):
-    """size: bytes of the number, more than it takes."""
+    """Encode a head; `size` forces a longer number than necessary."""
     if size is None and v < 24:
         return bytes([major << 5 | v])
     for i, letter in enumerate("BHIQ"):
@@ -39,7 +39,7 @@ def head(major, v, size=None):
 
 
 def double(v):
-    """In the fewest bytes that hold it."""
+    """Encode a float in the fewest bytes that represent the value exactly."""
     for lead, letter in ((0xF9, "e"), (0xFA, "f")):
         try:
             raw = struct.pack(">" + letter, v)
@@ -76,7 +76,7 @@ def tag(n, v):
 
 
 def long_head(v, size):
-    """A number, text or list with a longer head than it takes."""
+    """Encode a number, text or list with a longer head than necessary."""
     if isinstance(v, int):
         return Raw(head(0, v, size))
     if isinstance(v, str):
@@ -85,7 +85,7 @@ def long_head(v, size):
 
 
 def open_ended(v):
-    """The same with indefinite lengths; texts in chunks of two."""
+    """Encode with indefinite lengths; text in chunks of two characters."""
     if isinstance(v, dict):
         return Raw(b"\xbf" + b"".join(enc(k) + enc(open_ended(x)) for k, x in v.items()) + b"\xff")
     if isinstance(v, (list, tuple)):
@@ -102,7 +102,7 @@ def round_up(n, to=256):
 
 
 class Pack:
-    """A well-formed pack whose parts can be replaced.  tensors are in the order of their data."""
+    """A valid pack with replaceable parts; `tensors` are in the order of their data."""
 
     def __init__(self, tensors, dialect="0.21", ids=None, stored=None, metadata=None, scalars=None,
                  align=None):
@@ -187,8 +187,8 @@ def few():
 # ---- good ----
 
 def put(s, name, pack, rewritten="0.21", listed=None, texts=None, quantized=(), data=None):
-    """rewritten: None when heft would write it otherwise."""
-    metadata = None if pack.scalars else pack.metadata  # all of it or nothing
+    """Write a good sample; `rewritten` is None if heft writes the file differently."""
+    metadata = None if pack.scalars else pack.metadata  # a sample lists either all metadata or none
     facts = facts_of(listed or pack.tensors, texts, pack.ids, metadata, quantized, rewritten)
     s.write("good", name + ".bpk", pack.bytes() if data is None else data, facts)
 
@@ -224,7 +224,7 @@ SCHEME = {
     "value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": "Tensor",
     "mode": "Symmetric"
 }
-# By the generation that writes it so, the schemes of its file.
+# Quantization schemes by the generation that writes them.
 SCHEMES = {
     "0.19": {
         "packed": {**SCHEME, "store": "U32"},
@@ -250,7 +250,7 @@ SCHEMES = {
         }
     },
 }
-# Of no generation, or of several that do not read each other's.
+# Schemes of no generation, or of incompatible generations.
 ODD_SCHEMES = {
     "unknown": {
         "odd_texts": {
@@ -297,7 +297,7 @@ def good_quantized(s):
 
 
 def odd_quantized(s):
-    """Schemes that no generation reads, and some that JSON cannot say so that the same bytes could be made of it."""
+    """Schemes that no generation reads, and schemes that JSON cannot represent exactly."""
     for name, schemes in {**ODD_SCHEMES, "hex": HEX_SCHEMES}.items():
         s.bad(f"quantized_{name}.bpk",
               quantized_pack(schemes).bytes(), "warn", "schemes that no Burn reads")

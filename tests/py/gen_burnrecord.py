@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""gen_burnrecord.py ROOT: records as Burn's NamedMpkFileRecorder wrote them up to 0.21, below ROOT/burn-record, written byte by
-byte, without heft and without a library for MessagePack.  What rmp_serde makes of Burn's structures is what is followed:
-structures are maps by name, enums without a value texts, others maps of one entry, None and constants nil."""
+"""gen_burnrecord.py ROOT: write records of Burn's NamedMpkFileRecorder to ROOT/burn-record.
+
+The recorder existed up to Burn 0.21. The bytes are written without heft and without a library for
+MessagePack, as rmp_serde encodes Burn's types: structs are maps by name, enum variants without a
+value are text, other variants are maps with one entry, None and constants are nil."""
 import gzip
 import random
 import struct
@@ -37,7 +39,8 @@ class Ext:
 
 
 def head(count, small, most, wide):
-    """small: the byte that holds counts up to `most`; wide: bytes for 8 (or None), 16 and 32 bits."""
+    """Encode a head; `small` holds counts up to `most`, `wide` has the bytes for 8 (or None), 16
+    and 32 bits."""
     if count <= most:
         return bytes([small | count])
     for code, bits, layout in zip(wide, (8, 16, 32), ("B", ">H", ">I")):
@@ -47,7 +50,7 @@ def head(count, small, most, wide):
 
 
 def integer(v):
-    """The shortest form, as rmp has it."""
+    """Encode an integer in the shortest form, as rmp does."""
     if -32 <= v < 128:
         return struct.pack("b", v) if v < 0 else bytes([v])
     forms = [(0xCC, "B"), (0xCD, ">H"), (0xCE, ">I"), (0xCF, ">Q")] if v >= 0 else [(0xD0, "b"),
@@ -109,7 +112,7 @@ def listed_meta(about):
 
 
 def base32(value):
-    """BASE32_DNSSEC of the eight bytes, the lowest first: 13 digits."""
+    """Encode eight little-endian bytes as BASE32_DNSSEC: 13 digits."""
     bits = int.from_bytes(value.to_bytes(8, "little"), "big") << 1
     return "".join("0123456789abcdefghijklmnopqrstuv"[bits >> 5 * i & 31]
                    for i in range(12, -1, -1))
@@ -125,12 +128,12 @@ def param(content, key=7):
 
 
 def old(values, shape):
-    """DataSerialize, before 0.14: numbers one by one."""
+    """DataSerialize of Burn before 0.14: a list of numbers."""
     return {"value": list(values), "shape": list(shape)}
 
 
 def values_of(t):
-    """What DataSerialize holds of (name, dtype, shape, bytes)."""
+    """Return the numbers that DataSerialize stores for (name, dtype, shape, bytes)."""
     name, dtype, _, raw = t
     if dtype == "f32":
         return [Raw(b"\xca" + raw[i:i + 4][::-1]) for i in range(0, len(raw), 4)]
@@ -151,7 +154,7 @@ def fact(t, name=None):
 
 
 def with_ids(s, name, file, listed, ids, about=None, **more):
-    """A good sample whose tensors have parameter ids."""
+    """Write a good sample with parameter ids."""
     tensors = [{**describe(*t), "param_id": key} for t, key in zip(listed, ids)]
     s.write(
         "good", name, file, {
@@ -169,7 +172,7 @@ def linear(prefix, seed=1, dtype="f32", key=100, make=data):
 
 
 def model(dtype="f32", make=data):
-    """Modules, a list of them, what is not there, a constant, an enum."""
+    """A model with modules, a list of modules, an absent module, a constant and an enum."""
     first, a, i = linear("conv1", 1, dtype, 2**63 + 5, make)
     lists, b, j = zip(*(linear(f"blocks.{n}", n, dtype, 1000 * n, make) for n in range(3)))
     last, c, k = linear("norm.Batch.inner", 9, dtype, 2**64 - 2, make)
@@ -234,7 +237,7 @@ def good_types(s):
 
 
 def good_old(s):
-    """Numbers one by one: DataSerialize before 0.14, and TensorData whose bytes were a list."""
+    """Lists of numbers: DataSerialize before 0.14, and TensorData with bytes as a list."""
     make = lambda t: old(values_of(t), t[2])
     for dtype, about in (("f32", metadata(version="0.13.2")), ("f64",
                                                                metadata("f64", "i64", "0.13.2")),
@@ -265,13 +268,13 @@ def good_old(s):
     listed = [tensor(f"x{n}", d, (7, 3))
               for n, d in enumerate(NAMES)] + [tensor("none", "f32", (0,))]
     s.good("bytes_listed_types.mpk", record({t[0]: as_list(t) for t in listed}), listed)
-    # The item of a parameter was called value once.
+    # Older records call the item of a parameter "value".
     w = tensor("w", "f32", (2, 2))
     s.good("value_param.mpk", record({"w": {"id": base32(3), "value": make(w)}}), [w])
 
 
 def good_ids(s):
-    """Base 32 of eight bytes; a UUID, of which Burn keeps the first half; other texts."""
+    """Ids in base 32, UUIDs (Burn keeps the first half), and other texts."""
     w = tensor("w", "f32", (2,))
     cases = {
         "zero": (base32(0), 0), "most": (base32(2**64 - 1), 2**64 - 1),
@@ -325,7 +328,7 @@ def good_values(s):
         "lists.mpk",
         record([data(fact(root, "0")), [data(fact(root, "1.0"))], {"a": data(fact(root, "2.a"))}]),
         [fact(root, "0"), fact(root, "1.0"), fact(root, "2.a")])
-    # Modules whose fields are called as those of tensors are.
+    # Modules with the field names of TensorData.
     inner, listed, _ = linear("value", 3)
     query, more, _ = linear("shape", 4)
     s.good("names.mpk", record({"value": inner, "shape": query}), listed + more)
@@ -350,7 +353,7 @@ def good_values(s):
 
 
 def member(content, flags=0, more=b"", crc=None, size=None, level=6, tail=b""):
-    """A gzip file of one's own."""
+    """Return a gzip file with the given header fields and checksums."""
     z = zlib.compressobj(level, zlib.DEFLATED, -15)
     body = z.compress(content) + z.flush()
     crc = zlib.crc32(content) if crc is None else crc

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""gen_cast_vectors.py: conversions between element types, worked out independently, on stdout.
+"""gen_cast_vectors.py: write test vectors for conversions of element types to stdout.
 
-Records of  u16 from, u16 to, u32 count, u32[4] how many values are lost by kind (docs/casting.md: range, clamped, NaN,
-digits), the source elements, the expected elements.  Types are numbered
-as in heft/dtypes.h; `to` 0xFFFF means doubles (heft_dtype_to_f64), and then the count of a packed type is a
-multiple of its block; else what is left of a block is 0.  Block-quantised types come with both, and always as whole blocks.
+A record is u16 from, u16 to, u32 count, u32[4] number of lost values by kind (docs/casting.md:
+range, clamped, NaN, digits), source elements, expected elements. Types have the numbers of
+heft/dtypes.h; `to` 0xFFFF means f64 (heft_dtype_to_f64). The count of a packed type is then a
+multiple of the block; otherwise unused bits of the last block are 0. Block-quantised types have
+whole blocks.
 
-Targets of up to 16 bits are found by looking for the nearest among all the numbers they have,
-f32 and f64 by Python's own conversions and by rounding integers.  Where numpy is installed it must agree on f16."""
+The vectors do not use heft: types of up to 16 bits are rounded by a search for the nearest value,
+f32 and f64 by Python's conversions and by integer rounding. If NumPy is installed, f16 must agree
+with NumPy."""
 import bisect
 import random
 import struct
@@ -22,7 +24,7 @@ except ImportError:
 
 INTS = {"u8": (2, 8, 0), "i8": (3, 8, 1), "u16": (4, 16, 0), "i16": (5, 16, 1),
         "u32": (6, 32, 0), "i32": (7, 32, 1), "u64": (8, 64, 0), "i64": (9, 64, 1)}
-# number, bits, bits of the exponent, bias, what is special
+# number, bits, exponent bits, bias, kind of special values
 FLOATS = {
     "f16": (10, 16, 5, 15, "ieee"), "bf16": (11, 16, 8, 127, "ieee"),
     "f32": (12, 32, 8, 127, "ieee"), "f64": (13, 64, 11, 1023, "ieee"),
@@ -38,7 +40,7 @@ INF = float("inf")
 
 class Nan:
     def __init__(self, negative, payload):
-        self.negative, self.payload = negative, payload  # the payload as a string of bits
+        self.negative, self.payload = negative, payload  # payload: a string of bits
 
 
 def mant_bits(t):
@@ -67,7 +69,7 @@ def decode_float(t, code):
 
 
 class Small:
-    """Rounds by search among all numbers of a type of at most 16 bits."""
+    """Round by searching all values of a type of at most 16 bits."""
 
     def __init__(self, t):
         self.t = t
@@ -79,7 +81,7 @@ class Small:
         self.infinity = len(self.values) if self.kind == "ieee" else None
         step = self.values[-1] - self.values[-2]
         self.middles = [(a + b) / 2 for a, b in zip(self.values, self.values[1:])]
-        self.middles.append(self.values[-1] + step / 2)  # from here on it is too large
+        self.middles.append(self.values[-1] + step / 2)  # larger values overflow
 
     def encode(self, x):
         if isinstance(x, Nan):
@@ -111,7 +113,7 @@ def nan_payload(x, width):
 
 
 def int_to_f32(n):
-    """The f32 nearest to an integer, by shifting."""
+    """Round an integer to the nearest f32 by shifting."""
     cut = max(0, abs(n).bit_length() - 24)
     kept, rest = divmod(abs(n), 1 << cut)
     if 2 * rest > 1 << cut or (2 * rest == 1 << cut and cut and kept % 2):
@@ -147,11 +149,12 @@ def encode_int(t, x):
 
 SMALL = {t: Small(t) for t in FLOATS if FLOATS[t][1] <= 16 and t != "e8m0"}
 HALFWAY = [1.5 * 2.0**(code - 127)
-           for code in range(254)]  # from here on the next power is as near, or nearer
+           for code in range(254)]  # larger values round to the next power
 
 
 def encode_power(x):
-    """e8m0: what is below zero has no nearest; zero and infinity have the last number on their side."""
+    """Encode e8m0: negative values become NaN; zero and infinity become the smallest and largest
+    value."""
     if isinstance(x, Nan) or x < 0:
         return b"\xff"
     return bytes([bisect.bisect_right(HALFWAY, x)])
@@ -169,7 +172,7 @@ def encode(t, x):
     return encode_wide(t, x)
 
 
-# ---- what is lost ----
+# ---- losses ----
 
 RANGE, CLAMPED, LOST_NAN, DIGITS = range(4)
 
@@ -208,7 +211,7 @@ def lost_wide(t, x):
 
 
 def lost(t, to, values):
-    """How many values of type t are lost in another type, by kind; docs/casting.md."""
+    """Count the lost values by kind (docs/casting.md)."""
     counts = [0] * 4
     for x in values if to not in ("bool", t) else ():
         kind = (lost_int(to, x) if to in INTS else lost_power(x)
@@ -218,11 +221,11 @@ def lost(t, to, values):
     return counts
 
 
-# ---- what is converted ----------------------------------------------------------------------
+# ---- conversions ------------------------------------------------------------------------
 
 
 def f32_codes(rng):
-    """Everything near what narrower types have, and at random."""
+    """Return codes near the values of narrower types, and random codes."""
     codes = set(rng.getrandbits(32) for _ in range(6000))
     exps = [0, 1, 2, 101, 102, 103, 104, 105, 111, 112, 113, 114, 117, 118, 119, 120, 126, 127, 134,
             135, 136, 142, 143, 150, 157, 158, 159, 160, 189, 190, 191, 192, 253, 254, 255]
@@ -268,7 +271,7 @@ def ints(t, rng):
         for near in (-3, -2, -1, 0, 1, 2, 3):
             codes.add(((1 << p) + near) % (1 << bits))
             codes.add((-(1 << p) + near) % (1 << bits))
-    for p in range(24, bits):  # halves between two f32 and two f64, and beside them
+    for p in range(24, bits):  # midpoints between two f32 or two f64, and neighbours
         for lost in (p - 23, p - 52):
             if lost > 0:
                 for kept in (0, 1, 2, 3):
@@ -314,7 +317,7 @@ def record(out, source, target, count, given, expected, losses=(0, 0, 0, 0)):
 
 
 def numpy_agrees(t, codes, expected):
-    """On f16, for sources that numpy has too; how a NaN is cut is our own business."""
+    """Compare f16 with NumPy; NaN payloads may differ."""
     kinds = {"f32": "<u4 <f4", "f64": "<u8 <f8"}
     if numpy is None or t not in kinds:
         return
@@ -367,7 +370,7 @@ def packed(out, rng):
                    pack(t, codes) if to == t else encode_all(to, values), lost(t, to, values))
 
 
-# heft numbers the first ones in the order of ggml's numbers
+# heft's numbers follow the order of ggml's numbers, except q2_0
 BLOCK_NUMBERS = {**{t: 24 + i for i, t in enumerate(ggml_blocks.DECODERS)}, "q2_0": 50}
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""gen_embd.py ROOT: EMBD .weights files below ROOT/embd, written without heft.
+"""gen_embd.py ROOT: write EMBD .weights samples to ROOT/embd, without heft.
 
-Good ones: the specified layout with its sections, vocabularies and checksums in every place and form
-that is read, and the simple stream.  One with "rewritten" in its FILE.json is as heft writes it: converted with
-that --format-version it must come out the same.  Bad ones: at least one for each refusal of the parsers."""
+Good samples: the specified layout with all accepted forms of sections, vocabularies and checksums,
+and the simple stream. "rewritten" in FILE.json is the version with which a conversion must produce
+the same bytes. Bad samples: at least one for each error of the parsers."""
 import json
 import pathlib
 import struct
@@ -21,7 +21,7 @@ TOKENS = [
     "a" * 200, ""
 ]
 SPECIAL = (0, 7, 8, 9, 10)
-# Two names with the same hash.
+# Two names with equal hashes.
 TWINS = ("layer.232789.weight", "layer.429192.weight")
 
 
@@ -41,7 +41,7 @@ def raw(text):
 
 
 class File:
-    """A well-formed file of the specified layout; whatever is set before bytes() may be wrong."""
+    """A valid file of the specified layout with replaceable fields."""
 
     def __init__(self, tensors, meta=META, tokens=TOKENS, special=SPECIAL, flags=None, order="mvi",
                  align=64, gap=0, tail=0, offsets=None, checksums=True, before=False,
@@ -55,7 +55,7 @@ class File:
         self.offsets = offsets
         self.pad = 0
         self.entries = self.meta_total = self.token_total = self.special_at = self.count = None
-        self.slack = b""  # behind the vocabulary, inside its section
+        self.slack = b""  # after the vocabulary, inside the section
         self.reserved = (0, 0)
         self.end = b"DBME"
 
@@ -98,7 +98,7 @@ class File:
         return out + names
 
     def data(self):
-        """The data section; self.placed says where in it each tensor begins."""
+        """Return the data section and set self.placed to the offset of each tensor."""
         out, self.placed = bytearray(), []
         for i, (_, _, _, data) in enumerate(self.tensors):
             at = round_up(len(out), self.align) if self.offsets is None else self.offsets[i]
@@ -189,7 +189,7 @@ def facts(meta=(), tokens=None, special=None):
     return out
 
 
-# ---- what is to be read ----
+# ---- good ----
 
 def good_specified(s):
     def put(name, tensors=None, change=None, same=False, **options):
@@ -233,7 +233,7 @@ def good_specified(s):
                           }), ("counted_relative", {"with_ids": True, "relative": True}),
                           ("before_counted", {"before": True, "with_ids": True})):
         put(f"special_{name}", **options)
-    # Offsets from the section's start that would do as offsets from the file's, and the other way round.
+    # Offsets from the section that are also valid offsets from the file, and vice versa.
     long = [f"token{i}" for i in range(100)]
     for relative in (False, True):
         put(f"long_vocabulary_{'relative' if relative else 'absolute'}", tokens=long,
@@ -263,7 +263,7 @@ def good_simple(s):
     put("large", [tensor("big", "f32", (300, 400)), tensor("small", "f32", (1,))], TOKENS)
 
 
-# ---- what is to be refused, or warned of ----
+# ---- bad ----
 
 def changed(options=None, tensors=None, **fields):
     f = File(few() if tensors is None else tensors, **(options or {}))
@@ -339,7 +339,7 @@ def bad_ends(s):
 
 
 def patch_sums(data):
-    """The checksums anew, by what the header says of the data."""
+    """Recompute the checksums for the data range in the header."""
     at, size = struct.unpack_from("<I", data, 36)[0], struct.unpack_from("<Q", data, 40)[0]
     data = patch(data, 56, "I", crc(IEEE, data[:56]))
     data = patch(data, len(data) - 16, "I", crc(IEEE, data[at:at + size]))
@@ -466,10 +466,10 @@ def bad_simple(s):
     put("trailing", "bytes behind the vocabulary", "warn", more=b"more")
 
 
-# ---- texts that stand beside weights ----
+# ---- companion texts ----
 
 def texts(root):
-    """ROOT/texts: vocabularies and a configuration as they are published."""
+    """Write vocabularies and a configuration in published forms to ROOT/texts."""
     folder = pathlib.Path(root, "texts")
     folder.mkdir(parents=True, exist_ok=True)
     added = [{"id": i, "content": t, "special": True} for i, t in enumerate(TOKENS) if t[:1] == "["]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""gen_gguf.py ROOT: .gguf files below ROOT/gguf, written without heft.
+"""gen_gguf.py ROOT: write .gguf samples to ROOT/gguf, without heft.
 
-Good ones: the three versions and the big-endian one, every kind of metadata and every element type,
-alignments, vocabularies.  Bad ones: at least one for each refusal of the parser, among them what readers
-of GGUF have been attacked with: counts, lengths, dimensions, alignments and offsets that wrap or lie."""
+Good samples: versions 1 to 3 and big-endian files, every type of metadata and element, alignments,
+vocabularies. Bad samples: at least one for each error of the parser, including known attacks:
+counts, lengths, dimensions, alignments and offsets that overflow or are false."""
 import random
 import struct
 import sys
@@ -22,7 +22,7 @@ ARCH = [("general.architecture", "str", "sample")]
 
 
 class Layout:
-    """How numbers are stored."""
+    """Encoding of numbers in a file."""
 
     def __init__(self, version=3, big=False):
         self.version, self.big, self.order = version, big, ">" if big else "<"
@@ -50,13 +50,13 @@ class Layout:
             "I", kind if isinstance(kind, int) else KINDS.index(kind)) + self.length(count) + raw
 
     def entry(self, key, kind, value, length=None):
-        """value: bytes are taken as they are."""
+        """Encode an entry; a value of type bytes is used unchanged."""
         raw = value if isinstance(value, bytes) and kind != "str" else self.value(kind, value)
         return self.text(key, length) + self.pack(
             "I", kind if isinstance(kind, int) else KINDS.index(kind)) + raw
 
     def info(self, name, dims, number, offset, rank=None):
-        """dims: the outermost first."""
+        """Encode a tensor's entry; `dims` begins with the outermost dimension."""
         raw = self.text(name) + self.pack("I", len(dims) if rank is None else rank)
         return raw + b"".join(map(self.length, reversed(dims))) + self.pack("IQ", number, offset)
 
@@ -66,7 +66,7 @@ def round_up(n, to):
 
 
 class File:
-    """A well-formed file whose parts can be replaced one by one."""
+    """A valid file with replaceable parts."""
 
     def __init__(self, tensors=(), meta=ARCH, version=3, big=False, align=32, places=None, gap=0,
                  tail=True, slack=b""):
@@ -123,7 +123,7 @@ def few():
 
 
 def listed(meta):
-    """Facts of flat metadata."""
+    """Return the facts of metadata without arrays."""
     facts = []
     for key, kind, value in meta:
         if kind == "str":
@@ -155,7 +155,7 @@ TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "größe", "", "#
 
 
 def vocabulary(special=(0, 1, 2, 3, 4), tokens=None, kind="u32"):
-    """Entries, and facts."""
+    """Return (entries, facts) of a vocabulary."""
     tokens = TOKENS if tokens is None else tokens
     entries = [("tokenizer.ggml.model", "str", "bert"),
                ("tokenizer.ggml.tokens", "arr", ("str", tokens)),
@@ -207,7 +207,7 @@ def good_types(s):
 
 
 def good_later_types(s):
-    """Element types newer than heft: bytes up to the next tensor, or to the end of the file."""
+    """Unknown element types: the data extend to the next tensor or to the end of the file."""
     def put(name, numbers, tensors=None, sizes=(), **options):
         f = File(tensors or few(), **options)
         data = f.bytes()
@@ -470,7 +470,7 @@ def bad_tensors(s):
 
 
 def bad_conversions(s):
-    """Files that went through a program which took them for text."""
+    """Files damaged by a conversion of text, with U+FFFD in place of bytes."""
     whole = File([], [("general.architecture", "str", "bert"), ("bert.length", "u32", 384),
                       ("bert.eps", "f32", -1e-12), ("next", "str", "x"),
                       ("nexts", "arr", ("f32", [0.1] * 9)), ("last", "str", "y")]).bytes()

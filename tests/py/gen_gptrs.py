@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""gen_gptrs.py ROOT: gpt-rs checkpoints and tensor archives below ROOT/gptrs, written without heft.
+"""gen_gptrs.py ROOT: write gpt-rs checkpoints and archives to ROOT/gptrs, without heft.
 
-Good ones: version 2 as three writers made it, version 1, and the bincode index of two days.  One with "rewritten" in
-its FILE.json is as heft writes it: converted with that --format-version it must come out the same.
-Bad ones: at least one for each refusal of the parsers."""
+Good samples: version 2 of three writers, version 1, and the short-lived bincode index. "rewritten"
+in FILE.json is the version with which a conversion must produce the same bytes. Bad samples: at
+least one for each error of the parsers."""
 import json
 import struct
 import sys
@@ -30,7 +30,7 @@ def round_up(n, to):
 
 
 class Entry:
-    """One tensor of an index; every number can be another than it should be."""
+    """A tensor in the index with replaceable numbers."""
 
     def __init__(self, t, ident=None, grad=0):
         self.name, self.data, self.dims = t[0].encode(), t[3], list(t[2])
@@ -65,7 +65,7 @@ class Entry:
 
 
 class File:
-    """A well-formed file of version 2, whose parts can be replaced before bytes()."""
+    """A valid file of version 2 with replaceable parts."""
 
     def __init__(self, tensors, checkpoint=True, config=CONFIG, align=64, order=None, bincode=False,
                  gap=b"", ident=None, grads=()):
@@ -137,7 +137,7 @@ def every_type():
     return [tensor(f"t.{t}", t, (3, 5)) for t in TAGS]
 
 
-# ---- what is to be read ----
+# ---- good ----
 
 def good_version_2(s):
     def put(name, tensors, trailing=b"", extra=b"", same=False, **options):
@@ -203,7 +203,7 @@ def good_version_1(s):
     s.good("ten_v1_zero_size.bin", v1(with_zero, checkpoint=False), with_zero)
 
 
-# ---- what is to be refused, or warned of ----
+# ---- bad ----
 
 def bad_headers(s):
     ok = File(few()).bytes()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""gen_mag.py ROOT: .mag files below ROOT/mag, written without heft.
+"""gen_mag.py ROOT: write .mag samples to ROOT/mag, without heft.
 
-Good ones: both archive versions and the snapshot, every element type, every reading of the checksum.  One with
-"rewritten" in its FILE.json is as heft writes it: converted with that --format-version it must come out the same.
-Bad ones: at least one for each refusal of the parser."""
+Good samples: both archive versions and the snapshot, every element type, every interpretation of
+the checksum. "rewritten" in FILE.json is the version with which a conversion must produce the same
+bytes. Bad samples: at least one for each error of the parser."""
 import struct
 import sys
 
@@ -52,7 +52,7 @@ def count_of(dims):
 
 
 def checksum(start, records, how):
-    """The readings of "a CRC32 of header and records": table, and what is covered."""
+    """Compute the checksum "a CRC32 of header and records" in the interpretation `how`."""
     table = IEEE if "ieee" in how else CASTAGNOLI
     if "zeroed" in how:
         return crc(table, start + bytes(4) + records)
@@ -67,7 +67,7 @@ def header(version, records, counts, aux=0, how="", stored=None):
 
 
 class Archive:
-    """A well-formed archive whose parts can be replaced one by one."""
+    """A valid archive with replaceable parts."""
 
     def __init__(self, tensors, meta=(), version=1, types=None, align=64, gap=0, pad=0xFF,
                  tail=True, slack=0, place=None):
@@ -91,7 +91,7 @@ class Archive:
         ]
 
     def replace(self, i, **change):
-        """Record i with other numbers than its tensor has."""
+        """Replace numbers of record i."""
         n, t, d, _ = self.tensors[i]
         fields = {"name": n, "aux": self.types.index(t) | len(d) << 8, "numel": count_of(d),
                   "offset": self.offsets[i], "dims": d}
@@ -161,7 +161,7 @@ def good_archives(s):
 
 
 def good_code_3(s):
-    """Code 3 of version 100: i32 in the first weeks, u8 ever since; the room tells, or what pads it."""
+    """Code 3 of version 100 was i32 at first and is u8 now; size and padding of the data decide."""
     old, new = dict(version=100, types=TYPES_1), dict(version=100)
     wide = [tensor("w", "i32", (40,)), tensor("v", "f32", (2,)), tensor("x", "i32", (5, 5))]
     many = [tensor(f"m{i}", "f32", (1,)) for i in range(10)]
@@ -212,7 +212,7 @@ def good_code_3(s):
 
 
 def minus_ones(name, count):
-    """As u8 they are padded as every u8 is."""
+    """Return a tensor of -1, whose bytes look like the padding of u8 data."""
     return name, "i32", (count,), b"\xff" * 4 * count
 
 
@@ -262,7 +262,7 @@ def good_snapshots(s):
     put("snapshot_pool.mag", few(), strings=[b"unused", b"c", b"a", b"b"], keys=[2, 3, 1])
 
 
-# ---- what is to be refused ----
+# ---- bad ----
 
 def bad_headers(s):
     ok = Archive(few(), META).bytes()
@@ -352,7 +352,7 @@ def bad_records(s):
     s.bad("rank_0.mag", rank_0.bytes(), "reject", "rank 0")
     a = Archive([tensor("a longer name than need be", "f32", (2, 3)), *few()[1:]], META)
     for i in range(3):
-        a.replace(i, offset=0)  # else the first payload is missed before the cut
+        a.replace(i, offset=0)  # otherwise the first payload would be missing before the cut
     whole = a.bytes()[:a.end]
     s.bad("records_cut.mag", whole[:-40], "reject", "the file has no room for three tensor records")
     s.bad("record_cut.mag", whole[:-14], "reject", "the file ends in a tensor record")

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""gen_nfc_vectors.py: texts and what Python says of them, for tests/test_nfc.c.
+"""gen_nfc_vectors.py: write texts with Python's NFC verdict to stdout, for tests/test_nfc.c.
 
-Each is a byte, u16 length and UTF-8 on stdout.  The byte: 'y', in form C; 'n', not, and to be proven; '?', not, in a
-way that the table need not prove."""
+A record is a verdict byte, u16 length and UTF-8. Verdicts: 'y' is in form C; 'n' is not, and the
+table must detect that; '?' is not, and the table may miss that."""
 import random
 import struct
 import sys
 import unicodedata
 
-BMP = [c for c in range(0x10000) if not 0xD800 <= c < 0xE000]  # which gets no new pairs
+BMP = [c for c in range(0x10000) if not 0xD800 <= c < 0xE000]  # the BMP gets no new pairs
 MARKS = [c for c in BMP if unicodedata.combining(chr(c))]
 LETTERS = [
     c for c in BMP
@@ -36,7 +36,7 @@ def main():
     for c in BMP:
         judge(chr(c), "n")
         judge("a" + chr(c), "n")
-    for c in LETTERS:  # decomposed, as some file systems have names
+    for c in LETTERS:  # decomposed like names of some file systems
         judge("name." + unicodedata.normalize("NFD", chr(c)) + ".weight", "n")
         judge(unicodedata.normalize("NFC", chr(c)) * 2, "n")
     for c in range(0xAC00, 0xD7A4, 7):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""gen_npy.py ROOT: .npy files below ROOT/npy, written without heft and without NumPy.
+"""gen_npy.py ROOT: write .npy samples to ROOT/npy, without heft and NumPy.
 
-Good ones: every element type, byte orders, orders of dimensions, versions, spellings of the header.  Bad ones: at
-least one for each refusal of the parser, and what is accepted beyond what NumPy writes."""
+Good samples: every element type, byte orders, orders of dimensions, versions, spellings of the
+header. Bad samples: at least one for each error of the parser, and accepted files that NumPy would
+not write."""
 import sys
 
 import npy_bytes as npy

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""gen_npz.py ROOT: .npz files below ROOT/npz, written without heft, NumPy and zipfile.
+"""gen_npz.py ROOT: write .npz samples to ROOT/npz, without heft, NumPy and zipfile.
 
-Good ones: stored and deflated members, zip64, data descriptors, comments, orders.  Bad ones: archives that lie,
-members that do not hold what is said of them, and checksums that are wrong."""
+Good samples: stored and deflated members, zip64, data descriptors, comments, orders. Bad samples:
+archives with false fields, members with unexpected content, wrong checksums."""
 import dataclasses
 import struct
 import sys
@@ -24,11 +24,11 @@ class Member:
     name: bytes
     content: bytes
     deflate: bool = False
-    wide: bool = False            # numbers in zip64 fields, as NumPy writes them
+    wide: bool = False  # sizes in zip64 fields, as in NumPy's archives
     descriptor: str = ""          # "signed", "plain", "wide"
-    before: bytes = b""           # bytes in front of it
-    pad: int = 0                  # bytes of a field of another writer's
-    # Lies; None: the truth.
+    before: bytes = b""  # bytes before the member
+    pad: int = 0  # size of an unknown extra field
+    # False values; None is the true value.
     data: bytes = None
     size: int = None
     crc: int = None
@@ -238,7 +238,7 @@ def literal(descr, shape="(1,)"):
 
 
 def unreadable():
-    """Name, member, whether it is broken (or just nothing that heft reads), why."""
+    """Yield (name, member, True if damaged rather than unsupported, reason)."""
     t = TENSORS[0]
     content = member(t).content
     both = lambda **f: {"local": f, "central": f}  # noqa: E731
@@ -272,7 +272,7 @@ def unreadable():
 
 
 def one_unreadable(s):
-    """The others are read; alone, the member is what is wrong with the file."""
+    """A file with one unreadable member opens; a file with only that member does not."""
     for name, m, broken, why in unreadable():
         others = [member(TENSORS[1]), m, member(TENSORS[2], deflate=True)]
         if not broken:

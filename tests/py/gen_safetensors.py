@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""gen_safetensors.py ROOT: .safetensors files below ROOT/safetensors, written without heft.
+"""gen_safetensors.py ROOT: write .safetensors samples to ROOT/safetensors, without heft.
 
-Good ones: every element type, shapes, orders, metadata, spellings of the JSON.  Bad ones: at least one for
-each refusal of the parser, and what is accepted beyond the specification."""
+Good samples: every element type, shapes, orders, metadata, spellings of the JSON. Bad samples: at
+least one for each error of the parser, and accepted files outside the specification."""
 import json
 import random
 import struct
@@ -41,7 +41,7 @@ def entry(t, begin):
 
 
 def file_of(header, data, length=None):
-    """header: text or bytes as it is; length: what the first field says."""
+    """Return a file; `header` is used unchanged, `length` replaces the first field."""
     raw = header.encode() if isinstance(header, str) else header
     return struct.pack("<Q", len(raw) if length is None else length) + raw + data
 
@@ -56,7 +56,7 @@ def pad(text, to=8):
 
 
 def document_of(tensors, places=None, metadata=None):
-    """The header's document and the data; places: numbers of tensors in the order of their data."""
+    """Return (document, data); `places` lists the tensors in the order of their data."""
     begins, data = {}, b""
     for i in places or range(len(tensors)):
         begins[i] = len(data)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gen_samples.py STAMP ROOT GENERATOR...: runs each generator on an empty ROOT, then touches STAMP."""
+"""gen_samples.py STAMP ROOT GENERATOR...: run the generators on an empty ROOT, then touch STAMP."""
 import pathlib
 import shutil
 import subprocess

@@ -1,8 +1,8 @@
-"""gen_shards.py - models in several safetensors files, written with the standard library alone: good ones,
-and ones with a fault each.
+"""gen_shards.py - sharded safetensors models, valid or with one fault.
 
-write(folder, ...) writes a good set; FAULTS lists (name, what changes it, rule and severity that verify reports, exit
-status of verify and of what needs the whole model); REFUSED lists indexes that are not opened at all."""
+write() writes a valid set. FAULTS lists (title, function that makes the fault, rule, severity, exit
+status of verify, exit status of commands that need the whole model). REFUSED maps titles to the
+text of indexes that do not open."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import struct
 
 STEM, COUNT = "model", 3
 INDEX = f"{STEM}.safetensors.index.json"
-TENSORS = {  # name: (dtype, shape, file); the order is that of the files and, in each, of its header
+TENSORS = {  # name: (dtype, shape, file); the order of files, and of tensors in each header
     "wte.weight": ("F32", [4, 3], 1), "a": ("I64", [2], 1), "none": ("F32", [0, 4], 2),
     "scalar": ("F64", [], 2), "half": ("BF16", [5], 2), "\u00e4 b\"c": ("U8", [3], 3),
     "flags": ("BOOL", [4], 3)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""gen_torch.py ROOT: .pt files below ROOT/torch, written with Python's pickle and zipfile, without heft and without
-PyTorch: what PyTorch's modules are called stands in for them.
+"""gen_torch.py ROOT: write .pt samples to ROOT/torch with pickle and zipfile.
 
-Good ones: both containers, every protocol, every element type, views, nested and shared values.  Those with "judge" in
-FILE.json are loaded by PyTorch, too (check_torch.py).  Bad ones: one for each refusal of the reader, and pickles that
-would do harm if somebody obeyed them."""
+Neither heft nor PyTorch is used: modules with PyTorch's names stand in. Good samples: both
+containers, every protocol, every element type, views, nested and shared values. PyTorch loads those
+with "judge" in FILE.json too (check_torch.py). Bad samples: one for each error of the reader, and
+pickles that would be harmful if executed."""
 import argparse
 import collections
 import datetime
@@ -53,7 +53,7 @@ def function():
 
 
 class Named:
-    """A global that is no function: torch.float32."""
+    """A global that is not a function, such as torch.float32."""
 
     def __init__(self, module_name, name):
         self.module_name, self.name = module_name, name
@@ -99,7 +99,7 @@ POSIX = module("posix", system=function())
 
 
 class Call:
-    """What pickles as a call of a function."""
+    """An object that pickles as a call."""
 
     def __init__(self, function_, *args, state=None):
         self.function, self.args, self.state = function_, args, state
@@ -153,7 +153,7 @@ def plain(shape, seed=1, kind=TYPES[0]):
 
 
 def gather(data, size, shape, strides, offset):
-    """The elements of a view, in order."""
+    """Return the elements of a view in order."""
     out = bytearray()
 
     def walk(level, at):
@@ -196,7 +196,7 @@ class Pickler(pickle._Pickler):
 
 
 class Text(Pickler):
-    """Protocol 0 has persistent ids of text only: BINPERSID, which every reader knows, stands for them."""
+    """Protocol 0 has only text as persistent ids; this pickler writes BINPERSID instead."""
 
     def save_pers(self, pid):
         self.save(pid, save_persistent_id=False)
@@ -222,7 +222,7 @@ def archive(members, folder="model", method=zipfile.ZIP_STORED, deflate=()):
 
 
 def recheck(data, name, crc=0, content=0):
-    """An archive that says something else of the content of a member, in both headers."""
+    """Change CRC-32 and size of a member in both headers."""
     for sign, crc_at, name_at in ((b"PK\3\4", 14, 30), (b"PK\1\2", 16, 46)):
         at = -1
         while True:
@@ -289,7 +289,7 @@ def meta(**values):
 
 
 def fresh():
-    """A model with settings, and what is in it."""
+    """Return (model with settings, tensors, metadata)."""
     w, b = plain((2, 3)), plain((3,), 2)
     deep = plain((2, 1, 2), 3, TYPES[3])
     value = collections.OrderedDict([("weight", w), ("bias", b), ("deep", {"er": {"w": deep}}),
@@ -303,7 +303,7 @@ def fresh():
 def good_protocols(s):
     for protocol in range(6):
         value, listed, settings = fresh()
-        # Floats are text in protocol 0, and stay so.
+        # Protocol 0 stores floats as text.
         if not protocol:
             settings[1] = {"key": "loss", "value": "0.125"}
         for name, make in (("zip", zipped), ("legacy", legacy)):
@@ -383,7 +383,7 @@ def good_views(s):
 
 
 def good_deflated(s):
-    """As archives are that were unpacked and packed again."""
+    """Archives that were unpacked and packed again."""
     storage = memory("FloatStorage", 24, 4)
     every = {
         name: tensor(storage, shape, offset, strides)
@@ -691,13 +691,13 @@ FLOATS = Memory("FloatStorage", noise(1, 24), 6, "0")
 
 
 def program(body):
-    """A pickle of {"w": tensor, "x": what the body leaves}."""
+    """Return a pickle of {"w": tensor, "x": value of the body}."""
     return raw_zip(b"\x80\x02}(" + text("w") + rebuilt(persistent()) + text("x") + body + b"u.",
                    [FLOATS])
 
 
 def good_old(s):
-    """Opcodes that Python no longer writes."""
+    """Opcodes that current versions of Python do not write."""
     w = ("w", "f32", (2, 3), FLOATS.data)
     pairs = b"ccollections\nOrderedDict\n(](](U\x01w" + rebuilt(
         persistent()) + b"e](U\x02abU\x01xeetR."
@@ -706,7 +706,7 @@ def good_old(s):
         b"sS\"a'\\n\\x41\\\\\"\nV\\u00e9\\\\x\\U0001F600\nsVint\nL-12L\nsVreal\nF0.5\nsVyes\nI01\ns."
     facts = meta(**{"a'\nA\\": "\u00e9\\\\x\U0001f600", "int": -12, "real": "0.5", "yes": True})
     s.good("python2_lines.pt", raw_zip(lines, [FLOATS]), [w], metadata=facts)
-    # T, l, o, i, 2, 0, 1, LONG4, BINFLOAT, BINUNICODE8, FRAME, MEMOIZE, LONG_BINPUT and the others that are left
+    # T, l, o, i, 2, 0, 1, LONG4, BINFLOAT, BINUNICODE8, FRAME, MEMOIZE, LONG_BINPUT and others
     odd = b"\x80\x05\x95" + struct.pack("<Q", 10) + b"}\x94(" + text("w") + rebuilt(persistent()) + b"T\x01\0\0\0n\x8b\x02\0\0\0\x01\x02" + \
         b"\x8d" + struct.pack("<Q", 1) + b"f" + b"G" + struct.pack(">d", 2.5) + b"K\x09200(KK1" + b"\x8c\x01j\x8a\x00r\x77\0\0\0j\x77\0\0\0" + b"0" + \
         text("m") + b"M\x00\x01" + text("neg") + b"J\xff\xff\xff\xff" + b"u."
@@ -716,7 +716,7 @@ def good_old(s):
 
 # ---- bad --------------------------------------------------------------------------------------
 
-PICKLES = [  # name, what stands for the value of "x", what is to be made of it, why
+PICKLES = [  # name, body of "x", expected result, reason
     ("underflow", b"000000", "reject", "an opcode without a value on the stack"),
     ("no_mark", b"Nttttt", "reject", "an opcode without a mark"),
     ("dict_odd", b"(Nd", "reject", "a dictionary of a key without a value"),
@@ -838,7 +838,7 @@ PICKLES = [  # name, what stands for the value of "x", what is to be made of it,
      "a file in a file"),
     ("pairs", b"ccollections\nOrderedDict\n(](NetR", "reject",
      "a dictionary of items that are no pairs"),
-    # Nothing of this is obeyed.
+    # Calls that heft must not execute.
     ("call_system", glob("posix system") + text("touch /tmp/x") + b"\x85R", "warn",
      "a call of os.system"),
     ("call_system_inst", b"(" + text("true") + b"iposix\nsystem\n", "warn",

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""gen_torch_tar.py ROOT: .pt files below ROOT/torch as PyTorch wrote them before version 0.1.11, tar archives, made with
-Python's pickle and tarfile, without heft and without PyTorch.  torch/serialization.py's legacy_load() tells what is in
-them; those with "judge" in FILE.json are loaded by PyTorch, too (check_torch.py)."""
+"""gen_torch_tar.py ROOT: write tar archives of PyTorch before 0.1.11 to ROOT/torch.
+
+The archives are made with pickle and tarfile, without heft and PyTorch, by the layout that
+legacy_load() in torch/serialization.py reads. PyTorch loads those with "judge" in FILE.json too
+(check_torch.py)."""
 import collections
 import io
 import pickle
@@ -11,7 +13,7 @@ import tarfile
 
 from samples import Samples
 
-# class without its end, heft's name, bytes
+# class prefix, heft's name, bytes
 TYPES = [("Float", "f32", 4), ("Double", "f64", 8), ("Half", "f16", 2), ("Long", "i64", 8),
          ("Int", "i32", 4), ("Short", "i16", 2), ("Char", "i8", 1), ("Byte", "u8", 1)]
 SIZE = {name: (short, size) for name, short, size in TYPES}
@@ -20,7 +22,7 @@ FLOATS = bytes(i * 37 % 128 for i in range(96))
 
 
 class Name:
-    """What pickles as a global of torch."""
+    """A global of torch."""
 
     def __init__(self, name, module="torch"):
         self.name, self.module = name, module
@@ -32,7 +34,7 @@ class Tensor:
 
 
 class Pickler(pickle._Pickler):
-    """Persistent ids of tensors are their numbers as text; globals are names of modules that need not exist."""
+    """Write tensor numbers as text for persistent ids, and globals without importing modules."""
 
     modules = ()
 
@@ -90,7 +92,7 @@ def info(little=True, version=1000):
 
 
 def archive(members, form=tarfile.PAX_FORMAT, pax=True, prefix=""):
-    """PyTorch added files, whose time has a fraction: a member of pax stands before each."""
+    """Return a tar archive; a pax header precedes each member, because times have fractions."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:", format=form) as tar:
         for name, data in members:
@@ -129,7 +131,7 @@ def gather(data, size, shape, strides, offset):
 
 
 def plain():
-    """{"weight", "bias"} as most files have them, and what is in it."""
+    """Return (value, storages, records, tensors) of a model with weight and bias."""
     value = collections.OrderedDict([("weight", Tensor(201)), ("bias", Tensor(202))])
     storages = [storage(101, "Float", FLOATS[:24]), storage(102, "Double", FLOATS[24:40])]
     records = [record(201, 101, [2, 3]), record(202, 102, [2], kind="Double")]
@@ -192,7 +194,7 @@ def good_views(s):
         listed.append((name, "f32", shape, gather(FLOATS, 4, shape, strides, offset)))
     whole = [storage(5, "Float", FLOATS)]
     s.good("tar_views.pt", torch(value, whole, records), listed, judge="torch")
-    # Views of storages: of [5]'s elements 8 to 19, and of all.
+    # Views of storage 5: elements 8 to 19, and all elements.
     views = [(6, 5, 8, 12), (7, 5, 0, 24), (8, 5, 24, 0)]
     value = {
         "half": Tensor(1), "full": Tensor(2), "none": Tensor(3),
@@ -206,7 +208,8 @@ def good_views(s):
 
 
 def good_empty(s):
-    """A tensor of no elements had no dimensions, and perhaps no storage; PyTorch no longer loads the latter."""
+    """Tensors without elements had no dimensions and perhaps no storage; PyTorch no longer loads
+    tensors without a storage."""
     value, storages, records, listed = plain()
     value = {**value, "none": Tensor(1), "again": Tensor(2), "with": Tensor(3), "one": Tensor(4)}
     records += [
@@ -225,7 +228,7 @@ def good_empty(s):
 
 
 def good_first(s):
-    """The first archives, and those of a machine whose numbers begin with the most significant byte."""
+    """Archives of the first version, and of big-endian machines."""
     value, _, _, listed = plain()
     storages = [
         storage(101, "Float", FLOATS[:24], first=True),
@@ -244,7 +247,7 @@ def good_first(s):
 
 
 class Object:
-    """Pickles as a call of a class, with a state."""
+    """An object that pickles as a call of a class, with a state."""
 
     def __init__(self, cls, args, state):
         self.cls, self.args, self.state = cls, args, state
@@ -270,11 +273,11 @@ def dump_objects(value):
 
 
 class Class(Name):
-    """The class of a module: its persistent id is (class, file, source)."""
+    """The class of a module; the persistent id is (class, file, source)."""
 
 
 def module(obj):
-    """What a persistent id of a module's class leaves: (class, None, None)."""
+    """Return the pickle of the persistent id (class, None, None)."""
     out = io.BytesIO()
     ObjectPickler(out, 2).dump((obj, None, None))
     return out.getvalue()[2:-1] + b"Q"
@@ -300,7 +303,7 @@ def good_modules(s):
 
 
 def good_large(s):
-    """Sizes that only pax or GNU's base 256 can spell, of members that do not need it."""
+    """Sizes in pax headers and in GNU's base 256, for small members."""
     value, storages, records, listed = plain()
     data = bytearray(torch(value, storages, records, how={"form": tarfile.GNU_FORMAT}))
     for at in list(headers(data)):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""gen_ztensor1.py ROOT: zTensor 0.1, 1.0, 1.1 and 1.2 files below ROOT/ztensor, written without heft.
+"""gen_ztensor1.py ROOT: write zTensor 0.1, 1.0, 1.1 and 1.2 samples to ROOT/ztensor, without heft.
 
-CBOR and zstd frames (of stored and repeated blocks) are made here, in plain Python."""
+CBOR and zstd frames (stored and repeated blocks) are made here in plain Python."""
 import hashlib
 import pathlib
 import struct
@@ -34,15 +34,17 @@ def block(kind, size, content, is_last):
 
 
 def frame(content, window=0x38):
-    """A frame as streaming writers begin it: its size is not said, blocks are stored.  The window is the smallest for
-    blocks of 128 KiB: readers take as much memory."""
+    """Return a frame without a content size, with stored blocks, as streaming writers do.
+
+    The window is the smallest for blocks of 128 KiB, because readers allocate the window."""
     pieces = [content[i:i + BLOCK] for i in range(0, len(content), BLOCK)] or [b""]
     out = struct.pack("<IBB", 0xFD2FB528, 0, window)
     return out + b"".join(block(0, len(p), p, i + 1 == len(pieces)) for i, p in enumerate(pieces))
 
 
 def repeated(byte, count, size=None):
-    """A frame of count times the same byte, four bytes for 128 KiB of them; size: what its head says it holds."""
+    """Return a frame of `count` equal bytes, 4 bytes per 128 KiB; `size` is the declared content
+    size."""
     out = struct.pack("<IBB", 0xFD2FB528, 0, 0x58) if size is None else struct.pack(
         "<IBQ", 0xFD2FB528, 0xE0, size)
     blocks = -(-count // BLOCK)
@@ -66,7 +68,7 @@ def digest(stored, algorithm):
 
 
 class File:
-    """Components in the order in which they are added, then the manifest, then the footer."""
+    """A file: components in the order of the calls, the manifest, the footer."""
 
     def __init__(self, version="1.0", fill=0):
         self.version, self.data, self.fill = version, OLD if version == "0.1" else MAGIC, fill
@@ -77,7 +79,7 @@ class File:
         return at, len(data)
 
     def part(self, dtype, data, stored=None, algorithm=None, **more):
-        """stored: the bytes that zstd made of data."""
+        """Add a component; `stored` are the compressed bytes of `data`."""
         at, size = self.blob(data if stored is None else stored)
         base, logical = LOGICAL.get(dtype, (dtype, None))
         p = {} if self.version == "1.0" else {"dtype": base, "type": logical}
@@ -102,7 +104,7 @@ class File:
                            attributes)
 
     def root(self, tensors, attributes=None):
-        """The manifest, with the keys in the order of the reference writer's structs."""
+        """Return the manifest, with keys in the order of the reference writer."""
         named = {n: tensors[n] for n in sorted(tensors, key=str.encode)}
         if self.version == "1.0":
             return {
@@ -119,16 +121,17 @@ class File:
 
 
 def whole(version, tensors, attributes=None, **how):
-    """All dense, data in the order given."""
+    """Return a file of dense tensors in the given order."""
     f = File(version)
     made = {t[0]: f.dense(t, **how) for t in tensors}
     if not made and version == "1.0":
-        f.blob(b"")  # zeros up to 64: section 7.1 wants the manifest shorter than the file less 16
+        # zeros up to offset 64: §7.1 requires a manifest shorter than the file minus 16
+        f.blob(b"")
     return f.end(f.root(made, attributes))
 
 
 def parts_facts(name, dtype, shape, layout, parts):
-    """What stands beside the sample, of a tensor of several parts."""
+    """Return the facts of a tensor with several parts."""
     listed = {
         role: {"nbytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         for role, data in parts.items()
@@ -179,7 +182,7 @@ def good_01(s):
     s.good("ztensor01_zstd.zt", f.end(packed), some)
     f = File("0.1")
     first = entry(f, some[0], encoding="zstd", stored=frame(some[0][3]))
-    first.insert(7, ("data_endianness", "big"))  # said of raw data only
+    first.insert(7, ("data_endianness", "big"))  # applies to raw data only
     s.good("ztensor01_zstd_big.zt", f.end([first]), some[:1])
     f = File("0.1")
     custom = entry(
@@ -222,7 +225,7 @@ def good_01(s):
 
 
 def one_01(change=(), **how):
-    """A file of one tensor whose entry has other values, None: no such key."""
+    """Return a file of one tensor with changed fields; None removes a field."""
     f = File("0.1")
     e = dict(entry(f, T, **how)) | dict(change)
     return f.end([Open((k, v) for k, v in e.items() if v is not None)])
@@ -293,7 +296,7 @@ def bad_01(s):
     s.bad("ztensor01_sparse_big.zt", f.end([sparse]), "warn", "sparse data, big-endian")
 
 
-# ---- 1.0 to 1.2, good ones ----
+# ---- 1.0 to 1.2, good ----
 
 CSR = {"indptr": [0, 2, 2, 5], "indices": [0, 3, 1, 2, 3]}
 COO = [[0, 2, 2], [1, 0, 3]]
@@ -364,7 +367,8 @@ def good_attributes(s):
 
 
 def good_spellings(s):
-    """What the reference reader takes: any order, unknown keys, lengths that are not definite, tags, long heads."""
+    """Spellings that the reference reader accepts: any order, unknown keys, indefinite lengths,
+    tags, long heads."""
     for version in VERSIONS:
         f, v = File(version), version.replace(".", "")
         o = f.dense(T)
@@ -449,7 +453,7 @@ def good_layouts(s):
 
 
 def good_digests(s):
-    """Checksums in every spelling, over the bytes as they are stored, for parts of every kind."""
+    """Checksums in every spelling, over the stored bytes, for parts of every kind."""
     stored = frame(T[3])
     for name, spelled in (("crc_small", digest(T[3],
                                                "crc32c").lower()), ("crc_short", "crc32c:0x0"),
@@ -472,7 +476,7 @@ def good_digests(s):
             f.end(f.root({"csr": f.tensor("f32", [3, 4], "sparse_csr", made)})), facts)
 
 
-# ---- 1.0 to 1.2, bad ones ----
+# ---- 1.0 to 1.2, bad ----
 
 def base(version="1.0", **how):
     f = File(version)
@@ -480,7 +484,9 @@ def base(version="1.0", **how):
 
 
 def change(version, path, value):
-    """A file whose manifest has another value at the place, None: none.  ROOT, TENSOR and PART are places."""
+    """Return a file with a changed value in the manifest; None removes the key.
+
+    OWN in the path stands for "tensors" or "objects"."""
     f, m = base(version)
     at = m
     names = {"OWN": "tensors" if version == "1.0" else "objects"}
@@ -700,7 +706,7 @@ def bad_schema(s):
 
 
 def bad_keys(s):
-    """Keys that come twice or are of no kind that keys are."""
+    """Repeated keys, and keys of invalid types."""
     for version in VERSIONS:
         own = "tensors" if version == "1.0" else "objects"
         f, m = base(version)
@@ -883,7 +889,7 @@ def bad_sparse(s):
 
 
 def write_manifests(s, root):
-    """ROOT/cbor: the manifests of all these samples, alone."""
+    """Write the manifests of all samples to ROOT/cbor."""
     folder = pathlib.Path(root, "cbor")
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(s.dir.glob("*/ztensor[01]*.zt")):

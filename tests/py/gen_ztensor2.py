@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""gen_ztensor2.py ROOT: zTensor 2 files below ROOT/ztensor, written without heft.
+"""gen_ztensor2.py ROOT: write zTensor 2 samples to ROOT/ztensor, without heft.
 
-CBOR, XXH3, XXH64 and zstd frames (of stored blocks) are made here, in plain Python."""
+CBOR, XXH3, XXH64 and zstd frames (stored blocks) are made here in plain Python."""
 import hashlib
 import pathlib
 import struct
@@ -68,7 +68,7 @@ def xxh64(b):
 
 
 def frame(content, checksum=True):
-    """One zstd frame of stored blocks, its size in the head."""
+    """Return a zstd frame of stored blocks with a content size."""
     out = struct.pack("<IBI", 0xFD2FB528, 0xA0 | 4 * checksum, len(content))
     blocks = [content[i:i + 65536] for i in range(0, len(content), 65536)] or [b""]
     for i, block in enumerate(blocks):
@@ -100,7 +100,7 @@ def digest(data, algorithm="xxh3"):
 
 
 class File:
-    """Blobs in the order in which they are added, then the manifest, then the footer."""
+    """A file: blobs in the order of the calls, the manifest, the footer."""
 
     def __init__(self, align=FLOOR, fill=0):
         self.data, self.align, self.fill, self.shared = MAGIC, align, fill, {}
@@ -143,7 +143,8 @@ class File:
 
 
 def packed_file(tensors, attributes=None, align=FLOOR):
-    """As §6.3 has it, but for the alignment: blobs in the order of names, equal content once."""
+    """Return a file in the form of §6.3 except the alignment: blobs in the order of names, equal
+    content once."""
     f = File(align)
     made = {t[0]: f.dense(t, share=True) for t in sorted(tensors, key=lambda t: t[0].encode())}
     manifest = {"objects": made}
@@ -157,7 +158,7 @@ def packed(name, dtype, shape, data):
 
 
 def parts_facts(name, dtype, shape, layout, parts):
-    """What stands beside the sample, of a tensor of several parts."""
+    """Return the facts of a tensor with several parts."""
     listed = {
         role: {"nbytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         for role, data in parts.items()
@@ -165,10 +166,10 @@ def parts_facts(name, dtype, shape, layout, parts):
     return {"name": name, "dtype": dtype, "shape": list(shape), "layout": layout, "parts": listed}
 
 
-# ---- good ones ----
+# ---- good ----
 
 class Sorted(Samples):
-    """What stands beside a sample is in the order of its keys, as the file is."""
+    """Samples with facts in the order of encoded keys, like the file."""
 
     def good(self, name, data, tensors, **more):
         super().good(name, data, sorted(tensors, key=lambda t: cbor(t[0])), **more)
@@ -304,13 +305,13 @@ def good_layouts(s):
         parts_facts("ggml", "u8", [64], "gguf.q4_0/1", ggml),
         parts_facts("custom", "u8", [7, 7], "x.custom/3", custom)
     ]
-    for role in ("indices", "indptr"):  # for generations that have only u64
+    for role in ("indices", "indptr"):  # other generations have only u64 indices
         facts[0]["parts"][role]["sha256_u64"] = hashlib.sha256(numbers("Q", CSR[role])).hexdigest()
     s.write("good", "ztensor2_layouts.zt", f.end({"objects": objects}),
             {"format": "ztensor", "tensors": sorted(facts, key=lambda t: cbor(t["name"]))})
 
 
-# ---- bad ones ----
+# ---- bad ----
 
 def base(align=FLOOR, **how):
     f = File(align)
@@ -371,7 +372,7 @@ def bad_cbor(s):
 
 
 def change(path, value):
-    """A file whose manifest has another value at the place, None: none."""
+    """Return a file with a changed value in the manifest; None removes the key."""
     f, m = base()
     at = m
     for key in path[:-1]:
@@ -599,7 +600,7 @@ def bad_sparse(s):
 
 
 def bad_names(s):
-    """Names in form D, or in an order that form C has not, where canonical form wants form C."""
+    """Names in form D or with misordered marks; canonical files require form C."""
 
     def put(name, why, rule=None, without=None, objects=("e\u0301",), part=None, attributes=None,
             more=None, **how):
@@ -630,10 +631,11 @@ def bad_names(s):
         encoded=seekable(tensor("e\u0301", "u8", (3,))[3], 16))
 
 
-# ---- files that belong together ----
+# ---- shard sets ----
 
 def write_shard_set(root):
-    """ROOT/ztensor/shards: model.zt with tensors in itself, in a data shard and in another model."""
+    """Write ROOT/ztensor/shards: model.zt with tensors of its own, of a data shard and of another
+    model."""
     folder = pathlib.Path(root, "ztensor", "shards")
     folder.mkdir(parents=True, exist_ok=True)
     names = {"here": "i16", "far": "f32", "packed": "u8", "base": "f64"}

@@ -1,7 +1,7 @@
-"""ggml_blocks.py - ggml's element types: numbers, sizes, and what the elements of a block are.
+"""ggml_blocks.py - ggml's element types: numbers, sizes and decoding of blocks.
 
-Written from the published descriptions of the blocks, element by element in the order of the bits, and
-exactly: Python's floats hold every product and sum here, and the result is rounded to f32 once."""
+The code follows the published descriptions element by element. Decoding is exact: Python's floats
+represent every product and sum, and the result is rounded to f32 once."""
 import struct
 
 # ggml's number, elements of a block, bytes of a block
@@ -19,7 +19,7 @@ BLOCKS = {
 }
 TYPES = {**PLAIN, **BLOCKS}
 NAMES = {number: name for name, (number, _, _) in TYPES.items()}
-# Where numbers of more than one byte are: (layout, offset of each)
+# Layouts of the numbers of more than one byte in a block.
 NUMBERS = {
     "q4_0": "e", "q4_1": "ee", "q5_0": "eI", "q5_1": "eeI", "q8_0": "e", "q8_1": "ee",
     "q2_k": "80xee", "q3_k": "108xe", "q4_k": "ee", "q5_k": "ee", "q6_k": "208xe",
@@ -29,7 +29,7 @@ NUMBERS = {
 
 
 def bits(data):
-    """The bits of bytes, the lowest of the first byte first."""
+    """Return the bits of bytes, lowest bit of the first byte first."""
     return [byte >> i & 1 for byte in data for i in range(8)]
 
 
@@ -38,7 +38,7 @@ def half(data, at=0):
 
 
 def halves(data):
-    """Low nibbles, then high ones."""
+    """Return the low nibbles of all bytes, then the high nibbles."""
     return [b & 15 for b in data] + [b >> 4 for b in data]
 
 
@@ -140,14 +140,14 @@ DECODERS = {
 
 
 def decode(name, data):
-    """Elements of whole blocks, each as the f32 that it is."""
+    """Decode whole blocks to f32 values."""
     size = BLOCKS[name][2]
     exact = [x for at in range(0, len(data), size) for x in DECODERS[name](data[at:at + size])]
     return [struct.unpack("<f", struct.pack("<f", x))[0] for x in exact]
 
 
 def draw(name, count, rng):
-    """Bytes of count elements, of blocks whose scales are numbers: neither infinite nor NaN."""
+    """Return random blocks of `count` elements with finite scales."""
     _, elements, size = BLOCKS[name]
     blocks = []
     for _ in range(count // elements):
@@ -181,7 +181,7 @@ def split_layout(layout):
 
 
 def byteswap(name, data):
-    """The same as a big-endian machine stores it."""
+    """Return the bytes of a big-endian machine."""
     _, _, size = TYPES[name]
     if name in PLAIN:
         return b"".join(data[i:i + size][::-1] for i in range(0, len(data), size))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The keyed hash of names in plain Python: the judge of src/base/name_hash.h.
+"""The keyed hash of names in plain Python, the reference for src/base/name_hash.h.
 
-Prints the rows of tests/name_hash_vectors.h: secret 00 01 .. 0f, message 00 01 .. of each length from 0 to 140.
-"""
+Prints the rows of tests/name_hash_vectors.h: secret 00 01 .. 0f, messages 00 01 .. of each length
+from 0 to 140."""
 from siphash_ref import siphash
 
 MIN_LENGTH, MAX_LENGTH = 8, 128
@@ -18,7 +18,7 @@ def keyed(data):
         return sip(data) % 2**32
     times = [sip(i.to_bytes(4, "little")) for i in range(1 + MAX_LENGTH // 4)]
     whole = (len(data) -
-             1) // 8 * 8  # bytes of the words before the last one, which ends with the data
+             1) // 8 * 8  # bytes before the last word; the last word ends with the data
     padded = data[:whole] + data[-8:]
     numbers = [
         len(data), *(int.from_bytes(padded[i:i + 4], "little") for i in range(0, len(padded), 4))

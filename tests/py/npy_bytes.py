@@ -1,8 +1,8 @@
-"""npy_bytes.py - arrays in NumPy's format as bytes, written from its description and without NumPy."""
+"""npy_bytes.py - NumPy's array format, written from its description without NumPy."""
 import random
 import struct
 
-# heft's name: NumPy's letter, bytes, bytes of each number
+# heft's name: NumPy's letter, bytes per element, bytes per number
 TYPES = {
     "bool": ("b", 1, 1), "u8": ("u", 1, 1), "i8": ("i", 1, 1), "u16": ("u", 2, 2),
     "i16": ("i", 2, 2), "f16": ("f", 2, 2), "u32": ("u", 4, 4), "i32": ("i", 4, 4),
@@ -34,7 +34,7 @@ def byteswapped(data, number):
 
 
 def by_columns(data, shape, size):
-    """Row-major elements with the first dimension fastest."""
+    """Reorder row-major elements so that the first dimension is contiguous."""
     out = []
     for n in range(count_of(shape)):
         at, rest, step = 0, n, 1
@@ -50,7 +50,7 @@ def by_columns(data, shape, size):
 
 
 def header(text, version=(1, 0), length=None, align=64, end="\n"):
-    """text: the literal; length: what the field says."""
+    """Return a header; `text` is the literal, `length` replaces the length field."""
     width = 2 if version[0] == 1 else 4
     if align:
         text += " " * (-(8 + width + len(text) + len(end)) % align)

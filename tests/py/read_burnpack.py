@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""read_burnpack.py [--generation V] FILE...: reads .bpk files without heft, and takes only what Burn's own writer
-writes: CBOR in its shortest form, keys in their order, zeros between the data, not a byte too many.  Refuses element
-types that the reader of that generation of Burn refuses; without one, what no generation reads as a whole.
+"""read_burnpack.py [--generation V] FILE...: read .bpk files without heft, as strictly as Burn
+writes.
 
-Prints a JSON document per file: tensors in the order of their data with name, dtype, shape, nbytes, sha256,
-param_id, and the metadata.  The first file that is refused ends it with status 1."""
+Accepted files have CBOR in its shortest form, keys in order, zeros between data, and no trailing
+bytes. Element types that the generation V of Burn cannot read are errors; without V, types without
+a generation that reads all of them. Prints a JSON document per file: metadata, and tensors in the
+order of their data with name, dtype, shape, nbytes, sha256, param_id. Ends with status 1 at the
+first invalid file."""
 import hashlib
 import json
 import struct
@@ -21,13 +23,13 @@ ROOTS = ["tensors", "metadata", "scalars"]
 SCALARS = {"Int": int, "UInt": int, "Float": float, "Bool": bool}
 MAX_DEPTH = 128
 
-# Quantization schemes, generation by generation: the keys in their order, and the variants that each can have.
+# Quantization schemes by generation: keys in order, and the variants of each key.
 GENERATIONS = ["0.19", "0.20", "0.21", "0.22-pre.2", "0.22"]
 OLD_KEYS, NEW_KEYS = ["value", "param", "store", "level",
                       "mode"], ["value", "store", "mode", "tensor", "block"]
 VALUES = ["Q8F", "E5M2", "E4M3", "Q4F", "E2M1", "Q2F", "Q8S", "Q4S", "Q2S"]
 SCALE_TYPES = ["F32", "F16", "BF16", "UE8M0", "UE4M3"]
-STORES = {"0.19": ({"Native", "U32"}, set())}  # bare ones, and those with a dimension
+STORES = {"0.19": ({"Native", "U32"}, set())}  # variants without and with a dimension
 LATER_STORES = {"Native"}, {"PackedNative", "PackedU32"}
 MODES = {"0.22": {"Symmetric", "Lookup"}}
 LEVELS = {"0.22-pre.2": {"Block", "BlockTensor"}}
@@ -42,7 +44,7 @@ def require(condition, why):
         raise InvalidFile(why)
 
 
-# ---- CBOR in its shortest form ----
+# ---- CBOR in the shortest form ----
 
 def number(raw, at, info):
     if info < 24:
@@ -56,7 +58,7 @@ def number(raw, at, info):
 
 
 def decode(raw, at=0, depth=1):
-    """The item at a place, and the place behind it."""
+    """Return the item at an offset and its end."""
     require(at < len(raw), "the CBOR is cut short")
     major, info = raw[at] >> 5, raw[at] & 31
     if major == 7:
@@ -164,7 +166,7 @@ def check_new_scales(scheme):
 
 
 def check_scheme(scheme, generation):
-    """What the reader of that generation refuses: unknown variants, missing fields; and keys that are not its own."""
+    """Check that a generation reads the scheme: known variants, all fields, no other keys."""
     keys = NEW_KEYS if generation == "0.22" else OLD_KEYS
     require(isinstance(scheme, dict), f"the scheme {scheme!r}")
     for key in keys:
@@ -180,7 +182,7 @@ def check_scheme(scheme, generation):
 
 
 def check_type(dtype, generation):
-    """What the reader of a generation refuses of an element type that some generation has."""
+    """Check that a generation reads an element type."""
     if dtype == "Bool" or (isinstance(dtype, dict) and "Bool" in dtype):
         require((dtype == "Bool") == (generation in ("0.19", "0.20")), f"Bool as {dtype!r}")
     elif isinstance(dtype, dict):
@@ -188,7 +190,7 @@ def check_type(dtype, generation):
 
 
 def readers_of(tensors, generations):
-    """The generations that read every type, and what the last of the others says."""
+    """Return the generations that read every type, and the last error of the others."""
     left, why = [], "no generation"
     for g in generations:
         try:

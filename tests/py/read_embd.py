@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""read_embd.py FILE: judges an EMBD .weights file as heft writes it, and prints what it holds as JSON.
+"""read_embd.py FILE: check an EMBD .weights file of heft and print the content as JSON.
 
-A reader of its own, stricter than any format asks for: every byte has to be accounted for."""
+This independent reader is stricter than the format: every byte must have a meaning."""
 import json
 import sys
 import zlib

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""read_gguf.py FILE: reads a GGUF file and prints what it holds as JSON.
+"""read_gguf.py FILE: read a GGUF file and print the content as JSON.
 
-A reader of its own.  read() also judges a file as heft writes it, stricter than the format asks for: every
-byte has to be accounted for, data in the order of the tensors, zeros between them."""
+This reader is independent of heft. read() also checks files of heft more strictly than the format
+requires: every byte has a meaning, data are in the order of tensors, padding is zero."""
 import hashlib
 import json
 import struct
@@ -64,7 +64,8 @@ class Bytes:
 
 
 def parse(data):
-    """(version, whether it is big-endian, entries as (key, kind, value), tensors as (name, type, shape, bytes))"""
+    """Return (version, True if big-endian, [(key, type, value)], [(name, type, shape, bytes)],
+    rest)."""
     b = Bytes(data)
     require(b.take(4) == b"GGUF", "the magic number is another")
     version = b.number("I")
@@ -90,7 +91,7 @@ def parse(data):
 
 
 def size_of(dtype, shape, available):
-    """room: up to the next tensor, or the end; all of it is an opaque one's."""
+    """Return the size of a tensor; an unknown type takes all `available` bytes."""
     if isinstance(dtype, int):
         require(dtype > max(ggml_blocks.NAMES), f"element type {dtype}")
         return available if all(shape) else 0
@@ -131,7 +132,7 @@ def vocabulary(meta):
 
 
 def check_written_layout(data, end, infos, align, meta, wanted_align):
-    """What heft promises of the files that it writes."""
+    """Check the promises of heft for written files."""
     require(wanted_align in (None, align), f"the alignment is {align}, not {wanted_align}")
     require(align >= 8 and not align & (align - 1), f"an alignment of {align}")
     require(all(isinstance(k, str) and 0 < len(k.encode()) <= 65535 for k, _, _ in meta),

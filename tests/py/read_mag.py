@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""read_mag.py FILE: judges a .mag file as heft writes it, and prints what it holds as JSON.
+"""read_mag.py FILE: check a .mag file of heft and print the content as JSON.
 
-A reader of its own, stricter than any format asks for: every byte has to be accounted for."""
+This independent reader is stricter than the format: every byte must have a meaning."""
 import json
 import struct
 import sys

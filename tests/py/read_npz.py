@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""read_npz.py FILE...: reads .npy and .npz files as heft writes them, without heft, NumPy and zipfile, and refuses what
-their descriptions do not allow or heft does not promise: version 1.0, rows first, little-endian; members
-stored, in order, without gaps, data aligned, headers and directory and descriptors that agree.
+"""read_npz.py FILE...: read .npy and .npz files of heft, without heft, NumPy and zipfile.
 
-Prints a JSON document per file.  The first file that is refused ends it with status 1."""
+Accepted files follow the formats and the promises of heft: version 1.0, row-major, little-endian;
+members stored, in order, without gaps, aligned, with consistent headers, directory and descriptors.
+Prints a JSON document per file. Ends with status 1 at the first invalid file."""
 import ast
 import hashlib
 import json
@@ -30,7 +30,7 @@ def require(condition, why):
 
 
 def array(raw, name, at, align):
-    """The array that raw is, whose first byte is byte `at` of the file."""
+    """Read the array in `raw`, whose first byte is byte `at` of the file."""
     require(raw[:8] == b"\x93NUMPY\1\0", f"{name}: not an array of version 1.0")
     n = struct.unpack("<H", raw[8:10])[0]
     text = raw[10:10 + n].decode("ascii")
@@ -63,7 +63,7 @@ def entry(raw, at):
 
 
 def member(raw, name, flags, crc, size, head):
-    """Where the member's data begin, and what follows it."""
+    """Return the offset of a member's data and the end of the member."""
     sign, version, local, method, _, date, *zeros, n, extra = struct.unpack_from(
         "<IHHHHHIIIHH", raw, head)
     require((sign, version, local, method, date) == (0x04034B50, 20, flags, 0, 0x21),

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""read_safetensors.py [--writer] FILE...: reads .safetensors files without heft, as strictly as the reference
-(the Rust crate safetensors) and, where that lets something pass, as the specification.
+"""read_safetensors.py [--writer] FILE...: read .safetensors files without heft.
 
-Prints a JSON document per file: tensors with name, dtype, shape, nbytes, sha256, and the metadata.  --writer:
-also what heft promises of the files it writes.  The first file that is refused ends it with status 1."""
+The reader is as strict as the reference (the Rust crate safetensors) and, where the crate is
+lenient, as the specification. --writer also checks the promises of heft for written files. Prints a
+JSON document per file: metadata, and tensors with name, dtype, shape, nbytes, sha256. Ends with
+status 1 at the first invalid file."""
 import hashlib
 import json
 import re
@@ -11,7 +12,7 @@ import struct
 import sys
 
 MAX_HEADER = 100_000_000
-MAX_DEPTH = 128  # of serde_json
+MAX_DEPTH = 128  # limit of serde_json
 BITS = {
     "BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8,
     "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8, "I16": 16, "U16": 16, "F16": 16, "BF16": 16,
@@ -117,7 +118,7 @@ def compact(document):
 
 
 def check_writer(text, header, n, places):
-    """What heft says about its own files."""
+    """Check the promises of heft for written files."""
     body = text.rstrip(" ")
     require(body == compact(header), "the header is not compact JSON")
     require((8 + n) % 8 == 0, "the data do not begin at a multiple of 8")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""read_ztensor1.py FILE: judges a zTensor 1.0, 1.1 or 1.2 file as heft writes it, and prints what it holds as JSON.
+"""read_ztensor1.py FILE: check a zTensor 1.0, 1.1 or 1.2 file of heft and print it as JSON.
 
-A reader of its own, stricter than the format asks for: the manifest has to be the reference writer's encoding of
-what it says, and every byte between components zero and no more of them than alignment takes."""
+This independent reader is stricter than the format: the manifest must be encoded like that of the
+reference writer, and the bytes between components must be zero and no more than the alignment
+requires."""
 import ctypes
 import ctypes.util
 import functools
@@ -32,7 +33,7 @@ OPTIONAL = {"attributes", "encoding", "digest", "type", "uncompressed_length"}
 SPARSE = {"sparse_csr": {"values", "indices", "indptr"}, "sparse_coo": {"values", "coords"}}
 
 
-ANY = "any"  # of the digests: each as it says itself, and perhaps none
+ANY = "any"  # accept any digest, or none
 
 
 class InvalidFile(Exception):
@@ -51,7 +52,7 @@ OUTPUT_CHUNK = 64 << 10
 
 @functools.cache
 def libzstd():
-    return ctypes.CDLL(ctypes.util.find_library("zstd"))  # which asks other programs where it is
+    return ctypes.CDLL(ctypes.util.find_library("zstd"))  # find_library() runs other programs
 
 
 class Buffer(ctypes.Structure):
@@ -59,7 +60,7 @@ class Buffer(ctypes.Structure):
 
 
 def unzstd(stored, max_size):
-    """By libzstd, all frames; no more than `most` bytes of content are asked for, and one beyond."""
+    """Decode all frames with libzstd, at most `max_size` bytes and one more."""
     lib = libzstd()
     lib.ZSTD_createDStream.restype = ctypes.c_void_p
     lib.ZSTD_decompressStream.restype = ctypes.c_size_t
@@ -167,7 +168,7 @@ def check_sparse(o, types, parts):
 
 
 def check_places(data, parts, manifest_at, align):
-    """Each component begins at the first multiple of align behind the one before; zeros lie between."""
+    """Check that each component begins at the first multiple of `align` after zeros."""
     end = len(MAGIC)
     for at, n in sorted(set(parts), key=lambda p: (p[0], p[1] != 0)):
         require(at == round_up(end, align), f"a component at {at}, not {round_up(end, align)}")

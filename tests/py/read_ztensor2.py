@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""read_ztensor2.py FILE: judges a zTensor 2 file as heft writes it, and prints what it holds as JSON.
+"""read_ztensor2.py FILE: check a zTensor 2 file of heft and print it as JSON.
 
-A reader of its own, stricter than the format asks for: the manifest has to be the one encoding of what it
-says, every byte between blobs zero, equal content stored once, blobs packed in the order of names."""
+This independent reader is stricter than the format: the manifest has the canonical encoding, bytes
+between blobs are zero, equal content is stored once, and blobs are packed in the order of names."""
 import ctypes
 import ctypes.util
 import functools
@@ -24,7 +24,7 @@ FRAME = 1 << 20
 KNOWN = {"zt.sparse_csr/1": "sparse_csr", "zt.sparse_coo/1": "sparse_coo"}
 
 
-ANY = "any"  # of the digests: each as it says itself, and perhaps none
+ANY = "any"  # accept any digest, or none
 
 
 class InvalidFile(Exception):
@@ -49,11 +49,11 @@ def read_manifest(raw):
 
 @functools.cache
 def libzstd():
-    return ctypes.CDLL(ctypes.util.find_library("zstd"))  # which asks other programs where it is
+    return ctypes.CDLL(ctypes.util.find_library("zstd"))  # find_library() runs other programs
 
 
 def unzstd(stored, length):
-    """By libzstd, one frame after the other as the seek table has them."""
+    """Decode the frames of the seek table with libzstd."""
     lib = libzstd()
     lib.ZSTD_decompress.restype = ctypes.c_size_t
     frames, flags, magic = struct.unpack("<IBI", stored[-9:])
@@ -135,7 +135,7 @@ def check_places(data, parts, manifest_at, align):
 
 
 def check_appended(data, previous, parts, manifest_at):
-    """§2.5: what is appended stands behind all that was there, of which nothing changes."""
+    """§2.5: appended bytes follow the previous file, which does not change."""
     require(data.startswith(previous), "bytes that were there have changed")
     blobs = sorted({blob for _, _, blob, _ in parts if blob[1]}
                    | {(manifest_at, len(data) - FOOTER - manifest_at)})
@@ -145,7 +145,7 @@ def check_appended(data, previous, parts, manifest_at):
 
 
 def read(path, align=None, algorithm=None, previous=None):
-    """was: the bytes of the file before something was appended to it."""
+    """Read a file; `previous` are the bytes before an append."""
     data = path.read_bytes() if hasattr(path, "read_bytes") else open(path, "rb").read()
     require(len(data) >= 48 and data[:8] == MAGIC and data[-8:] == MAGIC, "a magic number")
     at, size, hashed, version, reserved = struct.unpack("<QQQII", data[-FOOTER:-8])

@@ -1,8 +1,8 @@
-"""samples.py - what the sample writers share: where samples go, what stands beside them, CRCs.
+"""samples.py - shared code of the sample writers: files, facts, CRCs.
 
-A sample FILE lies in ROOT/FORMAT/good or ROOT/FORMAT/bad, with FILE.json beside it.  Good ones list
-their tensors; bad ones say what verify is to make of them, reject, warn, accept, or
-refuse where heft stops at a limit of its own; and why."""
+A sample FILE is in ROOT/FORMAT/good or ROOT/FORMAT/bad, with facts in FILE.json. Good samples list
+tensors. Bad samples have "why" and the expected result of verify: reject, warn, accept, or refuse
+(a limit of heft)."""
 import hashlib
 import json
 import pathlib
@@ -35,7 +35,7 @@ class Samples:
         self.write("good", name, data, {"format": self.format, "tensors": listed, **more})
 
     def bad(self, name, data, expect, why, rule=None, without=None):
-        """rule: one that verify must report; without: one that it must not."""
+        """Write a bad sample. verify must report `rule` and must not report `without`."""
         if expect not in ("reject", "warn", "accept", "refuse"):
             raise ValueError(expect)
         asked = {k: v for k, v in {"rule": rule, "without": without}.items() if v}
@@ -50,7 +50,7 @@ def describe(name, dtype, shape, data):
 
 
 def tensor(name, dtype, shape, seed=1):
-    """(name, dtype, shape, bytes), the bytes drawn at random but always the same."""
+    """Return (name, dtype, shape, bytes) with reproducible random bytes."""
     count = 1
     for d in shape:
         count *= d
@@ -82,7 +82,7 @@ def crc(table, data):
 
 
 def patch(data, at, layout, *values):
-    """data with other numbers at a place."""
+    """Return `data` with numbers replaced at offset `at`."""
     new = struct.pack("<" + layout, *values)
     return data[:at] + new + data[at + len(new):]
 

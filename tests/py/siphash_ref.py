@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""SipHash-c-d in plain Python: the judge of src/base/siphash.c.
+"""SipHash-c-d in plain Python, the reference for src/base/siphash.c.
 
-Prints the rows of tests/siphash_vectors.h: key 00 01 .. 0f, message 00 01 .. of each length below
-64, after checking itself against two vectors of SipHash-2-4 from the paper's reference code.
-"""
+Prints the rows of tests/siphash_vectors.h: key 00 01 .. 0f, messages 00 01 .. of each length below
+64, after a check against two vectors of SipHash-2-4 from the paper's reference code."""
 MASK = (1 << 64) - 1
 
 

@@ -1,4 +1,4 @@
-"""xxh3.py - XXH3 with 64 bits, seed 0, as its specification describes it; for sample files."""
+"""xxh3.py - XXH3 (64 bits, seed 0) after the specification, for sample files."""
 import struct
 
 MASK = 2**64 - 1
@@ -122,7 +122,7 @@ def xxh3(b):
     return tiny(b) if n <= 16 else short(b) if n <= SHORT else medium(b) if n <= MEDIUM else long(b)
 
 
-# What the reference says of the bytes 0, 1, 2, … of each length.
+# Hashes of the reference implementation for the bytes 0, 1, 2, … of each length.
 KNOWN = {
     0: 0x2D06800538D394C2, 2: 0xD6645FC3051A9457, 7: 0x0CD2084A62406B69, 13: 0xB7A5D8A8309A2CB9,
     100: 0x004E4F921A64BD1C, 200: 0xF42A8864FEAF0703, 3000: 0x1B846747012C24AA
