@@ -1,4 +1,4 @@
-"""draw.py - cost against size, from what run.py wrote, as a picture for light and dark pages."""
+"""draw.py - draw cost against size from the results of run.py, for light and dark pages."""
 import math
 import re
 from html import escape
@@ -18,7 +18,7 @@ text{fill:#1f2328}.g{stroke:#d8dee4}.f{stroke:#59636e;fill:none}.s{fill:#59636e}
 
 
 def series(figures, section, pattern):
-    """{label: [(x, median, low, high)]} of the rows whose text fits, which names label and size."""
+    """Return {label: [(x, median, low, high)]} of rows that match a pattern with label and size."""
     found = {}
     for row in figures:
         fits = re.fullmatch(pattern, row["what"])
@@ -29,7 +29,7 @@ def series(figures, section, pattern):
 
 
 def short(x):
-    """16 MiB, 8 GiB, or 10,000."""
+    """Format a size: 16 MiB, 8 GiB, or 10,000."""
     for unit in ("GiB", "MiB"):
         if x >= UNITS[unit] and x % UNITS[unit] == 0:
             return f"{x // UNITS[unit]} {unit}"
@@ -37,7 +37,7 @@ def short(x):
 
 
 def ticks(low, high):
-    """1, 2 and 5 times powers of ten."""
+    """Yield 1, 2 and 5 times powers of ten in a range."""
     for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1):
         for digit in (1, 2, 5):
             if low <= digit * 10 ** power <= high:
@@ -45,7 +45,7 @@ def ticks(low, high):
 
 
 def kind_of(label):
-    """What gives a line its colour: of "jansson on safetensors" the format."""
+    """Return the format in a label ("jansson on safetensors"); it determines the colour."""
     return label.split(" on ")[-1]
 
 
@@ -84,7 +84,7 @@ class Chart:
                f'{escape(self.axes[1])}</text>')
 
     def line(self, label, points, colour, at):
-        """One of them, and its entry of the legend at height `at`."""
+        """Draw a line, and its legend entry at height `at`."""
         dash = ' stroke-dasharray="6 4"' if label.startswith(self.peers) else ""
         path = " ".join(f"{self.x(p[0]):.1f},{self.y(p[1]):.1f}" for p in points)
         yield f'<g stroke="{colour}" fill="none" stroke-width="2"><polyline points="{path}"{dash}/>'
@@ -96,7 +96,7 @@ class Chart:
         yield f'<text x="{LEFT + WIDTH + 45}" y="{at}">{escape(label)}</text>'
 
     def draw(self):
-        """In the legend the lines stand as they end, the highest first."""
+        """Draw the chart; the legend is in the order of the lines' last points."""
         yield from self.frame()
         order = sorted(self.lines.items(), key=lambda entry: -entry[1][-1][1])
         for i, (label, points) in enumerate(order):
@@ -105,7 +105,7 @@ class Chart:
 
 
 def draw(results, about):
-    """The picture; None when the sections scaling and growing were not measured."""
+    """Return the picture, or None without the sections scaling and growing."""
     wanted = [
         ("Opening a file: time per tensor", ("tensors in the file", "nanoseconds per tensor"),
          series(results["figures"], "scaling",

@@ -1,4 +1,4 @@
-"""harness.py - what the sections of run.py share: running in turns, figures, the machine."""
+"""harness.py - shared code of the bench: measuring in turns, figures, the machine."""
 import contextlib
 import json
 import mmap
@@ -24,7 +24,8 @@ POPULATE_WRITE = 23  # madvise(), Linux 5.14
 
 
 def prefault(size):
-    """Makes the machine find so much memory now, not while the clock runs."""
+    """Allocate and touch `size` bytes, so that the system provides the memory before the
+    measurement."""
     with contextlib.closing(mmap.mmap(-1, max(size, PAGE))) as m:
         try:
             m.madvise(mmap.MADV_HUGEPAGE)
@@ -35,7 +36,7 @@ def prefault(size):
 
 
 def warm_memory(most):
-    """The same for the machine's free memory, once: the page cache takes what it finds."""
+    """Touch most of the free memory once, for the page cache."""
     with open("/proc/meminfo", encoding="utf-8") as f:
         free = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in f}["MemFree"]
     prefault(min(free * 3 // 4, most) // PAGE * PAGE)
@@ -45,22 +46,22 @@ RECLAIMED_FILE = pathlib.Path("/sys/module/page_reporting/parameters/reported_ki
 
 
 def reclaimed_bytes():
-    """Bytes of free memory that this system has given back to the host of its virtual machine; 0: it does not say."""
+    """Return the bytes of free memory that the system returned to its host; 0 if unknown."""
     with contextlib.suppress(OSError, ValueError):
         return int(RECLAIMED_FILE.read_text(encoding="ascii")) * 1024
     return 0
 
 
 class StableMemory:
-    """Runs that fill memory which the run before has freed.  What was handed back in between has to be
-    found again, at a tenth of the speed."""
+    """Repeat runs during which the host reclaims memory, because faulting in reclaimed memory is
+    ten times slower."""
     TRIES, MAX_SECONDS, MAX_RECLAIMED = 10, 12.0, 32 * MIB
 
     def __init__(self):
-        self.before = None  # what was handed back when the run before began
+        self.before = None  # reclaimed bytes at the start of the previous run
 
     def run(self, function):
-        """What function() returns, once such a run has gone by in which memory stayed; or else the last one."""
+        """Return the result of the first run without reclaimed memory, or of the last run."""
         began = time.perf_counter()
         for _ in range(self.TRIES):
             begun, before = reclaimed_bytes(), self.before
@@ -81,8 +82,9 @@ def has_program(name):
     return (BUILD / "bench" / name).exists()
 
 
-def lines_of(*argv):
-    """What a program prints, as lists of numbers; None when it fails, which it tells itself."""
+def read_numbers(*argv):
+    """Return the output of a program as lists of numbers; on failure print stderr and return
+    None."""
     done = subprocess.run(list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, check=False)
     if done.returncode:
@@ -92,12 +94,12 @@ def lines_of(*argv):
 
 
 def program(name, *args):
-    """The same, of a program of this folder."""
-    return lines_of(BUILD / "bench" / name, *args)
+    """Run a program of the bench; see read_numbers()."""
+    return read_numbers(BUILD / "bench" / name, *args)
 
 
 def seconds(*argv, out=os.devnull):
-    """Wall time of a command that must succeed; what it says of losses is not wanted here."""
+    """Return the wall time of a command that must succeed; stderr is discarded."""
     actions = [(os.POSIX_SPAWN_OPEN, 1, out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666),
                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)]
     path = shutil.which(argv[0])
@@ -111,7 +113,8 @@ def seconds(*argv, out=os.devnull):
 
 
 def peak_memory(*argv):
-    """The most memory of its own, mapped files aside, that a command was seen with; None: it failed."""
+    """Return the peak of private memory of a command, without mapped files; None if the command
+    fails."""
     peak = 0
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
         while p.poll() is None:
@@ -125,7 +128,7 @@ def peak_memory(*argv):
 
 
 def measure_in_turns(rounds, runs):
-    """{label: function} -> {label: what it returned in each turn but the first}."""
+    """Call each function once per turn; return {label: results of all turns but the first}."""
     results = {label: [] for label in runs}
     for i in range(rounds + 1):
         for label, run in runs.items():
@@ -136,7 +139,7 @@ def measure_in_turns(rounds, runs):
 
 
 def speed(size, times):
-    """GB/s of each run."""
+    """Return GB/s of each run."""
     return [size / 1e9 / t for t in times]
 
 
@@ -166,7 +169,7 @@ def verdict_of(row):
 
 
 class Report:
-    """Rows of figures, grouped by section, printed as they come."""
+    """Rows of figures, grouped by section and printed immediately."""
 
     def __init__(self):
         self.rows, self.sections, self.began = [], [], 0.0
@@ -190,8 +193,8 @@ class Report:
               f"{verdict_of(row):<7} {own:>14}".rstrip(), flush=True)
 
     def add(self, what, values, unit, limit=None, at_least=False, peer=None, own=None):
-        """limit: the most that the median may be, or the least.  own: values and unit of a figure that says
-        the same without a peer."""
+        """Add a row. `limit` bounds the median from above, or from below if `at_least`; `own` has
+        values and unit of a figure without a peer."""
         values = values if isinstance(values, list) else [values]
         median = statistics.median(values)
         holds = None if limit is None else median >= limit if at_least else median <= limit
@@ -202,17 +205,17 @@ class Report:
         })
 
     def ratio(self, what, times, peers, peer, limit=None, own=None):
-        """How many times the peer's time it took: at most."""
+        """Add the ratio of times to the peer's times; `limit` is the maximum."""
         self.add(f"{what}: time / {peer}", [a / b for a, b in zip(times, peers)], "x", limit,
                  peer=peer, own=own)
 
     def faster(self, what, times, peers, peer, limit=None, own=None):
-        """How many times the peer's speed it has: at least."""
+        """Add the ratio of speeds to the peer's speeds; `limit` is the minimum."""
         self.add(f"{what}: speed / {peer}", [b / a for a, b in zip(times, peers)], "x", limit,
                  at_least=True, peer=peer, own=own)
 
     def missing(self, what, peer, limit=None, own=None):
-        """A row whose peer is not there."""
+        """Add a row for a peer that is not installed."""
         self.add_row({
             "what": f"{what}: speed / {peer}", "unit": "x", "median": None, "min": None,
             "max": None, "runs": 0, "limit": limit, "at_least": True, "peer": peer, "holds": None,
@@ -229,7 +232,7 @@ class Report:
 
 
 def first_line(*argv):
-    """What a program says first of itself; None: it is not here."""
+    """Return the first line of a program's output; None if the program is not installed."""
     with contextlib.suppress(OSError):
         done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               check=False)
@@ -238,7 +241,7 @@ def first_line(*argv):
 
 
 def file_system(path):
-    """Its type: the mount whose path is the longest that leads to this one."""
+    """Return the type of a path's file system, from the longest matching mount point."""
     best, path = ("", "unknown"), str(pathlib.Path(path).resolve())
     with contextlib.suppress(OSError), open("/proc/mounts", encoding="utf-8") as f:
         for line in f:
@@ -249,7 +252,7 @@ def file_system(path):
 
 
 def machine(directory):
-    """What figures depend on; nothing that tells whose machine it is."""
+    """Describe the machine without identifying the owner."""
     fields = {}
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as f:
         for line in f:

@@ -1,16 +1,17 @@
-"""indexes.py - figures that depend on how many tensors there are, not on their bytes."""
+"""indexes.py - figures that depend on the number of tensors."""
 import os
 import statistics
 
 from harness import BUILD, GIB, HEFT, MIB, has_program, program, seconds, measure_in_turns
 from inputs import write_gguf
 
-BARE_FORMATS = {"mag", "gptrs-archive", "gptrs-checkpoint"}  # an index that hardly needs decoding
+# formats whose index needs little decoding
+BARE_FORMATS = {"mag", "gptrs-archive", "gptrs-checkpoint"}
 TREE_FORMATS = {
     "safetensors": ("json", "jansson", 20), "burnpack": ("cbor", "libcbor", 10),
     "ztensor": ("cbor", "libcbor", 10)
-}  # what decodes the same header, and by how much it is beaten
-SLOW_FORMATS = {"npz"}  # the directory of an archive: a member's own header is read for each tensor
+}  # parser of the same header, peer, required ratio
+SLOW_FORMATS = {"npz"}  # each tensor needs a read of the member's header
 MEMORY = 150  # bytes per tensor
 MILLION = 1_000_000
 
@@ -20,12 +21,13 @@ def tensor_count(quick):
 
 
 def selected_formats(formats, quick):
-    """If quick, those that have a limit."""
+    """Return the formats to measure; a quick run uses formats with a limit."""
     return [fmt for fmt in formats if not quick or fmt in BARE_FORMATS or fmt in TREE_FORMATS]
 
 
-# What a run before gave back, a virtual machine may have given to its host since, and getting it again takes longer
-# than the work: of a few passes one behind the other, whoever makes them, the fastest counts.
+# A virtual machine may reclaim memory that a previous run freed, and getting the memory back takes
+# longer than the work. Therefore the fastest of several consecutive passes counts, for heft and
+# peers.
 
 
 def opened(path, times=3):
@@ -37,7 +39,7 @@ def parse_tree(fmt, path, times=1):
 
 
 def decoded(fmt, path):
-    """By processes of their own: a second pass would find the memory of the first, as no user does."""
+    """Parse in separate processes, because a second pass would reuse the memory of the first."""
     return fastest([*parse_tree(fmt, path), *parse_tree(fmt, path)])
 
 
@@ -46,7 +48,7 @@ def bare_loop(path):
 
 
 def fastest(lines):
-    """The fastest, with the memory of the first one, which took it all."""
+    """Return the fastest time, with the memory of the first pass."""
     return [min(v[0] for v in lines), *lines[0][1:]]
 
 
@@ -55,7 +57,8 @@ def listed(path, out):
 
 
 def opening(r, inputs, formats, quick):
-    """heft_file_open of a million tensors, beside a bare loop over the same index, jansson and libcbor."""
+    """heft_file_open of a million tensors, compared with a bare loop over the same index, jansson
+    and libcbor."""
     count = {
         fmt: MILLION if fmt in BARE_FORMATS else tensor_count(quick) for fmt in selected_formats(formats, quick)
         if fmt not in SLOW_FORMATS
@@ -82,7 +85,7 @@ def opening(r, inputs, formats, quick):
             r.missing(fmt, TREE_FORMATS[fmt][1], TREE_FORMATS[fmt][2], own=own)
         r.add(f"{fmt}: memory of its own", [v[3] / n for v in results[fmt]], "B/tensor", MEMORY)
         r.add(f"{fmt}: with pages of the mapped file", [v[4] / n for v in results[fmt]], "B/tensor",
-              MEMORY if n == MILLION else None)  # some MiB of them, however few tensors there are
+              MEMORY if n == MILLION else None)  # a few MiB, independent of the number of tensors
     if quick:
         inputs.drop(*(files[fmt] for fmt in BARE_FORMATS & set(files)))
 
@@ -115,7 +118,8 @@ def scaling(r, inputs, formats, quick):
 
 
 def listing(r, inputs, formats, quick):
-    """heft ls of a million rows: into a file; into nothing, beside decoding, which writes nothing."""
+    """heft ls of a million rows: into a file; and into /dev/null, compared with decoding without
+    output."""
     n, out = tensor_count(quick), inputs.path("listing")
     files = {fmt: inputs.index(fmt, n) for fmt in formats if fmt not in SLOW_FORMATS}
     runs = {fmt: lambda path=path: listed(path, out) for fmt, path in files.items()}
@@ -132,7 +136,7 @@ def listing(r, inputs, formats, quick):
 
 
 def find_ggml():
-    """The library to measure: one that was named, or what npm installed."""
+    """Return the library to measure: from the environment, or from npm."""
     named = os.environ.get("HEFT_BENCH_GGML")
     found = [named] if named else sorted(
         str(path) for path in (BUILD / "npm-bench" /
@@ -141,7 +145,7 @@ def find_ggml():
 
 
 def ggml(r, inputs, formats, quick):
-    """heft ls of a GGUF with 100,000 tensors and 500,000 texts, beside ggml's own reader."""
+    """heft ls of a GGUF with 100,000 tensors and 500,000 texts, compared with ggml's own reader."""
     if "gguf" not in formats:
         return
     tensors, path, library = 20_000 if quick else 100_000, inputs.path("texts.gguf"), find_ggml()
@@ -150,7 +154,7 @@ def ggml(r, inputs, formats, quick):
     took = measure_in_turns(rounds, {c: lambda c=c: seconds(HEFT, c, path) for c in ("ls", "info")})
     what, own = f"heft ls, {tensors} tensors", ([t * 1e3 for t in took["ls"]], "ms")
     theirs = program("ggml", library, path, 1) if library else None
-    if theirs:  # once: it compares each name with every other
+    if theirs:  # one run: ggml compares each name with every other name
         r.faster(what, took["ls"], [theirs[0][0]] * rounds, "ggml", 5, own=own)
     else:
         r.missing(what, "ggml", 5, own=own)
@@ -159,7 +163,8 @@ def ggml(r, inputs, formats, quick):
 
 
 def finding(r, inputs, formats, quick):
-    """Opening, finding one of 800 tensors and reading its first bytes: 64 MiB and 8 GiB of payload."""
+    """Opening a file, finding one of 800 tensors and reading the tensor's first bytes: 64 MiB and 8
+    GiB of payload."""
     sizes = {"64 MiB": 64 * MIB, "8 GiB": 8 * GIB}
     if quick:
         formats = formats[:2]

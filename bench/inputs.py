@@ -1,4 +1,4 @@
-"""inputs.py - the files that are measured, made when they are first asked for."""
+"""inputs.py - input files of the bench, made at first use."""
 import contextlib
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 
 from harness import HEFT, MIB, StableMemory, program, read_all, seconds
 
-LAYER = 8  # tensors that bench_make.c writes per layer
+LAYER = 8  # tensors per layer in bench_make.c
 LARGE = 512 * MIB
 VOCABULARY = 30522
 
@@ -34,25 +34,27 @@ class Inputs:
         return path
 
     def settle(self, path):
-        """In the page cache; and on the disk, where the system would begin to write it there by itself."""
+        """Read the file into the page cache; write large files to disk first, so that writeback
+        does not disturb the measurement."""
         if os.path.getsize(path) >= LARGE:
             with open(path, "rb") as f:
                 os.fsync(f.fileno())
         read_all(path)
 
     def index(self, fmt, tensors):
-        """Many tensors of two elements, no payload written."""
+        """Make a file of many tensors with two elements each, without payload."""
         return self.make(f"{tensors}.{fmt}", fmt, tensors // LAYER, 1, 2, "holes")
 
     def model(self, fmt, mib):
-        """f32 and f16: six matrices of 8 or 16 MiB a layer, or one layer of less."""
+        """Make a model of f32 and f16: layers with six matrices of 8 or 16 MiB, or one smaller
+        layer."""
         name = f"{mib}MiB.{fmt}"
         if mib < 72:
             return self.make(name, fmt, 1, mib * 1024 // 18, 1024)
         return self.make(name, fmt, mib // 72, 2048, 2048)
 
     def sparse(self, fmt, size):
-        """800 tensors, whatever the size, and nothing but holes for their payload."""
+        """Make a sparse file of 800 tensors with `size` bytes of payload."""
         layers, rows = 100, 64
         return self.make(f"sparse-{size}.{fmt}", fmt, layers, rows, size // (18 * layers * rows),
                          "holes")
@@ -63,7 +65,7 @@ class Inputs:
                 os.unlink(path)
 
     def timed(self, *command, targets):
-        """Seconds of a command that writes one of `targets`.  They are removed before."""
+        """Remove `targets`, then return the seconds of a command that writes one of them."""
         def once():
             self.drop(*targets)
             return seconds(*command)
@@ -71,7 +73,7 @@ class Inputs:
 
 
 def formats_written(inputs):
-    """Those that hold a model of many tensors, safetensors first."""
+    """Return the formats that can store a model of many tensors, safetensors first."""
     out = subprocess.run([HEFT, "formats", "--json"], check=True, stdout=subprocess.PIPE).stdout
     names = [
         f["name"] for f in json.loads(out)["formats"]
@@ -87,7 +89,7 @@ def formats_written(inputs):
 
 
 def write_gguf(path, tensors, texts):
-    """So many tensors of two f32 each, and one array of so many texts."""
+    """Write a GGUF with `tensors` tensors of two f32 and an array of `texts` texts."""
     def text(s):
         return struct.pack("<Q", len(s)) + s.encode()
     with open(path, "wb") as f:
@@ -127,7 +129,7 @@ def sentence_shapes():
 
 
 def write_sentence_model(folder):
-    """A model folder of the shapes of all-MiniLM-L6-v2; the path of its weights."""
+    """Write a model folder with the shapes of all-MiniLM-L6-v2; return the path of the weights."""
     os.mkdir(folder)
     header, at = {}, 0
     for name, shape in sentence_shapes():

@@ -1,10 +1,10 @@
-"""others.py - the parameter store, content ids, EMBD files, and readers of other makers."""
+"""others.py - figures of the parameter store, content ids, EMBD files and other readers."""
 import os
 import shutil
 import statistics
 import sys
 
-from harness import (BUILD, GIB, HEFT, MIB, lines_of, peak_memory, processors, program, read_all,
+from harness import (BUILD, GIB, HEFT, MIB, read_numbers, peak_memory, processors, program, read_all,
                      seconds, speed, measure_in_turns, prefault)
 from inputs import write_sentence_model
 from payloads import add_share, loading_speed
@@ -13,17 +13,18 @@ PYTHON_READER = str(BUILD.parent / "bench" / "reader.py")
 
 
 def python(r, inputs, formats, quick):
-    """heft_part_read_many on one thread, into fresh memory, beside numpy and PyTorch; 512 MiB."""
+    """heft_part_read_many on one thread, into fresh memory, compared with NumPy and PyTorch; 512
+    MiB."""
     mib = 96 if quick else 512
     for peer, suffix in (("numpy", "npy"), ("numpy", "npz"), ("torch", "pt")):
         path = inputs.path("made." + suffix)
-        if lines_of(sys.executable, PYTHON_READER, "make", path, mib) is None:
+        if read_numbers(sys.executable, PYTHON_READER, "make", path, mib) is None:
             r.missing(f"all of a .{suffix}", peer)
             continue
         inputs.settle(path)
 
         def read():
-            took, got = lines_of(sys.executable, PYTHON_READER, "read", path)[0]
+            took, got = read_numbers(sys.executable, PYTHON_READER, "read", path)[0]
             return got / took / 1e9
 
         took = measure_in_turns(
@@ -41,7 +42,8 @@ def python(r, inputs, formats, quick):
 
 
 def hashing(r, inputs, formats, quick):
-    """heft hash, a content id by BLAKE3 on all processors, beside the tools for it; 512 MiB."""
+    """heft hash, a content id by BLAKE3 on all processors, compared with sha256sum and b3sum; 512
+    MiB."""
     path = inputs.model(formats[0], 144 if quick else 504)
     tools = [("sha256sum", ["sha256sum"]), ("b3sum", ["b3sum"])]
     took = measure_in_turns(
@@ -60,7 +62,8 @@ def hashing(r, inputs, formats, quick):
 
 
 def parameters(r, inputs, formats, quick):
-    """The parameter store: acquiring what is there, streaming what does not fit, beside cat; 2 GiB."""
+    """The parameter store: acquiring resident parameters, and streaming a model larger than the
+    budget compared with cat; 2 GiB."""
     mib = 144 if quick else 2016
     path, threads, rounds = inputs.model(formats[0], mib), processors(), 3 if quick else 5
     prefault(GIB if not quick else GIB // 4)
@@ -83,7 +86,7 @@ def parameters(r, inputs, formats, quick):
 
 
 def embedding(r, inputs, formats, quick):
-    """An EMBD file of the shapes of all-MiniLM-L6-v2, 90 MB, beside cp and cat."""
+    """An EMBD file with the shapes of all-MiniLM-L6-v2, 90 MB, compared with cp and cat."""
     if "embd" not in formats:
         return
     folder, path = inputs.path("MiniLM"), inputs.path("MiniLM.weights")

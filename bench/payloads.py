@@ -1,4 +1,4 @@
-"""payloads.py - figures that depend on how many bytes there are."""
+"""payloads.py - figures that depend on the size of the payload."""
 import os
 import shutil
 import subprocess
@@ -8,7 +8,7 @@ from harness import (BUILD, HEFT, MIB, peak_memory, physical_memory, program, re
 
 LIMIT = str(BUILD / "bench" / "limit")
 COPY = [HEFT, "convert", "--allow-loss",
-        "--no-sync"]  # as cp, which does not wait for the disk either
+        "--no-sync"]  # cp does not wait for the disk either
 
 
 # ---- verify ------------------------------------------------------------------------------------
@@ -20,7 +20,8 @@ DIGESTS = {"CRC-32, embd": ["--to", "embd"],
 
 
 def verifying(r, inputs, formats, quick):
-    """heft verify where checksums cover every byte, beside summing the same mapped file; 2 GiB."""
+    """heft verify where checksums cover every byte, compared with a sum over the same mapped file;
+    2 GiB."""
     source = inputs.model("safetensors", 144 if quick else 2016)
     path = inputs.path("checked")
     for label, options in DIGESTS.items():
@@ -42,13 +43,13 @@ def verifying(r, inputs, formats, quick):
 
 
 def pairs(formats, quick):
-    """Every format as source and as target; if quick, as one of both."""
+    """Return pairs with every format as source and target; half of the pairs in a quick run."""
     behind = formats[1:] + formats[:1]
     return list(zip(formats, behind))[::2 if quick else 1]
 
 
 def converting(r, inputs, formats, quick):
-    """heft convert, digests included, beside cp of the same file; 2 GiB, page cache warm."""
+    """heft convert, digests included, compared with cp of the same file; 2 GiB, page cache warm."""
     mib = 144 if quick else 2016
     copy, out = inputs.path("copy"), inputs.path("converted")
     for source, target in pairs(formats, quick):
@@ -71,7 +72,8 @@ def converting(r, inputs, formats, quick):
 
 
 def replacing(r, inputs, formats, quick):
-    """heft convert --force over an existing file, on disk when it ends, beside cp and sync -d; 2 GiB, page cache warm."""
+    """heft convert --force over an existing file, synced to disk, compared with cp and sync -d; 2
+    GiB, page cache warm."""
     path = inputs.model("safetensors", 144 if quick else 2016)
     copy, out = inputs.path("copy"), inputs.path("converted.safetensors")
     size = os.path.getsize(path)
@@ -81,7 +83,7 @@ def replacing(r, inputs, formats, quick):
         seconds(*argv)
 
     def settled(argv):
-        os.sync()  # what the run before has freed or left to be written is not this one's
+        os.sync()  # keep the previous run's freed blocks and pending writes out of this measurement
         return inputs.stable_memory.run(lambda: seconds(*argv))
 
     took = measure_in_turns(3 if quick else 7,
@@ -92,7 +94,7 @@ def replacing(r, inputs, formats, quick):
 
 
 def memory(r, inputs, formats, quick):
-    """The most memory beside the mapped file that conversions take, two threads; 288 MiB."""
+    """The peak of memory besides the mapped file during conversions, two threads; 288 MiB."""
     out = inputs.path("converted")
     for source in formats:
         path, peaks = inputs.model(source, 144 if quick else 288), {}
@@ -119,7 +121,7 @@ def memory(r, inputs, formats, quick):
 
 
 def loading_speed(inputs, how, path, *one):
-    """GB/s."""
+    """Return GB/s of loading a file."""
     def once():
         took, got = program("load", how, path, 1, *one)[0]
         return got / took / 1e9
@@ -127,12 +129,13 @@ def loading_speed(inputs, how, path, *one):
 
 
 def add_share(r, what, ours, peers, peer, limit):
-    """Of figures that are speeds themselves."""
+    """Add a ratio of speeds."""
     r.faster(what, [1 / v for v in ours], [1 / v for v in peers], peer, limit, own=(ours, "GB/s"))
 
 
 def loading(r, inputs, formats, quick):
-    """heft_part_read_many into the caller's memory, beside pread on all processors; 2 GiB."""
+    """heft_part_read_many into the caller's memory, compared with pread on all processors; 2
+    GiB."""
     path = inputs.model("safetensors", 144 if quick else 2016)
     hows = ("heft:touched", "pread:touched", "heft:fresh", "pread:fresh")
     took = measure_in_turns(5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
@@ -144,7 +147,8 @@ def loading(r, inputs, formats, quick):
 
 
 def cold(r, inputs, formats, quick):
-    """heft_part_read_many of a file that is not in the page cache, beside O_DIRECT reading of it; 2 GiB."""
+    """heft_part_read_many of a file outside the page cache, compared with reads with O_DIRECT; 2
+    GiB."""
     path = inputs.model("safetensors", 504 if quick else 2016)
     if program("load", "direct:cold", path, 1):
         took = measure_in_turns(4, {how: lambda how=how: loading_speed(inputs, how, path)
@@ -154,7 +158,7 @@ def cold(r, inputs, formats, quick):
 
 
 def writing(r, inputs, formats, quick):
-    """The writer, from one buffer in memory, beside write() of the same buffer; 1 GiB."""
+    """The writer, from one buffer in memory, compared with write() of the same buffer; 1 GiB."""
     mib, out = 128 if quick else 1024, inputs.path("written")
 
     def run(how):
@@ -170,7 +174,8 @@ def writing(r, inputs, formats, quick):
 
 
 def compressing(r, inputs, formats, quick):
-    """zstd parts at level 1, both ways, beside the zstd command; 1 GiB."""
+    """zstd parts at level 1, compression and decompression, compared with the zstd command; 1
+    GiB."""
     if "ztensor" not in formats:
         return
     if not shutil.which("zstd"):
@@ -204,10 +209,10 @@ def compressing(r, inputs, formats, quick):
 
 
 def casting(r, inputs, formats, quick):
-    """heft_dtype_cast() on one thread, beside memcpy() of the same bytes."""
+    """heft_dtype_cast() on one thread, compared with memcpy() of the same bytes."""
     mib, rounds = (64, 7) if quick else (256, 11)
     prefault(2 * mib * MIB)
-    limits = {("f32", "bf16"): 1.25}  # it reads as much as memcpy and writes half
+    limits = {("f32", "bf16"): 1.25}  # reads as much as memcpy and writes half
     for pair in (("f32", "bf16"), ("f32", "f16"), ("bf16", "f32"), ("f16", "f32"), ("f64", "f32"),
                  ("f32", "f8_e4m3fn"), ("f8_e4m3fn", "f32"), ("f32", "i32")):
         casts, copies = zip(*program("cast", *pair, mib, rounds)[1:])
@@ -219,7 +224,8 @@ def casting(r, inputs, formats, quick):
 
 
 def growing(r, inputs, formats, quick):
-    """The same work from 16 MiB to 8 GiB, page cache warm; what writes ends where two files fill it."""
+    """The same work from 16 MiB to 8 GiB, page cache warm; writing ends where two files fill the
+    page cache."""
     copy, out = inputs.path("copy"), inputs.path("converted")
     for mib in (16, 128) if quick else (16, 64, 256, 1024, 4096, 8192):
         if mib * MIB > physical_memory() // 2:
@@ -234,7 +240,7 @@ def growing(r, inputs, formats, quick):
             runs["heft convert"] = lambda: inputs.timed(*COPY, "--to", "safetensors", path, out,
                                                         targets=(copy, out))
         else:
-            read_all(path)  # what was written before may have driven some of it out
+            read_all(path)  # earlier writes may have evicted a part of the file
         took = measure_in_turns(2 if quick else 3, runs)
         label = f"{mib} MiB" if mib < 1024 else f"{mib // 1024} GiB"
         for what, times in took.items():

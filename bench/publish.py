@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""publish.py [RESULTS]: puts what run.py wrote (bench/results.json) into docs/performance.md, between the two
-marks there, and draws docs/cost.svg.  No figure of that page is typed by hand."""
+"""publish.py [RESULTS]: write the results of run.py to docs/performance.md and docs/cost.svg.
+
+RESULTS is bench/results.json by default. The figures go between two marks of the page; nobody edits
+them by hand."""
 import json
 import pathlib
 import re
@@ -11,7 +13,7 @@ from harness import RESULTS, ROOT, bound_of, first_line, number, verdict_of
 
 PAGE, PICTURE = ROOT / "docs" / "performance.md", ROOT / "docs" / "cost.svg"
 BEGIN, END = "<!-- figures: written by bench/publish.py -->", "<!-- end of figures -->"
-GRIDS = {"scaling", "growing"}  # sections that measure the same at several sizes
+GRIDS = {"scaling", "growing"}  # sections that measure the same work at several sizes
 PYTHON_VERSION = "import {0}; print({0}.__version__)"
 ASKED = {"cp, cat and sha256sum": ("cp", "--version"), "zstd": ("zstd", "--version"),
          "jansson": ("pkg-config", "--modversion", "jansson"),
@@ -22,21 +24,21 @@ ASKED = {"cp, cat and sha256sum": ("cp", "--version"), "zstd": ("zstd", "--versi
 
 
 def peers():
-    """{name: version} of what heft is compared with, as far as it is here."""
+    """Return {name: version} of the installed peers."""
     found = {name: first_line(*command) for name, command in ASKED.items()}
     versions = {name: re.search(r"\d+(\.\d+)+", said) for name, said in found.items() if said}
     return {name: version[0] for name, version in versions.items() if version}
 
 
 def describe(about):
-    """The machine in a line."""
+    """Describe the machine in a line."""
     return (f"{about['date']}, {about['heft']}, {about['cpu']}, {about['processors']} processors, "
             f"{about['memory']}, {about['kernel']}, {about['file_system']}"
             + (", quick run with smaller sizes" if about["quick"] else ""))
 
 
 def table(rows):
-    """The rows of one section, without columns that are empty in all of them."""
+    """Yield the rows of a section as a table, without empty columns."""
     columns = {
         "what": [row["what"] for row in rows], "figure": [
             "" if row["median"] is None else f"{number(row['median'])} {row['unit']}"
@@ -58,7 +60,7 @@ def table(rows):
 
 
 def grid(rows):
-    """Rows that tell what and how large, as lines and columns; the others as in table()."""
+    """Yield rows with sizes as a grid of sizes, and other rows as in table()."""
     cells, sizes, plain = {}, {}, []
     for row in rows:
         fits = re.fullmatch(r"(.+), (\d+ (tensors|MiB|GiB))", row["what"])

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""reader.py make|read FILE [MIB]: FILE by its suffix, .npy and .npz with numpy, .pt with PyTorch.
+"""reader.py make|read FILE [MIB]: measure readers in Python: .npy and .npz with NumPy, .pt with
+PyTorch.
 
-make   writes so many MiB of f32, in arrays of 16 MiB where there can be several
-read   all arrays into fresh memory; prints seconds and bytes
-"""
+make writes MIB MiB of f32, in arrays of 16 MiB if the format allows several.
+read reads all arrays into fresh memory and prints seconds and bytes."""
 import os
 import sys
 import time

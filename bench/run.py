@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""run.py [--quick] [--only SECTION,...] [--dir DIR] [--publish]: what heft costs, beside its limits and peers.
+"""run.py [--quick] [--only SECTION,...] [--dir DIR] [--publish]: measure heft against limits and
+peers.
 
-Things that are compared run in turns, A B A B; the first turn is dropped.  A figure is the median of the
-rest, with the lowest and the highest; a ratio is the median of the ratios of each turn, so that a machine
-that drifts does not count.  Runs during which the system hands memory back to a host are made again.  Inputs are
-made in DIR (build/bench) and removed.  Results also go to bench/results.json.  In a row: the figure, the lowest and the
-highest, the limit, whether it is kept, and, of ratios, the figure of heft itself."""
+Compared programs run in turns, A B A B; the first turn is dropped. A figure is the median of the
+other turns, with the minimum and the maximum. A ratio is the median of the ratios of each turn, so
+a slow drift of the machine has no effect. Runs during which the host reclaims memory are repeated.
+Inputs are made in DIR (build/bench) and removed. Results are also written to bench/results.json. A
+row has the figure, minimum and maximum, limit, verdict, and, for ratios, the figure of heft."""
 import argparse
 import signal
 import sys
@@ -54,7 +55,7 @@ def run(r, inputs, a):
 
 def main():
     a, began = arguments(), time.perf_counter()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was made is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # run the clean-up of temporary files
     r, about = Report(), {**machine(a.dir), "quick": a.quick}
     print(publish.describe(about))
     if a.quick:

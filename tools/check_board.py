@@ -41,7 +41,7 @@ def model_source(data):
 
 
 def expected(pack, data):
-    """The lines that the program prints, but for how much memory it took."""
+    """Return the expected output without the line about memory."""
     start = len(data) - max(end for _, end in pack.places.values())
     for name, dtype, shape, content in pack.tensors:
         total = 0
@@ -52,7 +52,7 @@ def expected(pack, data):
 
 
 def build(compiler, sources, folder):
-    """Complaints, and the objects."""
+    """Compile the sources; return (complaints, objects)."""
     objects, complaints = [], []
     for source in sources:
         objects.append(folder / f"{source.stem}.o")

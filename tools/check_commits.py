@@ -17,7 +17,7 @@ SUBJECT = re.compile(r"[a-z0-9_./-]+(, [a-z0-9_./-]+)*: \S")
 
 
 def git(*args):
-    """What git prints; nothing without git or without a history."""
+    """Return the output of git; "" without git or history."""
     try:
         return subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True).stdout
     except FileNotFoundError:
@@ -35,7 +35,8 @@ def faults(message):
 
 
 def new_messages():
-    """Of the commits after the one that added this program; None: there is no history here."""
+    """Return the messages of commits after the one that added this program; None without
+    history."""
     here = "tools/check_commits.py"
     added = git("log", "--diff-filter=A", "--format=%H", "--", here).split()
     if not added:

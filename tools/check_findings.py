@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def rules_in(paths, pattern):
-    """{rule: the first file that names it}"""
+    """Return {rule: first file that names the rule}."""
     found = {}
     for path in sorted(paths):
         text = re.sub(r"^\s*#\s*include.*$", "", path.read_text(), flags=re.M)
@@ -25,7 +25,7 @@ def main():
                     r'"([a-z0-9_]+/[a-z0-9-]+)"')
     pages = [ROOT / "docs/findings.md", ROOT / "docs/profiles.md", *ROOT.glob("docs/formats/*.md")]
     code = {r: p for r, p in code.items()
-            if not r.endswith("/structure")}  # NAME/structure stands for all of these
+            if not r.endswith("/structure")}  # NAME/structure stands for several rules
     families = {rule.split("/")[0] for rule in code}
     docs = {
         r: p for r, p in rules_in(pages, r"`([a-z0-9_]+/[a-z0-9-]+)`").items()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """check_freestanding.py m32|wasm32|native [DIR]: compile the core for a target without a C library.
 
-The objects are linked into one, whose undefined symbols must be four mem functions. Objects stay in DIR if it is given;
-check_board.py links DIR/heft.o. TAP on stdout."""
+The objects are linked into one object. Its only undefined symbols must be four mem functions. DIR
+keeps the objects; check_board.py links DIR/heft.o. TAP on stdout."""
 import concurrent.futures
 import pathlib
 import re
@@ -24,7 +24,7 @@ FLAGS = ["-std=c11", "-O2", "-ffreestanding", "-fvisibility=hidden", "-Wall", "-
 FLAGS += ["-Wconversion", "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-Wstack-usage=6144"]
 # No stack canaries and no relocation tables: these need an operating system.
 GCC = ["-nostdlib", "-fno-pic", "-fno-stack-protector"]
-# target: compiler and its flags, linker, lister of symbols
+# target: (compiler with flags, linker, symbol lister)
 TARGETS = {
     "native": (["gcc", "-m64", *GCC], ["ld", "-r"], ["nm"]),
     "m32": (["gcc", "-m32", *GCC], ["ld", "-r", "-m", "elf_i386"], ["nm"]),
@@ -47,7 +47,7 @@ def compile_one(compiler, source, into):
 
 
 def check(target, into):
-    """Yields (title, complaints)."""
+    """Yield (title, complaints)."""
     compiler, linker, lister = TARGETS[target]
     whole = pathlib.Path(into, "heft.o")
     whole.unlink(missing_ok=True)

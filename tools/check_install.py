@@ -21,7 +21,7 @@ def run(*command, env=None):
 
 
 def complaints(*command, env=None, expect=None):
-    """What a command printed if it failed, or if its output lacks what is expected."""
+    """Run a command; return the output if the command fails or the output lacks `expect`."""
     status, out, lines = run(*command, env=env)
     if status:
         return [f"{command[0]} ended with {status}", *lines]
@@ -29,7 +29,7 @@ def complaints(*command, env=None, expect=None):
 
 
 class Installed:
-    """A build installed under root, and how pkg-config sees it."""
+    """A build installed under `root`, and the environment for pkg-config."""
 
     def __init__(self, build, root):
         self.root = pathlib.Path(root)
@@ -51,7 +51,7 @@ class Installed:
         return [] if list(self.root.rglob(name)) else [f"{name} is not installed"]
 
     def build(self, compiler, source, to, *more, static=False):
-        """Compiles source against what is installed and runs the result without arguments."""
+        """Compile a source against the installed library and run the program."""
         libs = self.flags("--libs")
         if static:
             libs = [
@@ -102,7 +102,7 @@ def results(build, scratch):
 
 
 def profiles(installed, heft, model, scratch):
-    """Those of the source are installed, and found from anywhere."""
+    """Check that all profiles are installed and found from any directory."""
     names = sorted(p.stem for p in (ROOT / "share/heft/profiles").glob("*.json"))
     env = {"HEFT_PROFILES": "", "HEFT": str(heft)}
     for name in names:

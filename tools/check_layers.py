@@ -24,7 +24,8 @@ import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# The headers that each directory may include, besides its own. heft.h stands for check.h, companion.h and write.h too.
+# Headers that each directory may include in addition to its own. heft.h includes check.h,
+# companion.h and write.h.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "heft_ext.h"],
@@ -45,7 +46,7 @@ MAY_INCLUDE = {
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
 }
-# A family of formats sees what all formats share, and no other family.
+# A family of formats may include the shared headers of formats, and no other family.
 for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir()):
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
@@ -56,8 +57,8 @@ C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "strin
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 SUPPLIED = {"heft_host_default"}  # by src/port or src/port_none
-# What a format file may call besides mem functions, by prefix: the index, the plan, the grammars
-# and src/base; nothing that opens, reads or writes.
+# Functions that a format may call besides mem functions, by prefix: index, plan, grammars and
+# src/base, but nothing that opens, reads or writes.
 FORMAT_CALLS = re.compile(
     r"heft_(window|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|siphash13|crc32|crc32c|blake3"
     r"|lit|str|utf8|is_ascii|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)")
@@ -72,7 +73,7 @@ def relative_name(path):
 
 
 def layer_of(target):
-    """What an included name stands for: a public header, a directory, or "any" (the system's)."""
+    """Return the layer of an included name: a public header, a directory, or "any" (system)."""
     if target.startswith("heft/"):
         return target[5:] if target in ("heft/heft_ext.h", "heft/params.h") else "heft.h"
     if "/" in target and (ROOT / "src" / target.rsplit("/", 1)[0]).is_dir():
@@ -126,7 +127,7 @@ def run_tool(*command):
 
 
 def unpack_archive(archive, into):
-    """The objects of an archive as (directory of the source, path)."""
+    """Return the objects of an archive as (directory of the source, path)."""
     names = run_tool("ar", "t", archive).split()
     found = []
     if pathlib.Path(archive).open("rb").read(8) == b"!<thin>\n":
@@ -145,7 +146,7 @@ def unpack_archive(archive, into):
 
 @functools.cache
 def symbols(path):
-    """(letter, name) of every symbol of an object."""
+    """Return (letter, name) of every symbol of an object."""
     return [tuple(line.split()[-2:]) for line in run_tool("nm", str(path)).splitlines()]
 
 
@@ -166,7 +167,7 @@ def call_faults(objects, defined):
 
 
 def upward_faults(objects, defined):
-    """The engine's parts call each other downward, too, whichever header declares what they call."""
+    """Yield calls of an engine's part to a part above, whichever header declares the function."""
     for directory, path in objects:
         for letter, name in symbols(path):
             target = defined.get(name,
@@ -199,7 +200,7 @@ def name_faults(objects):
 
 
 def dependencies(objects):
-    """Each object with those of which it uses a symbol."""
+    """Return {object: objects that define the symbols it uses}."""
     defined = {n: p for _, p in objects for letter, n in symbols(p) if letter in "TDRBV"}
     return {
         p: {defined[n] for letter, n in symbols(p) if letter == "U" and n in defined}
@@ -208,7 +209,7 @@ def dependencies(objects):
 
 
 def reachable(uses, start):
-    """All objects that one needs, and those that these need."""
+    """Return all objects that `start` needs directly or indirectly."""
     found, left = set(), [start]
     while left:
         new = uses[left.pop()] - found
@@ -218,7 +219,8 @@ def reachable(uses, start):
 
 
 def directory_of(path):
-    """Where an object's source stands: src_format_numpy_npz_write.c.o -> src/format/numpy."""
+    """Return the directory of an object's source: src_format_numpy_npz_write.c.o ->
+    src/format/numpy."""
     fits = [d for d in MAY_INCLUDE if path.name.startswith(d.replace("/", "_") + "_")]
     return max(fits, key=len)
 

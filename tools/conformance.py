@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""conformance.py [--write | --missing] BOOK LOG...: holds the requirements of tests/conformance/*.tsv against the results of a
-test run, and docs/conformance.md against the page that they make.
+"""conformance.py [--write | --missing] BOOK LOG...: compare requirements with test results.
 
-BOOK: the steps of a check as tally.py records them.  LOG: what Meson writes of a run, in JSON; of two results of one
-test that of the later LOG counts.  --write replaces the page, unless a requirement fails.  TAP on stdout: a line for
-each requirement, those that are open as skipped.  --missing only prints the names of Meson's tests without a result.
+The requirements are in tests/conformance/*.tsv, and docs/conformance.md is the page made from these
+tables. BOOK has the steps of a check, written by tally.py; LOG is a JSON log of Meson, and later
+logs override earlier ones. TAP on stdout: a line for each requirement, open requirements as
+skipped. --write replaces the page unless a requirement fails. --missing only prints the names of
+Meson's tests without a result.
 
-A table begins with lines "# KEY: VALUE": its title, what it is about, and the number of its open requirements, which
-may only fall.  Each row is a requirement: its number, the section of the specification, a sentence fragment, and the
-tests that hold it, with "; " between them, or "open: " and the reason.  A test is named as its run prints it:
-"NAME: TITLE" for a line of TAP of Meson's test NAME, else "NAME" for Meson's test or a step of the check.  Numbers
-are for good: a new requirement gets the next one, wherever it stands in the table, and none is used again."""
+A table begins with lines "# KEY: VALUE": title, description, and the number of open requirements,
+which may only fall. Each row is a requirement: number, section of the specification, text, and
+tests separated by "; ", or "open: " and a reason. A test is named as in the output of a run: "NAME:
+TITLE" for a line of TAP of Meson's test NAME, or "NAME" for a whole test or a step of the check.
+Numbers are never reused; a new requirement gets the next number, anywhere in the table."""
 import json
 import pathlib
 import re
@@ -71,7 +72,7 @@ class Table:
 
 
 def results_of(text, name, result):
-    """What one of Meson's tests says: (test, outcome) pairs."""
+    """Yield (test, outcome) pairs of one of Meson's tests."""
     lines = re.findall(r"^(not )?ok\b *\d*(?: - | *)(.*?)( *# *skip\b.*)?$", text, re.M | re.I)
     if not lines:
         yield name, {"OK": "passed", "SKIP": "skipped"}.get(result, "failed")
@@ -97,7 +98,7 @@ def read_results(book, logs):
     return found
 
 
-# ---- judging ----------------------------------------------------------------------------------
+# ---- comparing --------------------------------------------------------------------------------
 
 
 def complaints_of(row, found):
@@ -108,7 +109,7 @@ def complaints_of(row, found):
 
 
 def missing_results(tables, found):
-    """Names of Meson's tests that a row names, and that have not run with the title that it gives."""
+    """Return the names of Meson's tests that a row names and that have no result."""
     tests = {test for t in tables for row in t.rows for test in row["tests"]}
     return {test.split(": ")[0] for test in tests - set(found) if ": " in test}
 
@@ -140,7 +141,7 @@ def anchor(title):
 
 
 def format_tests(row):
-    """Titles of one test side by side, each test on a line of its own."""
+    """Format the tests of a row: one line per test, with all titles of the test."""
     titles = {}
     for test in row["tests"]:
         name, _, title = test.partition(": ")
@@ -188,7 +189,7 @@ def main():
     is_same = PAGE.exists() and PAGE.read_text() == page
     results.append(("docs/conformance.md is the page that this run makes",
                     [] if is_same else ["it is not; './dev conformance' writes it"], None))
-    results.sort(key=lambda result: bool(result[1]))  # what fails comes last, where it is seen
+    results.sort(key=lambda result: bool(result[1]))  # failures come last, where readers look
     print(f"1..{len(results)}")
     for n, (title, complaints, why) in enumerate(results, 1):
         skipped = f" # SKIP open: {why}" if why else ""

@@ -12,7 +12,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CANNOT_CARRY = 5
-# Options of convert to try, least intrusive first, and the text of the table if they succeed.
+# Options to try, least intrusive first, with the text for the table.
 WAYS = [
     ([], "equal"),
     (["--cast", "f32"], "cast to f32"),
@@ -30,7 +30,8 @@ def heft(*args, codes=(0,)):
 
 
 def convert(source, target, name):
-    """Converts in the gentlest way that works; says what that way was, and what heft said."""
+    """Convert with the first options that succeed; return (text of the options, messages of
+    heft)."""
     for options, way in WAYS:
         p = heft("convert", source, target, "--to", name, "--force", *options,
                  codes=(0, CANNOT_CARRY))
@@ -40,7 +41,7 @@ def convert(source, target, name):
 
 
 def differences(a, b):
-    """What heft diff finds between two files, in a few words; "" for nothing."""
+    """Summarise the differences that heft diff finds; "" if there are none."""
     found = json.loads(heft("diff", a, b, "--json", codes=(0, 1)).stdout)
     counts = collections.Counter(c["what"] + " of" for c in found["changed"])
     counts["left out:"], counts["added:"] = len(found["only_in_a"]), len(found["only_in_b"])
@@ -48,7 +49,8 @@ def differences(a, b):
 
 
 def round_trip(source, folder, fmt):
-    """One row: the model as this format, and back again."""
+    """Convert to a format and back; return (row, messages, True if nothing was lost
+    unexpectedly)."""
     name = fmt["name"]
     target = folder / ("model" + fmt["suffixes"][0])
     back = folder / f"back-from-{name}.safetensors"

@@ -27,7 +27,7 @@ the tests. The rules for ownership, errors, threads and units are at the top of 
 
 
 def comment_to_markdown(comment):
-    """The text of a comment in Markdown: lines that are indented by two, each with what follows deeper, are a list."""
+    """Convert a comment to Markdown: lines indented by two begin items of a list."""
     lines = [
         re.sub(r"^\s*(/\*+|\*)? ?", "", line).rstrip()
         for line in comment.strip().removesuffix("*/").splitlines()
@@ -47,14 +47,14 @@ def comment_to_markdown(comment):
 
 
 def signature(code):
-    """The declaration alone, without what only compilers want."""
+    """Return the declaration without attributes and comments."""
     code = re.sub(r"\b(HEFT_API|HEFT_MUST_CHECK|static inline)\s+", "",
                   code).split("\n{")[0].rstrip(";")
     return re.sub(r"\n\s+", "\n    ", re.sub(r"\s*/\*.*?\*/", "", code, flags=re.S)) + ";"
 
 
 def functions(text):
-    """(name, signature, comment) of a section; declarations that follow each other share the comment before them."""
+    """Yield (name, signature, comment) of a section; consecutive declarations share a comment."""
     last, end = "", 0
     for m in BLOCK.finditer(text):
         name = re.search(r"(\w+)\(", m["code"])
@@ -70,14 +70,14 @@ def functions(text):
 
 
 def sections(header):
-    """(title, text) of a header."""
+    """Yield (title, text) of a header's sections."""
     parts = SECTION.split((ROOT / "include/heft" / header).read_text())
     return ((re.split(r"[(:]", title)[0].strip(), text)
             for title, text in zip(parts[1::2], parts[2::2]))
 
 
 def examples():
-    """{"header: section": code} of the functions that have such a comment."""
+    """Return {"header: section": code} of the example functions."""
     found = re.findall(r"^/\* (\w+\.h: [^*]*?) \*/\n(static .*?^\}$)", EXAMPLES.read_text(),
                        re.M | re.S)
     return {title: re.sub(r"^static ", "", code) for title, code in found}

@@ -45,7 +45,7 @@ def characters():
 
 
 def runs(of):
-    """[first, count, value] of characters in a row with the same value, 0 aside."""
+    """Return [first, count, value] of consecutive characters with equal nonzero values."""
     found = []
     for c in characters():
         value = of(chr(c))
@@ -57,7 +57,7 @@ def runs(of):
 
 
 def pairs():
-    """By second character: the first characters."""
+    """Return {second character: first characters} of composed pairs."""
     found = {}
     for c in characters():
         parts = unicodedata.decomposition(chr(c)).split()

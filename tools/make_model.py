@@ -9,7 +9,7 @@ import json
 import random
 import struct
 
-PATTERN = 1 << 18  # random elements; every tensor repeats them, beginning at another one
+PATTERN = 1 << 18  # random elements, repeated in each tensor from a random start
 BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 STORED = {"f32": "F32", "f16": "F16", "bf16": "BF16"}
 
@@ -32,7 +32,7 @@ def shapes(layers, hidden, vocab, matrices):
 
 
 def pattern(dtype, seed):
-    """PATTERN weights as bytes: normally distributed, none of them NaN or infinite."""
+    """Return PATTERN normally distributed weights as bytes, without NaN and infinity."""
     rng = random.Random(seed)
     values = [rng.gauss(0, 0.02) for _ in range(PATTERN)]
     if dtype == "f16":

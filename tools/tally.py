@@ -22,7 +22,7 @@ SKIPPED = 77
 
 
 def count_tap(text, status):
-    """(passed, failed, skipped) of a TAP stream, or None when it is none."""
+    """Count a TAP stream; return (passed, failed, skipped), or None for other text."""
     plan = re.search(r"^1\.\.(\d+)", text, re.M)
     if not plan:
         return None
@@ -77,7 +77,7 @@ def run(book, label, command):
 
 
 def suites_of(build):
-    """The suites that have a test in a build directory; none when it is not configured."""
+    """Return the suites with a test in a build directory; none if the build is not configured."""
     command = ["meson", "introspect", "--tests", build]
     p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
     tests = json.loads(p.stdout) if p.returncode == 0 else []
@@ -95,7 +95,7 @@ def meson(book, label, build, suites, args):
         old.unlink()
     command = ["meson", "test", "-C", build, "--no-rebuild", "--logbase", name, *args]
     p = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    found = list(logs.glob(name + "*.json"))  # a wrapper adds its name
+    found = list(logs.glob(name + "*.json"))  # a wrapper adds a suffix to the log's name
     tests = [json.loads(line) for log in found for line in log.read_text().splitlines()]
     total = [0, len(missing), 0]
     for t in tests:

@@ -1,8 +1,8 @@
-"""tap.py - results of a check as TAP, which Meson and tally.py count."""
+"""tap.py - print results of a check as TAP, for Meson and tally.py."""
 
 
 def report(results):
-    """Prints (title, complaints) pairs; returns the exit status: 1 when there is a complaint."""
+    """Print (title, complaints) pairs; return exit status 1 if there are complaints."""
     results = list(results)
     print(f"1..{len(results)}")
     for n, (title, complaints) in enumerate(results, 1):

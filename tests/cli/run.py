@@ -1,13 +1,10 @@
-"""Runs the cases of the command line and prints TAP.
+"""run.py [--update] [COMMAND[/CASE]...]: run the cases of the command line. TAP on stdout.
 
-    python3 run.py [--update] [COMMAND[/CASE]...]
-
-A case is COMMAND/CASE.sh, run by sh in an empty directory of its own that holds the files of
-samples.py; $HEFT is the tool, $CASES this directory.  CASE.out, CASE.err and CASE.code hold what
-it must print and exit with; one that is missing stands for nothing, or for 0.  A case that exits
-with 77 is skipped, and says why on stdout.  A case that uses terminal.py is skipped where there are
-no pseudo-terminals.  --update writes down what happens now: read it before
-you commit it."""
+A case is COMMAND/CASE.sh. sh runs the script in an empty directory with the files of samples.py;
+$HEFT is the command, $CASES this directory. CASE.out, CASE.err and CASE.code have the expected
+stdout, stderr and exit status; a missing file stands for no output or status 0. Exit status 77
+skips the case, with the reason on stdout. Cases with terminal.py are skipped without
+pseudo-terminals. --update writes the actual results: read the difference before a commit."""
 import os
 import pathlib
 import pty
@@ -92,7 +89,8 @@ def update(script, code, out, err):
 
 
 def main(args):
-    # A shell without job control starts its background jobs with these ignored, and children inherit that.
+    # A shell without job control ignores these signals in background jobs, and child processes
+    # inherit the setting.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     updating = "--update" in args

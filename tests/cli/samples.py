@@ -1,8 +1,6 @@
-"""Small files of weights for the cases, written with the standard library alone.
+"""samples.py DIR: write small files of weights for the cases, with the standard library alone.
 
-    python3 samples.py DIR
-
-A case may import it, too: write_safetensors() takes {name: (dtype, shape, bytes)}."""
+Cases can import the module: write_safetensors() takes {name: (dtype, shape, bytes)}."""
 import json
 import pathlib
 import struct
@@ -32,7 +30,8 @@ def i64(*values):
 
 
 def write_nested(path):
-    """A PyTorch checkpoint: one storage of six numbers, and tensors that are views of it."""
+    """Write a PyTorch checkpoint: a storage of six numbers, and tensors that are views of the
+    storage."""
     def text(s):
         return b"X" + struct.pack("<I", len(s)) + s.encode()
 
@@ -77,7 +76,8 @@ CONFIG = {"_name_or_path": "somebody/tiny-bert", "hidden_size": 4, "vocab_size":
 
 
 def write_bert(folder):
-    """A model as a folder: one layer of four, names behind bert., and a buffer that is no weight."""
+    """Write a model folder: one layer of size 4, prefix "bert.", and a buffer that is not a
+    weight."""
     hidden, inner = CONFIG["hidden_size"], CONFIG["intermediate_size"]
     shapes = {"embeddings.word_embeddings.weight": [len(TOKENS), hidden],
               "embeddings.position_embeddings.weight": [6, hidden],

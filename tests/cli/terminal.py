@@ -1,7 +1,6 @@
-"""Runs a command with stdout and stderr on a terminal and prints what appears there, with control
-characters made visible; exits as the command does.
+"""terminal.py COMMAND...: run a command on a terminal and print the terminal's output.
 
-    python3 terminal.py COMMAND..."""
+Control characters are made visible. The exit status is that of the command."""
 import fcntl
 import os
 import pty
@@ -15,7 +14,8 @@ def resize(fd, columns):
 
 
 def run(args, columns=80, later=None):
-    """(what appeared, exit status) on a terminal so wide; later: so wide once something has appeared."""
+    """Run on a terminal of `columns`, of `later` columns after the first output; return (output,
+    status)."""
     pid, fd = pty.fork()
     if pid == 0:
         resize(0, columns)

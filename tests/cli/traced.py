@@ -1,13 +1,14 @@
-"""Runs heft under strace, which injects failures and signals: traced.run(["inject=..."], args...) gives
-(exit status or -signal, stderr); path: only into calls about this file.  SKIP says why that is not possible here, or
-is None."""
+"""traced.py - run heft with strace, which injects failures and signals.
+
+run(["inject=..."], args...) returns (exit status or -signal, stderr); `path` limits the injection
+to calls with this file. SKIP is the reason why strace cannot be used, or None."""
 import os
 import resource
 import shutil
 import subprocess
 
 HEFT = os.environ["HEFT"]
-# glibc knows by this whether a file without a name could get one
+# glibc checks with these calls whether a file without a name can be linked
 NAMED = "inject=?access,?faccessat,?faccessat2:error=EACCES"
 
 
