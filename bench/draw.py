@@ -53,7 +53,8 @@ class Chart:
     """Lines over logarithmic axes; labels in `peers` are dashed."""
 
     def __init__(self, top, title, axes, lines, peers):
-        self.top, self.title, self.axes, self.lines, self.peers = top + TOP, title, axes, lines, peers
+        self.top, self.title = top + TOP, title
+        self.axes, self.lines, self.peers = axes, lines, peers
         self.kinds = list(dict.fromkeys(kind_of(label) for label in lines))
         self.xs = sorted({p[0] for points in lines.values() for p in points})
         self.low = min(p[2] for points in lines.values() for p in points) / 1.15
@@ -79,7 +80,8 @@ class Chart:
             yield f'<path d="M{x:.1f} {bottom}v5" class="f"/>'
             yield f'<text x="{x:.1f}" y="{bottom + 21}" class="m">{short(value)}</text>'
         yield f'<rect x="{LEFT}" y="{self.top}" width="{WIDTH}" height="{HEIGHT}" class="f"/>'
-        yield f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" class="m s">{escape(self.axes[0])}</text>'
+        yield (f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" class="m s">'
+               f'{escape(self.axes[0])}</text>')
         yield (f'<text transform="translate(18 {self.top + HEIGHT // 2}) rotate(-90)" class="m s">'
                f'{escape(self.axes[1])}</text>')
 
@@ -89,7 +91,8 @@ class Chart:
         path = " ".join(f"{self.x(p[0]):.1f},{self.y(p[1]):.1f}" for p in points)
         yield f'<g stroke="{colour}" fill="none" stroke-width="2"><polyline points="{path}"{dash}/>'
         for x, _, low, high in points:
-            yield f'<path d="M{self.x(x):.1f} {self.y(low):.1f}V{self.y(high):.1f}" stroke-width="1.2"/>'
+            yield (f'<path d="M{self.x(x):.1f} {self.y(low):.1f}V{self.y(high):.1f}" '
+                   'stroke-width="1.2"/>')
         yield f'<path d="M{LEFT + WIDTH + 14} {at - 4}h24"{dash}/></g>'
         for x, median, _, _ in points:
             yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(median):.1f}" r="3" fill="{colour}"/>'
@@ -124,10 +127,12 @@ def draw(results, about):
     wide, high = LEFT + WIDTH + LEGEND, top + 46
     body = "\n".join(line for chart in charts for line in chart.draw())
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" '
+        f'height="{high}" '
         'font-family="system-ui,sans-serif" font-size="13" role="img">\n'
         f"<title>Cost against size</title>\n<style>{STYLE}</style>\n"
         f'<rect width="{wide}" height="{high}" class="page"/>\n{body}\n'
         f'<text x="{LEFT}" y="{high - 34}" class="s" font-size="12">{escape(about)}.</text>\n'
-        f'<text x="{LEFT}" y="{high - 16}" class="s" font-size="12">Both axes logarithmic; median, lowest and '
+        f'<text x="{LEFT}" y="{high - 16}" class="s" font-size="12">Both axes logarithmic; '
+        f'median, lowest and '
         "highest of the turns; dashed: peers.</text>\n</svg>\n")

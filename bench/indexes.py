@@ -60,8 +60,8 @@ def opening(r, inputs, formats, quick):
     """heft_file_open of a million tensors, compared with a bare loop over the same index, jansson
     and libcbor."""
     count = {
-        fmt: MILLION if fmt in BARE_FORMATS else tensor_count(quick) for fmt in selected_formats(formats, quick)
-        if fmt not in SLOW_FORMATS
+        fmt: MILLION if fmt in BARE_FORMATS else tensor_count(quick)
+        for fmt in selected_formats(formats, quick) if fmt not in SLOW_FORMATS
     }
     files = {fmt: inputs.index(fmt, n) for fmt, n in count.items()}
     runs = {}
@@ -111,7 +111,8 @@ def scaling(r, inputs, formats, quick):
             for n in most:
                 few = max(1, passes[n] // 10)
                 figure = [
-                    per_tensor(fmt, n, parse_tree(fmt, files[n], few)) for _ in range(1 if quick else 2)
+                    per_tensor(fmt, n, parse_tree(fmt, files[n], few))
+                    for _ in range(1 if quick else 2)
                 ]
                 r.add(f"{TREE_FORMATS[fmt][1]} on {fmt}, {n} tensors", figure, "ns/tensor",
                       peer=TREE_FORMATS[fmt][1])

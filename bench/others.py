@@ -4,8 +4,8 @@ import shutil
 import statistics
 import sys
 
-from harness import (BUILD, GIB, HEFT, MIB, read_numbers, peak_memory, processors, program, read_all,
-                     seconds, speed, measure_in_turns, prefault)
+from harness import (BUILD, GIB, HEFT, MIB, read_numbers, peak_memory, processors, program,
+                     read_all, seconds, speed, measure_in_turns, prefault)
 from inputs import write_sentence_model
 from payloads import add_share, loading_speed
 
@@ -49,7 +49,8 @@ def hashing(r, inputs, formats, quick):
     took = measure_in_turns(
         2 if quick else 4, {
             "heft": lambda: seconds(HEFT, "hash", path), **{
-                name: lambda argv=argv: seconds(*argv, path) for name, argv in tools if shutil.which(argv[0])
+                name: lambda argv=argv: seconds(*argv, path) for name, argv in tools
+                if shutil.which(argv[0])
             }
         })
     own = (speed(os.path.getsize(path), took["heft"]), "GB/s")

@@ -138,7 +138,8 @@ def loading(r, inputs, formats, quick):
     GiB."""
     path = inputs.model("safetensors", 144 if quick else 2016)
     hows = ("heft:touched", "pread:touched", "heft:fresh", "pread:fresh")
-    took = measure_in_turns(5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
+    took = measure_in_turns(5,
+                            {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
     add_share(r, "into touched memory", took["heft:touched"], took["pread:touched"],
               "parallel pread", 0.95)
     add_share(r, "into fresh huge pages", took["heft:fresh"], took["pread:fresh"], "parallel pread",
@@ -166,9 +167,10 @@ def writing(r, inputs, formats, quick):
         return wrote / took / 1e9
 
     formats = formats[::2] if quick else formats
-    took = measure_in_turns(
-        5,
-        {how: lambda how=how: inputs.stable_memory.run(lambda: run(how)) for how in ["plain", *formats]})
+    took = measure_in_turns(5, {
+        how: lambda how=how: inputs.stable_memory.run(lambda: run(how))
+        for how in ["plain", *formats]
+    })
     for how in formats:
         add_share(r, how, took[how], took["plain"], "write()", 0.95)
 

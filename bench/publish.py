@@ -84,7 +84,8 @@ def tables(results):
     yield f"{describe(results)}. Peers: {versions}."
     yield ""
     yield (
-        f"Within their limit: {held.count(True)} figures; over it: {held.count(False)}. The run took "
+        f"Within their limit: {held.count(True)} figures; over it: {held.count(False)}. The run "
+        f"took "
         f"{results['took'] // 60} minutes {results['took'] % 60} seconds.")
     yield "\n![Cost against size](cost.svg)"
     for section in results["sections"]:
@@ -107,7 +108,8 @@ def publish(path):
     text = "\n".join(tables(results))
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
     PICTURE.write_text(picture, encoding="utf-8")
-    print(f"{PAGE.relative_to(ROOT)}: {len(results['figures'])} figures; {PICTURE.relative_to(ROOT)}")
+    print(
+        f"{PAGE.relative_to(ROOT)}: {len(results['figures'])} figures; {PICTURE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,8 @@ def main():
     print(publish.describe(about))
     if a.quick:
         print(
-            "quick: a tenth of the tensors and of the bytes that the sections name, fewer formats, fewer turns"
+            "quick: a tenth of the tensors and of the bytes that the sections name, fewer "
+            "formats, fewer turns"
         )
     warm_memory(GIB if a.quick else 10 * GIB)
     try:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """check_board.py DIR: build and run examples/board.c without a C library, for x86-64 and i386.
 
-A model is linked as an array of bytes, and the core is the object that check_freestanding.py left in DIR/native and
-DIR/m32. For wasm32 the program is only compiled. The memory that the program needs is checked. TAP on stdout."""
+A model is linked as an array of bytes, and the core is the object that check_freestanding.py left
+in DIR/native and DIR/m32. For wasm32 the program is only compiled. The memory that the program
+needs is checked. TAP on stdout."""
 import pathlib
 import re
 import subprocess
@@ -35,8 +36,10 @@ def run(*command):
 def model_source(data):
     rows = ",\n".join(", ".join(str(b) for b in data[i:i + 24]) for i in range(0, len(data), 24))
     return (
-        "#include <stddef.h>\n#include <stdint.h>\nextern const uint8_t board_model[];\nextern const size_t board_model_bytes;\n"
-        f"_Alignas(64) const uint8_t board_model[] = {{\n{rows}}};\nconst size_t board_model_bytes = sizeof board_model;\n"
+        "#include <stddef.h>\n#include <stdint.h>\nextern const uint8_t board_model[];\nextern "
+        "const size_t board_model_bytes;\n"
+        f"_Alignas(64) const uint8_t board_model[] = {{\n{rows}}};\nconst size_t "
+        f"board_model_bytes = sizeof board_model;\n"
     )
 
 
@@ -47,7 +50,8 @@ def expected(pack, data):
         total = 0
         for byte in content:
             total = (total * 31 + byte) % 2**32
-        yield f"{name} {dtype} {'x'.join(map(str, shape))} at {start + pack.places[name][0]} sum {total}"
+        offset = start + pack.places[name][0]
+        yield f"{name} {dtype} {'x'.join(map(str, shape))} at {offset} sum {total}"
     yield "0 faults"
 
 

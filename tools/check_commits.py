@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_commits.py [FILE]: check the messages of the commits since this program was added, or the message in FILE.
+"""check_commits.py [FILE]: check the messages of the commits after the one that added this program.
 
-A message has a subject "area: imperative" of at most 72 characters and a body that says why. TAP on stdout.
+With FILE, check the message in FILE. A message has a subject "area: imperative" of at most 72
+characters and a body that says why. TAP on stdout.
 
 As a hook:  ln -s ../../tools/check_commits.py .git/hooks/commit-msg"""
 import pathlib

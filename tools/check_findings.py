@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_findings.py: check that every rule named in the sources is explained in docs/findings.md or on the page of a
-format, and that every rule explained there exists. TAP on stdout."""
+"""check_findings.py: check that the documentation explains every rule named in the sources.
+
+The pages are docs/findings.md, docs/profiles.md and those of the formats. Every rule explained
+there must exist. TAP on stdout."""
 import pathlib
 import re
 import sys

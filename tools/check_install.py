@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""check_install.py BUILD: install a build into a temporary directory and use it as another project would.
+"""check_install.py BUILD: install a build into a temporary directory and use the installed files.
 
-Programs are built through pkg-config, with the shared and the static library, in C99, C11 and C++17. TAP on stdout."""
+Programs are built through pkg-config, with the shared and the static library, in C99, C11 and
+C++17. TAP on stdout."""
 import os
 import pathlib
 import subprocess
@@ -85,7 +86,8 @@ def results(build, scratch):
                       "--hidden", "64")
     yield "a model to list", made
     example, c11 = ROOT / "examples/ls.c", ["cc", "-std=c11"]
-    yield "examples/ls.c compiles against the shared library", installed.build(c11, example, program)
+    yield "examples/ls.c compiles against the shared library", installed.build(
+        c11, example, program)
     yield "and lists the model", lists_the_model(program, model, installed.env)
     yield "examples/ls.c compiles against the static library", installed.build(
         c11, example, program, static=True)
@@ -97,7 +99,8 @@ def results(build, scratch):
     freestanding = ["cc", "-std=c11", "-ffreestanding", "-fsyntax-only", "-I", ROOT / "include"]
     yield "the headers need no C library", complaints(*freestanding, ROOT / "tests/header.c")
     heft = next(installed.root.rglob("bin/heft"))
-    yield "the installed command runs", complaints(heft, "--version", env=installed.env, expect="0.1.0")
+    yield "the installed command runs", complaints(heft, "--version", env=installed.env,
+                                                   expect="0.1.0")
     yield from profiles(installed, heft, model, scratch)
 
 

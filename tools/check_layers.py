@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""check_layers.py [--objects ARCHIVE]: check that the code respects the layers of docs/architecture.md.
+"""check_layers.py [--objects ARCHIVE]: check the layers of docs/architecture.md.
 
   includes   every #include points downward
   ifdef      preprocessor conditions occur only in the files that may differ between platforms
   atomics    so do atomic built-ins of the compiler
-  calls      objects of the core call nothing outside the core but four mem functions; formats call only the functions
-             meant for them; each part of the engine calls only the parts below it
+  calls      objects of the core call nothing outside the core but four mem functions; formats
+             call only the functions meant for formats; each part of the engine calls only the
+             parts below
   data       the core has no writable data
   names      every linked name begins with heft_
   circles    no files of a directory need each other, directly or through other files
 
-The checks from "calls" on read the objects of ARCHIVE, the static library of the core. TAP on stdout."""
+The checks from "calls" on read the objects of ARCHIVE, the static library of the core. TAP on
+stdout."""
 import argparse
 import collections
 import functools
@@ -60,7 +62,8 @@ SUPPLIED = {"heft_host_default"}  # by src/port or src/port_none
 # Functions that a format may call besides mem functions, by prefix: index, plan, grammars and
 # src/base, but nothing that opens, reads or writes.
 FORMAT_CALLS = re.compile(
-    r"heft_(window|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|siphash13|crc32|crc32c|blake3"
+    r"heft_(window|ix|meta|value|plan|dtype|block|cbor|json|cur|out|error|mem|arena|vec|sort|"
+    r"siphash13|crc32|crc32c|blake3"
     r"|lit|str|utf8|is_ascii|u64_text|f64_text|attrs|glob|vocab|zip|pickle|msgpack|tar)(_|$)")
 
 
@@ -111,15 +114,18 @@ def condition_faults():
                 if m[1] == "ifndef" and path.suffix == ".h" and guard is None:
                     guard = m[2]
                     continue
-                yield f"{relative_name(path)}:{n}: #{m[1]} {m[2]} belongs in compiler.h or port/defaults.c"
+                where = f"{relative_name(path)}:{n}"
+                yield f"{where}: #{m[1]} {m[2]} belongs in compiler.h or port/defaults.c"
 
 
 def atomic_faults():
     for directory in MAY_INCLUDE:
         for path in sources(directory, ".c", ".h"):
             for n, line in enumerate(path.read_text().splitlines(), 1):
-                if relative_name(path) != "src/base/compiler.h" and re.search(r"\b__(atomic|sync)_\w+", line):
-                    yield f"{relative_name(path)}:{n}: atomic operations of the compiler belong in compiler.h"
+                if relative_name(path) != "src/base/compiler.h" and re.search(
+                        r"\b__(atomic|sync)_\w+", line):
+                    where = f"{relative_name(path)}:{n}"
+                    yield f"{where}: atomic operations of the compiler belong in compiler.h"
 
 
 def run_tool(*command):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_symbols.py MAP LIBRARY HEADER...: check that the symbol map, the shared library and the HEFT_API declarations
-of the headers name the same functions. TAP on stdout."""
+"""check_symbols.py MAP LIBRARY HEADER...: compare exported functions.
+
+The symbol map, the shared library and the HEFT_API declarations of the headers must name the same
+functions. TAP on stdout."""
 import pathlib
 import re
 import subprocess

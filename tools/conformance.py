@@ -24,26 +24,41 @@ HEADER = ["number", "section", "requirement", "tests"]
 FIXED = ["title", "about", "open"]
 INTRO = """# Conformance
 
-What the specifications require, clause by clause, and the tests that hold Heft to it. This page is written by the
-test run (`./dev conformance`) from the tables in [tests/conformance](../tests/conformance); `./dev check` fails when a
-test that is named here did not run or did not pass, when a requirement has none, and when this page is out of date.
+What the specifications require, clause by clause, and the tests that hold Heft to it. This page \
+is written by the
+test run (`./dev conformance`) from the tables in [tests/conformance](../tests/conformance); \
+`./dev check` fails when a
+test that is named here did not run or did not pass, when a requirement has none, and when this \
+page is out of date.
 
 {summary}
 
-Some requirements are not in the words of a specification: where it leaves a choice, the requirement says which one
-Heft made, and limits, errors and abilities that anyone would expect have numbers as well. The pages in
-[docs/formats](formats) describe the layouts, what cannot be carried, and the rules that `heft verify` names. Numbers are
+Some requirements are not in the words of a specification: where it leaves a choice, the \
+requirement says which one
+Heft made, and limits, errors and abilities that anyone would expect have numbers as well. The \
+pages in
+[docs/formats](formats) describe the layouts, what cannot be carried, and the rules that `heft \
+verify` names. Numbers are
 for good: what is added gets a new one.
 
 | a test named | is |
 |---|---|
-| `samples of F: F/good/NAME` | a file that [tests/py](../tests/py)`/gen_F.py` makes, without Heft: its tensors have to be read as they were made, by the command |
-| `samples of F: F/bad/NAME` | a file of the same program that breaks one rule: `heft verify` has to reject it, to warn, or to accept it, as the program says |
-| `formats-CHECK: F/…` | the same files, through the library: tensors, metadata and ids read as they were made (facts), opened in eight ways (open_methods), cut short (truncated), damaged, written again with the same bytes (rewritten), written by many threads and to pipes (sinks); see [tests/every_format.c](../tests/every_format.c) |
-| `written files: SAMPLE as FORMAT …`, `edited files: …` | a file that Heft converted from the sample, or edited, judged by an independent reader in Python (tests/py/read_F.py), which accounts for every byte |
-| `clauses: …` | what no single file shows: large files, and what becomes of a file that is converted ([check_clauses.py](../tests/py/check_clauses.py)) |
+| `samples of F: F/good/NAME` | a file that [tests/py](../tests/py)`/gen_F.py` makes, without \
+Heft: its tensors have to be read as they were made, by the command |
+| `samples of F: F/bad/NAME` | a file of the same program that breaks one rule: `heft verify` has \
+to reject it, to warn, or to accept it, as the program says |
+| `formats-CHECK: F/…` | the same files, through the library: tensors, metadata and ids read as \
+they were made (facts), opened in eight ways (open_methods), cut short (truncated), damaged, \
+written again with the same bytes (rewritten), written by many threads and to pipes (sinks); see \
+[tests/every_format.c](../tests/every_format.c) |
+| `written files: SAMPLE as FORMAT …`, `edited files: …` | a file that Heft converted from the \
+sample, or edited, judged by an independent reader in Python (tests/py/read_F.py), which accounts \
+for every byte |
+| `clauses: …` | what no single file shows: large files, and what becomes of a file that is \
+converted ([check_clauses.py](../tests/py/check_clauses.py)) |
 | `cli: COMMAND/CASE` | [tests/cli](../tests/cli)`/COMMAND/CASE.sh`, with its expected output |
-| any other `NAME: TITLE` | the function TITLE of [tests](../tests)`/test_NAME.c`, or a case of the Python program that Meson's test NAME runs ([tests/meson.build](../tests/meson.build)) |
+| any other `NAME: TITLE` | the function TITLE of [tests](../tests)`/test_NAME.c`, or a case of \
+the Python program that Meson's test NAME runs ([tests/meson.build](../tests/meson.build)) |
 | a name alone | a program that is one test, or a step of `./dev check` |
 """
 
@@ -124,7 +139,8 @@ def table_faults(table):
     if len(table.open) > bound:
         yield f"{len(table.open)} requirements are open, at most {bound} may be"
     if len(table.open) < bound:
-        yield f"only {len(table.open)} requirements are open: write 'open: {len(table.open)}' at the top of the table"
+        yield (f"only {len(table.open)} requirements are open: write 'open: {len(table.open)}' "
+               "at the top of the table")
 
 
 # ---- the page ---------------------------------------------------------------------------------
@@ -163,7 +179,8 @@ def make_page(tables):
                      open_rows) if open_rows else "Nothing."
     parts.append("## Open\n\n" + open_grid)
     for title, t in zip(titles, tables):
-        rows = [[row["number"], row["section"], row["requirement"], format_tests(row)] for row in t.rows]
+        rows = [[row["number"], row["section"], row["requirement"],
+                 format_tests(row)] for row in t.rows]
         page = f"formats/{t.path.stem}.md"
         about = f"{t.about['about']} The format's page: [{page}]({page})."
         parts.append(f"## {title}\n\n{about}\n\n" +
@@ -197,7 +214,8 @@ def main():
         for line in complaints:
             print("#  ", line)
     print(
-        f"# {sum(len(t.rows) for t in tables)} requirements, {sum(len(t.open) for t in tables)} of them open"
+        f"# {sum(len(t.rows) for t in tables)} requirements, {sum(len(t.open) for t in tables)} "
+        f"of them open"
     )
     return int(any(complaints for _, complaints, _ in results))
 

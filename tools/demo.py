@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """demo.py HEFT [MODEL]: convert a model to every format that heft writes, and back to safetensors.
 
-Without MODEL a small one is made. If a format cannot represent the model, tensors are cast to f32 or left out, and the
-row of the format says so. The files stay in .dev/demo."""
+Without MODEL a small model is made. If a format cannot represent the model, tensors are cast to f32
+or left out, and the row of the format says so. The files stay in .dev/demo."""
 import collections
 import json
 import pathlib
@@ -63,7 +63,9 @@ def round_trip(source, folder, fmt):
     back_way, _ = convert(target, back, "safetensors")
     heft("verify", back)
     forward, backward = differences(source, target), differences(target, back)
-    outcome = way if not forward else f"{way}: {forward}" if way != "equal" else f"differs: {forward}"
+    outcome = way
+    if forward:
+        outcome = f"{way}: {forward}" if way != "equal" else f"differs: {forward}"
     if backward or back_way != "equal":
         outcome += f"; on the way back: {backward or back_way}"
     lost = way == "equal" and (forward or backward)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """gen_api.py [--check]: write docs/api.md from the public headers.
 
-The page has every public function with its comment, section by section, and for each section the function of
-tests/api_examples.c after the comment "HEADER: SECTION". With --check the page is compared instead; TAP on stdout."""
+The page has every public function with its comment, section by section, and for each section the
+function of tests/api_examples.c after the comment "HEADER: SECTION". With --check the page is
+compared instead; TAP on stdout."""
 import pathlib
 import re
 import sys
@@ -16,12 +17,15 @@ EXAMPLES = ROOT / "tests/api_examples.c"
 HEADERS = ["heft.h", "check.h", "companion.h", "write.h", "params.h", "heft_ext.h"]
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(
-    r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) (?:(?!\n\n).)*?(?:;|\n\}))(?=[ \n])",
+    r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) "
+    r"(?:(?!\n\n).)*?(?:;|\n\}))(?=[ \n])",
     re.S | re.M)
 HEAD = """# The library, function by function
 
-Written by `tools/gen_api.py` from the headers in [include/heft](../include/heft); the examples are compiled and run by
-the tests. The rules for ownership, errors, threads and units are at the top of [heft.h](../include/heft/heft.h);
+Written by `tools/gen_api.py` from the headers in [include/heft](../include/heft); the examples \
+are compiled and run by
+the tests. The rules for ownership, errors, threads and units are at the top of \
+[heft.h](../include/heft/heft.h);
 [guide.md](guide.md) shows whole tasks, [examples](../examples) whole programs.
 """
 

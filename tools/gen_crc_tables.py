@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Write src/base/crc_tables.h: `tools/gen_crc_tables.py > src/base/crc_tables.h`.
+"""gen_crc_tables.py: write src/base/crc_tables.h to stdout.
 
-Table 0 has the CRC of one byte, table k the CRC of the byte followed by k zero bytes, for the bit-reversed polynomials.
-tests/test_crc.c compares the tables with a division bit by bit.
-"""
+Table 0 has the CRC of one byte, table k the CRC of the byte followed by k zero bytes, for the
+bit-reversed polynomials. tests/test_crc.c compares the tables with a division bit by bit."""
 
 POLYNOMIALS = [("ieee_tables", 0xEDB88320), ("castagnoli_tables", 0x82F63B78)]
 SLICES = 8

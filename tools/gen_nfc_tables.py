@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Write src/base/nfc_tables.h: `tools/gen_nfc_tables.py > src/base/nfc_tables.h`.
+"""gen_nfc_tables.py: write src/base/nfc_tables.h to stdout.
 
-The tables come from the Unicode data of Python: characters that never occur in normalization form C, combining classes,
-and the pairs that form C composes, except Hangul syllables, which follow a rule. tests/test_nfc.c compares the tables
-with Python.
-"""
+The tables come from the Unicode data of Python: characters that never occur in normalization form
+C, combining classes, and the pairs that form C composes, except Hangul syllables, which follow a
+rule. tests/test_nfc.c compares the tables with Python."""
 import unicodedata
 
 WIDTH = 100

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """make_model.py OUT [--layers N] [--hidden N] [--vocab N] [--matrices DTYPE] [--seed N]
 
-Write a safetensors file with the tensors of a small decoder: embeddings, and for each layer four attention and two
-feed-forward matrices with their norms. Norms and embeddings are f32; --matrices (f16, bf16 or f32) chooses the type of
-the matrices. Equal arguments give equal bytes. Memory does not grow with the model."""
+Write a safetensors file with the tensors of a small decoder: embeddings, and for each layer four
+attention and two feed-forward matrices with their norms. Norms and embeddings are f32; --matrices
+(f16, bf16 or f32) chooses the type of the matrices. Equal arguments give equal bytes. Memory does
+not grow with the model."""
 import argparse
 import json
 import random

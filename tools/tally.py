@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tally.py FILE ACTION...: run steps of a check and record their results in FILE.
 
-  run LABEL COMMAND...    count TAP on stdout test by test and "N of M files as expected" file by file;
-                          otherwise use the exit status: 0 passed, 77 skipped
+  run LABEL COMMAND...    count TAP on stdout test by test and "N of M files as expected" file by
+                          file; otherwise use the exit status: 0 passed, 77 skipped
   meson LABEL DIR SUITES ARG...
                           run meson test in DIR and count TAP test by test; a suite of SUITES
                           (unit,engine,...) without a test is a failure

@@ -42,8 +42,8 @@ def write_nested(path):
         return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0" + b"".join(
             numbers) + b"\x89NtR"
 
-    model = b"}(" + text("weight") + view((2, 3), (3, 1)) + text("turned") + view((3, 2), (1, 3)) + \
-        text("head") + b"}(" + text("bias") + view((4,), (1,)) + b"uu"
+    model = b"}(" + text("weight") + view((2, 3), (3, 1)) + text("turned") + view(
+        (3, 2), (1, 3)) + text("head") + b"}(" + text("bias") + view((4,), (1,)) + b"uu"
     optimizer = b"}(" + text("state") + b"}K\0}" + text("step") + view(
         (1,), (1,)) + b"ss" + text("param_groups") + b"]u"
     pickled = b"\x80\x02}(" + text("model") + model + text("optimizer") + optimizer + text(

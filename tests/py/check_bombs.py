@@ -134,8 +134,8 @@ def files():
                              ("zTensor 1.2", lambda r: manifest(r, "1.2"), ["objects"]),
                              ("Burnpack", burnpack, ["tensors", "metadata", "scalars"])):
         for byte, what in ((b"\x81", "lists"), (b"\x9f", "open lists"), (b"\xa1\x61x", "maps"),
-                           (b"\xc1", "tags"), (b"\xbf\x61x", "open maps"), (b"\x81\xc1\xa1\x00",
-                                                                            "lists, tags and maps")):
+                           (b"\xc1", "tags"), (b"\xbf\x61x", "open maps"),
+                           (b"\x81\xc1\xa1\x00", "lists, tags and maps")):
             yield f"{name}: 1,000,000 {what}", wrap(nested(byte, 1000000)), bad | {CANNOT}
         for key in keys:
             for count in (2**64 - 1, 2**32, 2**28):

@@ -184,15 +184,16 @@ def check_pair(shape, nbytes, forms, source, target, folder):
             wrong.append("the file is another one")
         return wrong
     supporting = [g for g in forms if g != NOT_WRITTEN]
-    return check_refused(raw, target, CANNOT_CARRY, ['"w"', f"Burn {target} cannot read", *supporting], folder)
+    return check_refused(raw, target, CANNOT_CARRY,
+                         ['"w"', f"Burn {target} cannot read", *supporting], folder)
 
 
 def rows(folder):
     for name, shape, nbytes, forms in SCHEMES_BY_GENERATION:
         for source in forms:
             for target in GENERATIONS:
-                yield f"{name}: {source} as {target}", check_pair(shape, nbytes, forms, source, target,
-                                                           folder)
+                yield f"{name}: {source} as {target}", check_pair(shape, nbytes, forms, source,
+                                                                  target, folder)
     for name, source, scheme, target, want in OTHER_SPELLINGS:
         raw, sha = pack(source, (4,), 8, scheme)
         yield f"{name}: {source} as {target}", check_converted(raw, sha, target, want, folder)

@@ -32,7 +32,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 CANNOT_CARRY = 5
-REFUSALS = (read_mag.InvalidFile, read_burnpack.InvalidFile, read_ztensor1.InvalidFile, ValueError, KeyError)
+REFUSALS = (read_mag.InvalidFile, read_burnpack.InvalidFile, read_ztensor1.InvalidFile, ValueError,
+            KeyError)
 
 
 class CheckFailed(Exception):
@@ -48,7 +49,8 @@ def heft(*args, code=0):
     p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False)
     if p.returncode != code:
         raise CheckFailed(
-            f"{args[0]} ended with {p.returncode}: {p.stderr.decode(errors='replace').strip()[:300]}"
+            f"{args[0]} ended with {p.returncode}: "
+            f"{p.stderr.decode(errors='replace').strip()[:300]}"
         )
     return p
 
@@ -175,7 +177,8 @@ def config_of(path):
 
 
 def legacy_config(scratch):
-    source = written(scratch / "m.bin", gen_gptrs.File(gen_gptrs.few(), config=gen_gptrs.BARE).bytes())
+    source = written(scratch / "m.bin",
+                     gen_gptrs.File(gen_gptrs.few(), config=gen_gptrs.BARE).bytes())
     out = converted(source, "gptrs-checkpoint")
     same("config",
          read_gptrs.read(out.read_bytes())["config"], {"kind": "gpt", "config": gen_gptrs.GPT})
@@ -351,10 +354,11 @@ def embd_writes_sections(scratch):
 
 
 def embd_values_have_a_length(scratch):
-    most, source = "v" * 65535, safetensors(scratch / "m.safetensors", {"w": ("F32", [1], bytes(4))})
+    most, source = "v" * 65535, safetensors(scratch / "m.safetensors",
+                                            {"w": ("F32", [1], bytes(4))})
     for key, value in (("k", most + "v"), ("k" * 65536, "v")):
-        no = heft("convert", "--to", "embd", "--set", f"{key}={value}", source, scratch / "no.weights",
-                  code=CANNOT_CARRY)
+        no = heft("convert", "--to", "embd", "--set", f"{key}={value}", source,
+                  scratch / "no.weights", code=CANNOT_CARRY)
         if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr or (
                 scratch / "no.weights").exists():
             raise CheckFailed(f"it is not refused as it should be: {no.stderr[:300]}")
@@ -539,7 +543,8 @@ def components_stay_as_they_are(scratch):
            ("q", "zero"): ("raw", "xxh3")}
     same("2", stored_in(two, "2"), now)
     same("2 again", stored_in(converted(two, "ztensor", None, "--strict"), "2"), now)
-    p = heft("convert", "-v", "--to", "ztensor", "--format-version", "1.1", two, scratch / "back.zt")
+    p = heft("convert", "-v", "--to", "ztensor", "--format-version", "1.1", two,
+             scratch / "back.zt")
     same("a note", b"digests that this version does not have" in p.stderr, True)
     same("1.1", stored_in(scratch / "back.zt", "1.1")["q", "scale"], ("raw", "crc32c"))
 
@@ -670,12 +675,14 @@ def scalars_get_a_dimension(reader, to, *version):
         command = ["convert", "--to", to, *(["--format-version", *version] if version else [])]
         messages = heft(*command, source, scratch / "out").stderr.decode()
         same("warnings", [
-            line.endswith('(tensor "s")') for line in messages.splitlines() if "warning: rank 0" in line
+            line.endswith('(tensor "s")')
+            for line in messages.splitlines() if "warning: rank 0" in line
         ], [True])
         stored = {t["name"]: t for t in reader.read((scratch / "out").read_bytes())["tensors"]}
         same("shapes", {name: list(t["shape"]) for name, t in stored.items()}, {"s": [1], "w": [2]})
         same("bytes", heft("cat", scratch / "out", "s").stdout, struct.pack("<f", 2.5))
-        messages = heft(*command, "--strict", source, scratch / "strict", code=CANNOT_CARRY).stderr.decode()
+        messages = heft(*command, "--strict", source, scratch / "strict",
+                        code=CANNOT_CARRY).stderr.decode()
         same("what --strict says", "error: rank 0" in messages, True)
         same("an output under --strict", (scratch / "strict").exists(), False)
     return check

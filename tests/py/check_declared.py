@@ -134,7 +134,8 @@ def check_sparse(heft, write_sparse, folder):
         yield f"sparse_coo of {n} x {n} x {n}", part("corners", "coords", "Q") == coords and part(
             "corners", "values", "d") == list(range(8))
     full = subprocess.run([write_sparse, "/dev/full", "100000"], capture_output=True, text=True)
-    yield "a full disk is reported while sparse tensors are written", full.returncode == 1 and "/dev/full" in full.stderr
+    is_reported = full.returncode == 1 and "/dev/full" in full.stderr
+    yield "a full disk is reported while sparse tensors are written", is_reported
 
 
 # ---- a training loop ----
@@ -177,13 +178,13 @@ def check_training_loop(heft, train_loop, folder):
         import hashlib
         same = all(hashes[f"step.{i}.weight"] == hashlib.sha256(w).hexdigest()
                    for i, (w, _) in enumerate(want))
-        yield f"zTensor {version}: a tensor is written after every step", code == 0 and same and len(
-            hashes) == STEPS
-        yield f"zTensor {version}: a pipe receives the same bytes as a file", piped == 0 and pipe.read_bytes(
-        ) == path.read_bytes()
+        is_complete = code == 0 and same and len(hashes) == STEPS
+        yield f"zTensor {version}: a tensor is written after every step", is_complete
+        is_equal = piped == 0 and pipe.read_bytes() == path.read_bytes()
+        yield f"zTensor {version}: a pipe receives the same bytes as a file", is_equal
         final = got["metadata"].get("final_loss")
-        yield f"zTensor {version}: metadata known at the end are written", final is not None and math.isclose(
-            float(final), want[-1][1], rel_tol=1e-6)
+        is_final = final is not None and math.isclose(float(final), want[-1][1], rel_tol=1e-6)
+        yield f"zTensor {version}: metadata known at the end are written", is_final
         yield f"zTensor {version}: heft verify", subprocess.run([heft, "verify", "--strict", path],
                                                                 capture_output=True).returncode == 0
     m = manifest_of(folder / "loop-1.2.zt", 16)["objects"]
@@ -236,9 +237,10 @@ def main():
     with tempfile.TemporaryDirectory(prefix="heft-declared-") as scratch:
         folder = pathlib.Path(scratch)
         (folder / "declared").mkdir()
-        for check in (check_declare(heft, declare, folder / "declared"),
-                      check_sparse(heft, write_sparse, folder), check_training_loop(heft, train_loop,
-                                                               folder), check_killed_loop(train_loop, folder)):
+        for check in (check_declare(heft, declare,
+                                    folder / "declared"), check_sparse(heft, write_sparse, folder),
+                      check_training_loop(heft, train_loop,
+                                          folder), check_killed_loop(train_loop, folder)):
             try:
                 results += check
             except Exception as e:  # raised by an independent reader

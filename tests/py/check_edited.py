@@ -113,7 +113,8 @@ def edit(path, want, target, args, reader=None):
     return list(
         differences(
             want,
-            normalise(reader(path.read_bytes()) if reader else read_back(to, version, options, path))))
+            normalise(
+                reader(path.read_bytes()) if reader else read_back(to, version, options, path))))
 
 
 # ---- texts and identities -------------------------------------------------------------------
@@ -172,7 +173,9 @@ def edit_gptrs(path, first, target):
         yield edit(path, want, target, ["--base-ids", "name"])
 
 
-FURTHER_EDITS = {"embd": edit_vocabulary, "gptrs-checkpoint": edit_gptrs, "gptrs-archive": edit_gptrs}
+FURTHER_EDITS = {
+    "embd": edit_vocabulary, "gptrs-checkpoint": edit_gptrs, "gptrs-archive": edit_gptrs
+}
 
 
 def edit_further(path, first, target):
@@ -200,8 +203,10 @@ def check(job):
     if last is not None:
         new = last + "_that_is_longer" * 9
         edited = renamed(edited, last, new)
-        apply_options, undo_options = [*apply_options, "--rename", f"{last}={new}"], [*undo_options, "--rename", f"{new}={last}"]
-    complaints = apply_options and (edit(out, edited, target, apply_options) or edit(out, first, target, undo_options))
+        apply_options, undo_options = [*apply_options, "--rename", f"{last}={new}"
+                                       ], [*undo_options, "--rename", f"{new}={last}"]
+    complaints = apply_options and (edit(out, edited, target, apply_options)
+                                    or edit(out, first, target, undo_options))
     complaints = complaints or edit_further(out, first, target)
     out.unlink()
     return title, complaints
@@ -210,8 +215,9 @@ def check(job):
 def check_or_report(job):
     try:
         return check(job)
-    except (read_mag.InvalidFile, read_npz.InvalidFile, read_burnpack.InvalidFile, read_safetensors.InvalidFile,
-            read_ztensor1.InvalidFile, read_ztensor2.InvalidFile, ValueError, KeyError) as e:
+    except (read_mag.InvalidFile, read_npz.InvalidFile, read_burnpack.InvalidFile,
+            read_safetensors.InvalidFile, read_ztensor1.InvalidFile, read_ztensor2.InvalidFile,
+            ValueError, KeyError) as e:
         return f"{job[0].name} as {job[1][:2]}", [repr(e)[:300]]
 
 

@@ -146,7 +146,9 @@ def other_suffixes(scratch):
         index = {"weight_map": {"last": f"a{suffix}"}}
         (scratch / f"a{suffix}").write_bytes(weights(["last"]))
         (scratch / f"x{suffix}.index.json").write_text(json.dumps(index))
-        require(heft("cat", scratch / f"x{suffix}.index.json", "last").stdout == data_of("last"), suffix)
+        require(
+            heft("cat", scratch / f"x{suffix}.index.json", "last").stdout == data_of("last"),
+            suffix)
 
 
 def a_whole_file_comes_first(scratch):
@@ -156,7 +158,8 @@ def a_whole_file_comes_first(scratch):
     for other in ("optimizer.pt", "scheduler.pt", "rng_state.pth"):
         (scratch / "set" / other).write_bytes(weights(["scalar"]))
     (scratch / "set" / "training_args.bin").write_bytes(b"\x80\x02N.")
-    require([t["name"] for t in heft_json("ls", scratch / "set")["tensors"]] == ["last"], "the tensors")
+    require([t["name"] for t in heft_json("ls", scratch / "set")["tensors"]] == ["last"],
+            "the tensors")
     require(rules(scratch / "set") == [], "findings")
 
 

@@ -172,7 +172,8 @@ def replaced_with_a_journal(scratch):
             heft("verify", path, code=4)
             heft("edit", path)
             require(
-                digest(path) == digest(model(scratch / "a.safetensors", 1)), f"{call} {n}: not undone")
+                digest(path) == digest(model(scratch / "a.safetensors", 1)),
+                f"{call} {n}: not undone")
         else:
             heft("verify", path)
             require(digest(path) == digest(b), f"{call} {n}: another model")

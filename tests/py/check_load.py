@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""check_load.py LOAD_TO_BUFFER: examples/load_to_buffer.c reads and sums tensors of plain, packed and block types; the
-numbers are decoded here.  TAP on stdout."""
+"""check_load.py LOAD_TO_BUFFER: sum tensors with examples/load_to_buffer.c.
+
+The tensors have plain, packed and block types; the expected sums are computed here. TAP on
+stdout."""
 import math
 import pathlib
 import struct

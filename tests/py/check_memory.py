@@ -46,9 +46,9 @@ def save(path, **arrays):
 def peak(*args, **env):
     """Run heft; return (exit status, stderr, peak of anonymous memory in bytes)."""
     max_memory = 0
-    with tempfile.TemporaryFile() as messages, subprocess.Popen([HEFT, *map(str, args)],
-                                                            stdout=subprocess.DEVNULL, stderr=messages,
-                                                            env=os.environ | env) as p:
+    with tempfile.TemporaryFile() as messages, subprocess.Popen(
+        [HEFT, *map(str, args)], stdout=subprocess.DEVNULL, stderr=messages,
+            env=os.environ | env) as p:
         while p.poll() is None:
             with contextlib.suppress(OSError, ValueError):
                 for line in pathlib.Path(f"/proc/{p.pid}/status").read_text().splitlines():
@@ -122,7 +122,8 @@ def check_show(root, _):
     shown = str(large("C"))
     name = json.loads(subprocess.check_output([HEFT, "ls", "--json",
                                                root / "c.zt"]))["tensors"][0]["name"]
-    for path, tensor_name, max_memory in ((root / "c.zt", name, 8 * MIB), (root / "f.npz", "a", MAX_MEMORY)):
+    for path, tensor_name, max_memory in ((root / "c.zt", name, 8 * MIB), (root / "f.npz", "a",
+                                                                           MAX_MEMORY)):
         if subprocess.check_output([HEFT, "show", path, tensor_name], text=True) != shown + "\n":
             yield f"{path.name}: NumPy shows other values"
         yield from memory_faults(["show", path, tensor_name], max_memory)
@@ -192,7 +193,8 @@ def check_full(root, temporary):
                              temporary / "s.safetensors"], ["s.safetensors", "No space left"]),
                            (["hash", root / "s.npz"], ["No space left"])):
         size = "48m" if command[0] == "convert" else "16m"
-        script = f'mount -t tmpfs -o size={size} none "$0" || exit 77; export TMPDIR="$0"; "$@"; code=$?; ls -A "$0" >&2; exit $code'
+        script = (f'mount -t tmpfs -o size={size} none "$0" || exit 77; export TMPDIR="$0"; '
+                  '"$@"; code=$?; ls -A "$0" >&2; exit $code')
         p = subprocess.run(["unshare", "-rm", "sh", "-c", script, temporary, HEFT, *command],
                            capture_output=True, check=False)
         if p.returncode == 77 or b"unshare" in p.stderr:

@@ -125,7 +125,9 @@ def unexpected_result(scratch, got, good):
     if not text.startswith("heft: ") or text.rstrip("\n").endswith(
             ": ") or "no details are available" in text:
         return f"says {text[:200]!r}"
-    return None if after == scratch.start else f"left {sorted(set(after) ^ set(scratch.start)) or 'another file'}"
+    if after == scratch.start:
+        return None
+    return f"left {sorted(set(after) ^ set(scratch.start)) or 'a changed file'}"
 
 
 def fail_every_call(scratch, args):
@@ -159,8 +161,9 @@ def main():
                       "c.zt"], ["split", "-n", "2", "m.safetensors", "set"]):
             subprocess.run([HEFT, *made], cwd=model, check=True)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            found = pool.map(lambda i: fail_every_call(ScratchFolder(model, root / f"box{i}"), cases[i][1]),
-                             range(len(cases)))
+            found = pool.map(
+                lambda i: fail_every_call(ScratchFolder(model, root / f"box{i}"), cases[i][1]),
+                range(len(cases)))
             return tap.report((name, bad) for (name, _), bad in zip(cases, found))
 
 

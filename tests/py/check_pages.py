@@ -116,16 +116,22 @@ def check_page(name, write):
 
 # ---- names ----
 
-CODE_FOLDERS, CODE_SUFFIXES = ("include", "src", "tests", "tools", "bench"), (".c", ".h", ".py", ".build")
+CODE_FOLDERS, CODE_SUFFIXES = ("include", "src", "tests", "tools", "bench"), (".c", ".h", ".py",
+                                                                              ".build")
 
 
 def check_names(pages):
     """Yield heft_ and HEFT_ names that do not occur in the code; names that end in _ are
     prefixes."""
-    code = (p for folder in CODE_FOLDERS for p in (ROOT / folder).rglob("*") if p.suffix in CODE_SUFFIXES)
-    known = {w for p in code for w in re.findall(r"\b(?:heft|HEFT)_\w+", p.read_text(errors="replace"))}
+    code = (p for folder in CODE_FOLDERS for p in (ROOT / folder).rglob("*")
+            if p.suffix in CODE_SUFFIXES)
+    known = {
+        w for p in code for w in re.findall(r"\b(?:heft|HEFT)_\w+", p.read_text(errors="replace"))
+    }
     for page in pages:
-        for name in sorted(set(re.findall(r"\b(?:heft|HEFT)_\w*[a-zA-Z]\w*\b(?<!_)", page.read_text())) - known):
+        for name in sorted(
+                set(re.findall(r"\b(?:heft|HEFT)_\w*[a-zA-Z]\w*\b(?<!_)", page.read_text())) -
+                known):
             yield f"{page.relative_to(ROOT)}: there is no {name}"
 
 

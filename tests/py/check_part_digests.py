@@ -52,8 +52,9 @@ def has_digest(model, part, archive):
 
 
 def is_numeric(tensor):
-    return tensor["layout"] in ("dense", "sparse_csr", "sparse_coo") and \
-        tensor["dtype"] not in (None, "f8_e8m0") and not tensor["dtype"].startswith(("q", "iq", "tq", "mx"))
+    dtype = tensor["dtype"]
+    return (tensor["layout"] in ("dense", "sparse_csr", "sparse_coo")
+            and dtype not in (None, "f8_e8m0") and not dtype.startswith(("q", "iq", "tq", "mx")))
 
 
 def commands(tensor, part, path, other):
@@ -96,10 +97,12 @@ def check_part(heft, path, tensor, part, folder):
                                                     or command[0] != "cat"):
             faults.append(f"{' '.join(map(str, command))}: writes {len(got.stdout)} bytes")
         unverified = run(heft, *with_option(command, "--no-verify"))
-        if part["encoding"] == "raw" and unverified.returncode not in ((0, 1) if command[0] == "diff" else
-                                                                 (0,)):
+        if part["encoding"] == "raw" and unverified.returncode not in (
+            (0, 1) if command[0] == "diff" else (0,)):
             faults.append(
-                f"{command[0]} --no-verify: status {unverified.returncode}, {unverified.stderr.decode()}")
+                f"{command[0]} --no-verify: status {unverified.returncode}, "
+                f"{unverified.stderr.decode()}"
+            )
     return faults
 
 
@@ -122,7 +125,7 @@ def check_sample(heft, path, folder):
     return (count, faults) if count else None
 
 
-# ---- files made here ------------------------------------------------------------------------------
+# ---- files made here -----------------------------------------------------------------------------
 
 
 def npy(values):
@@ -180,7 +183,8 @@ def check_large(check, heft, folder):
     messages = got.stderr.decode()
     check(
         got.returncode == 3 and "were already written" in messages and len(got.stdout) == 2_800_000,
-        "of a tensor larger than the buffer all is written before its digest is known, which is said",
+        "of a tensor larger than the buffer all is written before its digest is known, which is "
+        "said",
         messages)
     check(got.stdout == bytes(bad[end - 2_800_000:end]), "... as it is in the file")
     path.write_bytes(bytes(damaged(want, end - 1_000_000)))
@@ -213,7 +217,8 @@ def check_ranges(check, heft, folder):
         check(got.returncode == 3 and "embd/data-crc" in got.stderr.decode(),
               f"{command[0]} reads all data of an EMBD file, and checks them", got.stderr.decode())
         unverified = run(heft, *with_option(command, "--no-verify"))
-        check(unverified.returncode in (0, 1), f"{command[0]} --no-verify does not", unverified.stderr.decode())
+        check(unverified.returncode in (0, 1), f"{command[0]} --no-verify does not",
+              unverified.stderr.decode())
     for command in (["cat", path, "a"], ["show", path, "a"], ["stats", path, "a"]):
         check(run(heft, *command).returncode == 0, f"{command[0]} of one tensor cannot")
 

@@ -132,10 +132,12 @@ def check_warnings(path):
     messages = stderr_lines("ls", "--raw", str(path))
     if len(messages) > SHOWN_WARNINGS:
         yield from same(
-            "warnings counted", messages.pop(), f"heft: {path}: warning: and {len(rules) - SHOWN_WARNINGS} more "
+            "warnings counted", messages.pop(),
+            f"heft: {path}: warning: and {len(rules) - SHOWN_WARNINGS} more "
             "(`heft verify` lists all)")
     yield from same("rules of warnings",
-                    [line.split(": warning: ")[1].split(":")[0] for line in messages], rules[:SHOWN_WARNINGS])
+                    [line.split(": warning: ")[1].split(":")[0] for line in messages],
+                    rules[:SHOWN_WARNINGS])
     yield from same("what --quiet says", stderr_lines("ls", "--raw", "--quiet", str(path)), [])
 
 

@@ -97,7 +97,8 @@ def good_set_converts(scratch):
 def links_inside_the_folder_are_followed(scratch):
     gen.write(scratch / "set")
     gen.write(scratch / "linked")
-    snapshot, blobs = scratch / "repository" / "snapshots" / "main", scratch / "repository" / "blobs"
+    repository = scratch / "repository"
+    snapshot, blobs = repository / "snapshots" / "main", repository / "blobs"
     snapshot.mkdir(parents=True)
     blobs.mkdir()
     for number, name in enumerate(sorted(files_in(scratch / "set"))):
@@ -111,7 +112,8 @@ def links_inside_the_folder_are_followed(scratch):
         require(model_hash(path) == model_hash(scratch / "set"), "the hash")
         out = scratch / f"merged{number}.safetensors"
         heft("merge", path, out)
-        require(out.read_bytes() == (scratch / "merged.safetensors").read_bytes(), "what was merged")
+        require(out.read_bytes() == (scratch / "merged.safetensors").read_bytes(),
+                "what was merged")
 
 
 def fault_check(entry):
@@ -124,10 +126,10 @@ def fault_check(entry):
         require((rule, severity) in [(f["rule"], f["severity"]) for f in found], found)
         heft("ls", scratch / "set")
         heft("info", scratch / "set")
-        for args in (("hash", scratch / "set"), ("stats", scratch / "set"), ("convert", scratch / "set",
-                                                                     scratch / "o.safetensors"),
-                     ("merge", scratch / "set", scratch / "o2.safetensors"), ("split", "-n", 2, scratch / "set",
-                                                                      scratch / "o")):
+        for args in (("hash", scratch / "set"), ("stats", scratch / "set"),
+                     ("convert", scratch / "set", scratch / "o.safetensors"),
+                     ("merge", scratch / "set", scratch / "o2.safetensors"),
+                     ("split", "-n", 2, scratch / "set", scratch / "o")):
             heft(*args, code=code)
         heft("diff", scratch / "set", scratch / "set", code=code)
         require(
@@ -200,7 +202,8 @@ def check_safetensors_shards(folder, tensors, max_size=None, stem="model"):
                    f"the data of {t['name']}")
         seen += [t["name"] for t in got["tensors"]]
         size = (folder / name).stat().st_size
-        require(max_size is None or size <= max_size or len(got["tensors"]) == 1, f"{name} has {size} bytes")
+        require(max_size is None or size <= max_size or len(got["tensors"]) == 1,
+                f"{name} has {size} bytes")
     require(seen == list(tensors), "the order of the tensors")
     return len(names)
 
@@ -217,22 +220,28 @@ def split_by_size(scratch):
         heft("merge", out, scratch / "again.safetensors", "--force")
         require((scratch / "again.safetensors").read_bytes() == path.read_bytes(),
                "merged, it is another file")
-    require(counts == sorted(counts, reverse=True) and counts[0] == len(tensors) and counts[-1] == 1,
-           counts)
+    require(
+        counts == sorted(counts, reverse=True) and counts[0] == len(tensors) and counts[-1] == 1,
+        counts)
     heft("split", "--max-size", "20KB", path, scratch / "again")
-    require(files_in(scratch / "again") == files_in(scratch / "out20000"), "the same split made other files")
+    require(
+        files_in(scratch / "again") == files_in(scratch / "out20000"),
+        "the same split made other files")
 
 
 def split_by_count(scratch):
     tensors, path = big_model(scratch)
     for count in (1, 2, 3, 7, len(tensors)):
         heft("split", "--count", count, "--name", "m", path, scratch / f"out{count}")
-        require(check_safetensors_shards(scratch / f"out{count}", tensors, stem="m") == count, "how many files")
+        require(
+            check_safetensors_shards(scratch / f"out{count}", tensors, stem="m") == count,
+            "how many files")
     heft("split", "--count", len(tensors) + 1, path, scratch / "more", code=2)
     heft("split", "--count", 4, "--max-size", 20_000, path, scratch / "both")
     require(check_safetensors_shards(scratch / "both", tensors, 20_000) > 4, "both limits")
     heft("split", path, scratch / "neither", code=2)
-    require(not (scratch / "more").exists() and not (scratch / "neither").exists(), "a folder was left")
+    require(not (scratch / "more").exists() and not (scratch / "neither").exists(),
+            "a folder was left")
 
 
 def split_keeps_existing_files(scratch):
@@ -290,7 +299,8 @@ def split_of_other_formats(scratch):
     tensors, path = big_model(scratch)
     heft("convert", path, scratch / "m.bpk")
     heft("split", "-n", 2, scratch / "m.bpk", scratch / "no", code=5)
-    heft("split", "-n", 2, "--to", "safetensors", "--allow-loss", scratch / "m.bpk", scratch / "out")
+    heft("split", "-n", 2, "--to", "safetensors", "--allow-loss", scratch / "m.bpk",
+         scratch / "out")
     require(model_hash(scratch / "out") == model_hash(scratch / "m.bpk"), "the hash")
     require(not (scratch / "no").exists(), "a folder was left")
 
@@ -438,7 +448,8 @@ def renamed_set(folder):
 
 
 GGUF_FAULTS = {
-    "a shard is missing": gguf_fault("heft/file-missing", 4, lambda f: (f / gguf_name(2, 3)).unlink()),
+    "a shard is missing": gguf_fault("heft/file-missing", 4, lambda f:
+                                     (f / gguf_name(2, 3)).unlink()),
     "file names have another pattern": gguf_fault("heft/file-missing", 4, renamed_set),
     "two shards have the same number": gguf_fault("heft/shard", 3, no=0),
     "split.count is wrong": gguf_fault("heft/shard", 3, count=4),
@@ -484,7 +495,8 @@ def split_gguf(scratch):
 
 def merge_plain_files(scratch):
     for i in (1, 2, 3):
-        (scratch / f"{i}.safetensors").write_bytes(gen.pack(gen.tensors_in_file(i), {"format": "pt"}))
+        (scratch / f"{i}.safetensors").write_bytes(
+            gen.pack(gen.tensors_in_file(i), {"format": "pt"}))
     heft("merge", *(scratch / f"{i}.safetensors" for i in (1, 2, 3)), scratch / "all.safetensors")
     got = read_safetensors.read(scratch / "all.safetensors", of_heft=True)
     require([t["name"] for t in got["tensors"]] == list(gen.TENSORS), "the order")
@@ -497,8 +509,9 @@ def merge_plain_files(scratch):
         "of several formats, another model")
     gen.write(scratch / "set")
     heft("merge", *sorted((scratch / "set").iterdir()), scratch / "again.safetensors")
-    require((scratch / "again.safetensors").read_bytes() == (scratch / "all.safetensors").read_bytes(),
-           "files beside their index")
+    require(
+        (scratch / "again.safetensors").read_bytes() == (scratch / "all.safetensors").read_bytes(),
+        "files beside their index")
 
 
 def merge_views(scratch):
@@ -512,8 +525,8 @@ def merge_views(scratch):
     heft("merge", scratch / "x.safetensors", scratch / "m.npy", scratch / "out.safetensors")
     names = [t["name"] for t in heft_json("ls", scratch / "out.safetensors")["tensors"]]
     require(
-        heft("cat", scratch / "out.safetensors", names[1]).stdout == struct.pack("<12f", *range(12)),
-        "the numbers")
+        heft("cat", scratch / "out.safetensors",
+             names[1]).stdout == struct.pack("<12f", *range(12)), "the numbers")
 
 
 def merge_duplicates(scratch):
@@ -526,8 +539,9 @@ def merge_duplicates(scratch):
     for rule, byte, order in (("first", b"a", ["x", "a", "b"]), ("last", b"b", ["a", "x", "b"])):
         heft("merge", "--force", "--duplicates", rule, *both, scratch / "out.safetensors")
         require(heft("cat", scratch / "out.safetensors", "x").stdout == byte * 3, rule)
-        require([t["name"] for t in heft_json("ls", scratch / "out.safetensors")["tensors"]] == order,
-               "order")
+        require([t["name"]
+                 for t in heft_json("ls", scratch / "out.safetensors")["tensors"]] == order,
+                "order")
     heft("merge", "--duplicates", "both", *both, scratch / "no.safetensors", code=2)
 
 
@@ -542,7 +556,8 @@ def merge_metadata(scratch):
         p.stderr)
     require(
         read_safetensors.read(
-            scratch / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3"}, "metadata")
+            scratch / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3"},
+        "metadata")
     heft("merge", "--strict", *files, scratch / "no.safetensors", code=5)
     heft("merge", *files, scratch / "out.safetensors", code=2)
     heft("merge", "--force", *files, files[0], code=2)
@@ -581,7 +596,8 @@ def tied_tensors_stay_tied(scratch):
                p.stderr)
         ties = [t.get("tied_to") for t in heft_json("ls", scratch / f"out.{suffix}")["tensors"]]
         require(ties == [None] * 3, ties)
-        require(model_hash(scratch / f"out.{suffix}") == model_hash(scratch / "m.safetensors"), suffix)
+        require(
+            model_hash(scratch / f"out.{suffix}") == model_hash(scratch / "m.safetensors"), suffix)
 
 
 def tied_model(scratch):
@@ -658,8 +674,8 @@ def merge_keeps_tied_tensors(scratch):
         ("zt", "1.0", lambda p: read_ztensor1.read(p, "1.0", None, read_ztensor1.ANY)),
         ("zt", "1.2", lambda p: read_ztensor1.read(p, "1.2", None, read_ztensor1.ANY))):
         out = scratch / f"out.{suffix}"
-        heft("merge", "--force", *(["--format-version", version] if version else []), scratch / "set",
-             scratch / "more.safetensors", out)
+        heft("merge", "--force", *(["--format-version", version] if version else []),
+             scratch / "set", scratch / "more.safetensors", out)
         got = read(out)
         want = sorted((n, hashlib.sha256(t[2]).hexdigest())
                       for n, t in (tensors | {"more": ("F32", [1], b"abcd")}).items())
@@ -673,11 +689,12 @@ def merge_keeps_tied_tensors(scratch):
 
 
 CHECKS = [
-    good_set_is_one_model, good_set_converts, links_inside_the_folder_are_followed, folders_without_an_index,
-    split_by_size, split_by_count, split_keeps_existing_files, split_never_writes_its_input,
-    killed_split_leaves_nothing, split_of_other_formats, split_with_a_broken_checksum,
-    split_ztensor, gguf_set_is_one_model, split_gguf, merge_plain_files, merge_views,
-    merge_duplicates, merge_metadata, tied_tensors_stay_tied, split_keeps_tied_tensors, merge_keeps_tied_tensors
+    good_set_is_one_model, good_set_converts, links_inside_the_folder_are_followed,
+    folders_without_an_index, split_by_size, split_by_count, split_keeps_existing_files,
+    split_never_writes_its_input, killed_split_leaves_nothing, split_of_other_formats,
+    split_with_a_broken_checksum, split_ztensor, gguf_set_is_one_model, split_gguf,
+    merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied_tensors_stay_tied,
+    split_keeps_tied_tensors, merge_keeps_tied_tensors
 ]
 
 
@@ -687,8 +704,9 @@ def run(title, check):
             check(pathlib.Path(folder))
         except CheckFailed as e:
             return title, [str(e)]
-        except (OSError, ValueError, KeyError, subprocess.SubprocessError, read_safetensors.InvalidFile,
-                read_ztensor2.InvalidFile, read_gguf.InvalidFile) as e:
+        except (OSError, ValueError, KeyError, subprocess.SubprocessError,
+                read_safetensors.InvalidFile, read_ztensor2.InvalidFile,
+                read_gguf.InvalidFile) as e:
             return title, [f"{type(e).__name__}: {e}"]
     return title, []
 

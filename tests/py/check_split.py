@@ -60,7 +60,8 @@ def equal_tensors(count, size):
 # ---- size of a file with some of the tensors ----
 
 def safetensors_bytes(tensors, contents):
-    whole = gen_shards.pack({n: ("U8", [len(contents[n])], contents[n]) for n in tensors}, {"who": "me"})
+    whole = gen_shards.pack({n: ("U8", [len(contents[n])], contents[n]) for n in tensors},
+                            {"who": "me"})
     data = sum(len(contents[n]) for n in tensors)
     text = len(whole[8:len(whole) - data].rstrip())
     return -(-(8 + text) // ALIGN) * ALIGN + data
@@ -116,7 +117,8 @@ def check_shard_sizes(shards, contents, max_size, size_of, messages):
             require(
                 len(names) == 1,
                 f"file {i} has {size} bytes, more than {max_size}, and {len(names)} tensors")
-            line = f'its file has {size} bytes, more than the limit of {max_size} (tensor "{names[0]}")'
+            line = (f"its file has {size} bytes, more than the limit of {max_size} "
+                    f'(tensor "{names[0]}")')
             require(line in messages, f"nothing is said of {names[0]}: {messages[:300]}")
         if i + 1 < len(shards):
             require(
@@ -129,17 +131,19 @@ def check(kind, contents, limits):
         source = scratch / "m.safetensors"
         shape = (lambda b: ("F32", [len(b) // 4], b)) if kind == "gguf" else (lambda b:
                                                                               ("U8", [len(b)], b))
-        source.write_bytes(gen_shards.pack({n: shape(b) for n, b in contents.items()}, {"who": "me"}))
+        source.write_bytes(
+            gen_shards.pack({n: shape(b) for n, b in contents.items()}, {"who": "me"}))
         for max_size in limits:
             out = scratch / f"out{max_size}"
             messages = heft("split", "--name", "m", "--to", kind, "-s", max_size, source, out)
             if kind == "safetensors":
-                check_shard_sizes(safetensors_shards(out), contents, max_size, lambda names, i: safetensors_bytes(names, contents),
-                      messages)
+                check_shard_sizes(safetensors_shards(out), contents, max_size,
+                                  lambda names, i: safetensors_bytes(names, contents), messages)
             elif kind == "gguf":
                 shards = gguf_shards(out)
-                check_shard_sizes(shards, contents, max_size, lambda names, i: gguf_bytes(names, contents, i == 0, len(shards)),
-                      messages)
+                check_shard_sizes(shards, contents, max_size,
+                                  lambda names, i: gguf_bytes(names, contents, i == 0, len(shards)),
+                                  messages)
             else:
                 check_shard_sizes(ztensor_shards(out, contents), contents, max_size,
                       lambda names, i: ztensor_bytes(scratch, source, names), messages)
@@ -150,8 +154,8 @@ def run(title, job):
     with tempfile.TemporaryDirectory(prefix="heft-split-") as folder:
         try:
             job(pathlib.Path(folder))
-        except (CheckFailed, OSError, ValueError, KeyError, read_safetensors.InvalidFile, read_ztensor2.InvalidFile,
-                read_gguf.InvalidFile) as e:
+        except (CheckFailed, OSError, ValueError, KeyError, read_safetensors.InvalidFile,
+                read_ztensor2.InvalidFile, read_gguf.InvalidFile) as e:
             return title, [f"{type(e).__name__}: {e}"]
     return title, []
 
@@ -161,7 +165,8 @@ def main():
                                                  (3000, 20_000, 300_000))) for seed in range(6)]
     jobs += [(f"gguf, model {seed}", check("gguf", model(seed, 4, 40), (3000, 20_000, 300_000)))
              for seed in range(6)]
-    jobs += [("safetensors, 3000 small tensors", check("safetensors", equal_tensors(3000, 64), (200_000,))),
+    jobs += [("safetensors, 3000 small tensors",
+              check("safetensors", equal_tensors(3000, 64), (200_000,))),
              ("gguf, 3000 small tensors", check("gguf", equal_tensors(3000, 64), (200_000,)))]
     jobs += [(f"ztensor, model {seed}", check("ztensor", model(seed), (300_000, 2_000_000)))
              for seed in range(2)]

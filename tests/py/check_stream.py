@@ -52,7 +52,8 @@ def main():
         source = str(pathlib.Path(folder, "model.safetensors"))
         write_model(source)
         code, want, _ = run(stream, source)
-        results.append((code == 0 and any(map(float, want.split())), "the model in memory gives a result"))
+        results.append((code == 0
+                        and any(map(float, want.split())), "the model in memory gives a result"))
         for f in formats(heft):
             path = str(pathlib.Path(folder, "copy" + f["suffixes"][0]))
             p = subprocess.run([heft, "convert", "--force", source, path], capture_output=True)
@@ -61,7 +62,9 @@ def main():
             code, got, peak = run(stream, path, str(BUDGET))
             results.append((p.returncode == 0 and code == 0
                             and got == want, f"{f['name']}: the result is equal"))
-            results.append((0 < peak < (BUDGET + 32) << 10, f"{f['name']}: memory stays within budget + 32 MiB"))
+            results.append(
+                (0 < peak <
+                 (BUDGET + 32) << 10, f"{f['name']}: memory stays within budget + 32 MiB"))
             print(f"# {f['name']}: at most {peak >> 10} MiB")
             pathlib.Path(path).unlink(missing_ok=True)
     print(f"1..{len(results)}")

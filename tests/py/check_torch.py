@@ -35,7 +35,8 @@ class SafeUnpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-SAFE_PICKLE = types.SimpleNamespace(Unpickler=SafeUnpickler, load=lambda f, **more: SafeUnpickler(f, **more).load())
+SAFE_PICKLE = types.SimpleNamespace(Unpickler=SafeUnpickler,
+                                    load=lambda f, **more: SafeUnpickler(f, **more).load())
 
 
 def heft(*args):
@@ -100,10 +101,12 @@ def compare(torch, path, known=None):
             yield f"there is no {name}"
             continue
         if t["shape"] != list(tensor.shape) or t["dtype"] != type_names[tensor.dtype]:
-            yield f"{name} is {t['dtype']} {t['shape']}, not {type_names[tensor.dtype]} {list(tensor.shape)}"
+            want_type = f"{type_names[tensor.dtype]} {list(tensor.shape)}"
+            yield f"{name} is {t['dtype']} {t['shape']}, not {want_type}"
         data, own = heft("cat", str(path), name), raw(torch, tensor)
         if data != own:
-            yield f"{name}: its bytes have SHA-256 {hashlib.sha256(data).hexdigest()}, not {hashlib.sha256(own).hexdigest()}"
+            hashes = [hashlib.sha256(b).hexdigest() for b in (data, own)]
+            yield f"{name}: the bytes have SHA-256 {hashes[0]}, not {hashes[1]}"
 
 
 def views(torch):

@@ -104,8 +104,8 @@ def fields_are_listed(c, has_paths, by_model):
 def a_model_is_not_a_record(c):
     path = c.save("model.bpk", model().bytes())
     for t in c.json("ids", path)["tensors"]:
-        c.require("field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]],
-                 t)
+        c.require(
+            "field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]], t)
     c.require("record" not in c.json("info", path), "a model is called a record")
 
 
@@ -128,7 +128,8 @@ def info_names_the_record(c):
     c.require("optimizer, 3 parameters" in text and f"burn.scalars.{W}.momentum.time = 12" in text,
              text)
     text = c.run("info", rate).stdout
-    c.require("learning rate scheduler" in text and "burn.scalars.0.previous_lr = 0.1" in text, text)
+    c.require("learning rate scheduler" in text and "burn.scalars.0.previous_lr = 0.1" in text,
+              text)
 
 
 def records_verify(c):

@@ -60,14 +60,15 @@ def results(folder):
         source.write_bytes(File(tensors + others, meta=META if name == "specified" else []).bytes())
         yield f"{name}: matrices stay as stored", check(source, out, tensors + others, *options)
         all_transposed = [transposed(t) for t in tensors] + others
-        yield f"{name}: all matrices transposed", check(source, out, all_transposed, "--transpose", "m.*", *options)
+        yield f"{name}: all matrices transposed", check(source, out, all_transposed, "--transpose",
+                                                        "m.*", *options)
         one_transposed = [transposed(t) if t[0] == tensors[0][0] else t for t in tensors + others]
-        yield f"{name}: a single matrix transposed", check(source, out, one_transposed, "--transpose", tensors[0][0],
-                                            *options)
+        yield f"{name}: a single matrix transposed", check(source, out, one_transposed,
+                                                           "--transpose", tensors[0][0], *options)
         restored = folder / "again.weights"
         wrong = convert(source, out, "--transpose", "m.*", *options)
-        yield f"{name}: transposed twice", wrong or check(out, restored, tensors + others, "--transpose",
-                                                        "m.*", *options)
+        yield f"{name}: transposed twice", wrong or check(out, restored, tensors + others,
+                                                          "--transpose", "m.*", *options)
 
 
 def main():

@@ -124,7 +124,8 @@ def keys_of(path):
 # ---- comparing ----
 
 def is_reported(at, messages):
-    return any(str(k) in messages for k in reversed(at) if k) or REPORTED_BY.get(at[-1], "\0") in messages
+    return any(str(k) in messages
+               for k in reversed(at) if k) or REPORTED_BY.get(at[-1], "\0") in messages
 
 
 def lost(before, after, messages):

@@ -164,8 +164,9 @@ def check(job):
         return title, [f"with --allow-loss it ended with {p.returncode}: {p.stderr.strip()[:200]}"]
     try:
         got = read_back(to, version, options, align, out, path)
-    except (read_mag.InvalidFile, read_burnpack.InvalidFile, read_safetensors.InvalidFile, read_ztensor1.InvalidFile,
-            read_ztensor2.InvalidFile, read_gguf.InvalidFile, read_npz.InvalidFile, ValueError, KeyError) as e:
+    except (read_mag.InvalidFile, read_burnpack.InvalidFile, read_safetensors.InvalidFile,
+            read_ztensor1.InvalidFile, read_ztensor2.InvalidFile, read_gguf.InvalidFile,
+            read_npz.InvalidFile, ValueError, KeyError) as e:
         return title, [str(e)[:200]]
     finally:
         out.unlink()

@@ -98,7 +98,8 @@ def pack(v):
 def metadata(floats="f32", ints="i32", version=VERSION, settings="FullPrecisionSettings"):
     return {
         "float": floats, "int": ints,
-        "format": f"burn_core::record::file::NamedMpkFileRecorder<burn_core::record::settings::{settings}>",
+        "format": "burn_core::record::file::NamedMpkFileRecorder<"
+                  f"burn_core::record::settings::{settings}>",
         "version": version, "settings": settings
     }
 
@@ -229,7 +230,8 @@ def good_types(s):
         {**describe(*wide), "attributes": {"stored_dtype": '{"Bool":"U32"}'}},
         {
             **describe(*q), "layout": "burn.qfloat", "attributes": {
-                "stored_dtype": '{"QFloat":{"value":"Q8S","param":"F32","store":{"PackedU32":0},"level":{"Block":[32]},"mode":"Symmetric","x":null,"n":-3}}'
+                "stored_dtype": '{"QFloat":{"value":"Q8S","param":"F32","store":{"PackedU32":0},'
+                                '"level":{"Block":[32]},"mode":"Symmetric","x":null,"n":-3}}'
             }
         }
     ]

@@ -47,8 +47,10 @@ class File:
                  align=64, gap=0, tail=0, offsets=None, checksums=True, before=False,
                  relative=False, with_ids=False, bare_size=False):
         self.tensors, self.meta, self.tokens, self.special = tensors, list(meta), tokens, special
-        self.order, self.align, self.gap, self.tail, self.checksums = order, align, gap, tail, checksums
-        self.before, self.relative, self.with_ids, self.bare_size = before, relative, with_ids, bare_size
+        self.order, self.align, self.gap, self.tail = order, align, gap, tail
+        self.checksums = checksums
+        self.before, self.relative = before, relative
+        self.with_ids, self.bare_size = with_ids, bare_size
         self.flags = flags
         self.set = {}  # fields of the header
         self.change = {}  # fields of descriptors: (number, field) -> value

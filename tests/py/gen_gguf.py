@@ -90,8 +90,8 @@ class File:
 
     def header(self):
         layout_, counts = self.layout, self.counts or (len(self.infos), len(self.entries))
-        start = self.magic + layout_.pack("I", self.version) + layout_.length(counts[0]) + layout_.length(
-            counts[1])
+        start = self.magic + layout_.pack("I", self.version) + layout_.length(
+            counts[0]) + layout_.length(counts[1])
         return start + b"".join(self.entries) + b"".join(self.infos)
 
     def bytes(self):
@@ -357,14 +357,16 @@ def bad_entries(s):
             why="an array longer than the file")
         put(f"texts_{n}", layout_.entry("k", 9, layout_.array("str", huge, layout_.text("a"))),
             why="more texts than there is room for")
-        put(f"arrays_{n}", layout_.entry("k", 9, layout_.array("arr", huge, layout_.array("u8", 0, b""))),
+        put(f"arrays_{n}",
+            layout_.entry("k", 9, layout_.array("arr", huge, layout_.array("u8", 0, b""))),
             why="more arrays than there is room for")
-        put(f"text_in_array_{n}", layout_.entry("k", 9, layout_.array("str", 1, layout_.text("a", huge))),
+        put(f"text_in_array_{n}",
+            layout_.entry("k", 9, layout_.array("str", 1, layout_.text("a", huge))),
             why="a text of an array longer than the file")
     put("key_empty", layout_.entry("", "u8", 1), why="an empty key")
     put("key_not_text", layout_.entry(b"\xff", "u8", 1), why="a key that is not UTF-8")
-    put("key_twice", layout_.entry("k", "u8", 1), layout_.entry("other", "u8", 1), layout_.entry("k", "u8", 1),
-        why="a key twice")
+    put("key_twice", layout_.entry("k", "u8", 1), layout_.entry("other", "u8", 1),
+        layout_.entry("k", "u8", 1), why="a key twice")
     put("long_key", layout_.entry("k" * 65536, "u8", 1), why="a key of more than 65535 bytes",
         expect="warn")
     for kind in (13, 14, 255, 2**31, 2**32 - 1):
@@ -380,7 +382,8 @@ def bad_entries(s):
         put(f"bools_{byte}", layout_.entry("k", "arr", ("bool", [0, byte, 1])),
             why="a truth value in an array that is neither 0 nor 1")
     for depth, expect in ((128, "accept"), (129, "refuse"), (3000, "refuse")):
-        raw = b"".join(layout_.array("arr", 1, b"") for _ in range(depth)) + layout_.array("u8", 0, b"")
+        raw = b"".join(layout_.array("arr", 1, b"")
+                       for _ in range(depth)) + layout_.array("u8", 0, b"")
         put(f"depth_{depth}", layout_.entry("k", 9, raw), why="arrays in arrays", expect=expect)
 
 
@@ -456,8 +459,9 @@ def bad_tensors(s):
     big_endian = big.bytes()
     big = Layout(big=True)
     raw = b"GGUF" + big.pack("IQQ", 3, 1, 0) + big.info("t", (256,), 16, 0)
-    s.bad("opaque_big_endian.gguf", raw + bytes(round_up(len(raw), 32) - len(raw)) + big_endian[-96:],
-          "refuse", "blocks whose numbers are not known, big-endian")
+    s.bad("opaque_big_endian.gguf",
+          raw + bytes(round_up(len(raw), 32) - len(raw)) + big_endian[-96:], "refuse",
+          "blocks whose numbers are not known, big-endian")
     padded = bytearray(File(few()).bytes())
     padded[-1] = 1
     s.bad("padding.gguf", bytes(padded), "accept", "padding that is not zero", "gguf/padding")

@@ -182,7 +182,8 @@ def good_tied(s):
 def good_configs(s):
     for name, config in [
         ("runtime",
-         b'{"kind":"gpt","config":{"a":[1,{"b":null}]},"runtime":{"functional_overrides":{"x":"force=y"}}}'
+         b'{"kind":"gpt","config":{"a":[1,{"b":null}]},'
+         b'"runtime":{"functional_overrides":{"x":"force=y"}}}'
          ),
         ("runtime_null", b'{"runtime":null,"kind":"gpt"}'),
         ("spaces", b' \n{"kind" : "gpt" }\t\r\n'),

@@ -138,7 +138,8 @@ def good_names(s):
     spread = json.dumps(document, ensure_ascii=False, indent=4).replace("    ", "\t \r\n")
     s.good("spread.safetensors", file_of(pad(spread), data), tensors)
     hard = pad(
-        '{"\\u0061\\/\\ud83d\\ude00":{"\\u0064type":"U\\u0038","sh\\u0061pe":[2],"data_offsets":[0,2]}}'
+        '{"\\u0061\\/\\ud83d\\ude00":{"\\u0064type":"U\\u0038","sh\\u0061pe":[2],'
+        '"data_offsets":[0,2]}}'
     )
     s.good("keys_escaped.safetensors", file_of(hard, b"ab"), [("a/\U0001f600", "u8", (2,), b"ab")])
 
@@ -262,26 +263,33 @@ HEADERS = [
     ("gap_end", '{"w":{"dtype":"U8","shape":[6],"data_offsets":[0,6]}}', EIGHT, "reject",
      "two bytes behind the last tensor"),
     ("gap_between",
-     '{"v":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"w":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}',
+     '{"v":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"w":{"dtype":"U8","shape":[4],'
+     '"data_offsets":[4,8]}}',
      EIGHT, "reject", "a byte between two tensors"),
     ("overlap",
-     '{"v":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"w":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}',
+     '{"v":{"dtype":"U8","shape":[5],"data_offsets":[0,5]},"w":{"dtype":"U8","shape":[4],'
+     '"data_offsets":[4,8]}}',
      EIGHT, "reject", "two tensors share a byte"),
     ("shared",
-     '{"v":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}}',
+     '{"v":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[8],'
+     '"data_offsets":[0,8]}}',
      EIGHT, "reject", "two tensors share all bytes"),
     ("overlap_unsorted",
-     '{"v":{"dtype":"U8","shape":[4],"data_offsets":[4,8]},"w":{"dtype":"U8","shape":[5],"data_offsets":[0,5]}}',
+     '{"v":{"dtype":"U8","shape":[4],"data_offsets":[4,8]},"w":{"dtype":"U8","shape":[5],'
+     '"data_offsets":[0,5]}}',
      EIGHT, "reject", "two tensors share a byte, the later one first"),
     ("empty_inside",
-     '{"v":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[0],"data_offsets":[3,3]}}',
+     '{"v":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"w":{"dtype":"U8","shape":[0],'
+     '"data_offsets":[3,3]}}',
      EIGHT, "reject", "a tensor without bytes inside another"),
     ("data_unnamed", "{}      ", EIGHT, "reject", "data and no tensors"),
     ("name_twice",
-     '{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"w":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}',
+     '{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"w":{"dtype":"U8","shape":[4],'
+     '"data_offsets":[4,8]}}',
      EIGHT, "reject", "a name twice"),
     ("name_twice_escaped",
-     '{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"\\u0077":{"dtype":"U8","shape":[4],"data_offsets":[4,8]}}',
+     '{"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"\\u0077":{"dtype":"U8","shape":[4],'
+     '"data_offsets":[4,8]}}',
      EIGHT, "reject", "a name twice, once escaped"),
     ("metadata_number", '{"__metadata__":{"a":1}}', b"", "reject", "a number in __metadata__"),
     ("metadata_nested", '{"__metadata__":{"a":{"b":"c"}}}', b"", "reject",
@@ -312,7 +320,8 @@ def bad_files(s):
         s.bad(f"{name}.safetensors", file_of(header, data), expect, why)
     whole = file_of(F32, EIGHT)
     for t in ("F8_E4M3FNUZ", "F8_E5M2FNUZ"):
-        header = b'{"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},"b":{"dtype":"%s","shape":[8],"data_offsets":[8,16]}}'
+        header = (b'{"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]},'
+                  b'"b":{"dtype":"%s","shape":[8],"data_offsets":[8,16]}}')
         s.bad(f"{t.lower()}.safetensors", file_of(header % t.encode(), 2 * EIGHT), "accept",
               "an element type that older readers refuse", "safetensors/fnuz")
     s.bad("cut_in_data.safetensors", whole[:-1], "reject", "the last byte is missing")

@@ -181,18 +181,26 @@ FAULTS = [
     ("a shard is empty", make_empty, BROKEN, "fault", 1, 3),
     ("a shard is an index", replace_with_index, BROKEN, "fault", 1, 3),
     ("a shard has another format", replace_with_other_format, BROKEN, "fault", 1, 3),
-    ("the index names the wrong shard of a tensor", reindex(list_wrong_shard), "heft/shard-tensor", "fault", 1, 3),
-    ("the index lists a tensor that no shard has", reindex(list_absent_tensor), "heft/shard-tensor", "fault", 1, 3),
-    ("a shard has a tensor under another name", rewrite(1, lambda t: t.update(b=t.pop("a"))), "heft/shard-tensor", "fault", 1, 3),
-    ("two shards have a tensor of the same name", rewrite(2, add_duplicate), "heft/shard-twice", "fault", 1, 3),
+    ("the index names the wrong shard of a tensor", reindex(list_wrong_shard), "heft/shard-tensor",
+     "fault", 1, 3),
+    ("the index lists a tensor that no shard has", reindex(list_absent_tensor), "heft/shard-tensor",
+     "fault", 1, 3),
+    ("a shard has a tensor under another name", rewrite(
+        1, lambda t: t.update(b=t.pop("a"))), "heft/shard-tensor", "fault", 1, 3),
+    ("two shards have a tensor of the same name", rewrite(
+        2, add_duplicate), "heft/shard-twice", "fault", 1, 3),
     ("the index omits a tensor", reindex(remove_entry), "heft/shard-unlisted", "warning", 0, 0),
     ("total_size is wrong", reindex(set_total_size(7)), "heft/shard-total", "warning", 0, 0),
-    ("total_size is not an integer", reindex(set_total_size(1.5)), "safetensors/total-size", "note", 0, 0),
-    ("the index omits all tensors of a shard: number", reindex(remove_shard_entries), "heft/shard-number", "warning", 0, 0),
-    ("the index omits all tensors of a shard: extra file", reindex(remove_shard_entries), "heft/shard-extra", "warning", 0, 0),
-    ("the folder has a shard of another set", add_unlisted_shard, "heft/shard-extra", "warning", 0, 0),
-    ("metadata of the shards differ", rewrite(2, lambda t: None,
-                         {"format": "np"}), "heft/shard-metadata", "warning", 0, 0),
+    ("total_size is not an integer", reindex(
+        set_total_size(1.5)), "safetensors/total-size", "note", 0, 0),
+    ("the index omits all tensors of a shard: number", reindex(remove_shard_entries),
+     "heft/shard-number", "warning", 0, 0),
+    ("the index omits all tensors of a shard: extra file", reindex(remove_shard_entries),
+     "heft/shard-extra", "warning", 0, 0),
+    ("the folder has a shard of another set", add_unlisted_shard, "heft/shard-extra", "warning", 0,
+     0),
+    ("metadata of the shards differ", rewrite(
+        2, lambda t: None, {"format": "np"}), "heft/shard-metadata", "warning", 0, 0),
 ]
 
 
@@ -200,13 +208,24 @@ def mapped_to(name):
     return json.dumps({"weight_map": {"a": name}})
 
 
-REFUSED = {  # name: the text of the index
-    "a path to the parent folder": mapped_to("../" + shard_name(1)), "a path into a folder": mapped_to("sub/" + shard_name(1)), "an absolute path": mapped_to("/etc/passwd"),
-    "a path with a backslash": mapped_to("sub\\" + shard_name(1)), "the name .": mapped_to("."), "the name ..": mapped_to(".."), "an empty name": mapped_to(""),
-    "a NUL in a name": mapped_to("a\0b"), "a name of 256 bytes": mapped_to("x" * 256), "a number as a name": json.dumps({"weight_map": {"a": 1}}),
-    "weight_map is a list": json.dumps({"weight_map": ["a"]}), "weight_map is missing": json.dumps({"metadata": {}, "a": "\"weight_map\""}),
-    "truncated JSON": json.dumps(make_index())[:-3], "text after the JSON": json.dumps(make_index()) + "x",
+REFUSED = {  # title: text of the index
+    "a path to the parent folder": mapped_to("../" + shard_name(1)),
+    "a path into a folder": mapped_to("sub/" + shard_name(1)),
+    "an absolute path": mapped_to("/etc/passwd"),
+    "a path with a backslash": mapped_to("sub\\" + shard_name(1)),
+    "the name .": mapped_to("."),
+    "the name ..": mapped_to(".."),
+    "an empty name": mapped_to(""),
+    "a NUL in a name": mapped_to("a\0b"),
+    "a name of 256 bytes": mapped_to("x" * 256),
+    "a number as a name": json.dumps({"weight_map": {"a": 1}}),
+    "weight_map is a list": json.dumps({"weight_map": ["a"]}),
+    "weight_map is missing": json.dumps({"metadata": {}, "a": "\"weight_map\""}),
+    "truncated JSON": json.dumps(make_index())[:-3],
+    "text after the JSON": json.dumps(make_index()) + "x",
     "a tensor is listed twice": '{"weight_map": {"a": "x.safetensors", "a": "y.safetensors"}}',
-    "two weight_map": '{"weight_map": {}, "weight_map": {}}', "two metadata": '{"metadata": {}, "metadata": {}, "weight_map": {}}',
-    "metadata are a list": '{"metadata": [], "weight_map": {}}', "a metadata key occurs twice": '{"metadata": {"a": "x", "a": "y"}, "weight_map": {}}',
+    "two weight_map": '{"weight_map": {}, "weight_map": {}}',
+    "two metadata": '{"metadata": {}, "metadata": {}, "weight_map": {}}',
+    "metadata are a list": '{"metadata": [], "weight_map": {}}',
+    "a metadata key occurs twice": '{"metadata": {"a": "x", "a": "y"}, "weight_map": {}}',
 }

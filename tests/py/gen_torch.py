@@ -414,7 +414,8 @@ def good_deflated(s):
 
 
 def sparse(layout, *data):
-    rebuild = UTILS._rebuild_sparse_tensor if layout == "torch.sparse_coo" else UTILS._rebuild_sparse_csr_tensor
+    is_coo = layout == "torch.sparse_coo"
+    rebuild = UTILS._rebuild_sparse_tensor if is_coo else UTILS._rebuild_sparse_csr_tensor
     return Call(rebuild, Call(SERIALIZATION._get_layout, layout), data)
 
 
@@ -702,13 +703,17 @@ def good_old(s):
     pairs = b"ccollections\nOrderedDict\n(](](U\x01w" + rebuilt(
         persistent()) + b"e](U\x02abU\x01xeetR."
     s.good("python2_pairs.pt", raw_zip(b"\x80\x02" + pairs, [FLOATS]), [w], metadata=meta(ab="x"))
-    lines = b"(dp0\nS'w'\np1\n" + rebuilt(persistent(), b"I0\n", b"(I2\nL3L\nt", b"(I3\nI1\nt", more=b"I00\nN") + \
-        b"sS\"a'\\n\\x41\\\\\"\nV\\u00e9\\\\x\\U0001F600\nsVint\nL-12L\nsVreal\nF0.5\nsVyes\nI01\ns."
+    lines = b"(dp0\nS'w'\np1\n" + rebuilt(
+        persistent(), b"I0\n", b"(I2\nL3L\nt", b"(I3\nI1\nt", more=b"I00\nN") + \
+        b"sS\"a'\\n\\x41\\\\\"\nV\\u00e9\\\\x\\U0001F600\ns" + \
+        b"Vint\nL-12L\nsVreal\nF0.5\nsVyes\nI01\ns."
     facts = meta(**{"a'\nA\\": "\u00e9\\\\x\U0001f600", "int": -12, "real": "0.5", "yes": True})
     s.good("python2_lines.pt", raw_zip(lines, [FLOATS]), [w], metadata=facts)
     # T, l, o, i, 2, 0, 1, LONG4, BINFLOAT, BINUNICODE8, FRAME, MEMOIZE, LONG_BINPUT and others
-    odd = b"\x80\x05\x95" + struct.pack("<Q", 10) + b"}\x94(" + text("w") + rebuilt(persistent()) + b"T\x01\0\0\0n\x8b\x02\0\0\0\x01\x02" + \
-        b"\x8d" + struct.pack("<Q", 1) + b"f" + b"G" + struct.pack(">d", 2.5) + b"K\x09200(KK1" + b"\x8c\x01j\x8a\x00r\x77\0\0\0j\x77\0\0\0" + b"0" + \
+    odd = b"\x80\x05\x95" + struct.pack("<Q", 10) + b"}\x94(" + text("w") + rebuilt(
+        persistent()) + b"T\x01\0\0\0n\x8b\x02\0\0\0\x01\x02" + b"\x8d" + struct.pack(
+            "<Q", 1) + b"f" + b"G" + struct.pack(">d", 2.5) + b"K\x09200(KK1" + \
+        b"\x8c\x01j\x8a\x00r\x77\0\0\0j\x77\0\0\0" + b"0" + \
         text("m") + b"M\x00\x01" + text("neg") + b"J\xff\xff\xff\xff" + b"u."
     s.good("odd_opcodes.pt", raw_zip(odd, [FLOATS]), [w],
            metadata=meta(n=513, f=2.5, j=0, m=256, neg=-1))

@@ -69,7 +69,8 @@ def contiguous(shape):
     return strides
 
 
-def record(key, storage_key, shape, strides=None, offset=0, kind="Float", order="<", rank=None, first=False):
+def record(key, storage_key, shape, strides=None, offset=0, kind="Float", order="<", rank=None,
+           first=False):
     strides = contiguous(shape) if strides is None else strides
     name = Name(f"{kind}Tensor")
     numbers = struct.pack(f"{order}{2 * len(shape) + 1}q", *shape, *strides, offset)
@@ -241,7 +242,10 @@ def good_first(s):
     s.good("tar_first.pt", torch(value, storages, records, None), listed)
     swapped_floats = b"".join(FLOATS[i:i + 4][::-1] for i in range(0, 24, 4))
     swapped_doubles = b"".join(FLOATS[i:i + 8][::-1] for i in range(24, 40, 8))
-    storages = [storage(101, "Float", swapped_floats, order=">"), storage(102, "Double", swapped_doubles, order=">")]
+    storages = [
+        storage(101, "Float", swapped_floats, order=">"),
+        storage(102, "Double", swapped_doubles, order=">")
+    ]
     records = [record(201, 101, [2, 3], order=">"), record(202, 102, [2], kind="Double", order=">")]
     s.good("tar_big.pt", torch(value, storages, records, sys_info=info(False)), listed)
 
@@ -486,7 +490,8 @@ def bad_parts(s):
     bad("info_call", "accept", "a call of os.system for what is said of the machine", sys_info=call)
     bad("count_call", "reject", "a call of os.system for a count",
         storages=call + b"".join(storages))
-    sparse = b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n(ctorch.serialization\n_get_layout\nX\x10\0\0\0torch.sparse_coo\x85R(" + \
+    sparse = b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n(" + \
+        b"ctorch.serialization\n_get_layout\nX\x10\0\0\0torch.sparse_coo\x85R(" + \
         b"X\x03\0\0\x00201Q" * 2 + b"(K\x02K\x03tttR."
     bad("sparse", "reject", "a sparse tensor, which there were none of", pickle=sparse)
 

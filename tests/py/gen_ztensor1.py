@@ -471,7 +471,9 @@ def good_digests(s):
     }
     f = File()
     made = {r: f.part("f32", d, stored=frame(d), algorithm="sha256") for r, d in parts.items()}
-    facts = {"format": "ztensor", "tensors": [parts_facts("csr", "f32", [3, 4], "sparse_csr", parts)]}
+    facts = {
+        "format": "ztensor", "tensors": [parts_facts("csr", "f32", [3, 4], "sparse_csr", parts)]
+    }
     s.write("good", "ztensor10_csr_zstd_sha256.zt",
             f.end(f.root({"csr": f.tensor("f32", [3, 4], "sparse_csr", made)})), facts)
 

@@ -227,7 +227,8 @@ def check_tensor(name, d):
     require(
         isinstance(offsets, list) and len(offsets) == 2 and all(map(is_u64, offsets)),
         f"{name!r}: {offsets!r}")
-    require("param_id" not in d or is_u64(d["param_id"]), f"{name!r}: param_id {d.get('param_id')!r}")
+    require("param_id" not in d or is_u64(d["param_id"]),
+            f"{name!r}: param_id {d.get('param_id')!r}")
     elements = 1
     for n in d["shape"]:
         elements *= n
@@ -280,7 +281,8 @@ def read(raw, generation=None):
             t["nbytes"], t["sha256"] = last["nbytes"], last["sha256"]
             continue
         last = t
-        require(t["begin"] == up(at), f"{t['name']!r}: its data begin at {t['begin']}, not {up(at)}")
+        require(t["begin"] == up(at),
+                f"{t['name']!r}: its data begin at {t['begin']}, not {up(at)}")
         pieces.append(raw[start + at:start + t["begin"]])
         data = raw[start + t["begin"]:start + t["end"]]
         require(len(data) == t["end"] - t["begin"], f"{t['name']!r}: its data are cut short")

@@ -36,7 +36,8 @@ def array(raw, name, at, align):
     text = raw[10:10 + n].decode("ascii")
     require(text.endswith("\n"), f"{name}: its header does not end a line")
     header = ast.literal_eval(text)
-    require(list(header) == ["descr", "fortran_order", "shape"], f"{name}: fields are {list(header)}")
+    require(
+        list(header) == ["descr", "fortran_order", "shape"], f"{name}: fields are {list(header)}")
     require(header["fortran_order"] is False, f"{name}: columns first")
     require(header["descr"] in TYPES, f"{name}: type {header['descr']}")
     require((at + 10 + n) % align == 0, f"{name}: its data are at {at + 10 + n}")
@@ -53,12 +54,14 @@ def array(raw, name, at, align):
 
 
 def entry(raw, at):
-    sign, _, version, flags, method, time, date, crc, stored, size, n, extra, comment, disk, _, _, head = \
+    (sign, _, version, flags, method, time, date, crc, stored, size, n, extra, comment, disk, _, _,
+     head) = \
         struct.unpack_from("<IHHHHHHIIIHHHHHII", raw, at)
     require(sign == 0x02014B50, f"no entry at {at}")
     require((flags & ~0x800, method, time, date, comment, disk) == (8, 0, 0, 0x21, 0, 0),
          f"odd entry at {at}")
-    require(stored == size and size < 2**32 - 1 and version == 20 and not extra, f"odd sizes at {at}")
+    require(stored == size and size < 2**32 - 1 and version == 20 and not extra,
+            f"odd sizes at {at}")
     return raw[at + 46:at + 46 + n].decode(), flags, crc, size, head, at + 46 + n
 
 

@@ -128,7 +128,8 @@ def check_writer(text, header, n, places):
         "__metadata__ is not in front, or empty")
     for begin, _, name in places:
         e = header[name]
-        require(list(e) == ["dtype", "shape", "data_offsets"], f"{name!r}: the fields are {list(e)}")
+        require(
+            list(e) == ["dtype", "shape", "data_offsets"], f"{name!r}: the fields are {list(e)}")
         require(begin % max(1, BITS[e["dtype"]] // 8) == 0,
              f"{name!r}: its data lie at {begin} of the data section")
 

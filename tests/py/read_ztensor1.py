@@ -65,8 +65,8 @@ def unzstd(stored, max_size):
     lib.ZSTD_createDStream.restype = ctypes.c_void_p
     lib.ZSTD_decompressStream.restype = ctypes.c_size_t
     stream = ctypes.c_void_p(lib.ZSTD_createDStream())
-    source, room = ctypes.create_string_buffer(stored,
-                                               len(stored)), ctypes.create_string_buffer(OUTPUT_CHUNK)
+    source, room = ctypes.create_string_buffer(
+        stored, len(stored)), ctypes.create_string_buffer(OUTPUT_CHUNK)
     given = Buffer(ctypes.addressof(source), len(stored), 0)
     content, left = bytearray(), 1
     while given.pos < given.size or left:

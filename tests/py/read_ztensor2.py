@@ -11,7 +11,8 @@ import struct
 import sys
 
 from cbor import decode
-from gen_ztensor2 import CANONICAL, FLOOR, FOOTER, LOGICAL, MAGIC, STORAGE, ZSTD, cbor, digest, frame, parts_facts, round_up
+from gen_ztensor2 import (CANONICAL, FLOOR, FOOTER, LOGICAL, MAGIC, STORAGE, ZSTD, cbor, digest,
+                          frame, parts_facts, round_up)
 from samples import describe
 from xxh3 import xxh3
 
@@ -125,7 +126,8 @@ def check_places(data, parts, manifest_at, align):
         if content in seen:
             require(seen[content] == blob, f"equal content at {blob} and {seen[content]}")
             continue
-        require(blob[0] == round_up(next_at, align), f"a blob at {blob[0]}, not {round_up(next_at, align)}")
+        require(blob[0] == round_up(next_at, align),
+                f"a blob at {blob[0]}, not {round_up(next_at, align)}")
         seen[content], end = blob, blob[0] + blob[1]
         require(not data[next_at:blob[0]].strip(b"\0"), f"bytes before {blob[0]} are not zero")
         next_at = max(end, align)
