@@ -76,7 +76,7 @@ def check(job):
         rename, more = f"s|^|{PREFIX}{more} |", out.parent / "safetensors" / "good" / more
         p = convert(more, appended_alone, target, version_of(out, target), "--rename", rename)
         if p.returncode:
-            return title, [f"what is appended cannot be converted: {p.stderr}"]
+            return title, [f"the appended file cannot be converted: {p.stderr}"]
         added = read_normalised(appended_alone, target)["tensors"]
         p = heft("append", *options, "--allow-loss", "--rename", rename, "--", out, more)
         if path.name in REFUSED:
@@ -87,7 +87,7 @@ def check(job):
         if p.returncode:
             return title, [f"append ended with {p.returncode}: {p.stderr.strip()[:300]}"]
         if heft("verify", out).returncode:
-            return title, [f"after append verify finds a fault: {heft('verify', out).stdout}"]
+            return title, [f"verify finds a fault after append: {heft('verify', out).stdout}"]
         first = {**first, "tensors": sorted([*first["tensors"], *added], key=lambda t: t["name"])}
         complaints += model_differences(first, read_normalised(out, target, previous))
     return title, complaints

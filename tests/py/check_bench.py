@@ -69,4 +69,4 @@ def checks():
 
 if __name__ == "__main__":
     sys.exit(tap.report(
-        (title, [] if holds else ["it does not hold"]) for title, holds in checks()))
+        (title, [] if holds else ["the check does not hold"]) for title, holds in checks()))

@@ -156,7 +156,7 @@ def check_converted(raw, sha, target, want, folder):
         got = {t["name"]: t for t in read_burnpack.read(out, target)["tensors"]}["w"]
     except read_burnpack.InvalidFile as e:
         return [str(e)]
-    wrong = [] if got["sha256"] == sha else ["the bytes are others"]
+    wrong = [] if got["sha256"] == sha else ["the bytes differ"]
     if repr(got["stored"]) != repr({"QFloat": want}):
         wrong.append(f"the scheme is {got['stored']}, not {want}")
     return wrong
@@ -168,7 +168,7 @@ def check_refused(raw, target, status, words, folder):
         f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"
     ]
     if out is not None:
-        wrong.append("there is a file")
+        wrong.append("an output file exists")
     return wrong + [
         f"{word!r} is not said: {p.stderr.strip()[:200]}" for word in words if word not in p.stderr
     ]
@@ -181,7 +181,7 @@ def check_pair(shape, nbytes, forms, source, target, folder):
     if target in forms:
         wrong = check_converted(raw, sha, target, forms[target], folder)
         if source == target and not wrong and (folder / "out.bpk").read_bytes() != raw:
-            wrong.append("the file is another one")
+            wrong.append("the file differs")
         return wrong
     supporting = [g for g in forms if g != NOT_WRITTEN]
     return check_refused(raw, target, CANNOT_CARRY,

@@ -34,7 +34,7 @@ def compare(path, out):
     for t in kept:
         actual = got[t["name"]]
         if actual["shape"] != t["shape"] or actual["sha256"] != t["sha256"]:
-            yield f"{t['name']} is another tensor"
+            yield f"{t['name']} differs"
         if actual.get("param_id") != t.get("param_id", actual.get("param_id")):
             yield f"{t['name']} has the id {actual.get('param_id')}"
 
@@ -61,7 +61,7 @@ def main():
         folder = scratch / "burn-record" / "good"
         files = sorted(p for p in folder.iterdir() if p.suffix != ".json")
         results = [(p.name, list(compare(p, scratch / "out.bpk"))) for p in files]
-        results.append(("what is packed is the same", list(packed_is_the_same(folder))))
+        results.append(("compressed and plain records are equal", list(packed_is_the_same(folder))))
         return tap.report(results)
 
 

@@ -157,7 +157,7 @@ def mag_metadata(scratch):
     same("metadata", got, [("n", "i64", -3), ("x", "f64", 0.5), ("yes", "i64", 1)])
     p = heft("convert", "--set", "t=text", source, scratch / "t.mag")
     if b"'t' is left out" not in p.stderr:
-        raise CheckFailed("a text is left out, and nothing is said")
+        raise CheckFailed("a dropped text is not reported")
     heft("convert", "--strict", "--set", "t=text", source, scratch / "s.mag", code=CANNOT_CARRY)
 
 
@@ -223,7 +223,7 @@ def gptrs_types(scratch):
         for to in ("gptrs-checkpoint", "gptrs-archive"):
             heft("convert", "--to", to, source, scratch / "no", code=CANNOT_CARRY)
             if (scratch / "no").exists():
-                raise CheckFailed(f"{dtype} in {to}: there is a file")
+                raise CheckFailed(f"{dtype} in {to}: an output file exists")
 
 
 def gptrs_names(scratch):
@@ -303,7 +303,7 @@ def minilm_misses_each(scratch):
     same("tensors asked for", len(missing), len(minilm()))
     for name in minilm():
         if not any(name in text for text in missing):
-            raise CheckFailed(f"{name} is not asked for")
+            raise CheckFailed(f"{name} is not reported as missing")
 
 
 def minilm_shapes_and_types(scratch):
@@ -331,7 +331,7 @@ def minilm_metadata(scratch):
     }
     for f in profile_findings(source, "metadata"):
         if "heft edit --set" not in f["text"]:
-            raise CheckFailed(f"how to add it is not said: {f['text']}")
+            raise CheckFailed(f"the message does not explain how to add the key: {f['text']}")
     heft("edit", *[x for k, v in values.items() for x in ("--set", f"{k}={v}")], source)
     same("metadata missing", profile_findings(source, "metadata"), [])
 
@@ -361,7 +361,7 @@ def embd_values_have_a_length(scratch):
                   scratch / "no.weights", code=CANNOT_CARRY)
         if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr or (
                 scratch / "no.weights").exists():
-            raise CheckFailed(f"it is not refused as it should be: {no.stderr[:300]}")
+            raise CheckFailed(f"the refusal has the wrong message: {no.stderr[:300]}")
         out = converted(source, "embd", None, "--force", "--allow-loss", "--set", f"{key}={value}",
                         "--set", "other=1")
         same("metadata",
@@ -369,7 +369,7 @@ def embd_values_have_a_length(scratch):
         before = out.read_bytes()
         no = heft("edit", "--set", f"{key}={value}", out, code=CANNOT_CARRY)
         if b"metadata 'k" not in no.stderr or b"65536 bytes" not in no.stderr:
-            raise CheckFailed(f"edit does not say why: {no.stderr[:300]}")
+            raise CheckFailed(f"edit does not name the reason: {no.stderr[:300]}")
         same("the file", out.read_bytes(), before)
     heft("edit", "--set", f"k={most}", "--unset", "other", out)
     same("metadata", read_embd.read(out.read_bytes())["metadata"], [{"key": "k", "value": most}])
@@ -391,7 +391,7 @@ def embd_checksums_stop_a_copy(scratch):
         source = written(scratch / "m.weights", bytes(bad))
         heft("convert", source, scratch / "o.weights", code=3)
         if (scratch / "o.weights").exists():
-            raise CheckFailed(f"byte {i} is another, and there is a file")
+            raise CheckFailed(f"byte {i} differs, and an output file exists")
 
 
 # ---- zTensor --------------------------------------------------------------------------------
@@ -641,7 +641,7 @@ def digests_stop_a_copy(scratch):
         source = written(scratch / "m.zt", data[:64] + bytes([data[64] ^ 1]) + data[65:])
         p = heft("convert", "--to", "safetensors", source, scratch / "no", code=3)
         if (scratch / "no").exists() or b"ztensor/digest" not in p.stderr:
-            raise CheckFailed(f"there is a file, or the rule is not named")
+            raise CheckFailed(f"an output file exists, or the rule is not named")
         heft("convert", "--no-verify", "--force", "--to", "safetensors", source, scratch / "copied")
 
 
@@ -683,7 +683,7 @@ def scalars_get_a_dimension(reader, to, *version):
         same("bytes", heft("cat", scratch / "out", "s").stdout, struct.pack("<f", 2.5))
         messages = heft(*command, "--strict", source, scratch / "strict",
                         code=CANNOT_CARRY).stderr.decode()
-        same("what --strict says", "error: rank 0" in messages, True)
+        same("messages of --strict", "error: rank 0" in messages, True)
         same("an output under --strict", (scratch / "strict").exists(), False)
     return check
 

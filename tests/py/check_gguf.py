@@ -50,7 +50,7 @@ def lists_metadata(path):
     if got != want:
         yield f"metadata are {str(got)[:300]}"
     if list(got) != list(want):
-        yield "metadata are in another order"
+        yield "the order of metadata differs"
 
 
 def kinds(meta):
@@ -78,7 +78,7 @@ def keeps_kinds(path):
             if kinds(got[2]) != kinds(want[2]):
                 yield f"kinds are {str(kinds(got[2]))[:200]}"
             if got[3] != [(n, t, s or [1], raw) for n, t, s, raw in want[3]]:
-                yield "tensors are others"
+                yield "the tensors differ"
 
 
 def decodes(name):
@@ -95,13 +95,13 @@ def decodes(name):
             path.write_bytes(gen_gguf.File([("t", name, shape, raw)], big=big).bytes())
             heft("convert", "--cast", "f32", "--allow-loss", path, out)
             if heft("cat", out, "t") != struct.pack(f"<{len(values)}f", *values):
-                yield "values as f32 are others"
+                yield "values cast to f32 differ"
             yield from compare_stats(
                 json.loads(heft("stats", "--json", path))["tensors"][0], values)
             if heft("cat", path, "t") != raw:
-                yield "bytes are others"
+                yield "bytes differ"
         if json.loads(heft("diff", "--json", path, out, codes=(0, 1)))["equal"] is True:
-            yield "blocks are said to equal f32"
+            yield "diff reports blocks and f32 as equal"
         first = heft("show", path, "t").decode().replace("[", " ").split()[0]
         if abs(float(first) - values[0]) > 1e-3 * max(map(abs, values)):
             yield f"the first value is shown as {first}, not {values[0]}"
@@ -141,7 +141,7 @@ def opaque_is_not_cast():
         path.write_bytes(gen_gguf.File([t]).bytes())
         heft("convert", "--cast", "f32", path, out, codes=(5,))
         if out.exists():
-            yield "there is a file"
+            yield "an output file exists"
 
 
 def many_texts():
@@ -155,12 +155,12 @@ def many_texts():
         found = json.loads(heft("info", "--json", "--verbose", path))
         if found["metadata"]["tokenizer.ggml.tokens"] != texts or found["vocabulary"][
                 "tokens"] != len(texts):
-            yield "texts are others"
+            yield "texts differ"
         if found["memory"] > 48 * len(texts):
             yield f"the index takes {found['memory']} bytes"
         heft("convert", path, out)
         if out.read_bytes() != path.read_bytes():
-            yield "it is not written as it was"
+            yield "the written file differs"
 
 
 def shared_files():

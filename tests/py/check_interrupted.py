@@ -98,11 +98,11 @@ class InterruptedSet:
         else:
             run(HEFT, "edit", self.folder)  # removes staged files
         now = files_in(self.folder)
-        require(now in (self.old, self.new), f"{title}: a mixture, or more: {sorted(now)}")
+        require(now in (self.old, self.new), f"{title}: a mixture of files: {sorted(now)}")
         if now:
             require(
                 digest(self.folder) == digest(self.a if now == self.old else self.b),
-                f"{title}: another model")
+                f"{title}: a different model")
             heft("verify", self.folder)
         return pending
 
@@ -159,7 +159,7 @@ def replaced_with_a_journal(scratch):
     old = files_in(scratch)
     heft("convert", "-f", b, path)
     heft("verify", path)
-    require(not journal.exists() and digest(path) == digest(b), "the journal stays")
+    require(not journal.exists() and digest(path) == digest(b), "the journal is left")
     for call, n in ((call, n) for call in CALLS for n in range(1, 6)):
         for name in files_in(scratch):
             (scratch / name).unlink()
@@ -168,27 +168,28 @@ def replaced_with_a_journal(scratch):
         inject(f"{call}:signal=KILL:when={n}", "convert", "-f", b, path)
         if path.read_bytes() == old[path.name]:
             require(journal.read_bytes() == old[journal.name],
-                   f"{call} {n}: the journal is another one")
+                   f"{call} {n}: the journal differs")
             heft("verify", path, code=4)
             heft("edit", path)
             require(
                 digest(path) == digest(model(scratch / "a.safetensors", 1)),
-                f"{call} {n}: not undone")
+                f"{call} {n}: not rolled back")
         else:
             heft("verify", path)
-            require(digest(path) == digest(b), f"{call} {n}: another model")
+            require(digest(path) == digest(b), f"{call} {n}: a different model")
             run(HEFT, "edit", path)
             require(
                 digest(path) == digest(b) and not journal.exists(),
-                f"{call} {n}: the journal stays")
+                f"{call} {n}: the journal is left")
 
 
 CHECKS = {
-    "a split is killed": lambda scratch: split_is_killed(scratch, True),
-    "a split into a new folder is killed": lambda scratch: split_is_killed(scratch, False),
-    "a split fails": lambda scratch: split_fails(scratch, True),
-    "a question that the system does not answer": lookups_fail,
-    "a half edited file is replaced": replaced_with_a_journal,
+    "a killed split is completed or undone": lambda scratch: split_is_killed(scratch, True),
+    "a killed split into a new folder is "
+    "completed or undone": lambda scratch: split_is_killed(scratch, False),
+    "a failing split is completed or undone": lambda scratch: split_fails(scratch, True),
+    "failing lookups keep a half-edited file unread": lookups_fail,
+    "convert --force replaces a half-edited file": replaced_with_a_journal,
 }
 
 

@@ -66,7 +66,7 @@ def memory_faults(args, max_memory=MAX_MEMORY, **env):
     if seen > max_memory:
         yield f"took {seen // MIB} MiB"
     if not seen:
-        yield "was not seen at work"
+        yield "no memory was measured"
 
 
 def tensor(path, name):
@@ -88,7 +88,7 @@ def check_fortran_order(root, temporary):
     yield from memory_faults(["convert", root / "f.npz", root / "f.safetensors"], TMPDIR="/nowhere")
     if not np.array_equal(tensor(root / "f.safetensors", "a"), a) or not np.array_equal(
             tensor(root / "f.safetensors", "b"), a[:, :4100]):
-        yield "the result is another"
+        yield "the result differs"
     (root / "f.safetensors").unlink()
     yield from memory_faults(["stats", root / "f.npz", "a"], TMPDIR=str(temporary))
     yield from memory_faults(
@@ -107,12 +107,12 @@ def check_transposing(root, temporary):
     yield from memory_faults(["convert", "--transpose", "*", root / "c.zt", root / "t.safetensors"],
                       TMPDIR="/nowhere")
     if not np.array_equal(tensor(root / "t.safetensors", name), a.T):
-        yield "the result is another"
+        yield "the result differs"
     (root / "t.safetensors").unlink()
     yield from memory_faults(
         ["convert", "--transpose", "*", root / "f.npz", root / "t.safetensors", "--keep", "a"])
     if not np.array_equal(tensor(root / "t.safetensors", "a"), a.T):
-        yield "the result of both is another"
+        yield "the result of both conversions differs"
     (root / "t.safetensors").unlink()
     yield from leftover_files(root, "f.npz", "f.zt", "c.zt", "tmp")
 
@@ -139,7 +139,7 @@ def check_dropped_parts(root, _):
                 f.write(bytes(MIB))
     yield from memory_faults(["convert", root / "parts.npz", root / "parts.safetensors"])
     if not np.array_equal(tensor(root / "parts.safetensors", "a"), np.arange(MIB, dtype="<f4")):
-        yield "the result is another"
+        yield "the result differs"
     (root / "parts.safetensors").unlink()
     (root / "parts.npz").unlink()
 
@@ -153,7 +153,7 @@ def check_stream(root, temporary):
                 root / "p.npz", "wb") as f:
         shutil.copyfileobj(p.stdout, f)
     if not np.array_equal(np.load(root / "p.npz")["a"], a):
-        yield "the result is another"
+        yield "the result differs"
     (root / "p.npz").unlink()
     yield from leftover_files(temporary)
 
@@ -225,15 +225,15 @@ def check_killed(root, _):
 
 
 CHECKS = {
-    "turned, in bounded memory": check_fortran_order,
-    "transposed, in bounded memory": check_transposing,
-    "shown, in the memory of what is shown": check_show,
-    "parts that are left out": check_dropped_parts,
-    "into a pipe": check_stream,
-    "no directory for temporary files": check_no_directory,
-    "temporary files may not be so large": check_limit,
-    "a full disk": check_full,
-    "killed": check_killed,
+    "Fortran order is converted in bounded memory": check_fortran_order,
+    "matrices are transposed in bounded memory": check_transposing,
+    "show needs memory for the shown values only": check_show,
+    "large parts are dropped": check_dropped_parts,
+    "conversion into a pipe": check_stream,
+    "a missing TMPDIR is reported": check_no_directory,
+    "a limit on file sizes is reported": check_limit,
+    "a full disk is reported": check_full,
+    "a killed conversion leaves no files": check_killed,
 }
 
 

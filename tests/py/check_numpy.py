@@ -71,7 +71,7 @@ def compare(path, arrays, code=0):
             yield f"{name}: {t['dtype']} {t['shape']}, not {a.dtype} {a.shape}"
         if hashlib.sha256(heft("cat", path, "--", name).stdout).digest() != hashlib.sha256(
                 plain_bytes(a)).digest():
-            yield f"{name}: bytes are others"
+            yield f"{name}: bytes differ"
     heft("verify", path, code=code)
 
 
@@ -93,15 +93,15 @@ def check_archive(root, save, order, layout):
     heft("convert", "--force", path, out)
     with np.load(out) as z:
         if z.files != list(arrays):
-            yield "written: names are others"
-        yield from (f"written: {n} is another" for n in arrays if not same(z[n], arrays[n]))
+            yield "written: names differ"
+        yield from (f"written: {n} differs" for n in arrays if not same(z[n], arrays[n]))
     with zipfile.ZipFile(out) as z:
         if z.testzip():
-            yield f"written: {z.testzip()} has another CRC-32"
+            yield f"written: {z.testzip()} has a wrong CRC-32"
     with subprocess.Popen([HEFT, "convert", "--force", "--to", "npz", path, "/dev/stdout"],
                           stdout=subprocess.PIPE) as p:
         if p.stdout.read() != out.read_bytes():
-            yield "a pipe gets other bytes than a file"
+            yield "a pipe and a file get different bytes"
 
 
 def check_files(root, order, layout):
@@ -112,9 +112,9 @@ def check_files(root, order, layout):
             np.save(path, a)
             heft("convert", "--force", path, out)
             if not same(np.load(out), a):
-                yield f"{dtype} {shape} is another"
+                yield f"{dtype} {shape} differs"
             if a.size and a.shape and not same(np.load(out, mmap_mode="r"), a):
-                yield f"{dtype} {shape} is another when mapped"
+                yield f"{dtype} {shape} differs when mapped"
 
 
 def members_of(path):
@@ -150,21 +150,21 @@ def check_edits(root, layout):
     if list(after) != list(want):
         yield f"members are {list(after)}"
     if any(after[n] != m for n, m in want.items() if m[0] == zipfile.ZIP_DEFLATED):
-        yield "stored bytes of a compressed member are others"
+        yield "stored bytes of a compressed member differ"
     renamed = {new.get(n, n): a for n, a in arrays.items()}
     with np.load(path) as z:
-        yield from (f"{n} is another" for n, a in renamed.items() if not same(z[n], a))
+        yield from (f"{n} differs" for n, a in renamed.items() if not same(z[n], a))
         if z["p"].flags.f_contiguous is not True:
-            yield "the order of an array that is not compressed is another"
+            yield "the order of the uncompressed array differs"
     with zipfile.ZipFile(path) as z:
         if z.testzip():
-            yield f"{z.testzip()} has another CRC-32"
+            yield f"{z.testzip()} has a wrong CRC-32"
     yield from compare(path, renamed)
     original = path.read_bytes()
     heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{to}={old}")), path)
     heft("edit", *(a for old, to in new.items() for a in ("--rename", f"{old}={to}")), path)
     if path.read_bytes() != original:
-        yield "there and back again it is another file"
+        yield "renaming back does not restore the file"
     inode = path.stat().st_ino
     heft("edit", "--rename", "p=q", path)
     if path.stat().st_ino != inode:
@@ -185,7 +185,7 @@ def check_edits_of_others(root):
     original = path.read_bytes()
     heft("edit", "--rename", "a=b", path, code=5)
     if path.read_bytes() != original:
-        yield "a file that is refused was changed"
+        yield "a refused edit changed the file"
 
 
 def check_versions(root):
@@ -220,7 +220,7 @@ def check_unsupported(root):
             if [f["severity"] for f in found] != ["warning"] or "array 'x'" not in found[0]["text"]:
                 yield f"{name}: found are {found}"
             if b"'x.npy' is left out" not in heft("convert", "--force", path, out).stderr:
-                yield f"{name}: nothing is said of what is left out"
+                yield f"{name}: the dropped member is not reported"
             heft("convert", "--force", "--strict", path, root / "strict.npz", code=5)
             with np.load(out) as z:
                 if z.files != list(fine) or not all(same(z[n], a) for n, a in fine.items()):
@@ -265,7 +265,7 @@ def check_mixed(root):
             yield f"NumPy loads {list(loaded)}"
         yield from compare(path, loaded, code=1)
         if len(findings(path, "npz/unreadable", code=1)) != len(members) - len(loaded):
-            yield "not every member that is not read is found"
+            yield "not every unreadable member is reported"
 
 
 def check_names(root):
@@ -302,10 +302,10 @@ def check_refused_without_a_file(root):
     np.savez(path, a=np.zeros(3), b=np.ones(2), c=np.ones(1))
     heft("convert", path, out, code=5)
     if out.exists():
-        yield "there is a file"
+        yield "an output file exists"
     heft("convert", "--keep", "b", path, out)
     if not same(np.load(out), np.ones(2)):
-        yield "the one that was kept is another"
+        yield "the kept array differs"
 
 
 def check_large(root):
@@ -316,10 +316,10 @@ def check_large(root):
         save(path, a=a)
         heft("convert", "--force", path, out)
         if not same(np.load(out)["a"], a):
-            yield "copied, it is another"
+            yield "the copy differs"
         heft("convert", "--force", "--cast", "f32", "--transpose", "a", path, out)
         if not same(np.load(out)["a"], a.T.astype("<f4")):
-            yield "transposed and cast, it is another"
+            yield "the transposed and cast copy differs"
 
 
 def tests(root):
@@ -330,13 +330,13 @@ def tests(root):
                     check_archive(root, save, order, layout))
             yield f"save {order} {layout}", list(check_files(root, order, layout))
     yield "versions", list(check_versions(root))
-    yield "what has no numbers", list(check_unsupported(root))
-    yield "archives that are half broken", list(check_mixed(root))
-    yield "names that are dangerous to unpack", list(check_names(root))
-    yield "one array to a file", list(check_refused_without_a_file(root))
+    yield "unsupported element types", list(check_unsupported(root))
+    yield "partly damaged archives", list(check_mixed(root))
+    yield "names that are unsafe to unpack", list(check_names(root))
+    yield "one array per .npy file", list(check_refused_without_a_file(root))
     for layout in "CF":
         yield f"names are edited, {layout}", list(check_edits(root, layout))
-    yield "edits that are refused", list(check_edits_of_others(root))
+    yield "refused edits", list(check_edits_of_others(root))
     yield "large arrays", list(check_large(root))
 
 

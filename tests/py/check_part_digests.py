@@ -241,7 +241,7 @@ def main():
     heft, results = Commands(program), []
 
     def check(holds, title, *complaints):
-        results.append((title, [] if holds else [*complaints] or ["it is not so"]))
+        results.append((title, [] if holds else [*complaints] or ["the condition does not hold"]))
 
     with tempfile.TemporaryDirectory(prefix="heft-digests-") as folder:
         folder = pathlib.Path(folder)

@@ -138,7 +138,7 @@ def check_warnings(path):
     yield from same("rules of warnings",
                     [line.split(": warning: ")[1].split(":")[0] for line in messages],
                     rules[:SHOWN_WARNINGS])
-    yield from same("what --quiet says", stderr_lines("ls", "--raw", "--quiet", str(path)), [])
+    yield from same("messages of --quiet", stderr_lines("ls", "--raw", "--quiet", str(path)), [])
 
 
 def check(job):

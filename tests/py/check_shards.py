@@ -88,7 +88,7 @@ def good_set_converts(scratch):
     heft("convert", scratch / "set", scratch / "out.safetensors")
     got = read_safetensors.read(scratch / "out.safetensors", of_heft=True)
     want = [(n, hashlib.sha256(d).hexdigest()) for n, (_, _, d) in gen.whole().items()]
-    require([(t["name"], t["sha256"]) for t in got["tensors"]] == want, "what was written")
+    require([(t["name"], t["sha256"]) for t in got["tensors"]] == want, "the written tensors")
     for suffix in ("zt", "bpk"):
         heft("convert", scratch / "set", scratch / f"out.{suffix}")
         heft("diff", scratch / "set", scratch / f"out.{suffix}")
@@ -136,7 +136,7 @@ def fault_check(entry):
             code == 0
             or sorted(p.name for p in scratch.iterdir()
                       if p.name.startswith("o") and p.name != "outside.safetensors") == [],
-            "something was written")
+            "an output file exists")
         require(code == 0 or b"incomplete" in heft("ls", scratch / "set").stderr,
                "ls does not say that the model is incomplete")
     return check
@@ -185,7 +185,7 @@ def check_safetensors_shards(folder, tensors, max_size=None, stem="model"):
     text = (folder / f"{stem}.safetensors.index.json").read_text()
     index = json.loads(text)
     require(text == json.dumps(index, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
-           "how the index is written")
+           "the text of the index")
     require(index["metadata"] == {"total_size": sum(len(t[2]) for t in tensors.values())},
            index["metadata"])
     names = sorted(set(index["weight_map"].values()))
@@ -219,14 +219,14 @@ def split_by_size(scratch):
         require(model_hash(out) == model_hash(path), "the hash")
         heft("merge", out, scratch / "again.safetensors", "--force")
         require((scratch / "again.safetensors").read_bytes() == path.read_bytes(),
-               "merged, it is another file")
+               "the merged file differs")
     require(
         counts == sorted(counts, reverse=True) and counts[0] == len(tensors) and counts[-1] == 1,
         counts)
     heft("split", "--max-size", "20KB", path, scratch / "again")
     require(
         files_in(scratch / "again") == files_in(scratch / "out20000"),
-        "the same split made other files")
+        "an equal split made different files")
 
 
 def split_by_count(scratch):
@@ -235,13 +235,13 @@ def split_by_count(scratch):
         heft("split", "--count", count, "--name", "m", path, scratch / f"out{count}")
         require(
             check_safetensors_shards(scratch / f"out{count}", tensors, stem="m") == count,
-            "how many files")
+            "the number of files")
     heft("split", "--count", len(tensors) + 1, path, scratch / "more", code=2)
     heft("split", "--count", 4, "--max-size", 20_000, path, scratch / "both")
     require(check_safetensors_shards(scratch / "both", tensors, 20_000) > 4, "both limits")
     heft("split", path, scratch / "neither", code=2)
     require(not (scratch / "more").exists() and not (scratch / "neither").exists(),
-            "a folder was left")
+            "a folder is left")
 
 
 def split_keeps_existing_files(scratch):
@@ -249,7 +249,7 @@ def split_keeps_existing_files(scratch):
     heft("split", "-n", 3, path, scratch / "out")
     before = files_in(scratch / "out")
     heft("split", "-n", 3, path, scratch / "out", code=2)
-    require(files_in(scratch / "out") == before, "something was replaced")
+    require(files_in(scratch / "out") == before, "an existing file was replaced")
     other = {
         "x": ("U8", [300], bytes(300)), "y": ("U8", [300], bytes(300)),
         "z": ("U8", [300], bytes(300))
@@ -263,7 +263,7 @@ def split_keeps_existing_files(scratch):
            "a split that failed changed files")
     (scratch / "out" / gen.INDEX).rmdir()
     heft("split", "-n", 3, "--force", scratch / "other.safetensors", scratch / "out")
-    require(check_safetensors_shards(scratch / "out", other) == 3, "what was forced")
+    require(check_safetensors_shards(scratch / "out", other) == 3, "the result of --force")
 
 
 def split_never_writes_its_input(scratch):
@@ -302,7 +302,7 @@ def split_of_other_formats(scratch):
     heft("split", "-n", 2, "--to", "safetensors", "--allow-loss", scratch / "m.bpk",
          scratch / "out")
     require(model_hash(scratch / "out") == model_hash(scratch / "m.bpk"), "the hash")
-    require(not (scratch / "no").exists(), "a folder was left")
+    require(not (scratch / "no").exists(), "a folder is left")
 
 
 def split_with_a_broken_checksum(scratch):
@@ -312,7 +312,7 @@ def split_with_a_broken_checksum(scratch):
     raw[3000] ^= 1
     (scratch / "m.zt").write_bytes(raw)
     heft("split", "-n", 2, "--to", "safetensors", scratch / "m.zt", scratch / "out", code=3)
-    require(not (scratch / "out").exists(), "something was written")
+    require(not (scratch / "out").exists(), "an output file exists")
     heft("split", "-n", 2, "--to", "safetensors", "--no-verify", scratch / "m.zt", scratch / "out")
 
 
@@ -329,7 +329,7 @@ def check_ztensor_shards(folder, stem, tensors):
     for label, shard in root["shards"].items():
         data = (folder / f"{stem}-{label}.zt").read_bytes()
         require(shard == {"size": len(data), "digest": f"xxh3:{xxh3(data):016x}"},
-               f"what is said of file {label}")
+               f"the table entry of shard {label}")
         read_ztensor2.read(folder / f"{stem}-{label}.zt")
         files[label] = data
     require(
@@ -344,7 +344,7 @@ def check_ztensor_shards(folder, stem, tensors):
         data = files[part["shard"]][begin:begin + size]
         require(data == tensors[name][2], f"the data of {name}")
         require(part["digest"] == f"xxh3:{xxh3(data):016x}", f"the digest of {name}")
-        require(begin % 65536 == 0, f"where {name} lies")
+        require(begin % 65536 == 0, f"the offset of {name}")
     return len(files)
 
 
@@ -354,16 +354,16 @@ def split_ztensor(scratch):
     for count in (1, 2, 12):
         out = scratch / f"out{count}"
         heft("split", "-n", count, scratch / "m.zt", out)
-        require(check_ztensor_shards(out, "m", tensors) == count, "how many files")
+        require(check_ztensor_shards(out, "m", tensors) == count, "the number of files")
         for args in (out, out / "m.zt"):
             require(heft_json("verify", args)["findings"] == [], "findings")
             require(model_hash(args) == model_hash(path), "the hash")
         heft("merge", out, scratch / "again.zt", "--force")
         require((scratch / "again.zt").read_bytes() == (scratch / "m.zt").read_bytes(),
-               "merged, it is another file")
+               "the merged file differs")
         heft("merge", *sorted(out.iterdir()), scratch / "again.zt", "--force")
         require((scratch / "again.zt").read_bytes() == (scratch / "m.zt").read_bytes(),
-               "merged file by file, it is another")
+               "the file merged shard by shard differs")
     changed = scratch / "out2" / "m-1.zt"
     raw = bytearray(changed.read_bytes())
     raw[70_000] ^= 1
@@ -371,7 +371,7 @@ def split_ztensor(scratch):
     found = heft_json("verify", scratch / "out2", code=1)["findings"]
     require({"ztensor/shard-digest"} <= {f["rule"] for f in found}, found)
     heft("merge", scratch / "out2", scratch / "no.zt", code=3)
-    require(not (scratch / "no.zt").exists(), "something was written")
+    require(not (scratch / "no.zt").exists(), "an output file exists")
 
 
 # ---- GGUF ----
@@ -420,10 +420,10 @@ def gguf_set_is_one_model(scratch):
         require(found == [], found)
     heft("merge", scratch / "set", scratch / "m.gguf")
     require((scratch / "m.gguf").read_bytes() == (scratch / "one.gguf").read_bytes(),
-           "merged, it is another file")
+           "the merged file differs")
     heft("merge", *sorted((scratch / "set").iterdir()), scratch / "n.gguf")
     require((scratch / "n.gguf").read_bytes() == (scratch / "one.gguf").read_bytes(),
-           "merged file by file, it is another")
+           "the file merged shard by shard differs")
     found = heft_json("verify", scratch / "set" / gguf_name(2, 3))["findings"]
     require([f["rule"] for f in found] == ["heft/shard-alone"], found)
 
@@ -437,7 +437,7 @@ def gguf_fault(rule, code, change=None, **how):
         require((rule, "fault") in [(f["rule"], f["severity"]) for f in found], found)
         heft("ls", scratch / "set" / gguf_name(1, 3))
         heft("merge", scratch / "set" / gguf_name(1, 3), scratch / "no.gguf", code=code)
-        require(not (scratch / "no.gguf").exists(), "something was written")
+        require(not (scratch / "no.gguf").exists(), "an output file exists")
     return check
 
 
@@ -488,7 +488,7 @@ def split_gguf(scratch):
         require(heft_json("verify", out)["findings"] == [], "findings")
         heft("merge", out, scratch / "again.gguf", "--force")
         require((scratch / "again.gguf").read_bytes() == (scratch / "m.gguf").read_bytes(),
-               "merged, it is another file")
+               "the merged file differs")
 
 
 # ---- merging ----
@@ -506,12 +506,12 @@ def merge_plain_files(scratch):
          scratch / "mixed.safetensors")
     require(
         model_hash(scratch / "mixed.safetensors") == model_hash(scratch / "all.safetensors"),
-        "of several formats, another model")
+        "the model merged from several formats differs")
     gen.write(scratch / "set")
     heft("merge", *sorted((scratch / "set").iterdir()), scratch / "again.safetensors")
     require(
         (scratch / "again.safetensors").read_bytes() == (scratch / "all.safetensors").read_bytes(),
-        "files beside their index")
+        "the merge of shards next to an index")
 
 
 def merge_views(scratch):
@@ -561,7 +561,7 @@ def merge_metadata(scratch):
     heft("merge", "--strict", *files, scratch / "no.safetensors", code=5)
     heft("merge", *files, scratch / "out.safetensors", code=2)
     heft("merge", "--force", *files, files[0], code=2)
-    require(not (scratch / "no.safetensors").exists(), "something was written")
+    require(not (scratch / "no.safetensors").exists(), "an output file exists")
 
 
 # ---- tied tensors ----
@@ -650,7 +650,7 @@ def split_keeps_tied_tensors(scratch):
                        f"file {f} has {size} bytes")
             require(
                 sum(size for _, size in {(f, p): p[1] for f, p in ranges.values()}.items()) == once,
-                "bytes are there twice")
+                "bytes are stored twice")
             require(model_hash(out) == model_hash(scratch / "m.safetensors"), "the hash")
             require(heft_json("verify", out)["findings"] == [], "findings")
     heft("split", "-n", 9, "--to", "ztensor", scratch / "m2.zt", scratch / "nine", code=2)
@@ -664,7 +664,7 @@ def merge_keeps_tied_tensors(scratch):
     heft("split", "-n", 4, "--to", "ztensor", "--name", "m", scratch / "m2.zt", scratch / "set")
     heft("merge", scratch / "set", scratch / "again.zt")
     require((scratch / "again.zt").read_bytes() == (scratch / "m2.zt").read_bytes(),
-           "merged, it is another file")
+           "the merged file differs")
     more = gen.pack({"more": ("F32", [1], b"abcd")})
     (scratch / "more.safetensors").write_bytes(more)
     for suffix, version, read in (

@@ -106,7 +106,7 @@ def a_model_is_not_a_record(c):
     for t in c.json("ids", path)["tensors"]:
         c.require(
             "field" not in t and "parameter" not in t and t["burn_text"] == TEXT[t["burn_id"]], t)
-    c.require("record" not in c.json("info", path), "a model is called a record")
+    c.require("record" not in c.json("info", path), "a model is reported as a record")
 
 
 def unknown_parameters_have_no_name(c):
@@ -150,9 +150,9 @@ def records_survive_conversion(c, between):
             c.run("convert", "--format-version", between, "--strict", path, source)
         c.run("convert", "--format-version", "0.22", source, out)
         c.require(out.exists() and facts(out) == facts(path), name,
-                 "is another after the conversion")
+                 "differs after the conversion")
         if not between:
-            c.require(out.read_bytes() == path.read_bytes(), name, "is spelled otherwise")
+            c.require(out.read_bytes() == path.read_bytes(), name, "has a different encoding")
 
 
 def lost_scalars_are_reported(c):
@@ -202,11 +202,11 @@ def missing_ids_come_from_names(c):
         del d["param_id"]
     path, out = c.save("bare.bpk", pack.bytes()), c.folder / "out.bpk"
     done = c.run("convert", "-v", "--format-version", "0.22", path, out)
-    c.require(out.read_bytes() == optimizer().bytes(), "the ids are not those of the names")
+    c.require(out.read_bytes() == optimizer().bytes(), "the ids differ from the names")
     c.require("param_id is taken from its name" in done.stderr, done.stderr)
     c.run("edit", "--set", "note=x", path)
     ids = [t["param_id"] for t in read_burnpack.read(path.read_bytes())["tensors"]]
-    c.require(ids == [None] * len(ids), "an edit of something else made ids")
+    c.require(ids == [None] * len(ids), "an unrelated edit made ids")
 
 
 def example_prepares_training(c):
@@ -228,7 +228,7 @@ def example_prepares_training(c):
         scalars |= {f"{i}.__rank": {"UInt": len(shape)}, f"{i}.momentum.time": {"UInt": 0}}
     want = gen_burnpack.Pack(tensors, "0.22", {t[0]: int(t[0].split(".")[0]) for t in tensors},
                              scalars=scalars, metadata={str(i): path for path, i in ids.items()})
-    c.require(record.read_bytes() == want.bytes(), "the record is not what Burn would write")
+    c.require(record.read_bytes() == want.bytes(), "the record differs from that of Burn")
 
 
 CASES = [

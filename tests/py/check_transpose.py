@@ -45,9 +45,9 @@ def check(source, out, expected, *options):
     except (read_embd.InvalidFile, ValueError) as e:
         return [str(e)]
     if got["tensors"] != [describe(*t) for t in expected]:
-        return ["tensors are others"]
+        return ["the tensors differ"]
     return [] if got["vocab"] == TOKENS and got["special"][:2] == list(SPECIAL)[:2] else [
-        "the vocabulary is another"
+        "the vocabulary differs"
     ]
 
 

@@ -158,7 +158,7 @@ def check(job):
         return title, [f"convert ended with {p.returncode}: {p.stderr[:200]}"]
     after = facts_of(out)
     if not after:
-        return title, ["what was written does not open"]
+        return title, ["the written file does not open"]
     old, new = keys_of(path), keys_of(out)
     complaints = list(lost(before, after, p.stderr))
     same_generation = before.get("version") == after.get("version")

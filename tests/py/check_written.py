@@ -114,7 +114,7 @@ def compare_vocabulary(want, got, messages):
         return
     if got.get("vocab") is None:
         if "the vocabulary" not in messages:
-            yield "the vocabulary is missing, and nothing was said"
+            yield "the vocabulary is missing and not reported"
     elif got["vocab"] != want["vocab"]:
         yield "tokens are others"
     elif got["special"] != want["special"] and "special tokens are left out" not in messages:
@@ -135,17 +135,17 @@ def compare(want, got, to, version, messages):
         at = {t["name"]: t["begin"] for t in got["tensors"]}
         places = list(dict.fromkeys(at[t[0]] for t in expected if t in written))
         if places != sorted(places):
-            yield "tensors are in another order"
+            yield "the order of tensors differs"
         written.sort(), expected.sort()
     if written != [t for t in expected if t in written]:
-        yield "tensors are others, or in another order"
+        yield "the tensors or the order of tensors differ"
     for name in [t[0] for t in expected if t not in written]:
         if not is_named(name, messages):
-            yield f"{name!r} is missing, and nothing was said"
+            yield f"{name!r} is missing and not reported"
     yield from compare_vocabulary(want, got, messages)
     for m in want.get("metadata", []):
         if is_kept(m, to, got) is False and not is_named(m["key"], messages):
-            yield f"metadata {m['key']} is missing, and nothing was said"
+            yield f"metadata {m['key']} is missing and not reported"
 
 
 def check(job):
@@ -159,7 +159,7 @@ def check(job):
         return title, [f"convert ended with {strict.returncode}: {strict.stderr.strip()[:200]}"]
     p = convert(path, to, version, align, out, *options, "--allow-loss", "--force")
     if to == "npy" and p.returncode == CANNOT_CARRY and "there is no array to write" in p.stderr:
-        return title, ["there is a file"] if out.exists() else []
+        return title, ["an output file exists"] if out.exists() else []
     if p.returncode:
         return title, [f"with --allow-loss it ended with {p.returncode}: {p.stderr.strip()[:200]}"]
     try:
@@ -171,7 +171,7 @@ def check(job):
     finally:
         out.unlink()
     if strict.returncode == 0 and len(got["tensors"]) != len(want["tensors"]):
-        return title, ["tensors were left out, and nobody had allowed it"]
+        return title, ["tensors were dropped without --allow-loss"]
     return title, list(compare(want, got, to, version, p.stderr))
 
 

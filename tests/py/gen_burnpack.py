@@ -302,7 +302,8 @@ def odd_quantized(s):
         s.bad(f"quantized_{name}.bpk",
               quantized_pack(schemes).bytes(), "warn", "schemes that no Burn reads")
     long = quantized_pack({"long": {**SCHEME, "store": {"PackedU32": long_head(0, 8)}}})
-    facts = {"expect": "accept", "why": "a scheme that JSON cannot spell so", "rewritten": "0.21"}
+    facts = {"expect": "accept", "why": "a scheme that JSON cannot "
+                                        "represent exactly", "rewritten": "0.21"}
     s.write("bad", "quantized_long.bpk", long.bytes(), facts)
     legacy = quantized_pack(SCHEMES["0.21"], "0.19")
     s.bad("quantized_unpadded_0.21.bpk", legacy.bytes(), "warn",
@@ -422,21 +423,21 @@ def good_legacy(s):
     padded = Pack([tensor("w", "u8", (9,)), tensor("x", "u8", (5,))], "0.19")
     padded.tail = bytes(20)
     s.bad("legacy_tail.bpk", padded.bytes(), "warn",
-          "an unaligned file with 20 bytes behind the data")
+          "an unaligned file with 20 bytes after the data")
     long = Pack([tensor("w", "u8", (9,)), tensor("x", "u8", (5,))], "0.19")
     long.tail = bytes(700)
     s.bad("legacy_long_tail.bpk", long.bytes(), "warn",
-          "an unaligned file with 700 bytes behind the data")
+          "an unaligned file with 700 bytes after the data")
     zeros = Pack([("w", "u8", (512,), bytes(512))], "0.19")
     s.bad("legacy_zeros.bpk", zeros.bytes(), "warn",
-          "an unaligned file that looks like an aligned one cut short")
+          "an unaligned file that looks like a truncated aligned file")
 
 
 # ---- bad ----
 
 def bad_headers(s):
     ok = Pack(few()).bytes()
-    s.bad("ok_control.bpk", ok, "accept", "the file that the others are made from")
+    s.bad("ok_control.bpk", ok, "accept", "the valid file from which the others are made")
 
     def change(name, why, expect="reject", **attributes):
         p = Pack(few())
@@ -448,23 +449,25 @@ def bad_headers(s):
     change("magic_other", "'NRUC'", magic=b"NRUC")
     change("version_0", "version 0", "warn", version=0)
     change("version_2", "version 2", version=2)
-    change("version_256", "version 1, the other way round", version=256)
+    change("version_256", "version 1 in big-endian order", version=256)
     change("length_0", "a manifest of no bytes", length=0)
     change("length_huge", "a manifest of 2^32 - 1 bytes", length=2**32 - 1)
-    change("tail", "a byte behind the last tensor's", "warn", tail=b"\0")
-    change("tail_long", "1000 bytes behind the last tensor's", "warn", tail=b"\1" * 1000)
+    change("tail", "a byte after the data of the last tensor", "warn", tail=b"\0")
+    change("tail_long", "1000 bytes after the data of the last tensor", "warn", tail=b"\1" * 1000)
     change("padding_ff", "padding that is not zero", "warn", pad=255)
-    change("inside", "bytes behind the CBOR that its length covers", "warn", inside=b"\0\0\0")
+    change("inside", "bytes after the CBOR, within the declared length", "warn", inside=b"\0\0\0")
     for n in (3, 4, 9, 10, 60):
-        s.bad(f"cut_{n}.bpk", ok[:n], "reject", f"cut behind {n} bytes")
+        s.bad(f"cut_{n}.bpk", ok[:n], "reject", f"truncated after {n} bytes")
     s.bad("cut_last.bpk", ok[:-1], "reject", "the last byte is missing")
     s.bad("cut_data.bpk", ok[:256], "reject", "there are no data")
-    s.bad("empty_cut.bpk", Pack([]).bytes()[:-1], "reject", "a pack of nothing, cut in its padding")
+    s.bad("empty_cut.bpk", Pack([]).bytes()[:-1], "reject", "a pack of nothing, truncated in the "
+                                                            "padding")
     one = Pack([tensor("w", "u8", (600,))])
     whole, n = one.bytes(), len(enc(one.document()))
     s.bad("cut_to_legacy.bpk", whole[:10 + n + 600], "warn",
-          "cut to what it would be without padding")
-    s.bad("cut_between.bpk", whole[:10 + n + 601], "reject", "cut to a size that no writer makes")
+          "truncated to the size without padding")
+    s.bad("cut_between.bpk", whole[:10 + n + 601], "reject", "truncated to a size that no writer "
+                                                             "produces")
 
 
 def bad_roots(s):
@@ -491,7 +494,7 @@ def bad_roots(s):
     root("name_bytes", "a tensor under bytes", {"tensors": {b"a": {}}})
     root("name_not_utf8", "a name that is not UTF-8", {"tensors": Raw(b"\xa1\x61\xff\xa0")})
     root("name_surrogate", "a surrogate in a name", {"tensors": Raw(b"\xa1\x63\xed\xa0\x80\xa0")})
-    root("name_split", "a character over two chunks",
+    root("name_split", "a character split over two chunks",
          {"tensors": Raw(b"\xa1\x7f\x61\xc3\x61\xa9\xff\xa0")})
     root("name_twice", "a name twice",
          {"tensors": Map([*good["tensors"].items(), ("a", good["tensors"]["a"])])}, tensors=few())
@@ -503,7 +506,7 @@ def bad_roots(s):
     root("depth_tags", "100000 tags", {"a": Raw(b"\xc1" * 100000 + b"\0")})
     root("depth_arrays", "100000 lists", {"a": Raw(b"\x81" * 100000)})
     root("break", "a stray break", {"a": Raw(b"\xff")})
-    root("odd_map", "a map that ends behind a key", {"tensors": Raw(b"\xbf\x61a\xff")})
+    root("odd_map", "a map that ends after a key", {"tensors": Raw(b"\xbf\x61a\xff")})
     root("reserved", "a reserved head", {"a": Raw(b"\x1c")})
     root("simple", "a simple value in two bytes", {"a": Raw(b"\xf8\x14")})
     root("text_cut", "a text longer than the manifest", {"a": Raw(b"\x7a\xff\xff\xff\xff")})
@@ -518,7 +521,7 @@ def bad_scalars(s):
     scalar("list", "a list for the scalars", [1])
     scalar("unknown", "a scalar of an unknown kind",
            {"a": {"Int": 1}, "b": {"Text": "x"}, "c": {"Bool": True}})
-    scalar("bare", "a number that is no scalar", {"a": 1})
+    scalar("bare", "a number instead of a scalar", {"a": 1})
     scalar("two", "a scalar of two kinds", {"a": {"Int": 1, "UInt": 1}})
     scalar("of_list", "a list as a number", {"a": {"Int": [1, [2]]}})
     scalar("list_key", "a list as a kind", {"a": Map([(Raw(b"\x81\x01"), 1)])})
@@ -562,7 +565,7 @@ def bad_descriptors(s):
     s.bad("rank_64.bpk",
           Pack([("a", "u8", (1,) * 64, b"x")]).bytes(), "accept", "64 dimensions",
           without="burnpack/rank")
-    field("dtype_unknown", "an element type that nobody knows", dtype="F128")
+    field("dtype_unknown", "an unknown element type", dtype="F128")
     field("dtype_small", "an element type in small letters", dtype="i64")
     field("dtype_number", "a number as an element type", dtype=1)
     field("dtype_null", "null as an element type", dtype=None)
@@ -578,25 +581,25 @@ def bad_descriptors(s):
     field("shape_text", "a text as a shape", shape="4")
     field("shape_null", "null as a shape", shape=None)
     field("shape_negative", "a negative dimension", shape=[-4])
-    field("shape_float", "a dimension that is no integer", shape=[4.0])
+    field("shape_float", "a dimension that is not an integer", shape=[4.0])
     field("shape_of_text", "a dimension in quotes", shape=["4"])
     field("shape_bignum_large", "a dimension of 2^64", shape=[tag(2, b"\1" + bytes(8))])
     field("shape_bignum", "a dimension as a bignum", "warn", shape=[tag(2, b"\0\4")])
     field("shape_bytes", "bytes as a shape", "warn", shape=b"\2\2")
     field("shape_rank", "65536 dimensions", "refuse", shape=[1] * 65536)
-    field("shape_small", "fewer bytes than the shape takes", shape=[5])
-    field("shape_large", "more bytes than the shape takes", shape=[3])
-    field("shape_wraps", "a product that wraps to the right size", shape=[2**62, 2, 2, 4])
-    field("shape_wraps_0", "a product that wraps to 0", shape=[2**32, 2**32])
-    field("bytes_wrap", "a size that wraps", shape=[2**61])
+    field("shape_small", "fewer bytes than the shape needs", shape=[5])
+    field("shape_large", "more bytes than the shape needs", shape=[3])
+    field("shape_wraps", "a product that overflows to the correct size", shape=[2**62, 2, 2, 4])
+    field("shape_wraps_0", "a product that overflows to 0", shape=[2**32, 2**32])
+    field("bytes_wrap", "a size that overflows", shape=[2**61])
     field("offsets_one", "one offset", data_offsets=[0])
     field("offsets_three", "three offsets", data_offsets=[0, 32, 32])
     field("offsets_map", "offsets as a map", data_offsets={0: 32})
     field("offsets_text", "offsets as texts", data_offsets=["0", "32"])
     field("offsets_negative", "a negative offset", data_offsets=[-32, 0])
     field("offsets_reversed", "the end before the begin", data_offsets=[288, 256])
-    field("offsets_far", "data behind the end of the file", data_offsets=[2**40, 2**40 + 32])
-    field("offsets_wrap", "data that wrap around", data_offsets=[2**64 - 32, 2**64 - 1])
+    field("offsets_far", "data past the end of the file", data_offsets=[2**40, 2**40 + 32])
+    field("offsets_wrap", "an end of the data that overflows", data_offsets=[2**64 - 32, 2**64 - 1])
     field("offsets_bignum", "an offset as a bignum", "warn", data_offsets=[tag(2, b"\1\0"), 288])
     field("param_id_negative", "a negative id", param_id=-1)
     field("param_id_text", "a text as an id", param_id="5")
@@ -624,7 +627,7 @@ def bad_places(s):
             p.descriptors[key]["data_offsets"] = list(place)
         s.bad(f"place_{name}.bpk", p.bytes(), expect, why)
 
-    places("misaligned", "data at no multiple of 256", "warn", a=(260, 292))
+    places("misaligned", "data at an offset that is not a multiple of 256", "warn", a=(260, 292))
     places("overlap", "data that overlap", "reject", a=(8, 40))
     p = Pack([tensor("a", "u8", (24,)), tensor("b", "f32", (6,))])
     p.descriptors["b"]["data_offsets"] = [0, 24]
@@ -632,7 +635,7 @@ def bad_places(s):
     s.bad("place_shared.bpk", p.bytes(), "warn", "two tensors with the same data")
     p = Pack([tensor("a", "bool", (3,))])
     p.tensors = [("a", "bool", (3,), b"\0\1\2")]
-    s.bad("bool_2.bpk", p.bytes(), "warn", "a truth value of 2")
+    s.bad("bool_2.bpk", p.bytes(), "warn", "a boolean of 2")
     nul = Pack([tensor("a\0b", "u8", (3,))])
     s.bad("name_nul.bpk", nul.bytes(), "warn", "a NUL in a name")
     gap = Pack([tensor("a", "u8", (3,)), tensor("b", "u8", (3,))])

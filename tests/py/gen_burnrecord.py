@@ -382,14 +382,14 @@ def good_gzip(s):
 
 def bad_gzip(s):
     file = record({"w": param(data(tensor("w", "f32", (100,))))})
-    s.bad("crc.mpk.gz", member(file, crc=1), "reject", "another checksum of the content")
+    s.bad("crc.mpk.gz", member(file, crc=1), "reject", "a wrong checksum of the content")
     s.bad("size_less.mpk.gz", member(file, size=len(file) - 1), "reject",
           "a length that is less than the content")
     s.bad("size_more.mpk.gz", member(file, size=len(file) + 1), "reject",
           "a length that is more than the content")
     s.bad("size_vast.mpk.gz", member(file, size=2**32 - 1), "reject", "a length of 4 GiB")
-    s.bad("cut.mpk.gz", member(file)[:-20], "reject", "a file that is cut short")
-    s.bad("more.mpk.gz", member(file, tail=b"more"), "reject", "bytes behind the content")
+    s.bad("cut.mpk.gz", member(file)[:-20], "reject", "a truncated file")
+    s.bad("more.mpk.gz", member(file, tail=b"more"), "reject", "bytes after the content")
     s.bad("flags.mpk.gz", member(file, 0x20), "reject", "a flag that is reserved")
     s.bad("method.mpk.gz", b"\x1f\x8b\x07" + member(file)[3:], "reject", "another method")
     s.bad("name_open.mpk.gz", member(b"", 8, b"x" * (70 << 10)), "reject", "a name without an end")
@@ -397,8 +397,9 @@ def bad_gzip(s):
     s.bad("bomb.mpk.gz", member(record({"w": zeros}), level=9), "refuse",
           "80 MiB of zeros that pack to 80 KiB")
     s.bad("bomb_size.mpk.gz", member(record({"w": zeros}), level=9, size=1000), "refuse",
-          "80 MiB of zeros that are said to be 1000 bytes")
-    s.bad("text.gz", gzip.compress(b"just words", mtime=0), "reject", "gzip of what is no record")
+          "80 MiB of zeros declared as 1000 bytes")
+    s.bad("text.gz", gzip.compress(b"just words", mtime=0), "reject", "gzip of data that are not "
+                                                                      "a record")
     s.bad("empty.gz", b"\x1f\x8b\x08", "reject", "the beginning of gzip")
 
 
@@ -423,24 +424,24 @@ def bad_records(s):
           "reject", "a version that is a number")
     s.bad("key_number.mpk", pack({"metadata": metadata(), 3: {}, "item": {}}), "reject",
           "a key that is a number")
-    s.bad("trailing.mpk", record({}) + b"more", "warn", "bytes behind the record")
-    s.bad("cut.mpk", record({"w": param(good)})[:-9], "reject", "a record that is cut short")
-    bad("more_keys", "accept", "a key that is not known", {"w": param(good)},
+    s.bad("trailing.mpk", record({}) + b"more", "warn", "bytes after the record")
+    s.bad("cut.mpk", record({"w": param(good)})[:-9], "reject", "a truncated record")
+    bad("more_keys", "accept", "an unknown key", {"w": param(good)},
         more={"a": [1, {"b": b"x"}]})
-    bent("bytes_short", "reject", "fewer bytes than the shape takes", bytes=w[3][:-1])
-    bent("bytes_long", "reject", "more bytes than the shape takes", bytes=w[3] + b"x")
-    bent("bytes_list_short", "reject", "fewer bytes than the shape takes, one by one",
+    bent("bytes_short", "reject", "fewer bytes than the shape needs", bytes=w[3][:-1])
+    bent("bytes_long", "reject", "more bytes than the shape needs", bytes=w[3] + b"x")
+    bent("bytes_list_short", "reject", "fewer bytes than the shape needs, as a list",
          bytes=list(w[3][:-1]))
     bent("bytes_list_large", "reject", "bytes of more than 255", bytes=[256] * 24)
     bent("bytes_list_negative", "reject", "bytes below zero", bytes=[-1] * 24)
     bent("bytes_list_floats", "reject", "bytes that are floats", bytes=[F32(1.0)] * 24)
     bent("shape_negative", "reject", "a shape below zero", shape=[-2, 3])
     bent("shape_word", "reject", "a shape that is a text", shape=["2", 3])
-    bent("shape_vast", "reject", "a shape that passes 64 bits", shape=[2**63, 2**63])
-    bent("dtype_unknown", "reject", "an element type that is not known", dtype="F12")
+    bent("shape_vast", "reject", "a shape that exceeds 64 bits", shape=[2**63, 2**63])
+    bent("dtype_unknown", "reject", "an unknown element type", dtype="F12")
     bent("dtype_map", "reject", "an element type of two", dtype={"Bool": "Native", "F32": None})
-    bent("dtype_other", "reject", "a map that is no element type", dtype={"Float": "F32"})
-    bent("dtype_bool", "reject", "a kind of Bool that is not known", dtype={"Bool": "U16"})
+    bent("dtype_other", "reject", "a map that is not an element type", dtype={"Float": "F32"})
+    bent("dtype_bool", "reject", "an unknown kind of Bool", dtype={"Bool": "U16"})
     bent("dtype_bool_number", "reject", "a kind of Bool that is a number", dtype={"Bool": 3})
     deep = 3
     for _ in range(20):
@@ -449,33 +450,33 @@ def bad_records(s):
     bent("dtype_float", "refuse", "a scheme with a float", dtype={"QFloat": {"x": 0.5}})
     bad("old_mixed", "reject", "numbers of two kinds", {"w": old([F32(1.0), 2.0], [2])})
     bad("old_few", "reject", "fewer numbers than the shape has", {"w": old([F32(1.0)] * 5, [2, 3])})
-    bad("old_range", "reject", "an integer that passes the type", {"w": old([2**40], [1])})
+    bad("old_range", "reject", "an integer outside of the type's range", {"w": old([2**40], [1])})
     bad("old_half_negative", "reject", "half precision below zero", {"w": old([-1], [1])},
         metadata("half::binary16::f16", "i16"))
-    bad("old_type", "refuse", "an integer type that is not known", {"w": old([1], [1])},
+    bad("old_type", "refuse", "an unknown integer type", {"w": old([1], [1])},
         metadata(ints="i128"))
-    bad("old_type_float", "refuse", "a float type that is not known", {"w": old([], [0])},
+    bad("old_type_float", "refuse", "an unknown float type", {"w": old([], [0])},
         metadata("f128"))
-    bad("old_floats_type", "accept", "floats that are not those of the metadata",
+    bad("old_floats_type", "accept", "floats of a type other than in the metadata",
         {"w": old([1.0], [1])})
-    bad("tensor_twice", "reject", "two tensors of one name",
+    bad("tensor_twice", "reject", "two tensors with the same name",
         Raw(b"\x82" + 2 * (pack("w") + pack(param(good)))))
-    bad("setting_twice", "reject", "a setting that is there twice",
+    bad("setting_twice", "reject", "a setting that occurs twice",
         Raw(b"\x82" + 2 * (pack("w") + pack(3))))
     bad("key_list", "reject", "a key that is a list", Raw(b"\x81\x90\xc0"))
-    bad("extension", "accept", "an extension, of which nothing is known",
+    bad("extension", "accept", "an unknown extension",
         {"when": Ext(5, b"1234"), "w": param(good)})
-    bad("byte_c1", "reject", "a byte that begins nothing", Raw(b"\xc1"))
+    bad("byte_c1", "reject", "an undefined byte", Raw(b"\xc1"))
     bad("text_latin1", "reject", "a key that is not UTF-8", Raw(b"\x81\xa1\xe9\xc0"))
     bad("array_vast", "reject", "2^32 - 1 items", Raw(b"\xdd\xff\xff\xff\xff"))
     bad("map_vast", "reject", "2^32 - 1 pairs", Raw(b"\xdf\xff\xff\xff\xff"))
     bad("bin_vast", "reject", "4 GiB of bytes", Raw(b"\xc6\xff\xff\xff\xff"))
-    bad("skip_vast", "reject", "more items than there are bytes, in what is skipped", {},
+    bad("skip_vast", "reject", "more items than bytes, in a skipped value", {},
         more=Raw(b"\xdc\x00\x02" + b"\xdc\x00\x09" * 2 + b"\xc0" * 9))
     bad("deep", "refuse", "500 levels", Raw(b"\x91" * 500 + b"\xc0"))
     bad("deep_maps", "refuse", "500 levels of maps", Raw(b"\x81\xa1a" * 500 + b"\xc0"))
     long = {"x" * 4000: {"y" * 4000: {f"{i}": data(tensor("w", "u8", (1,))) for i in range(300)}}}
-    bad("names", "refuse", "names that are far longer than the file", long)
+    bad("names", "refuse", "names far longer than the file", long)
     bad("half_or_int", "accept", "integers that may be half precision", {"w": old([1, 2], [2])},
         metadata("half::binary16::f16", "i16"))
 

@@ -276,53 +276,55 @@ def changed(options=None, tensors=None, **fields):
 
 def bad_headers(s):
     ok = File(few()).bytes()
-    s.bad("ok_control.weights", ok, "accept", "the file that the others are made from")
+    s.bad("ok_control.weights", ok, "accept", "the valid file from which the others are made")
     for name, expect, why, fields in [
         ("major_0", "reject", "major version 0", {"major": 0}),
         ("major_2", "reject", "major version 2", {"major": 2}),
         ("minor_1", "warn", "a minor version above 0", {"minor": 1}),
-        ("total_more", "reject", "the header knows of a byte more", {"total": len(ok) + 1}),
-        ("total_0", "reject", "the header says 0 bytes", {"total": 0}),
+        ("total_more", "reject", "the header declares one byte too many", {"total": len(ok) + 1}),
+        ("total_0", "reject", "the header declares 0 bytes", {"total": 0}),
         ("flag_16", "reject", "a reserved flag", {"flags": 7 | 16}),
         ("flag_top", "reject", "the last reserved flag", {"flags": 7 | 1 << 31}),
-        ("flag_compressed", "reject", "compressed, for which nothing is defined",
+        ("flag_compressed", "reject", "the undefined flag for compression",
          {"flags": 7 | COMPRESSED}),
-        ("flag_no_vocab", "warn", "a vocabulary without its flag", {"flags": ALIGNED | CHECKSUMS}),
+        ("flag_no_vocab", "warn", "a vocabulary without the flag", {"flags": ALIGNED | CHECKSUMS}),
         ("vocab_size_0", "reject", "the flag without a vocabulary", {"vocab_size": 0}),
-        ("meta_at_header", "reject", "metadata over the header", {"meta_at": 60}),
-        ("meta_past_end", "reject", "metadata behind the end", {"meta_at": len(ok)}),
+        ("meta_at_header", "reject", "metadata that overlap the header", {"meta_at": 60}),
+        ("meta_past_end", "reject", "metadata past the end", {"meta_at": len(ok)}),
         ("meta_size_more", "reject", "metadata_size is neither with nor without the head",
          {"meta_size": 1000}),
-        ("vocab_at_header", "reject", "the vocabulary over the header", {"vocab_at": 8}),
-        ("vocab_past_end", "reject", "the vocabulary behind the end", {"vocab_at": 2**32 - 1}),
+        ("vocab_at_header", "reject", "a vocabulary that overlaps the header", {"vocab_at": 8}),
+        ("vocab_past_end", "reject", "a vocabulary past the end", {"vocab_at": 2**32 - 1}),
         ("vocab_size_past_end", "reject", "a vocabulary longer than the file",
          {"vocab_size": 2**31}),
-        ("vocab_size_31", "reject", "a vocabulary too short for its head and ids",
+        ("vocab_size_31", "reject", "a vocabulary too short for head and ids",
          {"vocab_size": 31}),
-        ("index_past_end", "reject", "the index behind the end", {"index_at": len(ok)}),
-        ("index_over_metadata", "reject", "the index lies over the metadata", {"index_at": HEADER}),
+        ("index_past_end", "reject", "an index past the end", {"index_at": len(ok)}),
+        ("index_over_metadata", "reject", "an index that overlaps the "
+                                          "metadata", {"index_at": HEADER}),
         ("tensors_huge", "reject", "2^32 - 1 tensors", {"tensors": NONE}),
-        ("tensors_wrap", "reject", "32 times the tensors pass 2^32", {"tensors": 2**27 + 3}),
-        ("tensors_one_more", "reject", "a tensor more than there is", {"tensors": 4}),
-        ("data_over_metadata", "reject", "the data over the metadata", {"data_at": HEADER}),
-        ("data_over_footer", "reject", "the data over the footer", {"data_size": len(ok)}),
-        ("data_size_wraps", "reject", "offset and size of the data pass 2^64",
+        ("tensors_wrap", "reject", "32 times the number of tensors "
+                                   "exceeds 2^32", {"tensors": 2**27 + 3}),
+        ("tensors_one_more", "reject", "one tensor more than stored", {"tensors": 4}),
+        ("data_over_metadata", "reject", "data that overlap the metadata", {"data_at": HEADER}),
+        ("data_over_footer", "reject", "data that overlap the footer", {"data_size": len(ok)}),
+        ("data_size_wraps", "reject", "offset and size of the data exceed 2^64",
          {"data_size": 2**64 - 64}),
-        ("data_ends_early", "reject", "the last tensor passes the end of the data",
+        ("data_ends_early", "reject", "a last tensor past the end of the data",
          {"data_size": 64}),
     ]:
         s.bad(name + ".weights", changed(set=fields), expect, why)
     no_vocab = File(few(), tokens=None)
     no_vocab.set = {"vocab_at": 77}
     s.bad("vocab_at_without_size.weights", no_vocab.bytes(), "accept",
-          "an offset of a vocabulary of 0 bytes")
+          "an offset for an empty vocabulary")
 
 
 def bad_ends(s):
     ok = File(few()).bytes()
-    s.bad("magic.weights", b"EMBX" + ok[4:], "reject", "another magic")
+    s.bad("magic.weights", b"EMBX" + ok[4:], "reject", "a wrong magic number")
     s.bad("only_magic.weights", b"EMBD", "reject", "four bytes")
-    s.bad("end_magic.weights", changed(end=b"DBMF"), "reject", "the footer's magic is another")
+    s.bad("end_magic.weights", changed(end=b"DBMF"), "reject", "wrong magic number in the footer")
     s.bad("cut_1.weights", ok[:-1], "reject", "a byte short")
     s.bad("cut_footer.weights", ok[:-FOOTER], "reject", "no footer")
     s.bad("one_more.weights", ok + b"\0", "reject", "a byte more")
@@ -361,10 +363,10 @@ def bad_checksums(s):
     none = File(few(), checksums=False).bytes()
     for name, at in (("header", 56), ("data", len(none) - 16), ("file", len(none) - 12)):
         s.bad(f"unflagged_{name}_crc.weights", patch(none, at, "I", 1), "warn",
-              "a wrong checksum, and the flag says that there is none")
+              "a wrong checksum without the checksum flag")
     unflagged = File(few(), flags=VOCAB_EMBEDDED | ALIGNED).bytes()
     s.bad("unflagged_right.weights", unflagged, "accept",
-          "checksums that are right, and not announced")
+          "correct checksums without the checksum flag")
 
 
 def bad_metadata(s):
@@ -372,10 +374,10 @@ def bad_metadata(s):
         s.bad(f"meta_{name}.weights", changed(**fields), expect, why)
 
     put("total_less", "total_size leaves a byte out", meta_total=20, set={"meta_size": 28})
-    put("entries_more", "an entry more than there is", entries=len(META) + 1)
-    put("entries_less", "an entry fewer than there are", entries=len(META) - 1)
+    put("entries_more", "one entry more than stored", entries=len(META) + 1)
+    put("entries_less", "one entry fewer than stored", entries=len(META) - 1)
     put("entries_huge", "2^32 - 1 entries", entries=NONE)
-    put("size_4", "no room for the head", set={"meta_size": 4})
+    put("size_4", "a section too small for the head", set={"meta_size": 4})
     put("key_twice", "a key twice", meta=[*META, ("hidden_size", "9")])
     put("key_not_utf8", "a key that is not UTF-8", meta=[(b"\xff", "v")])
     put("value_not_utf8", "a value that is not UTF-8", meta=[("k", b"\xed\xa0\x80")])
@@ -385,22 +387,22 @@ def bad_vocabularies(s):
     def put(name, why, expect="reject", options=None, **fields):
         s.bad(f"vocab_{name}.weights", changed(options, **fields), expect, why)
 
-    put("count_more", "a token more than there is", count=len(TOKENS) + 1)
-    put("count_less", "a token fewer than there are", count=len(TOKENS) - 1)
+    put("count_more", "one token more than stored", count=len(TOKENS) + 1)
+    put("count_less", "one token fewer than stored", count=len(TOKENS) - 1)
     put("count_huge", "2^32 - 1 tokens", count=NONE)
     put("total_more", "total_size is neither with nor without the ids", token_total=1000)
     put("token_not_utf8", "a token that is not UTF-8", tokens=["[PAD]", b"\xff"])
     put("long_token_not_utf8", "a long token that is not UTF-8", tokens=["x" * 300, b"\xc3"])
-    put("split_character", "a character over two tokens", tokens=[b"\xc3", b"\xa9"])
+    put("split_character", "a character split over two tokens", tokens=[b"\xc3", b"\xa9"])
     put("split_over_a_length", "a length that would complete a character",
         tokens=[b"\xc4", b"x" * 0x80])
     put("token_past_end", "a token longer than the section", tokens=["[PAD]"], token_total=7,
         count=2)
-    put("special_past_end", "the ids behind the section", special_at=100000)
+    put("special_past_end", "ids past the end of the section", special_at=100000)
     put("special_0", "the ids at 0", special_at=0)
     put("special_in_tokens", "the ids inside the tokens", special_at=40)
     put("special_id", "an id beyond the last token", "warn", special=(0, 7, 8, 9, len(TOKENS)))
-    put("slack", "a section with room to spare", "warn", slack=bytes(9))
+    put("slack", "a section with unused bytes", "warn", slack=bytes(9))
 
 
 def bad_index(s):
@@ -416,17 +418,18 @@ def bad_index(s):
     put("dim_0", "a dimension of 0", dims=[0, 0, 0, 0])
     put("dim_unused", "a dimension beyond the rank", dims=[5, 1, 0, 0])
     put("shape_huge", "a shape of 2^96 elements", rank=3, dims=[NONE, NONE, NONE, 0])
-    put("shape_wraps", "the bytes of a shape wrap to 0", rank=2, dims=[2**31, 2**31, 0, 0], type=0)
-    put("offset_past_end", "data behind the end of the data", offset=2**20)
-    put("offset_wraps", "an offset that wraps", offset=2**64 - 64)
-    put("offset_at_end", "data that pass the end by their length", offset=128 + 64)
-    put("unaligned", "an offset that is no multiple of 64, as the flag says", offset=65)
-    put("name_longer", "a name that passes the end of the names", length=65535)
+    put("shape_wraps", "the byte count of a shape "
+                       "overflows to 0", rank=2, dims=[2**31, 2**31, 0, 0], type=0)
+    put("offset_past_end", "data past the end of the data section", offset=2**20)
+    put("offset_wraps", "an offset that overflows", offset=2**64 - 64)
+    put("offset_at_end", "data whose length exceeds the file", offset=128 + 64)
+    put("unaligned", "an offset that is not a multiple of 64 despite the flag", offset=65)
+    put("name_longer", "a name past the end of the names", length=65535)
     put("name_empty", "an empty name", "warn", [few()[0], tensor("", "f16", (5,))])
     put("name_not_utf8", "a name that is not UTF-8", "reject",
         [few()[0], (b"\xff", *tensor("x", "f16", (5,))[1:])])
     put("name_twice", "a name twice", "reject", [few()[0], tensor("a.weight", "f16", (5,))])
-    put("same_place", "two tensors at one place", "warn", offset=0)
+    put("same_place", "two tensors at the same offset", "warn", offset=0)
     back = File(few(), offsets=[64, 60, 0], flags=5)
     s.bad("index_overlap.weights", back.bytes(), "warn",
           "two tensors share bytes, and offsets do not ascend")
@@ -443,11 +446,11 @@ def bad_simple(s):
             setattr(f, key, value)
         s.bad(f"simple_{name}.weights", f.bytes()[:cut] + more, expect, why)
 
-    put("ok_control", "the file that the others are made from", "accept")
+    put("ok_control", "the valid file from which the others are made", "accept")
     put("version_0", "version 0", version=0)
     put("version_2", "version 2", version=2)
     put("tensors_huge", "2^32 - 1 tensors", count=NONE)
-    put("tensors_one_more", "a tensor more than there is", count=4)
+    put("tensors_one_more", "one tensor more than stored", count=4)
     put("name_longer", "a name longer than the file", change={(0, "length"): 5000})
     put("name_huge", "a name of more than 1 MiB", change={(0, "length"): 2**20 + 1})
     put("name_not_utf8", "a name that is not UTF-8", tensors=[(b"\xff", *floats()[0][1:])])
@@ -457,15 +460,16 @@ def bad_simple(s):
     put("rank_5", "rank 5", change={(0, "rank"): 5})
     put("dim_0", "a dimension of 0", change={(0, "dims"): (0, 3)})
     put("shape_huge", "a shape of 2^62 bytes", change={(0, "dims"): (2**30, 2**30)})
-    put("shape_wraps", "the bytes of a shape pass 2^64", change={(0, "dims"): (2**31, 2**31)})
+    put("shape_wraps", "the byte count of a shape "
+                       "exceeds 2^64", change={(0, "dims"): (2**31, 2**31)})
     put("no_tokens", "no count of tokens", tokens=[], cut=-4)
-    put("tokens_more", "a token more than there is", token_count=len(TOKENS) + 1)
+    put("tokens_more", "one token more than stored", token_count=len(TOKENS) + 1)
     put("tokens_huge", "2^32 - 1 tokens", token_count=NONE)
     put("token_cut", "the file ends in a token", tokens=["token"], cut=-1)
     put("token_huge", "a token of more than 1 MiB", tokens=["x" * (2**20 + 1)])
     put("token_not_utf8", "a token that is not UTF-8", tokens=[b"\x80"])
     put("data_cut", "the file ends in the data", cut=50)
-    put("trailing", "bytes behind the vocabulary", "warn", more=b"more")
+    put("trailing", "bytes after the vocabulary", "warn", more=b"more")
 
 
 # ---- companion texts ----

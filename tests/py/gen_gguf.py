@@ -317,8 +317,8 @@ HUGE = [2**63, 2**64 - 1, 2**61, 2**62 - 1, 2**32]
 def bad_headers(s):
     f = File(few())
     whole = f.bytes()
-    s.bad("magic.gguf", b"GGUf" + whole[4:], "reject", "the magic number is another")
-    s.bad("old_magic.gguf", b"ggjt" + whole[4:], "reject", "a file of before GGUF")
+    s.bad("magic.gguf", b"GGUf" + whole[4:], "reject", "wrong magic number")
+    s.bad("old_magic.gguf", b"ggjt" + whole[4:], "reject", "a file older than GGUF")
     for version, big, expect in ((0, False, "reject"), (4, False, "refuse"), (77, False, "refuse"),
                                  (1, True, "reject"), (2, True, "reject"), (4, True, "refuse")):
         g = File(few(), big=big)
@@ -330,14 +330,14 @@ def bad_headers(s):
             g = File(few())
             g.counts = (huge, len(g.entries)) if what == 0 else (len(g.infos), huge)
             s.bad(f"{('tensors', 'entries')[what]}_{n}.gguf", g.bytes(), "reject",
-                  "a count that cannot be")
+                  "an impossible count")
     for counts, name in (((3, 2), "one_entry_more"), ((4, 1), "one_tensor_more")):
         g = File(few())
         g.counts = counts
-        s.bad(f"{name}.gguf", g.bytes(), "reject", "a count that is one too high")
+        s.bad(f"{name}.gguf", g.bytes(), "reject", "a count that is too high by one")
     g = File(few(), version=1)
     g.counts = (2**32 - 1, 1)
-    s.bad("tensors_v1.gguf", g.bytes(), "reject", "a count that cannot be, in version 1")
+    s.bad("tensors_v1.gguf", g.bytes(), "reject", "an impossible count, in version 1")
 
 
 def bad_entries(s):
@@ -356,10 +356,10 @@ def bad_entries(s):
         put(f"array_length_{n}", layout_.entry("k", 9, layout_.array("u64", huge, bytes(8))),
             why="an array longer than the file")
         put(f"texts_{n}", layout_.entry("k", 9, layout_.array("str", huge, layout_.text("a"))),
-            why="more texts than there is room for")
+            why="more texts than the file can contain")
         put(f"arrays_{n}",
             layout_.entry("k", 9, layout_.array("arr", huge, layout_.array("u8", 0, b""))),
-            why="more arrays than there is room for")
+            why="more arrays than the file can contain")
         put(f"text_in_array_{n}",
             layout_.entry("k", 9, layout_.array("str", 1, layout_.text("a", huge))),
             why="a text of an array longer than the file")
@@ -370,17 +370,17 @@ def bad_entries(s):
     put("long_key", layout_.entry("k" * 65536, "u8", 1), why="a key of more than 65535 bytes",
         expect="warn")
     for kind in (13, 14, 255, 2**31, 2**32 - 1):
-        put(f"kind_{kind}", layout_.entry("k", kind, bytes(16)), why="a kind that there is not")
+        put(f"kind_{kind}", layout_.entry("k", kind, bytes(16)), why="an undefined type")
         put(f"array_kind_{kind}", layout_.entry("k", 9, layout_.array(kind, 1, bytes(16))),
-            why="an array of a kind that there is not")
+            why="an array of an undefined type")
         put(f"inner_kind_{kind}",
             layout_.entry("k", 9, layout_.array("arr", 1, layout_.array(kind, 1, bytes(16)))),
-            why="a nested array of a kind that there is not")
+            why="a nested array of an undefined type")
     for byte in (2, 128, 255):
         put(f"bool_{byte}", layout_.entry("k", "bool", byte),
-            why="a truth value that is neither 0 nor 1")
+            why="a boolean that is neither 0 nor 1")
         put(f"bools_{byte}", layout_.entry("k", "arr", ("bool", [0, byte, 1])),
-            why="a truth value in an array that is neither 0 nor 1")
+            why="a boolean in an array that is neither 0 nor 1")
     for depth, expect in ((128, "accept"), (129, "refuse"), (3000, "refuse")):
         raw = b"".join(layout_.array("arr", 1, b"")
                        for _ in range(depth)) + layout_.array("u8", 0, b"")
@@ -397,16 +397,17 @@ def bad_alignments(s):
                         ("arr", ("u32", [64]))):
         f = File(few(), align=64)
         f.entries.append(layout_.entry("general.alignment", kind, value))
-        s.bad(f"alignment_{kind}.gguf", f.bytes(), "reject", "an alignment that is no u32")
+        s.bad(f"alignment_{kind}.gguf", f.bytes(), "reject", "an alignment that is not a u32")
     f = File(few())
     f.entries += [layout_.entry("general.alignment", "u32", 32)] * 2
     s.bad("alignment_twice.gguf", f.bytes(), "reject", "two alignments")
     f = File(few())
     f.entries.append(layout_.entry("general.alignment", "u32", 2**24))
-    s.bad("alignment_beyond.gguf", f.bytes(), "reject", "the data would begin behind the end")
+    s.bad("alignment_beyond.gguf", f.bytes(), "reject", "data that would begin after the end of "
+                                                        "the file")
     f = File(few(), align=4)
     f.entries.append(layout_.entry("general.alignment", "u32", 4))
-    s.bad("alignment_4.gguf", f.bytes(), "warn", "an alignment that is no multiple of 8")
+    s.bad("alignment_4.gguf", f.bytes(), "warn", "an alignment that is not a multiple of 8")
 
 
 def bad_tensors(s):
@@ -416,43 +417,43 @@ def bad_tensors(s):
     put("dim_zero_beside_beyond", "a dimension of 2^63 beside one of 0", dims=(0, 2**63))
     for n, huge in enumerate(HUGE):
         put(f"dim_{n}", "a dimension beyond the file", dims=(1, huge))
-        put(f"dims_{n}", "dimensions that wrap", dims=(huge, huge, huge, huge))
-    put("dims_wrap", "a product that wraps to the real one", dims=(2**32, 2**32, 2, 3))
-    put("dims_wrap_63", "a product that wraps below 0", dims=(2**31, 2**31, 4))
-    put("bytes_wrap", "elements whose bytes wrap to a small number", dims=(2**62,))
+        put(f"dims_{n}", "dimensions that overflow", dims=(huge, huge, huge, huge))
+    put("dims_wrap", "a product that overflows to the correct value", dims=(2**32, 2**32, 2, 3))
+    put("dims_wrap_63", "a product that overflows below 0", dims=(2**31, 2**31, 4))
+    put("bytes_wrap", "a byte count that overflows to a small number", dims=(2**62,))
     for rank in (5, 6, 255, 2**31, 2**32 - 1):
         put(f"rank_{rank}", "more than four dimensions", rank=rank)
     five = [tensor("five", "f32", (1, 1, 1, 1, 2))]
-    s.bad("five_dims.gguf", File(five).bytes(), "reject", "five dimensions, all there")
+    s.bad("five_dims.gguf", File(five).bytes(), "reject", "five dimensions")
     for number in (4, 5, 31, 32, 33, 36, 37, 38):
         put(f"type_{number}", "an element type that was removed", expect="refuse", number=number)
     for number in (2**16, 2**31, 2**32 - 1):
-        put(f"type_{number}", "an element type that there cannot be", number=number)
+        put(f"type_{number}", "an impossible element type", number=number)
     s.bad("later_big_endian.gguf", File(few(), big=True).replace(0, number=43).bytes(), "refuse",
-          "blocks whose numbers are not known, big-endian")
+          "big-endian blocks of unknown layout")
     s.bad("later_v1_removed.gguf",
           File(few(), version=1).replace(0, number=43).replace(1, number=4).bytes(), "refuse",
           "an element type that was removed beside a later one")
-    put("later_same_place", "an unknown type in the place of another tensor", number=43, offset=64)
+    put("later_same_place", "an unknown type at the offset of another tensor", number=43, offset=64)
     put("later_in_another", "an unknown type inside another tensor", number=43, offset=32,
         tensors=[tensor("a", "f32", (8,)), tensor("b", "f32", (32,))])
-    put("later_past_the_end", "an unknown type behind the end", number=43, offset=10**6 * 32)
-    put("later_at_the_end", "an unknown type where nothing is left", i=2, number=43, offset=160)
+    put("later_past_the_end", "an unknown type past the end", number=43, offset=10**6 * 32)
+    put("later_at_the_end", "an unknown type at the end of the data", i=2, number=43, offset=160)
     put("later_huge", "an unknown type of 2^63 elements", number=43, dims=(2**31, 2**31, 2))
     put("row_of_blocks", "rows of 3 elements in blocks of 32", number=2)
     put("row_of_256", "rows of 32 elements in blocks of 256", i=1, number=12)
     put("outer_blocks", "whole blocks in all, but not in a row", dims=(32, 3), number=8)
     for n, offset in enumerate((1, 31, 2**63, 2**64 - 32, 2**64 - 1, 10**6 * 32)):
-        put(f"offset_{n}", "an offset that is none", offset=offset)
-    put("offset_last", "the last tensor passes the end", i=2, offset=4096)
-    put("too_short", "fewer bytes than the shape takes", i=2, dims=(300,))
-    put("overlap_same", "two tensors in one place", i=1, offset=0)
+        put(f"offset_{n}", "an invalid offset", offset=offset)
+    put("offset_last", "a last tensor past the end", i=2, offset=4096)
+    put("too_short", "fewer bytes than the shape needs", i=2, dims=(300,))
+    put("overlap_same", "two tensors at the same offset", i=1, offset=0)
     put("overlap", "a tensor inside another",
         tensors=[tensor("a", "f32", (32,)), tensor("b", "f32", (8,))], i=1, offset=32)
     put("overlap_size", "a tensor that reaches into the next", dims=(2, 9))
-    put("name_twice", "two tensors of one name", i=2, name="a")
+    put("name_twice", "two tensors with the same name", i=2, name="a")
     put("name_not_text", "a name that is not UTF-8", name=b"\xc0\x80")
-    s.bad("no_data.gguf", File(few()).header(), "reject", "no data at all")
+    s.bad("no_data.gguf", File(few()).header(), "reject", "the data are missing")
     cut = File(few(), tail=False).bytes()
     s.bad("one_short.gguf", cut[:-1], "reject", "the last byte is missing")
     big = File([tensor("t", "iq2_xxs", (256,))])
@@ -461,7 +462,7 @@ def bad_tensors(s):
     raw = b"GGUF" + big.pack("IQQ", 3, 1, 0) + big.info("t", (256,), 16, 0)
     s.bad("opaque_big_endian.gguf",
           raw + bytes(round_up(len(raw), 32) - len(raw)) + big_endian[-96:], "refuse",
-          "blocks whose numbers are not known, big-endian")
+          "big-endian blocks of unknown layout")
     padded = bytearray(File(few()).bytes())
     padded[-1] = 1
     s.bad("padding.gguf", bytes(padded), "accept", "padding that is not zero", "gguf/padding")
@@ -470,7 +471,7 @@ def bad_tensors(s):
     nested = [*ARCH, ("a", "arr", ("arr", [("u8", [1])]))]
     s.bad("nested.gguf", File(few(), nested).bytes(), "accept", "an array of arrays", "gguf/nested")
     s.bad("later.gguf",
-          File(few()).replace(1, number=43).bytes(), "warn", "a type of later days", "gguf/type")
+          File(few()).replace(1, number=43).bytes(), "warn", "a type newer than heft", "gguf/type")
 
 
 def bad_conversions(s):

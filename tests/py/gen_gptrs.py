@@ -208,16 +208,17 @@ def good_version_1(s):
 
 def bad_headers(s):
     ok = File(few()).bytes()
-    s.bad("ok_control.bin", ok, "accept", "the file that the others are made from")
+    s.bad("ok_control.bin", ok, "accept", "the valid file from which the others are made")
     for name, data, why in [
-        ("only_magic", ok[:8], "only the magic"),
+        ("only_magic", ok[:8], "magic number only"),
         ("version_cut", ok[:10], "the file ends in the version"),
         ("version_0", patch(ok, 8, "I", 0), "version 0"),
         ("version_3", patch(ok, 8, "I", 3), "version 3"),
-        ("version_big_endian", patch(ok, 8, "I", 2 << 24), "version 2, the other way round"),
+        ("version_big_endian", patch(ok, 8, "I", 2 << 24), "version 2 in big-endian order"),
         ("ten_as_chk", b"GPTRSCHK" + File(few(), checkpoint=False).bytes()[8:],
-         "an archive under the other magic"),
-        ("chk_as_ten", b"GPTRSTEN" + ok[8:], "a checkpoint under the other magic"),
+         "an archive under the magic number of the other kind"),
+        ("chk_as_ten", b"GPTRSTEN" + ok[8:], "a checkpoint under the magic number of the other "
+                                             "kind"),
         ("config_length_cut", ok[:14], "the file ends in the length of config_json"),
         ("config_cut", ok[:20], "the file ends in config_json"),
         ("index_length_cut", ok[:16 + len(CONFIG) + 2], "the file ends in the length of the index"),
@@ -234,15 +235,15 @@ def bad_configs(s):
         ("empty", b"", "config_json is empty"),
         ("not_json", b'{"kind":"gpt",', "config_json ends early"),
         ("not_utf8", b'{"kind":"\xff"}', "config_json is not UTF-8"),
-        ("trailing", CONFIG + b"}", "characters behind the value"),
+        ("trailing", CONFIG + b"}", "text after the value"),
         ("two_values", CONFIG + CONFIG, "two values"),
-        ("list", b"[]", "no object"),
-        ("string", b'"kind"', "no object"),
+        ("list", b"[]", "not an object"),
+        ("string", b'"kind"', "not an object"),
         ("kind_number", b'{"kind":3}', "kind is a number"),
         ("kind_null", b'{"kind":null}', "kind is null"),
         ("no_kind", b'{"config":{}}', "no kind"),
         ("comma", b'{"kind":"gpt",}', "a comma too many"),
-        ("bad_value", b'{"kind":"gpt","config":{"a":01}}', "a number that is none, inside config"),
+        ("bad_value", b'{"kind":"gpt","config":{"a":01}}', "an invalid number, inside config"),
     ]
     for key in GPT:
         cases.append(
@@ -257,16 +258,16 @@ def bad_configs(s):
           File(few(), config=deep).bytes(), "refuse", "nested deeper than anything needs")
     s.bad("config_bare.bin", File(few(), config=BARE).bytes(), "warn", "a bare GPT configuration")
     s.bad("config_runtime_odd.bin", File(few(), config=b'{"kind":"x","runtime":3}').bytes(), "warn",
-          "runtime is no object")
+          "runtime is not an object")
     for name, field, value, why in [
         ("config_length_huge", "config_length", 2**32 - 1,
-         "config_json passes the end of the file"),
-        ("index_length_huge", "index_length", 2**32 - 1, "the index passes the end of the file"),
+         "config_json past the end of the file"),
+        ("index_length_huge", "index_length", 2**32 - 1, "an index past the end of the file"),
         ("index_length_0", "index_length", 0, "an index without a tensor count"),
         ("index_length_short", "index_length", 180, "the index ends in an entry"),
-        ("index_length_shorter", "index_length", 60, "the index has no room for three entries"),
+        ("index_length_shorter", "index_length", 60, "an index too small for three entries"),
         ("count_huge", "count", 2**32 - 1, "2^32 - 1 tensors"),
-        ("count_one_more", "count", 4, "an entry more than there is"),
+        ("count_one_more", "count", 4, "one entry more than stored"),
     ]:
         f = File(few())
         setattr(f, field, value)
@@ -276,7 +277,7 @@ def bad_configs(s):
         kind = "chk" if checkpoint else "ten"
         f.extra = bytes(7)
         s.bad(f"{kind}_index_longer.bin", f.bytes(), "warn",
-              "an index that is longer than its entries", rule="gptrs/index-length")
+              "an index longer than the entries", rule="gptrs/index-length")
         wide = tensor("a", "f32", (1,) * 65)
         s.bad(f"{kind}_rank_65.bin",
               File([wide], checkpoint=checkpoint).bytes(), "warn", "65 dimensions",
@@ -290,20 +291,20 @@ ENTRIES = [
     ("name_past_index", "reject", "a name longer than the index", dict(name_length=5000)),
     ("rank_past_index", "reject", "a shape longer than the index", dict(rank=200)),
     ("rank_huge", "reject", "2^32 - 1 dimensions", dict(rank=2**32 - 1)),
-    ("rank_65536", "refuse", "more dimensions than heft takes", dict(dims=[1] * 65535 + [6])),
+    ("rank_65536", "refuse", "more dimensions than heft supports", dict(dims=[1] * 65535 + [6])),
     ("shape_other", "reject", "the length is not that of the shape", dict(dims=[2, 4])),
     ("dim_2_63", "reject", "a dimension of 2^63", dict(dims=[2**63, 3])),
-    ("shape_wraps", "reject", "the product of the shape wraps", dict(dims=[2**32, 2**32])),
-    ("shape_wraps_to_0", "reject", "the product wraps to the length", dict(
+    ("shape_wraps", "reject", "the product of the shape overflows", dict(dims=[2**32, 2**32])),
+    ("shape_wraps_to_0", "reject", "the product overflows to the length", dict(
         dims=[2**62, 4], length=0)),
-    ("bytes_wrap", "reject", "the bytes of the shape wrap to the length",
+    ("bytes_wrap", "reject", "the byte count of the shape overflows to the length",
      dict(dims=[2**62 + 6], length=24)),
     ("length_other", "reject", "the length is a byte short", dict(length=23)),
     ("length_huge", "reject", "a length of 2^63", dict(length=2**63)),
     ("offset_huge", "reject", "an offset of 2^63", dict(offset=2**63)),
-    ("offset_wraps", "reject", "offset and length pass 2^64", dict(offset=2**64 - 8)),
-    ("offset_past_end", "reject", "data behind the end of the file", dict(offset=10**6)),
-    ("offset_0", "warn", "data over the header", dict(offset=0)),
+    ("offset_wraps", "reject", "offset and length exceed 2^64", dict(offset=2**64 - 8)),
+    ("offset_past_end", "reject", "data past the end of the file", dict(offset=10**6)),
+    ("offset_0", "warn", "data that overlap the header", dict(offset=0)),
 ]
 
 
@@ -350,9 +351,9 @@ def bad_bincode(s):
     f = File(few(), bincode=True)
     f.count = 2**40 + 3
     s.bad("bincode_count_huge.bin", f.bytes(), "reject",
-          "2^40 + 3 tensors: then it is no bincode index")
+          "2^40 + 3 tensors, which a bincode index cannot have")
     f.count = 4
-    s.bad("bincode_count_one_more.bin", f.bytes(), "reject", "an entry more than there is")
+    s.bad("bincode_count_one_more.bin", f.bytes(), "reject", "one entry more than stored")
 
 
 def bad_version_1(s):
@@ -367,14 +368,14 @@ def bad_version_1(s):
     put("name_past_end", "a name longer than the file", name_length=2**32 - 1)
     put("rank_huge", "2^32 - 1 dimensions", rank=2**32 - 1)
     put("shape_other", "the length is not that of the shape", dims=[5])
-    put("shape_wraps", "the product of the shape wraps", dims=[2**62, 4], length=0)
+    put("shape_wraps", "the product of the shape overflows", dims=[2**62, 4], length=0)
     put("length_huge", "a length of 2^63", length=2**63)
     whole = v1(few())
     start = 16 + len(BARE)
     for name, data, why in [
         ("count_cut", whole[:start + 2], "the file ends in the tensor count"),
         ("count_huge", v1(few(), count=2**32 - 1), "2^32 - 1 tensors"),
-        ("count_one_more", v1(few(), count=4), "a tensor more than there is"),
+        ("count_one_more", v1(few(), count=4), "one tensor more than stored"),
         ("record_cut", whole[:-25], "the file ends in a record"),
         ("data_cut", whole[:-1], "the last payload is a byte short"),
         ("config_other", v1(few(), config=b'{"a":1}'), "no configuration"),

@@ -266,21 +266,21 @@ def good_snapshots(s):
 
 def bad_headers(s):
     ok = Archive(few(), META).bytes()
-    s.bad("ok_control.mag", ok, "accept", "the file that the others are made from")
+    s.bad("ok_control.mag", ok, "accept", "the valid file from which the others are made")
     s.bad("payload_changed.mag", patch(ok, 192, "B", ok[192] ^ 1), "accept",
           "no checksum covers the payload")
     for name, data, why in [
         ("only_magic", b"MAG!", "four bytes"),
-        ("magic_of_spring_2025", b"MAG&" + ok[4:], "the layout of before August 2025"),
+        ("magic_of_spring_2025", b"MAG&" + ok[4:], "the layout used before August 2025"),
         ("header_cut", ok[:23], "the header is a byte short"),
         ("version_0", patch(ok, 4, "I", 0), "version 0"),
         ("version_2", patch(ok, 4, "I", 2), "version 2"),
         ("version_101", patch(ok, 4, "I", 101), "version 101"),
-        ("version_big_endian", patch(ok, 4, "I", 1 << 24), "version 1, the other way round"),
+        ("version_big_endian", patch(ok, 4, "I", 1 << 24), "version 1 in big-endian order"),
         ("crc_zero", Archive(few(), META).bytes(stored=0), "the checksum is 0"),
         ("crc_of_other_bytes", patch(ok, 40, "B", ok[40] ^ 1), "a key's byte was changed"),
         ("version_100_as_1_crc", patch(Archive(few(), META).bytes(how="zeroed"), 4, "I", 100),
-         "the checksum covers the version, which was changed"),
+         "a changed version, which the checksum covers"),
         ("reserved_header", Archive(few()).bytes(aux=1), "reserved bits in the header"),
     ]:
         s.bad(name + ".mag", data, "reject", why)
@@ -289,7 +289,7 @@ def bad_headers(s):
 def bad_counts(s):
     for name, counts, why in [
         ("tensors_huge", (2**32 - 1, 2), "2^32 - 1 tensors"),
-        ("tensors_one_more", (4, 2), "a tensor more than there is"),
+        ("tensors_one_more", (4, 2), "one tensor more than stored"),
         ("meta_huge", (3, 2**32 - 1), "2^32 - 1 metadata records"),
         ("meta_one_more", (3, 3), "a tensor is taken for metadata"),
     ]:
@@ -314,9 +314,10 @@ def bad_meta(s):
     put("meta_key_overlong", "UTF-8 longer than need be", meta_record(b"\xc0\xaf"))
     put("meta_key_surrogate", "a surrogate in UTF-8", meta_record(b"\xed\xa0\x80"))
     put("meta_key_twice", "a metadata key twice", meta_record("lr", 1))
-    put("meta_key_nul", "Magnetron aborts over a NUL in a key", meta_record("a\0b"), expect="warn")
+    put("meta_key_nul", "a NUL in a key, on which "
+                        "Magnetron aborts", meta_record("a\0b"), expect="warn")
     whole = Archive([], META).bytes()
-    s.bad("meta_cut.mag", whole[:30], "reject", "the file has no room for two metadata records")
+    s.bad("meta_cut.mag", whole[:30], "reject", "a file too small for two metadata records")
     s.bad("meta_head_cut.mag", whole[:59], "reject", "the file ends in a metadata record")
     s.bad("meta_key_cut.mag", whole[:-1], "reject", "the file ends in a metadata key")
 
@@ -337,16 +338,16 @@ def bad_records(s):
     put("key_not_utf8", "a key that is not UTF-8", name=b"\xff")
     put("dim_0", "a dimension of 0", dims=(0, 3), numel=0)
     put("dim_2_63", "a dimension of 2^63", dims=(2**63, 1), numel=2**63)
-    put("shape_wraps", "the product of the shape wraps", dims=(2**32, 2**32), numel=0)
-    put("shape_wraps_to_6", "the product of the shape wraps to 6",
+    put("shape_wraps", "the product of the shape overflows", dims=(2**32, 2**32), numel=0)
+    put("shape_wraps_to_6", "the product of the shape overflows to 6",
         dims=(11, pow(11, -1, 2**64) * 6 % 2**64), numel=6)
-    put("numel_7", "the shape holds 6 elements, the record says 7", numel=7)
-    put("numel_0", "the shape holds 6 elements, the record says 0", numel=0)
-    put("bytes_wrap", "elements times four passes 2^64", dims=(2**62, 1), numel=2**62)
+    put("numel_7", "6 elements in the shape, 7 in the record", numel=7)
+    put("numel_0", "6 elements in the shape, 0 in the record", numel=0)
+    put("bytes_wrap", "four times the elements exceed 2^64", dims=(2**62, 1), numel=2**62)
     put("offset_huge", "an offset of 2^62", offset=2**62)
-    put("offset_wraps", "offset and size pass 2^64", offset=2**64 - 8)
-    put("offset_0", "data over the header", offset=0)
-    put("offset_in_records", "data over the records", offset=128)
+    put("offset_wraps", "offset and size exceed 2^64", offset=2**64 - 8)
+    put("offset_0", "data that overlap the header", offset=0)
+    put("offset_in_records", "data that overlap the records", offset=128)
     rank_0 = Archive([tensor("a", "f32", (1,))])
     rank_0.records = [tensor_record("a", 0, 1, 64, ())]
     s.bad("rank_0.mag", rank_0.bytes(), "reject", "rank 0")
@@ -354,7 +355,7 @@ def bad_records(s):
     for i in range(3):
         a.replace(i, offset=0)  # otherwise the first payload would be missing before the cut
     whole = a.bytes()[:a.end]
-    s.bad("records_cut.mag", whole[:-40], "reject", "the file has no room for three tensor records")
+    s.bad("records_cut.mag", whole[:-40], "reject", "a file too small for three tensor records")
     s.bad("record_cut.mag", whole[:-14], "reject", "the file ends in a tensor record")
     s.bad("shape_cut.mag", whole[:-3], "reject", "the file ends in a shape")
     s.bad("key_cut.mag", whole[:-1], "reject", "the file ends in a key")
@@ -366,7 +367,7 @@ def bad_places(s):
           Archive(few(), tail=False).bytes()[:-1], "reject", "the last payload is a byte short")
     s.bad("data_missing.mag", a.bytes()[:a.end], "reject", "there is no payload")
     s.bad("same_offset.mag", Archive(few()).replace(1, offset=a.offsets[0]).bytes(), "reject",
-          "two tensors at one place")
+          "two tensors at the same offset")
     s.bad("overlap.mag", Archive(few()).replace(1, offset=a.offsets[0] + 8).bytes(), "reject",
           "two tensors share bytes")
     by_one = Archive([tensor("a", "f32", (2,)), tensor("b", "f32", (3,))])
@@ -374,7 +375,7 @@ def bad_places(s):
     s.bad("overlap_by_one.mag",
           by_one.replace(1, offset=end - 1).bytes(), "reject", "two tensors share one byte")
     s.bad("touching.mag",
-          by_one.replace(1, offset=end).bytes(), "warn", "a payload right behind another")
+          by_one.replace(1, offset=end).bytes(), "warn", "adjacent payloads without padding")
     far = Archive(few(), place=[2, 0, 1])
     s.bad("overlap_any_order.mag", far.replace(1, offset=far.offsets[2] + 4).bytes(), "reject",
           "two tensors share bytes, and offsets do not ascend")
@@ -382,7 +383,7 @@ def bad_places(s):
     twice = [name[0], tensor("b", "f32", (1,)), tensor("a", "f32", (2,))]
     s.bad("key_twice.mag", Archive(twice).bytes(), "reject", "a tensor key twice")
     s.bad("misaligned.mag", Archive([tensor("a", "f32", (2,))], align=4).bytes(), "warn",
-          "a payload at no multiple of 64")
+          "a payload at an offset that is not a multiple of 64")
     s.bad("rank_65.mag",
           Archive([tensor("a", "f32", (1,) * 65)]).bytes(), "warn", "65 dimensions",
           rule="mag/rank")
@@ -390,9 +391,9 @@ def bad_places(s):
           Archive([tensor("a", "f32", (1,) * 64)]).bytes(), "accept", "64 dimensions",
           without="mag/rank")
     s.bad("bool_2.mag",
-          Archive([("a", "bool", (3,), b"\0\1\2")]).bytes(), "warn", "a truth value of 2")
+          Archive([("a", "bool", (3,), b"\0\1\2")]).bytes(), "warn", "a boolean of 2")
     s.bad("key_nul.mag", Archive([tensor("a\0b", "f32", (2,))]).bytes(), "warn",
-          "Magnetron aborts over a NUL in a key")
+          "a NUL in a key, on which Magnetron aborts")
 
 
 def bad_pools(s):
@@ -403,24 +404,25 @@ def bad_pools(s):
         s.bad(f"snapshot_{name}.mag", p.bytes(), "reject", why)
 
     put("strings_too_many", "65535 strings", count_strings=65535)
-    put("strings_cut", "offsets pass the end of the file", count_strings=60000)
+    put("strings_cut", "offsets past the end of the file", count_strings=60000)
     put("pool_first", "the first offset is not 0", offsets=[1, 1, 2, 3])
     put("pool_large", "a pool of more than 128 MiB", offsets=[0, 1, 2, (128 << 20) + 1])
-    put("pool_cut", "the pool passes the end of the file", offsets=[0, 1, 2, 10000])
+    put("pool_cut", "a pool past the end of the file", offsets=[0, 1, 2, 10000])
     put("pool_falls", "offsets fall", offsets=[0, 2, 1, 3])
     put("string_empty", "an empty string", strings=[b"a", b"", b"c"])
     put("string_not_utf8", "a string that is not UTF-8", strings=[b"a", b"\xff", b"c"])
-    put("strings_split_a_char", "a character over two strings", strings=[b"\xc3", b"\xa9", b"c"])
+    put("strings_split_a_char", "a character split over two "
+                                "strings", strings=[b"\xc3", b"\xa9", b"c"])
     put("string_twice", "a string twice, once without a tensor", strings=[b"a", b"b", b"c", b"a"])
-    put("key_twice", "two tensors of one name", descriptors=Snapshot(few(), keys=[0, 1,
+    put("key_twice", "two tensors with the same name", descriptors=Snapshot(few(), keys=[0, 1,
                                                                                   1]).descriptors)
     put("no_mdt", "'MDT!' is missing", markers=[b"SRP!", b"MDT?", b"DSC!", b"BUF!"])
     put("no_dsc", "'DSC!' is missing", markers=[b"SRP!", b"MDT!", b"DSC?", b"BUF!"])
     put("no_buf", "'BUF!' is missing", markers=[b"SRP!", b"MDT!", b"DSC!", b"BUF?"])
-    put("no_srp", "without 'SRP!' it is an archive, and none",
+    put("no_srp", "without 'SRP!' it is an invalid archive",
         markers=[b"SRP?", b"MDT!", b"DSC!", b"BUF!"])
     put("reserved", "reserved bits in the header", aux=1)
-    put("metadata", "metadata, which no version has", meta=4)
+    put("metadata", "metadata, which no version defines", meta=4)
 
 
 def bad_descriptors(s):
@@ -429,16 +431,17 @@ def bad_descriptors(s):
         p.descriptors[1][field] = value
         s.bad(f"snapshot_{name}.mag", p.bytes(), "reject", why)
 
-    put("key_3_of_3", "a string that the pool has not", 1, 3)
+    put("key_3_of_3", "a string that is not in the pool", 1, 3)
     put("reserved_tensor", "reserved bits in a descriptor", 0, 1 | 9 << 8 | 1 << 16)
     put("type_12", "element type 12", 0, 1 | 12 << 8)
-    put("numel_5", "four elements, five are said", 2, 5)
+    put("numel_5", "four elements, but five declared", 2, 5)
     put("dim_0", "a dimension of 0", 4, 0)
     put("offset_moved", "an offset that leaves a gap", 3, 32)
     put("bytes_wrap", "a shape of 2^64 bytes", 4, 2**62)
     wrapping = Snapshot(few())
     wrapping.descriptors[0][2:] = [6, 0, 2**63, 2]
-    s.bad("snapshot_shape_wraps.mag", wrapping.bytes(), "reject", "the product of a shape wraps")
+    s.bad("snapshot_shape_wraps.mag", wrapping.bytes(), "reject", "the product of a shape "
+                                                                  "overflows")
     empty = Snapshot([tensor("z", "f32", (0,))])
     s.bad("snapshot_no_elements.mag", empty.bytes(), "reject", "a tensor without elements")
     high = Snapshot([tensor("r", "f32", (1,) * 64)])
@@ -453,15 +456,15 @@ def bad_snapshots(s):
     bad_descriptors(s)
     whole = Snapshot(few()).bytes()
     data = len(Snapshot(few()).data)
-    s.bad("snapshot_crc.mag", Snapshot(few()).bytes(stored=1), "reject", "the checksum is another")
+    s.bad("snapshot_crc.mag", Snapshot(few()).bytes(stored=1), "reject", "a wrong checksum")
     s.bad("snapshot_cut.mag", whole[:-1], "reject", "the last payload is a byte short")
     s.bad("snapshot_descriptor_cut.mag", whole[:-data - 4 - 8], "reject",
           "the file ends in a descriptor")
-    s.bad("snapshot_longer.mag", whole + b"\0", "warn", "a byte behind the last payload")
+    s.bad("snapshot_longer.mag", whole + b"\0", "warn", "a byte after the last payload")
     more = Snapshot(few())
     more.count = 2**32 - 1
     s.bad("snapshot_tensors_huge.mag", more.bytes(), "reject", "2^32 - 1 tensors")
-    s.bad("snapshot_header_cut.mag", whole[:36], "reject", "the file ends behind 'SRP!'")
+    s.bad("snapshot_header_cut.mag", whole[:36], "reject", "the file ends after 'SRP!'")
 
 
 def main():

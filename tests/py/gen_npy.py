@@ -68,16 +68,16 @@ def said(descr="'<f4'", order="False", shape="(2,)"):
 
 LITERALS = [
     ("empty", "", "reject", "an empty header"),
-    ("no_brace", GOOD[1:], "reject", "no brace at its begin"),
-    ("no_end", GOOD[:-1], "reject", "no brace at its end"),
-    ("behind", GOOD + " 1", "reject", "something behind the dictionary"),
+    ("no_brace", GOOD[1:], "reject", "no opening brace"),
+    ("no_end", GOOD[:-1], "reject", "no closing brace"),
+    ("behind", GOOD + " 1", "reject", "text after the dictionary"),
     ("second", GOOD + GOOD, "reject", "two dictionaries"),
     ("empty_dict", "{}", "reject", "no field"),
     ("no_descr", "{'fortran_order': False, 'shape': (2,), }", "reject", "no descr"),
     ("no_order", "{'descr': '<f4', 'shape': (2,), }", "reject", "no fortran_order"),
     ("no_shape", "{'descr': '<f4', 'fortran_order': False}", "reject", "no shape"),
     ("descr_twice", GOOD[:-1] + "'descr': '<f4'}", "reject", "a key twice"),
-    ("other_key", GOOD[:-1] + "'x': 1}", "reject", "a key that is none of NumPy's"),
+    ("other_key", GOOD[:-1] + "'x': 1}", "reject", "a key that NumPy does not define"),
     ("no_colon", GOOD.replace("descr':", "descr'"), "reject", "no colon"),
     ("no_comma", GOOD.replace("'<f4',", "'<f4'"), "reject", "no comma between fields"),
     ("two_commas", GOOD.replace("'<f4',", "'<f4',,"), "reject", "two commas"),
@@ -90,12 +90,12 @@ LITERALS = [
     ("sum", said(shape="(1+1,)"), "reject", "an expression"),
     ("order_number", said(order="0"), "reject", "fortran_order is a number"),
     ("order_text", said(order="'False'"), "reject", "fortran_order is text"),
-    ("order_lower", said(order="false"), "reject", "fortran_order as JSON has it"),
+    ("order_lower", said(order="false"), "reject", "fortran_order in the spelling of JSON"),
     ("shape_list", said(shape="[2]"), "reject", "shape is a list"),
     ("shape_number", said(shape="2"), "reject", "shape is a number"),
     ("shape_in_brackets", said(shape="(2)"), "reject", "shape is a number in parentheses"),
     ("shape_negative", said(shape="(-2,)"), "reject", "a negative dimension"),
-    ("shape_octal", said(shape="(02,)"), "reject", "a dimension with a zero before it"),
+    ("shape_octal", said(shape="(02,)"), "reject", "a dimension with a leading zero"),
     ("shape_hex", said(shape="(0x2,)"), "reject", "a hexadecimal dimension"),
     ("shape_float", said(shape="(2.0,)"), "reject", "a dimension with a point"),
     ("shape_open", said(shape="(2,"), "reject", "shape does not end"),
@@ -110,30 +110,30 @@ LITERALS = [
     ("size_more", said(shape="(3,)"), "reject", "twelve bytes are needed, eight are there"),
     ("size_fortran", said(order="True",
                           shape="(3, 3)"), "reject", "too few bytes for a matrix by columns"),
-    ("size_less", said(shape="(1,)"), "warn", "four bytes behind the array"),
+    ("size_less", said(shape="(1,)"), "warn", "four bytes after the array"),
     ("size_empty", said(shape="(0,)"), "warn", "an empty array and eight bytes"),
     ("descr_none", said(descr="''"), "reject", "no type at all"),
     ("descr_order", said(descr="'<'"), "reject", "a byte order without a type"),
-    ("descr_unknown", said(descr="'<q8'"), "reject", "no such letter"),
-    ("descr_size", said(descr="'<f3'"), "reject", "no such size"),
-    ("descr_behind", said(descr="'<f4x'"), "reject", "something behind the type"),
+    ("descr_unknown", said(descr="'<q8'"), "reject", "an unknown type letter"),
+    ("descr_size", said(descr="'<f3'"), "reject", "an unknown type size"),
+    ("descr_behind", said(descr="'<f4x'"), "reject", "text after the type"),
     ("descr_number", said(descr="4"), "reject", "the type is a number"),
     ("descr_object", said(descr="'|O'"), "refuse", "Python objects"),
     ("descr_object8", said(descr="'|O8'"), "refuse", "Python objects with a size"),
     ("descr_bytes", said(descr="'|S4'"), "refuse", "byte strings"),
-    ("descr_bytes_old", said(descr="'|a4'"), "refuse", "byte strings, as they were called"),
+    ("descr_bytes_old", said(descr="'|a4'"), "refuse", "byte strings, old type letter"),
     ("descr_text", said(descr="'<U1'"), "refuse", "texts"),
     ("descr_text_big", said(descr="'>U1'"), "refuse", "texts"),
     ("descr_void", said(descr="'|V2'"), "refuse", "bfloat16 of the package ml_dtypes"),
     ("descr_date", said(descr="'<M8[ns]'"), "refuse", "dates"),
-    ("descr_span", said(descr="'<m8[s]'"), "refuse", "spans of time"),
+    ("descr_span", said(descr="'<m8[s]'"), "refuse", "time spans"),
     ("descr_f12", said(descr="'<f12'"), "refuse", "extended precision of 32-bit x86"),
     ("descr_f16", said(descr="'<f16'"), "refuse", "extended precision"),
     ("descr_c32", said(descr="'<c32'"), "refuse", "complex numbers of extended precision"),
     ("descr_record", said(descr="[('a', '<f4'), ('b', '<i4')]"), "refuse", "records"),
     ("descr_sub", said(descr="('<f4', (2,))"), "refuse", "a type with a shape"),
     ("descr_dict", said(descr="{'names': ['a']}"), "refuse", "records as a dictionary"),
-    ("bool_values", said(descr="'|b1'", shape="(8,)"), "warn", "truth values above 1"),
+    ("bool_values", said(descr="'|b1'", shape="(8,)"), "warn", "booleans above 1"),
 ]
 
 
@@ -143,18 +143,18 @@ def bad_files(s):
     whole = npy.header(GOOD) + EIGHT
     s.bad("nul_behind.npy",
           npy.header(GOOD + "\0x", align=0) + EIGHT, "reject", "a zero byte in the header")
-    s.bad("magic_only.npy", whole[:6], "reject", "nothing but the magic number")
-    s.bad("no_length.npy", whole[:9], "reject", "cut within the length")
-    s.bad("cut_in_header.npy", whole[:40], "reject", "cut within the header")
+    s.bad("magic_only.npy", whole[:6], "reject", "magic number only")
+    s.bad("no_length.npy", whole[:9], "reject", "truncated within the length")
+    s.bad("cut_in_header.npy", whole[:40], "reject", "truncated within the header")
     s.bad("cut_in_data.npy", whole[:-1], "reject", "the last byte is missing")
     s.bad("short_version2.npy",
-          npy.header(GOOD, (2, 0))[:11], "reject", "cut within the length of version 2")
+          npy.header(GOOD, (2, 0))[:11], "reject", "truncated within the length of version 2")
     s.bad("length_max.npy",
           npy.header(GOOD, length=65535) + EIGHT, "reject", "a header longer than the file")
     s.bad("length_2_32.npy",
           npy.header(GOOD, (2, 0), length=2**32 - 1) + EIGHT, "reject", "a header of 4 GiB")
     s.bad("length_short.npy",
-          npy.header(GOOD, length=20) + EIGHT, "reject", "a header that is cut by its length")
+          npy.header(GOOD, length=20) + EIGHT, "reject", "a header truncated by the length field")
     s.bad("version0.npy", npy.header(GOOD, (0, 0)) + EIGHT, "refuse", "version 0")
     s.bad("version4.npy", npy.header(GOOD, (4, 0)) + EIGHT, "refuse", "version 4")
     s.bad("version1_1.npy", npy.header(GOOD, (1, 1)) + EIGHT, "refuse", "version 1.1")

@@ -187,47 +187,53 @@ def lies(s):
     deflate = {"deflate": True}
     content = member(t).content
     for name, m, expect, why in (
-        ("crc_stored", member(t, crc=1), "reject", "another CRC-32"),
+        ("crc_stored", member(t, crc=1), "reject", "a wrong CRC-32"),
         ("crc_deflated", member(t, crc=1,
-                                **deflate), "reject", "another CRC-32 of what was compressed"),
+                                **deflate), "reject", "a wrong CRC-32 of compressed content"),
         ("crc_described", member(t, crc=1,
-                                 descriptor="signed"), "reject", "another CRC-32 behind the data"),
+                                 descriptor="signed"), "reject", "a wrong CRC-32 in the data "
+                                                                 "descriptor"),
         ("deflate_broken", member(t, data=b"\x07" + bytes(90),
                                   **deflate), "reject", "not deflated at all"),
         ("deflate_cut", member(t, data=deflated(content)[:-3],
-                               **deflate), "reject", "a stream that is cut"),
+                               **deflate), "reject", "a truncated stream"),
         ("deflate_behind", member(t, data=deflated(content) + b"x",
-                                  **deflate), "reject", "a byte behind the stream"),
+                                  **deflate), "reject", "a byte after the stream"),
         ("deflate_less", member(t, size=len(content) + 1,
-                                **deflate), "reject", "a byte less than is said"),
+                                **deflate), "reject", "one byte less than declared"),
         ("deflate_more", member(t, size=len(content) - 1,
-                                **deflate), "reject", "a byte more than is said"),
+                                **deflate), "reject", "one byte more than declared"),
         ("deflate_bomb", member(t, size=1 << 40, wide=True,
                                 **deflate), "reject", "a TiB of two hundred bytes"),
         ("deflate_header", Member(b"x.npy", content[:40],
-                                  deflate=True), "reject", "compressed, cut in its header"),
+                                  deflate=True), "reject", "compressed, truncated in the header"),
         ("deflate_empty", Member(b"x.npy", b"", deflate=True), "reject", "compressed nothing"),
         ("stored_empty", Member(b"x.npy", b""), "reject", "an array of no bytes"),
         ("stored_size", member(t, size=7), "reject", "stored, but of two sizes"),
         ("not_an_array", Member(
-            b"x.npy", b"PK\3\4 or so, but no array"), "reject", "called an array and none"),
+            b"x.npy", b"PK\3\4 or so, but no "
+                      b"array"), "reject", "a member named .npy that is not an array"),
         ("cut_array", Member(b"x.npy", content[:-1]), "reject", "an array without its last byte"),
         ("cut_deflated", Member(b"x.npy", content[:-1],
-                                deflate=True), "reject", "the same, compressed"),
-        ("trailing", Member(b"x.npy", content + b"more"), "warn", "bytes behind an array"),
+                                deflate=True), "reject", "the same fault in a compressed member"),
+        ("trailing", Member(b"x.npy", content + b"more"), "warn", "bytes after an array"),
         ("trailing_deflated", Member(b"x.npy", content + b"more",
-                                     deflate=True), "warn", "the same, compressed"),
+                                     deflate=True), "warn", "the same fault in a "
+                                                            "compressed member"),
         ("masked", member(t, local={"flags": 0x2001},
-                          central={"flags": 0x2001}), "refuse", "encrypted with its headers"),
-        ("local_name", member(t, local={"name": b"v.npy"}), "reject", "another name at the data"),
-        ("local_method", member(t, local={"method": 8}), "reject", "another method at the data"),
-        ("local_size", member(t, local={"stored": 3}), "reject", "another size at the data"),
-        ("local_crc", member(t, local={"crc": 3}), "reject", "another CRC-32 at the data"),
-        ("no_header", member(t, central={"at": 4}), "reject", "no header where one should be"),
-        ("far", member(t, central={"at": 1 << 31}), "reject", "behind the end of the file"),
+                          central={"flags": 0x2001}), "refuse", "encrypted including the headers"),
+        ("local_name", member(t, local={"name": b"v.npy"}), "reject", "a different name in the "
+                                                                      "local header"),
+        ("local_method", member(t, local={"method": 8}), "reject", "a different method in the "
+                                                                   "local header"),
+        ("local_size", member(t, local={"stored": 3}), "reject", "a different size in the local "
+                                                                 "header"),
+        ("local_crc", member(t, local={"crc": 3}), "reject", "a wrong CRC-32 at the data"),
+        ("no_header", member(t, central={"at": 4}), "reject", "no header at the member's offset"),
+        ("far", member(t, central={"at": 1 << 31}), "reject", "past the end of the file"),
         ("name_latin1", Member(b"\xe9.npy", content, central={"flags": 0},
                                local={"flags": 0}), "refuse", "a name that is not UTF-8"),
-        ("name_nul", Member(b"a\0b.npy", content), "reject", "a zero byte in a name"),
+        ("name_nul", Member(b"a\0b.npy", content), "reject", "a NUL in a name"),
         ("name_none", Member(b"", content), "reject", "no name"),
     ):
         s.bad(f"{name}.npz", archive([m, member(TENSORS[1])]), expect, why)
@@ -252,9 +258,10 @@ def unreadable():
             ("version", b"\x93NUMPY\x09\0" + content[8:], False, "a version to come"),
             ("header", literal("'<f4'").replace(b"descr", b"discr") + bytes(4), True,
              "a header that does not parse"),
-            ("header_cut", content[:40], True, "cut in its header"),
+            ("header_cut", content[:40], True, "truncated in the header"),
             ("elements", content[:-1], True, "an array without its last byte"),
-            ("magic", b"PK\3\4 or so, but no array", True, "called an array and none"),
+            ("magic", b"PK\3\4 or so, but no "
+                      b"array", True, "a member named .npy that is not an array"),
         ):
             yield name + end, Member(b"x.npy", data, deflate=deflate), broken, why
     yield "encrypted", member(t, **both(flags=1)), False, "encrypted"
@@ -315,12 +322,12 @@ def broken_archives(s):
     two = [member(t) for t in TENSORS[:2]]
     whole = archive(two)
     s.bad("cut.npz", whole[:-1], "reject", "the last byte is missing")
-    s.bad("cut_half.npz", whole[:len(whole) // 2], "reject", "cut in the middle")
-    s.bad("behind.npz", whole + b"\0", "reject", "a byte behind the end")
-    s.bad("magic.npz", whole[:30], "reject", "nothing but a header")
+    s.bad("cut_half.npz", whole[:len(whole) // 2], "reject", "truncated in the middle")
+    s.bad("behind.npz", whole + b"\0", "reject", "a byte after the end")
+    s.bad("magic.npz", whole[:30], "reject", "header only")
     s.bad("twice.npz", archive(two, order=[0, 0, 1]), "reject", "a member twice in the directory")
     same = [two[0], Member(two[0].name, two[1].content)]
-    s.bad("same_name.npz", archive(same), "reject", "two members of a name")
+    s.bad("same_name.npz", archive(same), "reject", "two members with the same name")
     t = npy.tensor("w", "f32", (2,))
     s.bad("same_tensor.npz", archive([member(t), member(t, suffix="")]), "reject", "w and w.npy")
     overlap = Member(b"in.npy", two[1].content)
@@ -340,7 +347,7 @@ def broken_archives(s):
         ("count_most", "reject", {"count": 65535}, "65535 members"),
         ("directory_size", "reject", {"bytes": 5}, "a directory of five bytes"),
         ("directory_place", "reject", {"at": 5}, "a directory in the first member"),
-        ("directory_far", "reject", {"at": FULL32, "bytes": FULL32}, "a directory behind the end"),
+        ("directory_far", "reject", {"at": FULL32, "bytes": FULL32}, "a directory past the end"),
     ):
         s.bad(f"{name}.npz", archive(two, **more), expect, why)
     wide = archive(two, wide_end=True)
@@ -348,8 +355,8 @@ def broken_archives(s):
     for name, offset, layout, value, why in (
         ("zip64_size", 4, "<Q", 2**64 - 1, "a zip64 record of 2^64 - 1 bytes"),
         ("zip64_count", 32, "<Q", 2**63, "2^63 members"),
-        ("zip64_directory", 40, "<Q", 2**64 - 8, "a directory whose end wraps"),
-        ("zip64_place", 56 + 8, "<Q", 2**64 - 1, "a zip64 record behind the end"),
+        ("zip64_directory", 40, "<Q", 2**64 - 8, "a directory whose end overflows"),
+        ("zip64_place", 56 + 8, "<Q", 2**64 - 1, "a zip64 record past the end"),
     ):
         bad = bytearray(wide)
         struct.pack_into(layout, bad, at + offset, value)
@@ -357,9 +364,9 @@ def broken_archives(s):
             struct.pack_into(layout, bad, at + 24, value)
         s.bad(f"{name}.npz", bytes(bad), "reject", why)
     s.bad("parts_noted.npz", archive([*two, Member(b"config.json", b"{}")]), "accept",
-          "a member that is no array")
+          "a member that is not an array")
     s.bad("parts_crc.npz", archive([*two, Member(b"config.json", b"{}", crc=1)]), "reject",
-          "another CRC-32 of a member that is no array")
+          "a wrong CRC-32 of a member that is not an array")
 
 
 def main():

@@ -165,7 +165,7 @@ HEADERS = [
     ("not_json", "{w}", b"", "reject", "a name without quotes"),
     ("truncated_json", F32[:-1], EIGHT, "reject", "the last brace is missing"),
     ("trailing_comma", F32[:-1] + ",}", EIGHT, "reject", "a comma before the brace"),
-    ("trailing_text", F32 + "x", EIGHT, "reject", "text behind the object"),
+    ("trailing_text", F32 + "x", EIGHT, "reject", "text after the object"),
     ("trailing_object", F32 + "{}", EIGHT, "reject", "a second object"),
     ("trailing_nul", F32 + "\0\0", EIGHT, "reject", "padded with NUL"),
     ("array", "[]", b"", "reject", "a list instead of an object"),
@@ -177,7 +177,7 @@ HEADERS = [
     ("surrogate_utf8", b'{"\xed\xa0\x80":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"x",
      "reject", "a surrogate in UTF-8"),
     ("lone_surrogate", '{"\\ud800":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"x",
-     "reject", "half a surrogate pair"),
+     "reject", "an unpaired surrogate"),
     ("byte_order_mark", "\ufeff" + F32, EIGHT, "reject", "a byte order mark"),
     ("control_in_name", '{"a\nb":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"x", "reject",
      "a raw line feed in a name"),
@@ -261,7 +261,7 @@ HEADERS = [
     ("gap_front", '{"w":{"dtype":"U8","shape":[6],"data_offsets":[2,8]}}', EIGHT, "reject",
      "two bytes before the first tensor"),
     ("gap_end", '{"w":{"dtype":"U8","shape":[6],"data_offsets":[0,6]}}', EIGHT, "reject",
-     "two bytes behind the last tensor"),
+     "two bytes after the last tensor"),
     ("gap_between",
      '{"v":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"w":{"dtype":"U8","shape":[4],'
      '"data_offsets":[4,8]}}',
@@ -311,7 +311,7 @@ HEADERS = [
     ("unknown_field",
      '{"w":{"strides":[1],"dtype":"F32","x":{"a":[null,"b"]},"shape":[2],"data_offsets":[0,8]}}',
      EIGHT, "accept", "fields of other names"),
-    ("unaligned_data", F32 + " ", EIGHT, "accept", "data at an odd place"),
+    ("unaligned_data", F32 + " ", EIGHT, "accept", "data at an odd offset"),
 ]
 
 
@@ -325,14 +325,15 @@ def bad_files(s):
         s.bad(f"{t.lower()}.safetensors", file_of(header % t.encode(), 2 * EIGHT), "accept",
               "an element type that older readers refuse", "safetensors/fnuz")
     s.bad("cut_in_data.safetensors", whole[:-1], "reject", "the last byte is missing")
-    s.bad("cut_in_header.safetensors", whole[:40], "reject", "cut within the header")
-    s.bad("cut_behind_header.safetensors", whole[:-8], "reject", "cut behind the header")
-    s.bad("one_more.safetensors", whole + b"\0", "reject", "a byte behind the data")
-    s.bad("length_only.safetensors", struct.pack("<Q", 2), "reject", "nothing but the length")
+    s.bad("cut_in_header.safetensors", whole[:40], "reject", "truncated within the header")
+    s.bad("cut_behind_header.safetensors", whole[:-8], "reject", "truncated after the header")
+    s.bad("one_more.safetensors", whole + b"\0", "reject", "a byte after the data")
+    s.bad("length_only.safetensors", struct.pack("<Q", 2), "reject", "length only")
     s.bad("seven_bytes.safetensors", whole[:7], "reject", "shorter than the length")
     for name, length, why in (("length_max", 2**64 - 1, "a header of 2^64 - 1 bytes"),
-                              ("length_wraps", 2**64 - 8, "a header whose end wraps to 0"),
-                              ("length_limit", 100_000_001, "a header one byte over the limit"),
+                              ("length_wraps", 2**64 - 8, "a header whose end overflows to 0"),
+                              ("length_limit", 100_000_001, "a header one byte longer than the "
+                                                            "limit"),
                               ("length_long", len(F32) + 9,
                                "a header one byte longer than the file"),
                               ("length_short", len(F32) - 1, "a header one byte too short"),

@@ -485,20 +485,20 @@ def bad_sparse(s):
         ("few", sparse(coo, coords), "reject", "no values"),
         ("no_data", Call(UTILS._rebuild_sparse_tensor, Call(SERIALIZATION._get_layout,
                                                             coo)), "reject", "no parts"),
-        ("no_tensor", sparse(coo, coords, 3, (2, 3)), "reject", "values that are no tensor"),
+        ("no_tensor", sparse(coo, coords, 3, (2, 3)), "reject", "values that are not a tensor"),
         ("no_shape", sparse(coo, coords, values), "reject", "no shape"),
         ("shape_text", sparse(coo, coords, values,
-                              (2, "3")), "reject", "a dimension that is no number"),
+                              (2, "3")), "reject", "a dimension that is not a number"),
         ("rank", sparse(coo, coords, values,
                         (2, 3, 4)), "reject", "coordinates of two dimensions for three"),
-        ("pairs", sparse(coo, pairs, values, (2, 3)), "reject", "coordinates the other way round"),
+        ("pairs", sparse(coo, pairs, values, (2, 3)), "reject", "transposed coordinates"),
         ("blocks", sparse(coo, coords, blocks,
                           (2, 3, 1)), "refuse", "values that are dense tensors"),
         ("turned", sparse(coo, unordered, values,
-                          (2, 3)), "refuse", "coordinates that do not lie in order"),
+                          (2, 3)), "refuse", "coordinates in another memory order"),
         ("past", sparse(coo, coords, long, (2, 3)), "reject", "values past the end of the storage"),
         ("csr_rows", sparse(csr, pointers, pointers, values,
-                            (3, 3)), "reject", "row pointers of another number of rows"),
+                            (3, 3)), "reject", "row pointers for a different number of rows"),
         ("csr_columns", sparse(csr, pointers, pointers, values,
                                (2, 3)), "reject", "columns outside of the shape"),
         ("coo_outside", sparse(coo, coords, values,
@@ -722,28 +722,28 @@ def good_old(s):
 # ---- bad --------------------------------------------------------------------------------------
 
 PICKLES = [  # name, body of "x", expected result, reason
-    ("underflow", b"000000", "reject", "an opcode without a value on the stack"),
+    ("underflow", b"000000", "reject", "an opcode that needs a value on an empty stack"),
     ("no_mark", b"Nttttt", "reject", "an opcode without a mark"),
     ("dict_odd", b"(Nd", "reject", "a dictionary of a key without a value"),
     ("setitems_odd", b"}(Nu", "reject", "a key without a value"),
-    ("append_to_none", b"NNa", "reject", "items are added to what takes none"),
+    ("append_to_none", b"NNa", "reject", "items added to a value that is not a container"),
     ("append_to_dict", b"}Na", "reject", "a dictionary is appended to"),
     ("both_kinds", glob("own Table") + b")RNaNNs", "reject",
      "an object that is a list and a dictionary"),
     ("add_to_nothing", b"((Ne", "reject", "items without a container"),
     ("memo_large", b"Nr\xff\xff\xff\x7f", "reject",
-     "an entry of the memo that no pickle of this size has"),
+     "a memo entry beyond the size of the pickle"),
     ("memo_past", b"Nr\x77\x02\0\0", "reject",
-     "an entry of the memo that no pickle of these bytes has"),
-    ("memo_unknown", b"h\x77", "reject", "an entry of the memo that was never made"),
-    ("memo_word", b"Npx\n", "reject", "an entry of the memo that is no number"),
-    ("memo_negative", b"Np-1\n", "reject", "an entry of the memo below zero"),
-    ("global_number", b"K\x01K\x02\x93", "reject", "a global whose name is no text"),
-    ("call_no_tuple", glob("own make") + b"]R", "reject", "a call whose arguments are no tuple"),
+     "a memo entry beyond the bytes of the pickle"),
+    ("memo_unknown", b"h\x77", "reject", "a memo entry that does not exist"),
+    ("memo_word", b"Npx\n", "reject", "a memo entry that is not a number"),
+    ("memo_negative", b"Np-1\n", "reject", "a memo entry below zero"),
+    ("global_number", b"K\x01K\x02\x93", "reject", "a global whose name is not text"),
+    ("call_no_tuple", glob("own make") + b"]R", "reject", "a call whose arguments are not a tuple"),
     ("call_nothing", b"(o", "reject", "a call of nothing"),
-    ("build_none", b"NNb", "reject", "a state for what is no object"),
+    ("build_none", b"NNb", "reject", "a state for a value that is not an object"),
     ("build_twice", glob("own Thing") + b")\x81NbNb", "refuse", "an object with two states"),
-    ("protocol6", b"\x80\x06N", "refuse", "a protocol that is not known"),
+    ("protocol6", b"\x80\x06N", "refuse", "an unknown protocol"),
     ("frame_long", b"\x95\xff\xff\0\0\0\0\0\0N", "reject", "a frame past the end"),
     ("extension", b"\x82\x01", "refuse", "an extension registry"),
     ("buffer", b"\x97", "refuse", "a buffer outside of the file"),
@@ -752,38 +752,38 @@ PICKLES = [  # name, body of "x", expected result, reason
     ("text_huge", b"\x8d" + b"\xff" * 8, "reject", "a text of 2^64 bytes"),
     ("text_latin1", b"X\x01\0\0\0\xe9", "reject", "a text that is not UTF-8"),
     ("name_latin1", b"cown\n\xe9\n", "reject", "a name that is not UTF-8"),
-    ("escape_short", b"V\\u12\n", "reject", "an escape that is cut short"),
-    ("escape_surrogate", b"V\\ud800\n", "reject", "half a surrogate"),
+    ("escape_short", b"V\\u12\n", "reject", "a truncated escape sequence"),
+    ("escape_surrogate", b"V\\ud800\n", "reject", "an unpaired surrogate"),
     ("unquoted", b"Sabc\n", "reject", "a text without quotes"),
-    ("quote_empty", b"S\n", "reject", "a text that is not there"),
+    ("quote_empty", b"S\n", "reject", "an empty text"),
     ("quote_escape", b"S'\\q'\n", "reject", "an unknown escape"),
     ("quote_end", b"S'\\'\n", "reject", "an escape at the end"),
     ("long_negative", b"\x8b\xff\xff\xff\xff", "reject", "an integer of negative length"),
-    ("number_empty", b"I\n", "reject", "a number that is none"),
+    ("number_empty", b"I\n", "reject", "an invalid number"),
     ("line_open", b"Vabc", "reject", "a line without an end"),
     ("stop_early", b".", "accept", "the tensors are never reached"),
     ("storage_word", rebuilt(
-        persistent(first=text("buffer"))), "reject", "a persistent id that is no storage"),
+        persistent(first=text("buffer"))), "reject", "a persistent id that is not a storage"),
     ("storage_class", rebuilt(
-        persistent(kind="posix system")), "reject", "a storage of a class that is none"),
+        persistent(kind="posix system")), "reject", "a storage of an invalid class"),
     ("storage_dtype", rebuilt(persistent(kind="torch float32")), "reject",
      "a storage of a class that is an element type"),
     ("storage_key", rebuilt(persistent(key=b"K\x00")), "reject", "a storage without a key"),
     ("storage_module", rebuilt(b"(" + text("module") + glob("own Thing") + b"NNtQ"), "reject",
      "a class as a storage"),
     ("storage_module_short", rebuilt(b"(" + text("module") + b"tQ"), "reject",
-     "a class that is none as a storage"),
+     "an invalid class as a storage"),
     ("class_module_short", b"(" + text("module") + b"tQ)R", "warn",
-     "a call of a class that is none"),
+     "a call of an invalid class"),
     ("storage_key_long", rebuilt(
         persistent(key=text("k" * 1025))), "reject", "a key as long as a name"),
     ("storage_count", rebuilt(persistent(count=b"N")), "reject", "a storage without a size"),
     ("storage_negative", rebuilt(
-        persistent(count=b"J\xff\xff\xff\xff")), "reject", "a storage of less than nothing"),
+        persistent(count=b"J\xff\xff\xff\xff")), "reject", "a storage of negative size"),
     ("storage_huge", rebuilt(persistent(count=b"\x8a\x08" + b"\xff" * 7 + b"\x7f",
                                         key=b"U\x019")), "reject", "a storage of 2^65 bytes"),
     ("storage_short_id", b"(" + text("storage") + b"tQ", "reject",
-     "a persistent id that is cut short"),
+     "a truncated persistent id"),
     ("storage_line", b"P0\n", "reject", "a persistent id of protocol 0"),
     ("storage_other_count", rebuilt(
         persistent(count=b"K\x05")), "reject", "one storage of two sizes"),
@@ -798,7 +798,7 @@ PICKLES = [  # name, body of "x", expected result, reason
     ("tensor_offset_huge", rebuilt(
         persistent(), b"\x8a\x08" + b"\xff" * 7 + b"\x7f"), "reject", "an offset of 2^65 bytes"),
     ("tensor_offset_large", rebuilt(
-        persistent(), b"\x8a\x08" + b"\xff" * 7 + b"\x1f"), "reject", "an offset that wraps"),
+        persistent(), b"\x8a\x08" + b"\xff" * 7 + b"\x1f"), "reject", "an offset that overflows"),
     ("tensor_size", rebuilt(persistent(), size=b"N"), "reject", "a tensor without a shape"),
     ("tensor_size_negative", rebuilt(
         persistent(), size=b"J\xff\xff\xff\xffK\x03\x86"), "reject", "a negative dimension"),
@@ -812,37 +812,37 @@ PICKLES = [  # name, body of "x", expected result, reason
         persistent(), stride=b"K\x04K\x01\x86"), "reject", "strides past the end of the storage"),
     ("tensor_stride_huge", rebuilt(persistent(),
                                    stride=b"\x8a\x08" + b"\xff" * 7 + b"\x7fK\x01\x86"), "reject",
-     "strides that wrap"),
+     "strides that overflow"),
     ("tensor_shape_huge",
      rebuilt(persistent(),
              size=b"\x8a\x08" + b"\xff" * 7 + b"\x7f" * 1 + b"\x8a\x08" + b"\xff" * 7 + b"\x7f\x86",
-             stride=b"K\x00K\x00\x86"), "reject", "a shape whose product wraps"),
+             stride=b"K\x00K\x00\x86"), "reject", "a shape whose product overflows"),
     ("tensor_expanded",
      rebuilt(persistent(), size=b"\x8a\x06\0\0\0\0\0\x01K\x06\x86",
              stride=b"K\x00K\x01\x86"), "refuse", "2^40 times the same six numbers"),
     ("tensor_view", rebuilt(persistent(more=b"(" + text("v") + b"K\x04K\x04t")), "reject",
      "a view past the end of its storage"),
     ("tensor_view_word", rebuilt(
-        persistent(more=text("v"))), "reject", "a view of a storage that is none"),
+        persistent(more=text("v"))), "reject", "an invalid view of a storage"),
     ("tensor_v3_dtype",
      rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3",
-             more=b"\x89N" + glob("torch unknown")), "refuse", "an element type that is not known"),
+             more=b"\x89N" + glob("torch unknown")), "refuse", "an unknown element type"),
     ("tensor_v3_none",
      rebuilt(persistent(), function_="torch._utils _rebuild_tensor_v3",
              more=b"\x89NN"), "refuse", "no element type"),
     ("tensor_few", glob("torch._utils _rebuild_tensor_v2") + b")R", "reject",
      "a tensor of no arguments"),
     ("rebuild_other", glob("torch._utils _rebuild_device_tensor") + b")R", "refuse",
-     "a tensor in another form"),
+     "a tensor in an unsupported form"),
     ("rebuild_inside", glob("torch._tensor _rebuild_from_type_v2") + b"(" +
      glob("torch._utils _rebuild_device_tensor") + b"N)NtR", "refuse",
-     "a tensor of a class in another form"),
+     "a tensor subclass in an unsupported form"),
     ("sparse_nothing", glob("torch._utils _rebuild_sparse_tensor") + b")R", "refuse",
      "a sparse tensor of nothing"),
     ("from_bytes", glob("torch.storage _load_from_bytes") + b"C\x00\x85R", "refuse",
      "a file in a file"),
     ("pairs", b"ccollections\nOrderedDict\n(](NetR", "reject",
-     "a dictionary of items that are no pairs"),
+     "a dictionary of items that are not pairs"),
     # Calls that heft must not execute.
     ("call_system", glob("posix system") + text("touch /tmp/x") + b"\x85R", "warn",
      "a call of os.system"),
@@ -852,7 +852,7 @@ PICKLES = [  # name, body of "x", expected result, reason
      "a call of os.system, by OBJ"),
     ("call_eval", glob("builtins eval") + text("1") + b"\x85R", "warn", "a call of eval"),
     ("call_getattr", glob("builtins getattr") + glob("own Thing") + text("x") + b"\x86R)R", "warn",
-     "a call of what a call gives"),
+     "a call of the result of a call"),
     ("call_rebuild_function", glob("torch._tensor _rebuild_from_type_v2") + b"(" +
      glob("posix system") + b"N" + text("x") + b"\x85NtR", "warn",
      "a call of os.system as a tensor's class"),
@@ -861,22 +861,22 @@ PICKLES = [  # name, body of "x", expected result, reason
      "a call in an object's state"),
     ("call_stack_global", text("posix") + text("system") + b"\x93" + text("x") + b"\x85R", "warn",
      "a call of os.system, by STACK_GLOBAL"),
-    ("class_unknown", glob("own Thing") + b")\x81", "accept", "a class that is not known"),
+    ("class_unknown", glob("own Thing") + b")\x81", "accept", "an unknown class"),
     ("class_keywords", glob("own Thing") + b")}\x92", "accept",
-     "a class that is not known, with keywords"),
+     "an unknown class, with keywords"),
     ("global_alone", glob("posix system"), "accept", "a name that is not called"),
     ("number_of_objects", glob("numpy.core.multiarray scalar") + b"(NNtR", "accept",
-     "a scalar of numpy that is none"),
+     "an invalid scalar of NumPy"),
     ("cycle_list", b"]q\x10h\x10a", "warn", "a list that contains itself"),
     ("cycle_dict", b"}q\x10" + text("a") + b"h\x10s", "warn", "a dictionary that contains itself"),
     ("cycle_object", glob("own Thing") + b")\x81q\x10}" + text("a") + b"h\x10sb", "warn",
-     "an object whose state contains it"),
+     "an object that contains itself"),
     ("cycle_tuple", b"]q\x10(h\x10tq\x11a", "warn", "a tuple that contains itself through a list"),
     ("key_twice", b"}(" + text("a") + b"K\x01" + text("a") + b"K\x02u", "warn",
-     "a setting that is set twice"),
+     "a setting that occurs twice"),
     ("tensor_twice",
      b"}(" + text("a") + rebuilt(persistent()) + text("a") + rebuilt(persistent()) + b"u", "reject",
-     "two tensors of one name"),
+     "two tensors with the same name"),
 ]
 
 
@@ -895,10 +895,10 @@ def bad_bombs(s):
         b"K" + bytes([i]) + b"h\x01" for i in range(250)) + b"u0"
     for i in range(3, 6):
         body += b"}q" + bytes([i]) + b"h\x00h" + bytes([i - 1]) + b"s" + (b"0" if i < 5 else b"")
-    s.bad("bomb_names.pt", program(body), "refuse", "names that are far longer than the pickle")
+    s.bad("bomb_names.pt", program(body), "refuse", "names far longer than the pickle")
     body = b"(" + b"K\x01" * 3000 + b"tq\x000" + persistent() + b"q\x010](" + b"".join(
         rebuilt(b"h\x01", b"K\x00", b"h\x00", b"h\x00") for _ in range(200)) + b"e"
-    s.bad("bomb_ranks.pt", program(body), "refuse", "shapes that are far longer than the pickle")
+    s.bad("bomb_ranks.pt", program(body), "refuse", "shapes far longer than the pickle")
     s.bad("deep_lists.pt", program(b"(" * 0 + b"]" * 5000 + b"a" * 4999), "refuse",
           "lists 5000 deep")
     s.bad("deep_dicts.pt",
@@ -922,21 +922,21 @@ def bad_archives(s):
     s.bad("pickle_deflated_broken.pt", packed[:at] + b"\xff" + packed[at + 1:], "reject",
           "a deflated pickle that does not inflate")
     s.bad("pickle_deflated_crc.pt", recheck(packed, "model/data.pkl", crc=1), "reject",
-          "a deflated pickle with another checksum")
+          "a deflated pickle with a wrong checksum")
     s.bad("pickle_deflated_more.pt", recheck(packed, "model/data.pkl", content=-1), "reject",
           "a pickle that inflates to more")
     s.bad("pickle_deflated_less.pt", recheck(packed, "model/data.pkl", content=1), "reject",
           "a pickle that inflates to less")
     s.bad("pickle_deflated_vast.pt", recheck(packed, "model/data.pkl", content=1 << 40), "reject",
-          "a pickle that is said to inflate to 4 GiB")
+          "a pickle declared to inflate to 4 GiB")
     bomb = [("data.pkl", b"\x80\x02" + b"N0" * (1 << 20) + b"N."), *good[1:]]
     s.bad("pickle_deflated_bomb.pt", archive(bomb, deflate=deflated), "refuse",
           "a pickle of 2 MiB that deflates to 2 KiB")
     s.bad("pickle_deflated_cut.pt",
           archive([(good[0][0], good[0][1][:-9]), *good[1:]], deflate=deflated), "reject",
-          "a deflated pickle that is cut short")
+          "a truncated deflated pickle")
     s.bad("storage_deflated_crc.pt", recheck(packed, "model/data/0", crc=1), "reject",
-          "a deflated storage with another checksum")
+          "a deflated storage with a wrong checksum")
     s.bad("byteorder_deflated.pt",
           archive([*good, ("byteorder", b"little" * 9)], deflate={"byteorder"}), "refuse",
           "a deflated byte order of many bytes")
@@ -951,7 +951,7 @@ def bad_archives(s):
     s.bad("storage_long_deflated.pt", archive(long, deflate={"data/0"}), "reject",
           "a deflated storage that is too long")
     s.bad("storage_gone.pt", archive([m for m in good if m[0] != "data/1"]), "reject",
-          "a storage that is not there")
+          "a missing storage")
     s.bad("pickle_empty.pt", archive([("data.pkl", b""), *without]), "reject",
           "a pickle without a byte")
     half = Memory("ComplexHalfStorage", bytes(24), 6)
@@ -962,7 +962,7 @@ def bad_archives(s):
     data = archive(good)
     at = data.index(value["weight"].args[0].data)
     s.bad("crc.pt", data[:at] + bytes([data[at] ^ 1]) + data[at + 1:], "reject",
-          "a storage with another checksum")
+          "a storage with a wrong checksum")
 
 
 def bad_legacy(s):
@@ -970,25 +970,25 @@ def bad_legacy(s):
     good = legacy(value)
     s.bad("legacy_version.pt",
           legacy_head(version=1002) + good[len(legacy_head()):], "refuse",
-          "another version of the protocol")
+          "an unsupported version of the protocol")
     s.bad("legacy_version_text.pt",
           legacy_head(version="1001") + good[len(legacy_head()):], "refuse",
-          "a version that is no number")
+          "a version that is not a number")
     s.bad("legacy_magic.pt", b"L119547037146038801333356" + b"0L\n." + good, "reject",
-          "another number at the beginning")
-    s.bad("legacy_keys_dict.pt", legacy(value, keys={"0": 1}), "reject", "keys that are no list")
+          "a wrong number at the beginning")
+    s.bad("legacy_keys_dict.pt", legacy(value, keys={"0": 1}), "reject", "keys that are not a list")
     s.bad("legacy_keys_missing.pt", legacy(value, keys=["0", "1"]), "reject",
           "a storage that is not listed")
     s.bad("legacy_keys_unknown.pt", legacy(value, keys=["0", "1", "2", "3"]), "reject",
           "a key that no tensor has")
     s.bad("legacy_keys_twice.pt", legacy(value, keys=["0", "1", "1"]), "reject",
-          "a key that comes twice")
-    s.bad("legacy_keys_number.pt", legacy(value, keys=[0]), "reject", "a key that is no text")
+          "a key that occurs twice")
+    s.bad("legacy_keys_number.pt", legacy(value, keys=[0]), "reject", "a key that is not text")
     s.bad("legacy_count.pt", legacy(value, counts=5), "reject",
-          "another number of elements before them")
-    s.bad("legacy_short.pt", good[:-1], "reject", "a storage that is cut short")
+          "a wrong number of elements before the storage")
+    s.bad("legacy_short.pt", good[:-1], "reject", "a truncated storage")
     s.bad("legacy_no_size.pt", good[:-(8 + 32)], "reject", "a storage without a size")
-    s.bad("legacy_trailing.pt", good + b"more", "warn", "bytes behind the last storage")
+    s.bad("legacy_trailing.pt", good + b"more", "warn", "bytes after the last storage")
     four = Memory("QUInt4x2Storage", bytes(3), 6)
     s.bad("legacy_quint4x2.pt", legacy({"w": tensor(four, (2, 3))}), "refuse",
           "numbers of four bits")

@@ -358,24 +358,24 @@ def bad_headers(s):
         s.bad(f"tar_{name}.pt", bytes(made), expect, why)
 
     changed("checksum", "reject", "a header whose checksum is wrong", 2, 100, b"0000755", False)
-    changed("size_word", "reject", "a size that is no number", 2, 124, b"x")
+    changed("size_word", "reject", "a size that is not a number", 2, 124, b"x")
     changed("size_negative", "reject", "a size below zero", 2, 124, b"\xff" * 12)
     changed("size_vast", "reject", "a size of more than 64 bits", 2, 124, b"\x80\1" + bytes(10))
     changed("size_past", "reject", "a member past the end", 3, 124, b"77777777777\0")
     changed("size_256_past", "reject", "a member past the end, in base 256", 3, 124,
             b"\x80" + (2**63).to_bytes(11, "big"))
-    changed("magic", "reject", "a header of another kind of archive", 1, 257, b"other!")
-    changed("twice", "reject", "two members of one name", 3, 0, b"tensors\0")
+    changed("magic", "reject", "a header of a different archive format", 1, 257, b"other!")
+    changed("twice", "reject", "two members with the same name", 3, 0, b"tensors\0")
     changed("link", "reject", "a member that is a link", 2, 156, b"2")
-    changed("gone", "reject", "a member that is not there", 3, 0, b"storage\0\0")
+    changed("gone", "reject", "a missing member", 3, 0, b"storage\0\0")
     changed("prefix", "reject", "a member in a folder", 3, 345, b"folder")
-    s.bad("tar_cut.pt", data[:at[3] + 300], "reject", "a header that is cut short")
+    s.bad("tar_cut.pt", data[:at[3] + 300], "reject", "a truncated header")
     made = bytearray(torch(value, storages, records))
     pax = made.index(b" mtime=")
     for name, new in (("key", b" mtime-"), ("length", b"x")):
         broken = made[:pax] + new + made[
             pax + len(new):] if name == "key" else made[:pax - 2] + b"x9" + made[pax:]
-        s.bad(f"tar_pax_{name}.pt", bytes(broken), "reject", "a record of pax that is none")
+        s.bad(f"tar_pax_{name}.pt", bytes(broken), "reject", "an invalid pax record")
     extra = [(f"more{i}", b"") for i in range(80)]
     s.bad("tar_many_members.pt", archive([*parts(value, storages, records).items(), *extra]),
           "refuse", "80 members more than PyTorch writes")
@@ -386,7 +386,7 @@ def bad_headers(s):
             entry.size = len(member)
             entry.pax_headers = {"comment": "x" * (2 << 20)} if name == "pickle" else {}
             tar.addfile(entry, io.BytesIO(member))
-    s.bad("tar_pax_vast.pt", out.getvalue(), "refuse", "2 MiB that describe a member")
+    s.bad("tar_pax_vast.pt", out.getvalue(), "refuse", "a pax header of 2 MiB")
 
 
 def bad_parts(s):
@@ -407,12 +407,12 @@ def bad_parts(s):
         bad(name, expect, why, tensors=counted([*first, records[1]]))
 
     bad("no_pickle", "reject", "an archive without the pickle", pickle=None)
-    bad("no_tensors", "reject", "an archive without its tensors", tensors=None)
-    bad("no_storages", "reject", "an archive without its storages", storages=None)
-    bad("version", "refuse", "another version of the protocol", sys_info=info(version=1001))
-    bad("version_text", "refuse", "a version that is no number", sys_info=info(version="1000"))
-    bad("info_cut", "reject", "a pickle that is cut short", sys_info=info()[:-1])
-    bad("pickle_cut", "reject", "the pickle, cut short", pickle=good["pickle"][:-1])
+    bad("no_tensors", "reject", "an archive without tensors", tensors=None)
+    bad("no_storages", "reject", "an archive without storages", storages=None)
+    bad("version", "refuse", "an unsupported version of the protocol", sys_info=info(version=1001))
+    bad("version_text", "refuse", "a version that is not a number", sys_info=info(version="1000"))
+    bad("info_cut", "reject", "a truncated pickle", sys_info=info()[:-1])
+    bad("pickle_cut", "reject", "a truncated pickle", pickle=good["pickle"][:-1])
     bad("count_word", "reject", "a count that is a text", storages=dump("2") + good["storages"][5:])
     bad("count_negative", "reject", "a count below zero", tensors=dump(-1))
     bad("count_vast", "reject", "more storages than the member has",
@@ -433,29 +433,29 @@ def bad_parts(s):
            storage(101, "QUInt4x2", FLOATS[:24]))
     stored("storage_count", "reject", "more elements than the member has",
            storage(101, "Float", FLOATS[:24], 2**40))
-    stored("storage_count_vast", "reject", "elements that pass 64 bits",
+    stored("storage_count_vast", "reject", "a number of elements that exceeds 64 bits",
            storage(101, "Float", FLOATS[:24], 2**62))
-    stored("storage_count_negative", "reject", "less than no elements",
+    stored("storage_count_negative", "reject", "a negative number of elements",
            storage(101, "Float", FLOATS[:24], -1))
-    stored("storage_count_cut", "reject", "a count that is cut short", views=None,
+    stored("storage_count_cut", "reject", "a truncated count", views=None,
            rest=[storages[0], dump((102, "cpu", Name("DoubleStorage"))), b"\1\2"])
     stored("storage_twice", "reject", "two storages of one number", storages[0], storages[0])
-    stored("storage_missing", "reject", "a tensor's storage that is not there")
-    stored("views_dict", "reject", "views that are no list", storages[0], views=dump({1: 2}))
+    stored("storage_missing", "reject", "a tensor whose storage is missing")
+    stored("views_dict", "reject", "views that are not a list", storages[0], views=dump({1: 2}))
     stored("view_short", "reject", "a view of three numbers", storages[0], views=[(7, 101, 0)])
     stored("view_word", "reject", "a view that is a text", storages[0], views=["view"])
-    stored("view_root", "reject", "a view of a storage that is not there", storages[0],
+    stored("view_root", "reject", "a view of a missing storage", storages[0],
            views=[(7, 99, 0, 1)])
     stored("view_of_view", "reject", "a view of a view", storages[0], views=[(7, 101, 0, 6),
                                                                              (8, 7, 0, 1)])
     stored("view_past", "reject", "a view past its storage", storages[0], views=[(7, 101, 3, 4)])
-    stored("view_vast", "reject", "a view that wraps", storages[0], views=[(7, 101, 2**62, 4)])
+    stored("view_vast", "reject", "a view that overflows", storages[0], views=[(7, 101, 2**62, 4)])
     stored("view_key", "reject", "a view with the number of a storage", storages[0],
            views=[(102, 101, 0, 4)])
     listed("tensor_key", "reject", "a tensor without a number", record("x", 101, [2, 3]))
     listed("tensor_storage", "reject", "a tensor whose storage is a float",
            record(201, 0.5, [2, 3]))
-    listed("tensor_unknown", "reject", "a tensor of a storage that is not there",
+    listed("tensor_unknown", "reject", "a tensor of a missing storage",
            record(201, 99, [2, 3]))
     listed("tensor_class", "refuse", "a tensor of no storage and no known class",
            record(201, None, [], kind="Word"))
@@ -463,7 +463,7 @@ def bad_parts(s):
     listed("tensor_twice", "reject", "two tensors of one number", records[0], records[0])
     listed("tensor_rank", "reject", "dimensions past the end", record(201, 101, [2, 3],
                                                                       rank=1 << 20))
-    listed("tensor_rank_negative", "reject", "less than no dimensions",
+    listed("tensor_rank_negative", "reject", "a negative number of dimensions",
            record(201, 101, [2, 3], rank=-1))
     listed("tensor_size_negative", "reject", "a size below zero", record(201, 101, [-2, 3]))
     listed("tensor_stride_negative", "reject", "a stride below zero",
@@ -474,11 +474,11 @@ def bad_parts(s):
            record(201, 101, [2, 3], offset=1))
     listed("tensor_stride_past", "reject", "strides past the end of the storage",
            record(201, 101, [2, 3], [4, 1]))
-    listed("tensor_vast", "reject", "a shape that passes 64 bits",
+    listed("tensor_vast", "reject", "a shape that exceeds 64 bits",
            record(201, 101, [2**62, 2**62], [0, 0]))
     listed("tensor_expanded", "refuse", "2^44 times the same number",
            record(201, 101, [2**40, 16], [0, 0]))
-    listed("tensor_gone", "reject", "a tensor of the pickle that is not there")
+    listed("tensor_gone", "reject", "a tensor of the pickle that has no record")
     bad("storage_alone", "accept", "a storage as a value",
         pickle=dump({"weight": Tensor(201), "memory": Tensor(102)}))
     bad("id_word", "reject", "a tensor whose number is a word",
@@ -487,13 +487,13 @@ def bad_parts(s):
         pickle=dump({"weight": Tensor("9" * 30)}))
     call = b"\x80\x02cposix\nsystem\nX\x04\0\0\0true\x85R."
     bad("call_system", "warn", "a call of os.system", pickle=call)
-    bad("info_call", "accept", "a call of os.system for what is said of the machine", sys_info=call)
+    bad("info_call", "accept", "a call of os.system in the system information", sys_info=call)
     bad("count_call", "reject", "a call of os.system for a count",
         storages=call + b"".join(storages))
     sparse = b"\x80\x02ctorch._utils\n_rebuild_sparse_tensor\n(" + \
         b"ctorch.serialization\n_get_layout\nX\x10\0\0\0torch.sparse_coo\x85R(" + \
         b"X\x03\0\0\x00201Q" * 2 + b"(K\x02K\x03tttR."
-    bad("sparse", "reject", "a sparse tensor, which there were none of", pickle=sparse)
+    bad("sparse", "reject", "a sparse tensor, which this format never had", pickle=sparse)
 
 
 def main():

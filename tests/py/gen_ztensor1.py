@@ -236,29 +236,29 @@ NULL, UNDEFINED = Raw(b"\xf6"), Raw(b"\xf7")
 
 def bad_01(s):
     cases = [("endianness", {"data_endianness": "middle"}, "neither big nor little"),
-             ("endianness_number", {"data_endianness": 1}, "no text"),
-             ("dtype", {"dtype": "float8"}, "a type that is unknown"),
+             ("endianness_number", {"data_endianness": 1}, "not text"),
+             ("dtype", {"dtype": "float8"}, "an unknown type"),
              ("dtype_short", {"dtype": "u8"}, "a short type"),
-             ("dtype_number", {"dtype": 1}, "a type that is no text"),
-             ("layout_number", {"layout": 1}, "a layout that is no text"),
-             ("name_number", {"name": 1}, "a name that is no text"),
+             ("dtype_number", {"dtype": 1}, "a type that is not text"),
+             ("layout_number", {"layout": 1}, "a layout that is not text"),
+             ("name_number", {"name": 1}, "a name that is not text"),
              ("name_bytes", {"name": b"t"}, "a name of bytes"),
              ("offset_text", {"offset": "64"}, "an offset that is text"),
              ("offset_negative", {"offset": -64}, "a negative offset"),
              ("size_text", {"size": "8"}, "a size that is text"),
              ("size_other", {"size": 7}, "seven bytes for eight elements"),
              ("size_past", {"size": 2**40}, "beyond the end"),
-             ("size_wraps", {"size": 2**64 - 64}, "offset and size pass 64 bits"),
-             ("over_magic", {"offset": 0}, "over the magic number"),
-             ("over_manifest", {"offset": 68}, "over the manifest"),
+             ("size_wraps", {"size": 2**64 - 64}, "offset and size exceed 64 bits"),
+             ("over_magic", {"offset": 0}, "a range that overlaps the magic number"),
+             ("over_manifest", {"offset": 68}, "a range that overlaps the manifest"),
              ("shape_text", {"shape": "8"}, "a shape that is text"),
              ("shape_negative", {"shape": [-8]}, "a negative dimension"),
              ("shape_null", {"shape": NULL}, "a shape that is null"),
              ("shape_large", {"shape": [2**32, 2**33]}, "2^65 elements"),
-             ("encoding", {"encoding": "gzip"}, "an encoding that is unknown"),
-             ("encoding_number", {"encoding": 1}, "an encoding that is no text"),
-             ("checksum_number", {"checksum": 1}, "a checksum that is no text"),
-             ("checksum_wrong", {"checksum": "crc32c:0x00000000"}, "another checksum"),
+             ("encoding", {"encoding": "gzip"}, "an unknown encoding"),
+             ("encoding_number", {"encoding": 1}, "an encoding that is not text"),
+             ("checksum_number", {"checksum": 1}, "a checksum that is not text"),
+             ("checksum_wrong", {"checksum": "crc32c:0x00000000"}, "a wrong checksum"),
              ("checksum_hex", {"checksum": "crc32c:0xXYZ"}, "a checksum of other digits")]
     for name, changes, why in cases:
         s.bad(f"ztensor01_{name}.zt", one_01(changes), "reject", why)
@@ -271,11 +271,11 @@ def bad_01(s):
             ("name_twice", [e, e], "a name twice"),
             ("key_twice", [Open([*e, ("size", 8)])], "a key twice"),
             ("key_number", [Open([*e, (b"k", 8)])], "a key that is bytes"),
-            ("custom_twice", [Open([*e, ("k", 1), ("k", 2)])], "a field of its own twice"),
+            ("custom_twice", [Open([*e, ("k", 1), ("k", 2)])], "a custom field twice"),
             ("late_shape_text", [Open([("shape", "x"), *e[:5],
                                        *e[6:]])], "a shape that is text, before the name"),
-            ("cut", Raw(encode([e])[:-3]), "cut short"),
-            ("trailing", Raw(encode([e]) + b"\0"), "a byte behind the list"),
+            ("cut", Raw(encode([e])[:-3]), "truncated"),
+            ("trailing", Raw(encode([e]) + b"\0"), "a byte after the list"),
             ("bomb", Raw(b"\x9b" + b"\xff" * 8), "2^64 entries"),
             ("many", Raw(b"\x9a\x00\x01\x00\x00" + bytes(70000)), "65,536 entries in 70,000 bytes"),
             ("deep", [Open([*e, ("k", Raw(b"\x81" * 200 + b"\0"))])], "200 levels"),
@@ -286,7 +286,7 @@ def bad_01(s):
     for name, changes, expect, why in (("unaligned", {"offset": 72,
                                                       "size": 8}, "warn", "data that begin at 72"),
                                        ("checksum_other", {"checksum": "md5:00"}, "warn",
-                                        "an algorithm that nobody here knows")):
+                                        "an unknown algorithm")):
         g = File("0.1")
         entry(g, ("t", "u8", (16,), bytes(16)))
         e = dict(entry(File("0.1"), T)) | changes
@@ -513,22 +513,22 @@ def bad_container(s):
         footer = 8 if version == "1.0" else 16
         at = len(good) - footer
         for name, data, why in (("length_more", patch(
-                good, at, "Q", at - 7), "the manifest is said to begin in the magic number"),
+                good, at, "Q", at - 7), "a manifest declared to begin in the magic number"),
                                 ("length_huge", patch(good, at, "Q",
                                                       2**64 - 1), "a manifest of 2^64 - 1 bytes"),
                                 ("length_less", patch(good, at, "Q",
                                                       at - 73), "the manifest begins a byte late"),
                                 ("length_0", patch(good, at, "Q", 0),
                                  "a manifest of no bytes"), ("longer", good + b"\n",
-                                                             "a byte behind the footer"),
+                                                             "a byte after the footer"),
                                 ("cut", good[:-1],
                                  "the last byte is missing"), ("tail", good[:-1] + b"\x01",
-                                                               "another last byte"),
+                                                               "a wrong last byte"),
                                 ("magic_alone", MAGIC,
-                                 "only the magic number"), ("short", MAGIC + bytes(7), "15 bytes")):
+                                 "magic number only"), ("short", MAGIC + bytes(7), "15 bytes")):
             s.bad(f"ztensor{v}_{name}.zt", data, "reject", why)
     s.bad("ztensor11_twice_magic.zt", MAGIC + MAGIC, "reject", "only the two magic numbers")
-    s.bad("ztensor10_first_byte.zt", b"\0" + whole("1.0", [T])[1:], "reject", "another first byte")
+    s.bad("ztensor10_first_byte.zt", b"\0" + whole("1.0", [T])[1:], "reject", "a wrong first byte")
     f, m = base("1.1")
     s.bad("ztensor11_in_10.zt", f.end(m, tail=b""), "warn",
           "the manifest of 1.1 in the container of 1.0")
@@ -540,7 +540,7 @@ def bad_container(s):
     s.bad("ztensor10_both.zt", f.end(m | {"objects": other}), "warn", "tensors and objects")
     f = File()
     s.bad("ztensor10_manifest_at_8.zt", f.end(f.root({})), "warn",
-          "section 7.1: the manifest is as long as the file less 16")
+          "section 7.1: the manifest is as long as the file minus 16")
 
 
 def bad_cbor(s):
@@ -549,9 +549,9 @@ def bad_cbor(s):
     for name, raw, why in (("list", encode([1]), "a list"), ("null", b"\xf6", "null"),
                            ("empty", b"\xa0", "an empty map"), ("number", b"\x01", "a number"),
                            ("trailing", start + encode("1.0") + rest + b"\0",
-                            "a byte behind the map"),
+                            "a byte after the map"),
                            ("two", start + encode("1.0") + rest + b"\xa0",
-                            "two maps"), ("cut", (start + encode("1.0") + rest)[:-1], "cut short"),
+                            "two maps"), ("cut", (start + encode("1.0") + rest)[:-1], "truncated"),
                            ("utf8", start + b"\x63\x31\x2e\xff" + rest,
                             "text that is not UTF-8"), ("reserved", start + b"\x1c" + rest,
                                                         "a head that is reserved"),
@@ -592,25 +592,26 @@ def bad_versions(s):
             ("10", "10.0", "reject", "major version 10"), ("0", "0.1", "reject", "major version 0"),
             ("word", "one", "reject", "a word"), ("one", "1", "reject", "no minor version"),
             ("empty", "", "reject", "an empty text"), ("dot", "1.", "reject",
-                                                       "nothing behind the point"),
-            ("junk", "1.0x", "reject", "something behind it"), ("tail", "1.0.", "reject",
-                                                                "a point at its end"),
+                                                       "no digits after the point"),
+            ("junk", "1.0x", "reject", "text after it"), ("tail", "1.0.", "reject",
+                                                                "a trailing point"),
             ("long", "1.1234567890", "warn",
-             "ten digits"), ("space", " 1.0", "reject", "a space in front"), ("number", 1, "reject",
+             "ten digits"), ("space", " 1.0", "reject", "a leading space"), ("number", 1, "reject",
                                                                               "a number"),
             ("null", NULL, "reject", "null"), ("newer", "1.9", "warn", "a newer minor version"),
             ("much_newer", "1.123456789012345678901234567890", "warn",
              "a minor version beyond any integer"), ("wraps", "1.4294967296", "warn",
-                                                     "a minor version that wraps to 0"),
+                                                     "a minor version that overflows to 0"),
             ("patch", f"{version}.99999999999", "accept", "a patch beyond 32 bits"),
             ("major", "18446744073709551617.0", "reject",
-             "a major version that wraps to 1"), ("other", "1.2.0" if version == "1.0" else "1.0",
-                                                  "warn", "that of another container")):
+             "a major version that "
+             "overflows to 1"), ("other", "1.2.0" if version == "1.0" else "1.0",
+                                                  "warn", "the version of a different container")):
             s.bad(f"ztensor{file_of}_version_is_{name}.zt", change(version, ["version"], value),
                   expect, why)
     for name, value in (("right", "1.0"), ("patched", "1.0.7")):
         s.bad(f"ztensor10_version_is_{name}.zt", change("1.0", ["version"], value), "accept",
-              f"version {value}, as it should be")
+              f"the valid version {value}")
 
 
 def bad_schema(s):
@@ -636,7 +637,7 @@ def bad_schema(s):
          "a dimension of 2^64"),
         ("shape_large", (*TENSOR, "shape"), [2**32, 2**33], "2^65 elements"),
         ("shape_other", (*TENSOR, "shape"), [9], "nine elements in eight bytes"),
-        ("format_number", (*TENSOR, "format"), 1, "a format that is no text"),
+        ("format_number", (*TENSOR, "format"), 1, "a format that is not text"),
         ("format_null", (*TENSOR, "format"), NULL, "a format that is null"),
         ("components_list", (*TENSOR, "components"), [], "components are a list"),
         ("components_empty", (*TENSOR, "components"), {}, "no component"),
@@ -650,23 +651,23 @@ def bad_schema(s):
         ("no_length", (*PART, "length"), None, "no length"),
         ("offset_text", (*PART, "offset"), "64", "an offset that is text"),
         ("offset_negative", (*PART, "offset"), -1, "a negative offset"),
-        ("offset_past", (*PART, "offset"), 2**40, "an offset behind the end"),
+        ("offset_past", (*PART, "offset"), 2**40, "an offset past the end"),
         ("offset_max", (*PART, "offset"), 2**64 - 8, "the largest offset"),
-        ("over_magic", (*PART, "offset"), 0, "over the magic number"),
-        ("over_manifest", (*PART, "offset"), 66, "over the manifest"),
+        ("over_magic", (*PART, "offset"), 0, "a range that overlaps the magic number"),
+        ("over_manifest", (*PART, "offset"), 66, "a range that overlaps the manifest"),
         ("length_float", (*PART, "length"), 8.0, "a length that is a float"),
         ("length_other", (*PART, "length"), 7, "seven bytes for eight elements"),
         ("length_past", (*PART, "length"), 2**62, "2^62 bytes"),
-        ("length_wraps", (*PART, "length"), 2**64 - 64, "offset and length pass 64 bits"),
-        ("encoding", (*PART, "encoding"), "lz4", "an encoding that is unknown"),
+        ("length_wraps", (*PART, "length"), 2**64 - 64, "offset and length exceed 64 bits"),
+        ("encoding", (*PART, "encoding"), "lz4", "an unknown encoding"),
         ("encoding_case", (*PART, "encoding"), "ZSTD", "an encoding in capitals"),
-        ("encoding_number", (*PART, "encoding"), 1, "an encoding that is no text"),
-        ("digest_number", (*PART, "digest"), 1, "a digest that is no text"),
-        ("crc_wrong", (*PART, "digest"), "crc32c:0x00000000", "another checksum"),
+        ("encoding_number", (*PART, "encoding"), 1, "an encoding that is not text"),
+        ("digest_number", (*PART, "digest"), 1, "a digest that is not text"),
+        ("crc_wrong", (*PART, "digest"), "crc32c:0x00000000", "a wrong checksum"),
         ("crc_long", (*PART, "digest"), "crc32c:0x000000000", "nine digits"),
         ("crc_empty", (*PART, "digest"), "crc32c:0x", "no digits"),
         ("crc_hex", (*PART, "digest"), "crc32c:0x0000000g", "no hexadecimal digits"),
-        ("sha_wrong", (*PART, "digest"), "sha256:" + "0" * 64, "another SHA-256"),
+        ("sha_wrong", (*PART, "digest"), "sha256:" + "0" * 64, "a wrong SHA-256"),
         ("sha_short", (*PART, "digest"), "sha256:" + "0" * 62, "a SHA-256 of 31 bytes"),
         ("attributes_list", ("attributes",), [], "attributes are a list"),
         ("attributes_text", ("attributes",), "x", "attributes are a text"),
@@ -676,18 +677,18 @@ def bad_schema(s):
             [("b", "x"), ("a", "y"), ("b", "z")]), "an attribute twice, not side by side"),
     ]
     only_10 = [("no_dtype", (*TENSOR, "dtype"), None, "no dtype"),
-               ("dtype", (*TENSOR, "dtype"), "float8", "a dtype that is unknown"),
+               ("dtype", (*TENSOR, "dtype"), "float8", "an unknown dtype"),
                ("dtype_case", (*TENSOR, "dtype"), "UINT8", "a dtype in capitals"),
                ("dtype_null", (*TENSOR, "dtype"), NULL, "a dtype that is null"),
-               ("generator_number", ("generator",), 1, "a generator that is no text")]
+               ("generator_number", ("generator",), 1, "a generator that is not text")]
     later = [
         ("no_dtype", (*PART, "dtype"), None, "no dtype"),
-        ("dtype", (*PART, "dtype"), "f7", "a dtype that is unknown"),
-        ("dtype_number", (*PART, "dtype"), 1, "a dtype that is no text"),
+        ("dtype", (*PART, "dtype"), "f7", "an unknown dtype"),
+        ("dtype_number", (*PART, "dtype"), 1, "a dtype that is not text"),
         ("own_attributes_list", ATTRIBUTES, [], "a tensor's attributes are a list"),
         ("own_attribute_key", ATTRIBUTES, Pairs([(1, "x")]), "an attribute whose key is a number"),
         ("own_attribute_twice", ATTRIBUTES, Pairs([("a", 1), ("a", 2)]), "an attribute twice"),
-        ("type_number", (*PART, "type"), 1, "a logical type that is no text"),
+        ("type_number", (*PART, "type"), 1, "a logical type that is not text"),
         ("decoded_text", (*PART, "uncompressed_length"), "8", "an uncompressed length that is text")
     ]
     for version in VERSIONS:
@@ -734,7 +735,7 @@ def bad_keys(s):
         "tensors": {"t": m["tensors"]["t"] | {"components": {"data": Pairs([(0, 64), (1, 8)])}}}
     }
     s.bad("ztensor10_packed_keys.zt", f.end(packed), "warn",
-          "keys that are numbers, which the first reader takes")
+          "numeric keys, which the first reader accepts")
     s.bad("ztensor10_packed_root.zt", f.end(Pairs(zip(range(4), m.values()))), "warn",
           "keys that are numbers, also in the root")
 
@@ -750,7 +751,7 @@ def bad_but_read(s):
                                     "an attribute that is a number"),
                                    ("dtype_short", (*TENSOR, "dtype"), "u8", "a short dtype"),
                                    ("digest_unknown", (*PART, "digest"), "md5:00",
-                                    "an algorithm that nobody here knows"),
+                                    "an unknown algorithm"),
                                    ("digest_bare", (*PART, "digest"), "00ff",
                                     "no algorithm"), ("crc_no_0x", (*PART,
                                                                     "digest"), "crc32c:00000000",
@@ -766,8 +767,8 @@ def bad_but_read(s):
         s.bad(f"ztensor12_own_{name}.zt", change("1.2", ATTRIBUTES, value), "warn", why)
     for name, changes, why in (("dtype_long", {
             "dtype": "uint8"
-    }, "a long dtype"), ("type_unknown", {"type": "x.odd"}, "a logical type that is unknown"),
-                               ("type_pair", {"type": "complex64"}, "complex64 over u8")):
+    }, "a long dtype"), ("type_unknown", {"type": "x.odd"}, "an unknown logical type"),
+                               ("type_pair", {"type": "complex64"}, "complex64 stored as u8")):
         f, m = base("1.2")
         m["objects"]["t"]["components"]["data"] |= changes
         s.bad(f"ztensor12_{name}.zt", f.end(m), "warn", why)
@@ -784,7 +785,7 @@ def bad_but_read(s):
     o, dead = f.dense(T), f.blob(b"dead bytes")
     last = f.dense(tensor("u", "u8", (4,)))
     s.bad("ztensor10_unused.zt", f.end(f.root({"t": o, "u": last})), "accept",
-          f"bytes at {dead[0]} that belong to nobody")
+          f"bytes at {dead[0]} that no component uses")
     f = File()
     at, _ = f.blob(bytes(100))
     o = [
@@ -794,22 +795,22 @@ def bad_but_read(s):
           "two components share some bytes")
     s.bad("ztensor10_nul.zt", whole("1.0", [tensor("a\0b", "u8", (2,))]), "warn", "a NUL in a name")
     s.bad("ztensor10_bool.zt", whole("1.0", [("t", "bool", (3,), b"\0\1\2")]), "warn",
-          "a truth value of 2")
+          "a boolean of 2")
 
 
 def bad_zstd(s):
     t = ("t", "u8", (100,), tensor("t", "u8", (100,))[3])
     good = frame(t[3])
-    cases = [("broken", good[:6] + b"\xff" + good[7:], "a block's head is another"),
+    cases = [("broken", good[:6] + b"\xff" + good[7:], "a damaged block header"),
              ("none", b"", "nothing"), ("word", b"no zstd at all", "no frame"),
              ("cut", good[:-1], "the last byte is missing"),
-             ("tail", good + b"junk", "bytes behind the frame"),
+             ("tail", good + b"junk", "bytes after the frame"),
              ("longer", frame(t[3] + b"x"), "101 bytes for 100"),
              ("shorter", frame(t[3][:99]), "99 bytes for 100"),
              ("two_longer", good + frame(b"x"), "a second frame with a byte too many"),
              ("window", frame(t[3], window=0xF8), "a window of 2^41 bytes"),
-             ("says_more", repeated(b"x", 100, 101), "a frame that says 101 bytes"),
-             ("says_huge", repeated(b"x", 100, 2**63), "a frame that says 2^63 bytes"),
+             ("says_more", repeated(b"x", 100, 101), "a frame that declares 101 bytes"),
+             ("says_huge", repeated(b"x", 100, 2**63), "a frame that declares 2^63 bytes"),
              ("bomb", repeated(b"x", 256 << 20), "256 MiB for 100 bytes")]
     for version in VERSIONS:
         for name, stored, why in cases:
@@ -866,7 +867,8 @@ def bad_sparse(s):
             ("coo", "no_values", [3, 4], {"values": None}, "no values"),
             ("coo", "bounds", [3, 3], {}, "a coordinate out of bounds"),
             ("coo", "counts", [3,
-                               4], {"values": ("f32", [1.0] * 2)}, "two values for three places"),
+                               4], {"values": ("f32", [1.0] * 2)}, "two values for three "
+                                                                   "coordinates"),
             ("coo", "whole", [3, 4], {"coords": ("u64", [0] * 5)}, "five numbers for pairs")]
     for version in VERSIONS:
         for kind, name, shape, parts, why in rows:

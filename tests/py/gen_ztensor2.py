@@ -322,20 +322,20 @@ def bad_container(s):
     f, m = base()
     whole = f.end(m)
     s.bad("ztensor2_cut.zt", whole[:-1], "reject", "the last byte is missing")
-    s.bad("ztensor2_longer.zt", whole + b"\n", "reject", "a byte behind the footer")
+    s.bad("ztensor2_longer.zt", whole + b"\n", "reject", "a byte after the footer")
     s.bad("ztensor2_short.zt", MAGIC + bytes(39), "reject", "47 bytes")
     for name, how, why in (("version_3", {"version": 3}, "version 3"), ("tail", {
             "tail": MAGIC[:-1] + b"\0"
-    }, "the footer's magic number"), ("hash", {"hashed": 1}, "the manifest's hash is another"),
+    }, "the footer's magic number"), ("hash", {"hashed": 1}, "a wrong hash of the manifest"),
                            ("manifest_past", {"offset": 1 << 20},
-                            "the manifest lies behind the end"),
+                            "a manifest past the end"),
                            ("manifest_0", {"offset": 0}, "the manifest at 0"), ("manifest_odd", {
                                "offset": 8193
                            }, "the manifest is not aligned"), ("manifest_large", {
                                "length": 1 << 31
                            }, "a manifest of 2 GiB"), ("manifest_wraps", {
                                "length": 2**64 - 4096
-                           }, "offset and length pass 64 bits"), ("shard_with_hash", {
+                           }, "offset and length exceed 64 bits"), ("shard_with_hash", {
                                "length": 0, "offset": 0
                            }, "a data shard with a hash"), ("shard_with_offset", {
                                "length": 0, "hashed": 0
@@ -349,21 +349,21 @@ def bad_container(s):
 def bad_cbor(s):
     for name, raw, why in (("not_a_map", cbor(
         [1]), "a list"), ("empty_manifest_map", b"\xa0", "no objects"),
-                           ("trailing", cbor({"objects": {}}) + b"\0", "a byte behind the map"),
+                           ("trailing", cbor({"objects": {}}) + b"\0", "a byte after the map"),
                            ("long_head", b"\xa1\x78\x07objects\xa0", "a head that is too long"),
                            ("indefinite", b"\xbf\x67objects\xa0\xff", "of indefinite length"),
                            ("tag", b"\xd9\xd9\xf7\xa1\x67objects\xa0",
                             "a tag"), ("unsorted", b"\xa2\x67objects\xa0\x61a\x00",
                                        "keys are not sorted"),
                            ("twice", b"\xa2\x67objects\xa0\x67objects\xa0",
-                            "a key comes twice"), ("cut_manifest", cbor({
+                            "a key occurs twice"), ("cut_manifest", cbor({
                                 "objects": {}
-                            })[:-1], "cut short"), ("utf8", b"\xa2\x61\xff\x00\x67objects\xa0",
+                            })[:-1], "truncated"), ("utf8", b"\xa2\x61\xff\x00\x67objects\xa0",
                                                     "a key that is not UTF-8"),
                            ("wide_float", b"\xa2\x61f\xfa\x3f\x80\x00\x00\x67objects\xa0",
                             "1.0 in four bytes"), ("nan", b"\xa2\x61f\xf9\x7e\x01\x67objects\xa0",
                                                    "a NaN with a payload"),
-                           ("number_key", b"\xa2\x01\x00\x67objects\xa0", "a key that is no text"),
+                           ("number_key", b"\xa2\x01\x00\x67objects\xa0", "a key that is not text"),
                            ("depth", cbor({"a": Raw(b"\x81" * 32 + b"\0"), "objects": {}}),
                             "33 levels"), ("bomb",
                                            b"\xa1\x67objects\xbb\xff\xff\xff\xff\xff\xff\xff\xff",
@@ -408,11 +408,11 @@ def bad_schema(s):
         ("shape_large", (*OBJECT, "shape"), [2**32, 2**33],
          "2^65 elements"), ("shape_other", (*OBJECT, "shape"), [9],
                             "9 elements in 8 bytes"), ("layout_number", (*OBJECT, "layout"), 1,
-                                                       "a layout that is no text"),
+                                                       "a layout that is not text"),
         ("attributes", (*OBJECT, "attributes"), 1,
-         "attributes that are no map"), ("attribute_key", (*OBJECT, "attributes"), {
+         "attributes that are not a map"), ("attribute_key", (*OBJECT, "attributes"), {
              1: 2
-         }, "an attribute's key that is no text"), ("attribute_empty", ("attributes",), {
+         }, "an attribute key that is not text"), ("attribute_empty", ("attributes",), {
              "": 1
          }, "an attribute without a name"), ("attribute_undefined", ("attributes",), {
              "a": Raw(b"\xf7")
@@ -434,14 +434,14 @@ def bad_schema(s):
             4104, 8
         ], "a blob that is not aligned"), ("blob_past", (*PART, "blob"), [
             12288, 8
-        ], "a blob behind the end"), ("blob_footer", (*PART, "blob"), [
+        ], "a blob past the end"), ("blob_footer", (*PART, "blob"), [
             4096, 5000
         ], "a blob that reaches into the manifest"), ("blob_wraps", (*PART, "blob"), [
             4096, 2**64 - 8
-        ], "offset and length pass 64 bits"), ("dtype", (*PART, "dtype"), "bool",
-                                               "a dtype that zTensor 2 has not"),
+        ], "offset and length exceed 64 bits"), ("dtype", (*PART, "dtype"), "bool",
+                                               "a dtype that zTensor 2 does not define"),
         ("type_pair", (*PART, "type"), "complex64",
-         "complex64 over u8"), ("encoding_alone", (*PART, "encoding"), "x.z/1",
+         "complex64 stored as u8"), ("encoding_alone", (*PART, "encoding"), "x.z/1",
                                 "an encoding without decoded_length"),
         ("length_alone", (*PART, "decoded_length"), 8,
          "decoded_length without an encoding"), ("digest_upper", (*PART, "digest"),
@@ -458,10 +458,10 @@ def bad_schema(s):
          "a letter beyond ASCII in an algorithm"), ("digest_name_empty", (*PART, "digest"), ":00ff",
                                                     "an algorithm without a name"),
         ("digest_number", (*PART, "digest"), 1,
-         "a digest that is no text"), ("shard_unknown", (*PART, "shard"), "1",
+         "a digest that is not text"), ("shard_unknown", (*PART, "shard"), "1",
                                        "a shard that no table has"), ("shard_number", (*PART,
                                                                                        "shard"), 1,
-                                                                      "a shard that is no text")):
+                                                                      "a shard that is not text")):
         s.bad(f"ztensor2_{name}.zt", change(path, value), "reject", why)
     f = File()
     a, b = f.blob(bytes(8192)), [8192, 8]
@@ -474,7 +474,8 @@ def bad_schema(s):
 
 def bad_shards(s):
     good = {"size": 4096 + 48, "digest": "xxh3:" + "0" * 16}
-    for name, table, why in (("dot", {".x": good}, "a name with a full stop in front"), ("path", {
+    for name, table, why in (("dot", {".x": good}, "a name that begins with a "
+                                                   "full stop"), ("path", {
             "../x": good
     }, "a name that leaves the directory"), ("empty", {"": good}, "an empty name"), ("long", {
             "s" * 65: good
@@ -492,7 +493,7 @@ def bad_shards(s):
     f, m = base()
     m["objects"]["t"]["parts"]["data"] |= {"shard": "x", "blob": [8192, 8]}
     s.bad("ztensor2_shards_past.zt", f.end(m | {"shards": {"x": good}}), "reject",
-          "a blob behind the end of the shard")
+          "a blob past the end of the shard")
 
 
 def bad_values(s):
@@ -501,22 +502,22 @@ def bad_values(s):
     f, m = base(algorithm=None, digest="sha256:" + "0" * 64)
     s.bad("ztensor2_sha256_wrong.zt", f.end(m), "reject", "a SHA-256 that does not match")
     f, m = base(algorithm=None, digest="md9:00ff")
-    s.bad("ztensor2_digest_unknown.zt", f.end(m), "warn", "an algorithm that nobody here knows")
+    s.bad("ztensor2_digest_unknown.zt", f.end(m), "warn", "an unknown algorithm")
     f = File()
     s.bad("ztensor2_bool.zt",
           f.end({"objects": {"t": f.dense(packed("t", "bool", (3,), [0, 1, 2]))}}), "reject",
-          "a truth value of 2")
+          "a boolean of 2")
     f = File()
     s.bad("ztensor2_nibble.zt",
           f.end({"objects": {"t": f.dense(packed("t", "f4_e2m1", (3,), [0x11, 0x11]))}}), "reject",
-          "the nibble behind the last element is not 0")
+          "a nonzero nibble after the last element")
     f = File()
     s.bad("ztensor2_type_unknown.zt", f.end({"objects": {"t": f.dense(T, type="x.odd")}}), "warn",
-          "a logical type that nobody here knows")
+          "an unknown logical type")
     f = File()
     s.bad("ztensor2_encoding_unknown.zt",
           f.end({"objects": {"t": f.dense(T, encoding="x.z/1", decoded_length=8)}}), "warn",
-          "an encoding that nobody here knows")
+          "an unknown encoding")
 
 
 def bad_zstd(s):
@@ -533,12 +534,12 @@ def bad_zstd(s):
         ("table_short", frame(data[:64]) + frame(data[64:]) + seek_table([(80, 64)]),
          "a frame that the table leaves out"),
         ("table_size", seekable(data, 64, entries=[(80, 60),
-                                                   (52, 40)]), "the table gives another size"),
+                                                   (52, 40)]), "a wrong size in the table"),
         ("table_past", seekable(data, 64,
                                 entries=[(80, 64),
-                                         (4900, 36)]), "the table points behind the part"),
-        ("table_magic", seekable(data, 64, magic=0x8F92EAB0), "another magic number"),
-        ("broken", good[:20] + b"\xff" + good[21:], "a byte of a frame is another"),
+                                         (4900, 36)]), "the table points past the end of the part"),
+        ("table_magic", seekable(data, 64, magic=0x8F92EAB0), "a wrong magic number"),
+        ("broken", good[:20] + b"\xff" + good[21:], "a damaged byte in a frame"),
         ("longer", seekable(data + b"x", 64), "101 bytes for 100"),
         ("shorter", seekable(data[:99], 64), "99 bytes for 100"),
         ("none", b"", "nothing"),
@@ -550,7 +551,7 @@ def bad_zstd(s):
     f = File()
     s.bad("ztensor2_zstd_digest.zt",
           f.end({"objects": {"t": f.dense(t, encoded=good, algorithm=None, digest=digest(good))}}),
-          "reject", "a digest of the stored bytes, not of the decoded ones")
+          "reject", "a digest of the stored instead of the decoded bytes")
 
 
 def sparse(shape, layout, **parts):
@@ -591,10 +592,11 @@ def bad_sparse(s):
             "coords": None
     }, "no coords"), ("bounds", [3, 3], {}, "a coordinate out of bounds"), ("count", [3, 4], {
             "values": ("f32", [1.0] * 2)
-    }, "two values for three places"), ("whole", [3,
+    }, "two values for three coordinates"), ("whole", [3,
                                                   4], {"coords": ("u64", [0] * 5)}, "five numbers"),
                                     ("twice", [3, 4], {"coords": ("u64", [0, 2, 0, 1, 0,
-                                                                          1])}, "a place twice")):
+                                                                          1])}, "a coordinate "
+                                                                                "twice")):
         own = {k: v for k, v in (coo | parts).items() if v}
         s.bad(f"ztensor2_coo_{name}.zt", sparse(shape, "zt.sparse_coo/1", **own), "reject", why)
 
@@ -614,9 +616,9 @@ def bad_names(s):
             }), "accept", why, rule and "ztensor/nfc", without and "ztensor/nfc")
 
     put("object", "a name in form D", True)
-    put("order", "marks in another order", True, objects=("x\u0301\u0323",))
+    put("order", "combining marks in the wrong order", True, objects=("x\u0301\u0323",))
     put("never", "the sign for angstrom", True, objects=("\u212b",))
-    put("hangul", "a syllable in its letters", True, objects=("\u1112\u1161\u11ab",))
+    put("hangul", "a syllable decomposed into letters", True, objects=("\u1112\u1161\u11ab",))
     put("key", "the key of an attribute in form D", True, objects=("a",), attributes={"e\u0301": 1})
     put("object_key", "the key of an object's attribute in form D", True, objects=("a",),
         part={"attributes": {"m": {"k": 1}, "e\u0301": 1}})
@@ -624,8 +626,8 @@ def bad_names(s):
         objects=("\u00e9", "x\u0301", "\ud55c", "\u5c42", "\u0301"), attributes={"\u00e9": 1})
     put("value", "a value and an inner key in form D", None, True, objects=("a",),
         attributes={"a": "e\u0301", "m": {"e\u0301": 1}})
-    put("aligned_4096", "another alignment than that of canonical form", None, True, align=FLOOR)
-    put("sha256", "another digest than that of canonical form", None, True, algorithm="sha256")
+    put("aligned_4096", "an alignment other than in canonical form", None, True, align=FLOOR)
+    put("sha256", "a digest other than in canonical form", None, True, algorithm="sha256")
     put("no_digest", "no digest", None, True, algorithm=None)
     put("compressed", "compressed data", None, True,
         encoded=seekable(tensor("e\u0301", "u8", (3,))[3], 16))
