@@ -1,9 +1,10 @@
-/* name_lookup.c - from a tensor's name to its number.
+/* name_lookup.c - finds a tensor by name.
  *
- * A table of 32-bit slots, at most half full, searched from the slot on that the low bits of the hash
- * choose.  A slot holds a number plus one; the bits above those that a number takes are the hash's own,
- * so that other names are looked at only where more of the hash agrees.  Very many names are entered by
- * several workers at once: which of them is faster decides where a name stands, and not whether it is found. */
+ * A hash table with linear probing, at most half full, of 32-bit slots.  The low bits of the hash
+ * select the first slot.  A slot holds the tensor's number plus one in its low bits, and bits of
+ * the hash above them, so that few other names are compared.  Very many names are entered by
+ * several workers at once: their order decides only which slot a name gets, not whether the name is
+ * found. */
 #include "base/checked_math.h"
 #include "base/compiler.h"
 #include "base/error.h"
@@ -11,23 +12,24 @@
 #include "model/names.h"
 
 enum {
-    AHEAD = 32,    /* names whose slots are on their way into the cache */
-    MANY = 100000, /* names from which on several workers enter them */
-    SHARES = 4,
+    AHEAD = 32,            /* names for which slots are prefetched */
+    MIN_PARALLEL = 100000, /* names from which several workers are faster */
+    WORKERS = 4,
 };
 
-typedef struct filling {
+typedef struct fill_job {
     const heft_index *x;
-    uint32_t shares;
-    uint32_t twice[SHARES]; /* of each share, the first name that was there already, or HEFT_NONE */
-} filling;
+    uint32_t workers;
+    uint32_t repeated[WORKERS]; /* per worker, the first repeated name, or HEFT_NONE */
+} fill_job;
 
 static inline uint32_t hash_of(const heft_index *x, uint32_t i)
 {
     return ((const uint32_t *)x->hashes.ptr)[i];
 }
 
-/* Moves *at on to the slot of the name in row `like`, or to the free one where it belongs; what is there. */
+/* Move *at to the slot of the name in row `like`, or to the first free slot.  Return the slot's
+ * value. */
 static inline uint32_t probe(const heft_index *x, uint32_t *at, uint32_t hash,
                              const heft_ix_tensor_row *like)
 {
@@ -42,7 +44,7 @@ static inline uint32_t probe(const heft_index *x, uint32_t *at, uint32_t hash,
     return slot;
 }
 
-/* False: the name is there already. */
+/* Enter name i; false if an equal name is in the table. */
 static inline bool enter(const heft_index *x, uint32_t i)
 {
     uint32_t hash = hash_of(x, i), mask = x->names.mask, at = hash & mask;
@@ -52,46 +54,46 @@ static inline bool enter(const heft_index *x, uint32_t i)
     return false;
 }
 
-static uint64_t edge_of(const filling *f, uint64_t count, size_t share)
+static uint64_t range_start(const fill_job *f, uint64_t count, size_t worker)
 {
-    return share < f->shares ? heft_div(count, f->shares) * share : count;
+    return worker < f->workers ? heft_div(count, f->workers) * worker : count;
 }
 
-static void clear_share(void *arg, size_t i)
+static void clear_range(void *arg, size_t i)
 {
-    const filling *f = arg;
+    const fill_job *f = arg;
     const heft_names *names = &f->x->names;
-    uint64_t slots = (uint64_t)names->mask + 1, first = edge_of(f, slots, i);
+    uint64_t slots = (uint64_t)names->mask + 1, first = range_start(f, slots, i);
     memset(names->slots + first, 0,
-           (size_t)(edge_of(f, slots, i + 1) - first) * sizeof *names->slots);
+           (size_t)(range_start(f, slots, i + 1) - first) * sizeof *names->slots);
 }
 
-static void fill_share(void *arg, size_t share)
+static void fill_range(void *arg, size_t worker)
 {
-    filling *f = arg;
+    fill_job *f = arg;
     const heft_index *x = f->x;
     const uint32_t *hashes = x->hashes.ptr;
-    uint32_t count = x->tensors.len, end = (uint32_t)edge_of(f, count, share + 1);
-    for (uint32_t i = (uint32_t)edge_of(f, count, share); i < end; i++) {
+    uint32_t count = x->tensors.len, end = (uint32_t)range_start(f, count, worker + 1);
+    for (uint32_t i = (uint32_t)range_start(f, count, worker); i < end; i++) {
         if (end - i > AHEAD)
             heft_prefetch_to_write(&x->names.slots[hashes[i + AHEAD] & x->names.mask]);
         if (heft_unlikely(!enter(x, i))) {
-            f->twice[share] = i;
+            f->repeated[worker] = i;
             return;
         }
     }
 }
 
-/* The first name that is there already, or HEFT_NONE. */
-static uint32_t fill(const heft_index *x, uint32_t shares)
+/* Fill the table; return the first repeated name, or HEFT_NONE. */
+static uint32_t fill(const heft_index *x, uint32_t workers)
 {
-    filling f = { x, shares, { HEFT_NONE, HEFT_NONE, HEFT_NONE, HEFT_NONE } };
-    uint32_t twice = HEFT_NONE;
-    heft_ix_run(x, shares, clear_share, &f);
-    heft_ix_run(x, shares, fill_share, &f);
-    for (uint32_t i = 0; i < shares; i++)
-        twice = f.twice[i] < twice ? f.twice[i] : twice;
-    return twice;
+    fill_job f = { x, workers, { HEFT_NONE, HEFT_NONE, HEFT_NONE, HEFT_NONE } };
+    uint32_t repeated = HEFT_NONE;
+    heft_ix_run(x, workers, clear_range, &f);
+    heft_ix_run(x, workers, fill_range, &f);
+    for (uint32_t i = 0; i < workers; i++)
+        repeated = f.repeated[i] < repeated ? f.repeated[i] : repeated;
+    return repeated;
 }
 
 heft_status heft_ix_build_name_table(heft_index *x)
@@ -99,13 +101,13 @@ heft_status heft_ix_build_name_table(heft_index *x)
     heft_ix_trim(x);
     if (!heft_names_slots(&x->mem, &x->names, x->tensors.len))
         return heft_ix_no_memory(x);
-    bool is_shared = HEFT_HAS_ATOMICS && x->tensors.len >= MANY;
-    uint32_t twice = fill(x, is_shared ? SHARES : 1);
-    if (is_shared && twice != HEFT_NONE)
-        twice = fill(x, 1); /* the first name that occurs twice shows in order */
-    if (twice != HEFT_NONE)
-        return heft_error_plain(x->err, HEFT_E_FORMAT, "tensor %q occurs twice",
-                                heft_ix_name(x, twice));
+    bool is_shared = HEFT_HAS_ATOMICS && x->tensors.len >= MIN_PARALLEL;
+    uint32_t repeated = fill(x, is_shared ? WORKERS : 1);
+    if (is_shared && repeated != HEFT_NONE)
+        repeated = fill(x, 1); /* in sequence, to report the first repeated name */
+    if (repeated != HEFT_NONE)
+        return heft_error_plain(x->err, HEFT_E_FORMAT, "tensor %q occurs repeated",
+                                heft_ix_name(x, repeated));
     x->has_name_table = true;
     return HEFT_OK;
 }

@@ -1,10 +1,10 @@
-/* order.c - parts and tensors by where they lie in the file. */
+/* order.c - sorts parts and tensors by offset. */
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/sort.h"
 #include "model/index.h"
 
-/* ---- an order beside the columns ---- */
+/* ---- a sorted list of parts ---- */
 
 static bool lies_before(const void *ctx, uint32_t a, uint32_t b)
 {
@@ -69,13 +69,13 @@ heft_status heft_ix_refuse_overlap(heft_index *x, const uint32_t *order, uint32_
 heft_status heft_ix_note_overlaps(heft_index *x, const char *rule, const char *text, bool may_share)
 {
     uint32_t *order = NULL, count;
-    heft_range reach = { 0, 0 }; /* that ends furthest so far */
+    heft_range reach = { 0, 0 }; /* range with the greatest end so far */
     heft_status st = heft_ix_order(x, &order, &count);
     for (uint32_t i = 0; !st && i < count; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, order[i]);
         bool is_same = part->offset == reach.offset && part->stored == reach.length;
         if (order[i] >= x->parts.len)
-            continue; /* of no tensor */
+            continue; /* part of the file, not of a tensor */
         if (part->offset < reach.offset + reach.length && !(is_same && may_share))
             heft_ix_note(x, HEFT_WARNING, rule, part->offset, order[i], text);
         if (part->offset + part->stored > reach.offset + reach.length)
@@ -85,12 +85,13 @@ heft_status heft_ix_note_overlaps(heft_index *x, const char *rule, const char *t
     return st;
 }
 
-/* ---- the columns in another order ---- */
+/* ---- sorting the columns ---- */
 
-enum { DIGIT = 8, DIGITS = 1 << DIGIT }; /* as many places to write to as the cache holds */
-enum { AHEAD = 16 };                     /* elements that are on their way into the cache */
+enum { DIGIT = 8, DIGITS = 1 << DIGIT }; /* as many write positions as fit into the cache */
+enum { AHEAD = 16 };                     /* elements that are prefetched */
 
-/* Offset, which is no larger than a file, and whether there are bytes.  Each tensor has the part of its number. */
+/* Return the sort key: the offset, and 0 in the lowest bit for an empty part.  Tensor i has part
+ * i. */
 static uint64_t key_of(const heft_index *x, uint32_t tensor)
 {
     const heft_ix_part_row *part = (const heft_ix_part_row *)x->parts.ptr + tensor;
@@ -102,7 +103,7 @@ static bool below(const void *ctx, uint32_t a, uint32_t b)
     return key_of(ctx, a) < key_of(ctx, b);
 }
 
-/* *vary: the bits of keys that not all have in common. */
+/* Return true if the keys ascend; set *vary to the bits in which they differ. */
 static bool ascends(const heft_index *x, uint64_t *vary)
 {
     bool ascends = true;
@@ -125,7 +126,7 @@ static unsigned bits_of(uint64_t v)
     return n;
 }
 
-/* From a to b by the digit that begins at bit `shift`. */
+/* Distribute words from a to b by the digit at bit `shift`. */
 static void distribute(uint64_t *b, const uint64_t *a, uint32_t n, unsigned shift)
 {
     uint32_t at[DIGITS] = { 0 }, sum = 0;
@@ -140,7 +141,7 @@ static void distribute(uint64_t *b, const uint64_t *a, uint32_t n, unsigned shif
         b[at[a[i] >> shift & (DIGITS - 1)]++] = a[i];
 }
 
-/* Keys, of which bits [low, low + key_bits) tell, and numbers in one word, sorted digit by digit. */
+/* Radix sort of words that hold bits [low, low + key_bits) of a key and the number of a tensor. */
 static void sort_words(uint32_t *order, uint64_t *words, const heft_index *x, unsigned low,
                        unsigned key_bits, unsigned id_bits)
 {
@@ -158,12 +159,12 @@ static void sort_words(uint32_t *order, uint64_t *words, const heft_index *x, un
         order[i] = (uint32_t)(from[i] & ((UINT64_C(1) << id_bits) - 1));
 }
 
-/* In words there is room for two for each tensor. */
+/* `words` has two words per tensor. */
 static void sort_places(uint32_t *order, uint64_t *words, const heft_index *x, uint64_t vary)
 {
     uint32_t n = x->tensors.len;
     unsigned low = bits_of((vary & (0 - vary)) - 1), id_bits = bits_of(n);
-    unsigned key_bits = bits_of(vary >> low); /* at least 1: not all keys are the same */
+    unsigned key_bits = bits_of(vary >> low); /* at least 1: the keys differ */
     if (key_bits + id_bits <= 64) {
         sort_words(order, words, x, low, key_bits, id_bits);
         return;
@@ -173,7 +174,7 @@ static void sort_places(uint32_t *order, uint64_t *words, const heft_index *x, u
     heft_sort(order, (uint32_t *)(void *)words, n, below, x);
 }
 
-/* Attributes and notes name tensors by number. */
+/* Renumber the tensors of attributes and notes. */
 static void renumber(heft_index *x, const uint32_t *order, uint32_t *number)
 {
     heft_ix_attr_row *attrs = x->attrs.ptr;
@@ -189,7 +190,8 @@ static void renumber(heft_index *x, const uint32_t *order, uint32_t *number)
             notes[i].tensor = number[notes[i].tensor];
 }
 
-/* Memory that was in use: what nobody has touched yet costs more than what is moved into it. */
+/* Memory of a former column, reused because the first touch of new pages costs more than the
+ * copy. */
 typedef struct spare {
     void *ptr;
     size_t bytes;
@@ -203,13 +205,13 @@ static bool make_spare(heft_index *x, spare *s, size_t bytes)
     return p;
 }
 
-/* A column whose element i becomes what element order[i] was, in shares that are made side by side. */
+/* Permutation of a column: element i becomes the former element order[i], in parallel ranges. */
 typedef struct gathering {
     const char *from;
     char *to;
     const uint32_t *order;
-    size_t elem;     /* bytes of each, or TENSOR: rows of tensors, whose parts get their numbers */
-    uint32_t n, had; /* columns of ids end with the last tensor that has one: zeros follow */
+    size_t elem;     /* bytes per element, or TENSOR for rows of tensors, whose first_part is set */
+    uint32_t n, had; /* columns of ids end at the last tensor with an id: zeros follow */
 } gathering;
 
 enum {
@@ -251,7 +253,7 @@ static void gather_share(void *arg, size_t share)
     const gathering *g = arg;
     uint32_t from = (uint32_t)((uint64_t)g->n * share / SHARES);
     uint32_t end = (uint32_t)((uint64_t)g->n * (share + 1) / SHARES);
-    switch (g->elem) { /* sizes that the compiler knows are copied in a few instructions */
+    switch (g->elem) { /* constant sizes compile to a few instructions */
     case HASH:
         gather_elements(g, from, end, HASH);
         break;
@@ -279,7 +281,7 @@ static bool gather(heft_index *x, heft_vec *column, size_t kind, const uint32_t 
         return false;
     gathering g = { column->ptr, s->ptr, order, kind, n, column->len };
     heft_ix_run(x, SHARES, gather_share, &g);
-    /* the n elements in the spare memory are the column now, and the memory of the column is the spare one */
+    /* Exchange the column's memory and the spare memory. */
     spare old = { column->ptr, column->cap * elem };
     *column = (heft_vec){ s->ptr, n, n };
     *s = old;
@@ -298,7 +300,7 @@ heft_status heft_ix_sort(heft_index *x)
     if (room) {
         sort_places(order, words.ptr, x, vary);
         renumber(x, order, words.ptr);
-        /* wide columns first: the spare memory that one leaves is enough for the next */
+        /* Wide columns first: their memory is large enough for the next column. */
         room = gather(x, &x->tensors, TENSOR, order, &words) &&
                gather(x, &x->parts, PART, order, &words) &&
                gather(x, &x->hashes, HASH, order, &words) &&

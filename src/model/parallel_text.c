@@ -1,140 +1,142 @@
-/* parallel_text.c - very many records of a text, read by several workers at once; where they begin is guessed.
+/* parallel_text.c - parses very many records of a text with several workers; the starts are
+ * guessed.
  *
- * Each slice is read from where a record seems to begin to where the next slice begins.  The first one does
- * begin where a record does.  If it ends exactly where the second begins, then so does that one, and so on: what is
- * kept is what reading in order gives.  The first slice that ends elsewhere is the last one that is kept, and one
- * in which a record is refused or remarkable is forgotten with those behind it.  Whoever asked goes on
- * there, in order.
+ * Each chunk is parsed from a position where a record seems to begin up to the start of the next
+ * chunk.  The first chunk does begin at a record.  If a chunk ends exactly where the next one
+ * begins, the guess was right, so that the result equals that of parsing in sequence.  The first
+ * chunk that ends elsewhere is the last one kept; a chunk with a refused or noted record is
+ * discarded together with all later chunks.  The caller continues after the last chunk kept, in
+ * sequence.
  *
- * How many records a slice has is not known beforehand either.  So each has more room than it will need, in
- * columns that nobody touches before there is something to put there, and in the end the gaps are closed. */
+ * The number of records per chunk is not known in advance.  Each chunk gets more rows than it
+ * needs, in memory that is not touched until it is used; the gaps are closed at the end. */
 #include "model/parallel.h"
 
 #include "base/checked_math.h"
 
 enum {
-    SLICES = HEFT_IX_CHUNKS,
-    MANY = 50000,    /* records, about, from which on it pays */
-    NEAR = 64 << 10, /* bytes within which a record should begin */
-    SAMPLED = 64,    /* records of a slice that tell how long the others are */
-    SPARE = 64,      /* … and a quarter more: records for which there is room */
-    DIMS_EACH = 4,   /* dimensions of each, on average, for which there is room */
+    CHUNKS = HEFT_IX_CHUNKS,
+    MIN_RECORDS = 50000, /* estimated records from which several workers are faster */
+    NEAR = 64 << 10,     /* bytes within which a record must begin */
+    SAMPLED = 64,        /* records from which the length of the others is estimated */
+    SPARE = 64,          /* rows added to 5/4 of the estimate */
+    DIMS_EACH = 4,       /* dimensions reserved per row */
     PARAM_ID = 8
 };
 
-typedef struct slice {
-    heft_index x; /* with a share of the columns, and no memory */
+typedef struct chunk {
+    heft_index x; /* worker's view with rows to fill */
     const uint8_t *begin, *end, *stop;
-    heft_row_range room;
-    uint32_t to, to_dim; /* where its rows belong */
-} slice;
+    heft_row_range rows;
+    uint32_t to, to_dim; /* final first row and first dimension */
+} chunk;
 
-typedef struct work {
-    const heft_ix_text_records *how;
+typedef struct job {
+    const heft_ix_text_records *records_of;
     heft_index *x;
-    uint32_t kept; /* slices */
-    slice of[SLICES];
-} work;
+    uint32_t kept; /* number of chunks kept */
+    chunk of[CHUNKS];
+} job;
 
-/* ---- before ---- */
+/* ---- dividing the text ---- */
 
 static const uint8_t *near_end(const uint8_t *p, const uint8_t *end)
 {
     return end - p < NEAR ? end : p + NEAR;
 }
 
-/* False: no record seems to begin where a slice should. */
-static bool choose(work *w, const uint8_t *p, const uint8_t *end)
+/* Choose the starts of the chunks; false if no record seems to begin near one of them. */
+static bool choose_starts(job *w, const uint8_t *p, const uint8_t *end)
 {
-    uint64_t each = (uint64_t)(end - p) / SLICES;
-    for (uint32_t i = 0; i < SLICES; i++) {
+    uint64_t each = (uint64_t)(end - p) / CHUNKS;
+    for (uint32_t i = 0; i < CHUNKS; i++) {
         const uint8_t *at = p + i * each;
-        w->of[i].begin = i ? w->how->seek(w->how->ctx, at, near_end(at, end)) : p;
+        w->of[i].begin = i ? w->records_of->seek(w->records_of->ctx, at, near_end(at, end)) : p;
         if (!w->of[i].begin || (i && w->of[i].begin <= w->of[i - 1].begin))
             return false;
     }
-    for (uint32_t i = 0; i < SLICES; i++)
-        w->of[i].end = i + 1 < SLICES ? w->of[i + 1].begin : end;
+    for (uint32_t i = 0; i < CHUNKS; i++)
+        w->of[i].end = i + 1 < CHUNKS ? w->of[i + 1].begin : end;
     return true;
 }
 
-/* How many records a slice has, going by its first ones. */
-static uint64_t estimate(const work *w, const slice *s)
+/* Estimate the number of records of a chunk from its first ones. */
+static uint64_t estimate(const job *w, const chunk *s)
 {
     const uint8_t *p = s->begin, *end = near_end(p, s->end), *next;
     uint64_t n = 0;
-    for (; n < SAMPLED && (next = w->how->seek(w->how->ctx, p, end)) != NULL; n++)
+    for (; n < SAMPLED && (next = w->records_of->seek(w->records_of->ctx, p, end)) != NULL; n++)
         p = next;
     return n ? heft_div((uint64_t)(s->end - s->begin), heft_div((uint64_t)(p - s->begin), n)) : 0;
 }
 
-static bool make_room(work *w)
+static bool reserve_rows(job *w)
 {
     heft_index *x = w->x;
     uint64_t rows = x->tensors.len, dims = x->dims.len, records = 0;
-    for (uint32_t i = 0; i < SLICES; i++) {
-        slice *s = &w->of[i];
-        uint64_t likely = estimate(w, s), room = likely + likely / 4 + SPARE;
-        uint64_t end = rows + room, end_dim = dims + DIMS_EACH * room;
-        if (!likely || end_dim > UINT32_MAX)
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        chunk *s = &w->of[i];
+        uint64_t expected = estimate(w, s), reserved = expected + expected / 4 + SPARE;
+        uint64_t end = rows + reserved, end_dim = dims + DIMS_EACH * reserved;
+        if (!expected || end_dim > UINT32_MAX)
             return false;
-        s->room = (heft_row_range){ (uint32_t)rows, (uint32_t)end, (uint32_t)dims,
+        s->rows = (heft_row_range){ (uint32_t)rows, (uint32_t)end, (uint32_t)dims,
                                     (uint32_t)end_dim };
         rows = end;
         dims = end_dim;
-        records += likely;
+        records += expected;
     }
-    if (records < MANY || rows > x->limits.tensors)
+    if (records < MIN_RECORDS || rows > x->limits.tensors)
         return false;
     rows -= x->tensors.len;
     dims -= x->dims.len;
     return heft_ix_reserve_rows(x, rows, dims) &&
-           (!w->how->param_ids || heft_vec_reserve(&x->mem, &x->param_ids, rows, PARAM_ID));
+           (!w->records_of->param_ids || heft_vec_reserve(&x->mem, &x->param_ids, rows, PARAM_ID));
 }
 
-static void read_slice(void *arg, size_t i)
+static void read_chunk(void *arg, size_t i)
 {
-    work *w = arg;
-    slice *s = &w->of[i];
-    heft_ix_worker_rows(&s->x, w->x, &s->room);
+    job *w = arg;
+    chunk *s = &w->of[i];
+    heft_ix_worker_rows(&s->x, w->x, &s->rows);
     s->x.parsed_from = (const char *)s->begin;
-    s->stop = w->how->read(w->how->ctx, s->begin, s->end, &s->x, (uint32_t)i);
+    s->stop = w->records_of->read(w->records_of->ctx, s->begin, s->end, &s->x, (uint32_t)i);
 }
 
-/* ---- afterwards ---- */
+/* ---- closing the gaps ---- */
 
-static uint32_t rows_of(const slice *s)
+static uint32_t rows_of(const chunk *s)
 {
-    return s->x.tensors.len - s->room.first;
+    return s->x.tensors.len - s->rows.first;
 }
 
-/* The slices that are kept, and where their rows belong. */
-static void judge(work *w, uint32_t most)
+/* Determine the chunks to keep and their final rows. */
+static void select_chunks(job *w, uint32_t max)
 {
     uint32_t to = w->x->tensors.len, to_dim = w->x->dims.len;
-    bool goes_on = true;
-    for (w->kept = 0; w->kept < SLICES && goes_on; w->kept++) {
-        slice *s = &w->of[w->kept];
+    bool is_contiguous = true;
+    for (w->kept = 0; w->kept < CHUNKS && is_contiguous; w->kept++) {
+        chunk *s = &w->of[w->kept];
         bool is_sound = s->stop && !s->x.lost_notes && !s->x.lost_omissions &&
                         s->x.parts.len == s->x.tensors.len && s->x.hashes.len == s->x.tensors.len;
-        if (!is_sound || rows_of(s) > most)
+        if (!is_sound || rows_of(s) > max)
             return;
         s->to = to;
         s->to_dim = to_dim;
         to += rows_of(s);
-        to_dim += s->x.dims.len - s->room.first_dim;
-        most -= rows_of(s);
-        goes_on = s->stop == s->end;
+        to_dim += s->x.dims.len - s->rows.first_dim;
+        max -= rows_of(s);
+        is_contiguous = s->stop == s->end;
     }
 }
 
-static void close_tensors(work *w)
+static void close_tensors(job *w)
 {
     heft_ix_tensor_row *rows = w->x->tensors.ptr;
     for (uint32_t k = 0; k < w->kept; k++) {
-        const slice *s = &w->of[k];
-        uint32_t moved = s->room.first - s->to, moved_dims = s->room.first_dim - s->to_dim;
-        for (uint32_t i = s->room.first; (moved || moved_dims) && i < s->x.tensors.len; i++) {
+        const chunk *s = &w->of[k];
+        uint32_t moved = s->rows.first - s->to, moved_dims = s->rows.first_dim - s->to_dim;
+        for (uint32_t i = s->rows.first; (moved || moved_dims) && i < s->x.tensors.len; i++) {
             heft_ix_tensor_row row = rows[i];
             row.first_part -= moved;
             row.dims -= moved_dims;
@@ -144,8 +146,8 @@ static void close_tensors(work *w)
     }
 }
 
-/* Elements from `from` on, so many, become those that end the column, from `to` on. */
-static void bring(heft_vec *column, size_t elem, uint32_t to, uint32_t from, uint32_t count)
+/* Move count elements down from index `from` to index `to`, and end the column after them. */
+static void move_down(heft_vec *column, size_t elem, uint32_t to, uint32_t from, uint32_t count)
 {
     char *p = column->ptr;
     if (count && to < from)
@@ -153,24 +155,24 @@ static void bring(heft_vec *column, size_t elem, uint32_t to, uint32_t from, uin
     column->len = to + count;
 }
 
-static void close_rows(work *w, heft_vec *column, size_t elem)
+static void close_rows(job *w, heft_vec *column, size_t elem)
 {
-    for (const slice *s = w->of; s < w->of + w->kept; s++)
-        bring(column, elem, s->to, s->room.first, rows_of(s));
+    for (const chunk *s = w->of; s < w->of + w->kept; s++)
+        move_down(column, elem, s->to, s->rows.first, rows_of(s));
 }
 
-/* Ids reach to the last tensor that has one: the others have zeros. */
-static void close_ids(work *w)
+/* The column ends at the last tensor with an id; other tensors have 0. */
+static void close_ids(job *w)
 {
     heft_vec *ids = &w->x->param_ids;
     for (uint32_t k = 0; k < w->kept; k++) {
-        const slice *s = &w->of[k];
-        uint32_t count = s->x.param_ids.len - s->room.first;
+        const chunk *s = &w->of[k];
+        uint32_t count = s->x.param_ids.len - s->rows.first;
         if (!s->x.param_ids.ptr || !count)
             continue;
         memset((char *)ids->ptr + (size_t)ids->len * PARAM_ID, 0,
                (size_t)(s->to - ids->len) * PARAM_ID);
-        bring(ids, PARAM_ID, s->to, s->room.first, count);
+        move_down(ids, PARAM_ID, s->to, s->rows.first, count);
     }
 }
 
@@ -178,7 +180,7 @@ enum { COLUMNS = 4 };
 
 static void close_gaps(void *arg, size_t column)
 {
-    work *w = arg;
+    job *w = arg;
     switch (column) {
     case 0:
         close_tensors(w);
@@ -187,9 +189,9 @@ static void close_gaps(void *arg, size_t column)
         close_rows(w, &w->x->parts, sizeof(heft_ix_part_row));
         break;
     case 2:
-        for (const slice *s = w->of; s < w->of + w->kept; s++)
-            bring(&w->x->dims, sizeof(uint64_t), s->to_dim, s->room.first_dim,
-                  s->x.dims.len - s->room.first_dim);
+        for (const chunk *s = w->of; s < w->of + w->kept; s++)
+            move_down(&w->x->dims, sizeof(uint64_t), s->to_dim, s->rows.first_dim,
+                      s->x.dims.len - s->rows.first_dim);
         break;
     default:
         close_rows(w, &w->x->hashes, sizeof(uint32_t));
@@ -198,22 +200,22 @@ static void close_gaps(void *arg, size_t column)
 }
 
 const uint8_t *heft_ix_parallel_text(heft_index *x, const uint8_t *p, const uint8_t *end,
-                                     uint32_t most, const heft_ix_text_records *how)
+                                     uint32_t max, const heft_ix_text_records *records_of)
 {
-    enum { LEAST = MANY * 16 }; /* bytes of so many records */
-    work w = { .how = how, .x = x };
-    if (end - p < LEAST || !x->run || x->parts.len != x->tensors.len || !choose(&w, p, end) ||
-        !make_room(&w) || !heft_ix_cache_data_role(x))
+    enum { MIN_BYTES = MIN_RECORDS * 16 }; /* bytes of the smallest useful text */
+    job w = { .records_of = records_of, .x = x };
+    if (end - p < MIN_BYTES || !x->run || x->parts.len != x->tensors.len ||
+        !choose_starts(&w, p, end) || !reserve_rows(&w) || !heft_ix_cache_data_role(x))
         return p;
-    heft_ix_run(x, SLICES, read_slice, &w);
-    judge(&w, most);
+    heft_ix_run(x, CHUNKS, read_chunk, &w);
+    select_chunks(&w, max);
     if (w.kept)
         heft_ix_run(x, COLUMNS, close_gaps, &w);
-    /* what comes next shall not have less memory for the room that was not needed */
+    /* Release unused rows, so that they do not count towards the memory limit. */
     heft_ix_trim(x);
     for (uint32_t i = 0; i < w.kept; i++) {
         heft_ix_worker_end(x, &w.of[i].x);
-        how->join(how->ctx, i, w.of[i].room.first - w.of[i].to);
+        records_of->join(records_of->ctx, i, w.of[i].rows.first - w.of[i].to);
     }
     return w.kept ? w.of[w.kept - 1].stop : p;
 }
