@@ -214,7 +214,7 @@ static const refusal refusals[] = {
     { { 1, { 2 }, { UINT64_MAX }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
     { { 1, { 3 }, { UINT64_MAX }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
     { { 2, { UINT64_MAX, 2 }, { 0, 0 }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
-    { { 1, { 4 }, { 2 }, HEFT_F4_E2M1, false }, 0, HEFT_E_UNSUPPORTED, "cannot lie apart" },
+    { { 1, { 4 }, { 2 }, HEFT_F4_E2M1, false }, 0, HEFT_E_UNSUPPORTED, "cannot be strided" },
 };
 
 static void refuses_elements_outside_the_stored_bytes(void **state)

@@ -1,4 +1,4 @@
-/* attributes.c - what is said of a tensor: values of its own, and those kept in columns and flags. */
+/* attributes.c - attributes of a tensor: stored values, and values kept in columns and flags. */
 #include "base/text.h"
 #include "model/index.h"
 
@@ -37,7 +37,7 @@ heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity
     return st;
 }
 
-/* Those kept in columns and flags, in the order of their bits. */
+/* Return the attribute that the index keeps in a column, or in flags, for the bit `flag`. */
 static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t flag)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
@@ -60,25 +60,25 @@ static heft_value column_attribute(const heft_index *x, uint32_t tensor, uint8_t
 
 bool heft_ix_attribute(heft_value *out, const heft_index *x, uint32_t tensor, uint32_t i)
 {
-    static const uint8_t kept[] = { HEFT_T_BASE_ID, HEFT_T_GRAD_KNOWN, HEFT_T_PARAM_ID,
-                                    HEFT_T_NAME_HASH };
+    static const uint8_t columns[] = { HEFT_T_BASE_ID, HEFT_T_GRAD_KNOWN, HEFT_T_PARAM_ID,
+                                       HEFT_T_NAME_HASH };
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
-    uint32_t kept_count = 0;
-    for (size_t k = 0; k < sizeof kept; k++) {
-        if (!(row->flags & kept[k]))
+    uint32_t column_count = 0;
+    for (size_t k = 0; k < sizeof columns; k++) {
+        if (!(row->flags & columns[k]))
             continue;
-        if (kept_count++ == i) {
-            *out = column_attribute(x, tensor, kept[k]);
+        if (column_count++ == i) {
+            *out = column_attribute(x, tensor, columns[k]);
             return true;
         }
     }
-    i -= kept_count;
+    i -= column_count;
     if (!row->attrs || i >= x->attrs.len - (row->attrs - 1))
         return false;
     const heft_ix_attr_row *a = (const heft_ix_attr_row *)x->attrs.ptr + (row->attrs - 1) + i;
     *out = a->value;
     if (heft_value_nests(out))
-        out->as.container.end = out->as.container.end - (row->attrs - 1) + kept_count;
+        out->as.container.end = out->as.container.end - (row->attrs - 1) + column_count;
     return a->tensor == tensor;
 }
 

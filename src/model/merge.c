@@ -1,27 +1,28 @@
-/* merge.c - several indexes become one: rows are copied, numbers and places move. */
+/* merge.c - merges indexes: copies rows with renumbered tensors, parts and files. */
 #include "base/error.h"
 #include "model/values.h"
 
 typedef struct merge {
     heft_index *x;
     const heft_index *from;
-    uint32_t base;   /* the number that from's own file has in x */
-    uint32_t *ids;   /* from's tensors -> x's, or HEFT_NONE */
-    uint32_t digest; /* of from's, the next that was not passed */
+    uint32_t base;   /* number in x of the file that `from` describes */
+    uint32_t *ids;   /* tensor id in `from` -> tensor id in x, or HEFT_NONE */
+    uint32_t digest; /* next digest row of `from` to consider */
 } merge;
 
 static heft_status no_memory(heft_index *x)
 {
-    return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to join %U tensors",
+    return heft_error_plain(x->err, HEFT_E_NOMEM, "no memory to merge %U tensors",
                             (uint64_t)x->tensors.len);
 }
 
-static uint64_t moved(const merge *m, uint64_t place)
+/* Return the global offset in x for a global offset in `from`. */
+static uint64_t global_offset(const merge *m, uint64_t offset)
 {
-    if (place == HEFT_NOWHERE)
-        return place;
-    return heft_global_offset(m->base + heft_global_offset_file(m->from, place),
-                              heft_global_offset_local(m->from, place));
+    if (offset == HEFT_NOWHERE)
+        return offset;
+    return heft_global_offset(m->base + heft_global_offset_file(m->from, offset),
+                              heft_global_offset_local(m->from, offset));
 }
 
 /* ---- metadata ---- */
@@ -68,7 +69,8 @@ bool heft_ix_same_value(const heft_index *x, uint32_t i, const heft_index *y, ui
 
 /* ---- tensors ---- */
 
-/* Digests ascend by part: one look passes all. */
+/* Copy the digest of `part`, if any.  Digest rows and copied parts both ascend, so one pass over
+ * the rows finds all digests. */
 static heft_status add_digest(merge *m, uint32_t part)
 {
     const heft_digest_row *rows = m->from->digests.ptr;
@@ -90,7 +92,7 @@ static heft_status add_parts(merge *m, uint32_t source, uint32_t id)
     heft_status st = HEFT_OK;
     for (uint32_t i = row->first_part; i < row->first_part + row->part_count && !st; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(m->from, i);
-        heft_range where = { moved(m, p->offset), p->stored };
+        heft_range where = { global_offset(m, p->offset), p->stored };
         st = heft_ix_part(m->x, id, heft_ix_role(m->from, p->role), p->dtype, where, p->length,
                           (heft_encoding)p->encoding);
         if (!st)
@@ -145,33 +147,33 @@ static heft_status add_tensor(merge *m, uint32_t source)
     return st ? st : add_attributes(m, source, id);
 }
 
-/* ---- what is said of the files ---- */
+/* ---- checksums, notes, parts of the file ---- */
 
 static uint32_t tensor_of(const merge *m, uint32_t tensor)
 {
     return tensor == HEFT_NONE ? tensor : m->ids[tensor];
 }
 
-static heft_status add_claims(const merge *m)
+static heft_status add_checksums(const merge *m)
 {
-    const heft_stored_checksum *claims = m->from->checksums.ptr;
+    const heft_stored_checksum *checksums = m->from->checksums.ptr;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < m->from->checksums.len && !st; i++) {
-        heft_stored_checksum c = claims[i];
+        heft_stored_checksum c = checksums[i];
         for (int r = 0; r < HEFT_CHECKSUM_RANGES; r++)
-            c.range[r].offset = c.range[r].length ? moved(m, c.range[r].offset) : 0;
+            c.range[r].offset = c.range[r].length ? global_offset(m, c.range[r].offset) : 0;
         c.tensor = tensor_of(m, c.tensor);
         st = heft_ix_checksum(m->x, c);
     }
     return st;
 }
 
-/* Notes, and what is not kept. */
+/* Copy the notes, and the omissions (heft_ix_omit()). */
 static void add_notes(const merge *m)
 {
     const heft_note *notes = m->from->notes.ptr;
     for (uint32_t i = 0; i < m->from->notes.len; i++) {
-        heft_range where = { moved(m, notes[i].where.offset), notes[i].where.length };
+        heft_range where = { global_offset(m, notes[i].where.offset), notes[i].where.length };
         uint32_t tensor = tensor_of(m, notes[i].tensor);
         if (notes[i].is_early)
             heft_ix_note_early(m->x, notes[i].severity, notes[i].rule, where.offset, tensor,
@@ -192,7 +194,7 @@ static heft_status add_model_parts(const merge *m)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < m->from->model_parts.len && !st; i++) {
         const heft_ix_part_row *p = heft_ix_part_row_at(m->from, m->from->parts.len + i);
-        heft_range where = { moved(m, p->offset), p->stored };
+        heft_range where = { global_offset(m, p->offset), p->stored };
         heft_str role = heft_ix_role(m->from, p->role);
         if (heft_ix_part_find(m->x, HEFT_NONE, role) == HEFT_NONE)
             st = heft_ix_part(m->x, HEFT_NONE, role, p->dtype, where, p->length,
@@ -200,7 +202,7 @@ static heft_status add_model_parts(const merge *m)
     }
     if (!m->x->tokens.length_bytes && m->from->tokens.length_bytes) {
         m->x->tokens = m->from->tokens;
-        m->x->tokens.where.offset = moved(m, m->from->tokens.where.offset);
+        m->x->tokens.where.offset = global_offset(m, m->from->tokens.where.offset);
     }
     return st;
 }
@@ -221,7 +223,7 @@ heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, 
             st = add_tensor(&m, i);
     }
     if (!st)
-        st = add_claims(&m);
+        st = add_checksums(&m);
     if (!st)
         st = add_model_parts(&m);
     if (!st)

@@ -1,4 +1,4 @@
-/* values.c - metadata values: added, as text, without repetitions, and compared. */
+/* values.c - metadata values: appending, conversion to text, duplicate keys, comparison. */
 #include "model/values.h"
 
 #include "base/error.h"
@@ -6,7 +6,7 @@
 #include "model/dtype.h"
 #include "model/names.h"
 
-/* ---- adding ---- */
+/* ---- appending ---- */
 
 static heft_status too_deep(heft_index *x, heft_str key)
 {
@@ -17,7 +17,7 @@ static heft_status too_deep(heft_index *x, heft_str key)
                            "heft/limit-depth");
 }
 
-/* The value added last, which count values end with. */
+/* Open the container `v`, which is the last of `count` values. */
 static heft_status open_container(heft_index *x, heft_value *v, uint32_t count)
 {
     v->as.container.count = 0;
@@ -76,12 +76,12 @@ void heft_ix_attr_end(heft_index *x)
     attr_value(x, i)->as.container.end = x->attrs.len;
 }
 
-/* ---- as text ---- */
+/* ---- conversion to text ---- */
 
-bool heft_value_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TEXT])
+bool heft_value_text(heft_str *out, const heft_value *v, char buffer[HEFT_F64_TEXT])
 {
     bool negative = v->kind == HEFT_KIND_INT && v->as.i < 0;
-    uint64_t size = negative ? 0 - (uint64_t)v->as.i : v->as.u;
+    uint64_t magnitude = negative ? 0 - (uint64_t)v->as.i : v->as.u;
     switch (v->kind) {
     case HEFT_KIND_STR:
         *out = v->as.s;
@@ -91,22 +91,22 @@ bool heft_value_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TEXT
         return true;
     case HEFT_KIND_INT:
     case HEFT_KIND_UINT:
-        room[0] = '-';
-        *out = (heft_str){ room, negative + heft_u64_text(room + negative, size) };
+        buffer[0] = '-';
+        *out = (heft_str){ buffer, negative + heft_u64_text(buffer + negative, magnitude) };
         return true;
     case HEFT_KIND_FLOAT:
-        *out = (heft_str){ room, heft_f64_text(room, v->as.f) };
+        *out = (heft_str){ buffer, heft_f64_text(buffer, v->as.f) };
         return true;
     default:
         return false;
     }
 }
 
-/* ---- repetitions ---- */
+/* ---- duplicate keys ---- */
 
-typedef struct children { /* of a container, or of the file */
-    uint32_t first, end;  /* values from … to */
-    uint32_t *at;         /* numbers of the children, HEFT_NONE for those to go */
+typedef struct children { /* children of a container, or the top-level values */
+    uint32_t first, end;  /* range of values that holds the children and their descendants */
+    uint32_t *ids;        /* value number of each child; HEFT_NONE: remove the child */
     uint32_t count;
 } children;
 
@@ -115,72 +115,73 @@ static heft_str key_of(const void *ctx, uint32_t i)
     return heft_ix_value(ctx, i)->key;
 }
 
-/* Marks those whose key comes again; how many they are. */
-static uint32_t mark_repeated(heft_index *x, heft_names *seen, children *c)
+/* Mark children whose key occurs again later; return their number. */
+static uint32_t mark_duplicates(heft_index *x, heft_names *seen, children *c)
 {
     heft_names_of of = { key_of, x };
     uint32_t dropped = 0;
     for (uint32_t k = c->count; k--;) {
-        heft_str key = key_of(x, c->at[k]);
+        heft_str key = key_of(x, c->ids[k]);
         uint32_t hash = heft_names_hash(&x->key, key);
-        if (heft_names_add(seen, of, hash, key, c->at[k]) != HEFT_NONE) {
-            c->at[k] = HEFT_NONE;
+        if (heft_names_add(seen, of, hash, key, c->ids[k]) != HEFT_NONE) {
+            c->ids[k] = HEFT_NONE;
             dropped++;
         }
     }
     return dropped;
 }
 
-/* Moves what stays together.  moved[i]: where value i is now, or what comes behind it. */
-static void close_gaps(heft_index *x, const children *c, uint32_t *moved)
+/* Remove the marked children and their descendants.  new_ids[i] becomes the new number of value i,
+ * or of the next value that stays if i is removed. */
+static void remove_marked(heft_index *x, const children *c, uint32_t *new_ids)
 {
     heft_value *v = x->values.ptr;
     uint32_t to = c->first, i = c->first;
     for (uint32_t k = 0; k < c->first; k++)
-        moved[k] = k;
+        new_ids[k] = k;
     for (uint32_t k = 0; k < c->count; k++)
         for (uint32_t next = heft_ix_value_next(x, i); i < next; i++) {
-            moved[i] = to;
-            if (c->at[k] != HEFT_NONE)
+            new_ids[i] = to;
+            if (c->ids[k] != HEFT_NONE)
                 v[to++] = v[i];
         }
     for (; i < x->values.len; i++) {
-        moved[i] = to;
+        new_ids[i] = to;
         v[to++] = v[i];
     }
-    moved[i] = to;
+    new_ids[i] = to;
     x->values.len = to;
     for (i = 0; i < to; i++)
         if (heft_value_nests(&v[i]))
-            v[i].as.container.end = moved[v[i].as.container.end];
+            v[i].as.container.end = new_ids[v[i].as.container.end];
 }
 
 heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dropped)
 {
     heft_names seen = { NULL, 0, 0 };
-    bool of_file = parent == HEFT_NONE;
-    children c = { of_file ? 0 : parent + 1,
-                   of_file ? x->values.len : heft_ix_value_next(x, parent), NULL, 0 };
-    size_t bytes = 2 * ((size_t)x->values.len + 1) * sizeof *c.at;
+    bool top_level = parent == HEFT_NONE;
+    children c = { top_level ? 0 : parent + 1,
+                   top_level ? x->values.len : heft_ix_value_next(x, parent), NULL, 0 };
+    size_t bytes = 2 * ((size_t)x->values.len + 1) * sizeof *c.ids;
     *dropped = 0;
     if (c.end - c.first < 2)
         return HEFT_OK;
-    c.at = heft_mem_alloc(&x->mem, bytes);
-    for (uint32_t i = c.first; c.at && i < c.end; i = heft_ix_value_next(x, i))
-        c.at[c.count++] = i;
-    bool has_room = c.at && heft_names_reserve(&x->mem, &seen, c.count);
-    if (has_room)
-        *dropped = mark_repeated(x, &seen, &c);
+    c.ids = heft_mem_alloc(&x->mem, bytes);
+    for (uint32_t i = c.first; c.ids && i < c.end; i = heft_ix_value_next(x, i))
+        c.ids[c.count++] = i;
+    bool reserved = c.ids && heft_names_reserve(&x->mem, &seen, c.count);
+    if (reserved)
+        *dropped = mark_duplicates(x, &seen, &c);
     if (*dropped)
-        close_gaps(x, &c, c.at + x->values.len + 1);
-    if (*dropped && !of_file)
+        remove_marked(x, &c, c.ids + x->values.len + 1);
+    if (*dropped && !top_level)
         heft_ix_value(x, parent)->as.container.count -= *dropped;
     heft_names_free(&x->mem, &seen);
-    heft_mem_free(&x->mem, c.at, bytes);
-    return has_room ? HEFT_OK : heft_error_no_memory(x->err, "to compare metadata keys");
+    heft_mem_free(&x->mem, c.ids, bytes);
+    return reserved ? HEFT_OK : heft_error_no_memory(x->err, "to compare metadata keys");
 }
 
-/* ---- comparing ---- */
+/* ---- comparison ---- */
 
 static bool same_array(const heft_value *a, const heft_value *b)
 {

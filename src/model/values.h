@@ -1,16 +1,19 @@
-/* values.h - metadata values: as text, compared, and without repetitions. */
+/* values.h - metadata values: conversion to text, comparison, removal of duplicate keys. */
 #ifndef HEFT_VALUES_H
 #define HEFT_VALUES_H
 #include "model/decimal.h"
 #include "model/index.h"
 
-/* Text as it is, numbers and truth values as text, for which room is; false: v has no such text, or none
- * that is UTF-8. */
-bool heft_value_text(heft_str *out, const heft_value *v, char room[HEFT_F64_TEXT]);
-/* Key and value, floats bit for bit; of containers only how many children they have. */
+/* Set *out to the value as text: a string is borrowed, a number is written to `buffer`, a bool
+ * becomes "true" or "false".  Return false for every other kind, and for a string that is not UTF-8
+ * (*out is still set). */
+bool heft_value_text(heft_str *out, const heft_value *v, char buffer[HEFT_F64_TEXT]);
+/* Return true if keys and values are equal.  Floats are compared bit by bit, containers only by the
+ * number of children. */
 bool heft_value_same(const heft_value *a, const heft_value *b);
-/* Of the children of value `parent`, or with HEFT_NONE of the top-level values, those whose key comes again are
- * taken away: the last one counts.  No container may be open. */
+/* Remove duplicate keys among the children of value `parent`, or among the top-level values if
+ * `parent` is HEFT_NONE: the last value of each key stays.  Set *dropped to the number of removed children.
+ * No container may be open.  Invalidates value numbers. */
 heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dropped);
 
 #endif

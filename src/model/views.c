@@ -1,4 +1,4 @@
-/* views.c - tensors whose elements do not fill their part in order. */
+/* views.c - strided views: tensors whose part is not contiguous in row-major order. */
 #include "base/bisect.h"
 #include "base/checked_math.h"
 #include "base/error.h"
@@ -6,37 +6,39 @@
 #include "model/dtype.h"
 #include "model/index.h"
 
-typedef struct extent { /* of a tensor's elements */
+typedef struct extent { /* bytes that the elements of a tensor span */
     uint64_t elements, bytes;
-    uint64_t span; /* elements from the first to the last, what lies between included */
-    bool in_order; /* they fill the span, the last dimension fastest */
+    uint64_t span;      /* bytes from the first to the last element, gaps included */
+    bool is_contiguous; /* row-major without gaps */
 } extent;
 
-static heft_status measure(extent *s, heft_index *x, uint32_t tensor, uint64_t at,
-                           const uint64_t *strides)
+/* Compute the extent of the elements with the given strides (in elements; NULL: row-major). */
+static heft_status compute_extent(extent *s, heft_index *x, uint32_t tensor, uint64_t at,
+                                  const uint64_t *strides)
 {
     const heft_ix_tensor_row *row = heft_ix_row(x, tensor);
     const uint64_t *dims = heft_ix_dims(x, tensor);
     uint32_t size = heft_dtype_size(row->dtype);
-    uint64_t step = 1, far;
+    uint64_t step = 1, distance;
     bool fits = heft_product(&s->elements, dims, row->rank) &&
                 heft_dtype_bytes(&s->bytes, row->dtype, s->elements);
     s->span = s->elements ? 1 : 0;
-    s->in_order = true;
+    s->is_contiguous = true;
     for (uint32_t i = row->rank; fits && strides && s->elements && i--;) {
-        s->in_order = s->in_order && (dims[i] == 1 || strides[i] == step);
+        s->is_contiguous = s->is_contiguous && (dims[i] == 1 || strides[i] == step);
         step *= dims[i]; /* at most the product, which fits */
-        fits = heft_mul(&far, dims[i] - 1, strides[i]) && heft_add(&s->span, s->span, far);
+        fits = heft_mul(&distance, dims[i] - 1, strides[i]) &&
+               heft_add(&s->span, s->span, distance);
     }
     if (!strides)
         s->span = s->elements;
-    if (!s->in_order && !size)
+    if (!s->is_contiguous && !size)
         return heft_error_set(x->err, HEFT_E_UNSUPPORTED, at,
-                              "tensor %q: elements of %s cannot lie apart", heft_ix_name(x, tensor),
-                              heft_dtype_name(row->dtype));
+                              "tensor %q: elements of %s cannot be strided",
+                              heft_ix_name(x, tensor), heft_dtype_name(row->dtype));
     if (!fits || (size && !heft_mul(&s->span, s->span, size)))
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: the shape and its strides pass 64 bits",
+                              "tensor %q: shape and strides overflow 64 bits",
                               heft_ix_name(x, tensor));
     s->span = size ? s->span : s->bytes;
     return HEFT_OK;
@@ -69,7 +71,7 @@ heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_ra
     heft_dtype t = heft_ix_row(x, tensor)->dtype;
     extent s = { 0 };
     uint64_t end;
-    heft_status st = measure(&s, x, tensor, at, strides);
+    heft_status st = compute_extent(&s, x, tensor, at, strides);
     if (st)
         return st;
     if (!heft_add(&end, first, s.span) || end > content)
@@ -79,18 +81,18 @@ heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_ra
     if (x->file_bytes && !heft_global_offset_file(x, where.offset) &&
         !heft_range_in(where, x->file_bytes))
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: %U bytes at %U pass the end of the file, %U",
+                              "tensor %q: %U bytes at offset %U pass the end of the file, %U",
                               heft_ix_name(x, tensor), where.length, where.offset, x->file_bytes);
-    if (e == HEFT_RAW) { /* no more than it touches */
+    if (e == HEFT_RAW) { /* limit the part to the bytes that the elements span */
         where = (heft_range){ where.offset + first, s.span };
         content = s.span;
         first = 0;
     }
     st = heft_ix_part(x, tensor, heft_lit("data"), t, where, s.bytes, e);
-    if (st || (s.in_order && !first && content == s.bytes))
+    if (st || (s.is_contiguous && !first && content == s.bytes))
         return st;
     heft_ix_view v = { .content = content, .first = first };
-    return add_view(x, tensor, v, s.in_order ? NULL : strides);
+    return add_view(x, tensor, v, s.is_contiguous ? NULL : strides);
 }
 
 heft_status heft_ix_view_copy(heft_index *x, uint32_t tensor, const heft_index *from, uint32_t part)

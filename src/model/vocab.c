@@ -1,4 +1,4 @@
-/* vocab.c - tokens end to end, the ends of each, and a table from tokens to ids. */
+/* vocab.c - vocabulary: concatenated tokens, their end offsets, a hash table from tokens to ids. */
 #include "model/vocab.h"
 
 #include "base/error.h"
@@ -25,11 +25,11 @@ heft_status heft_vocab_begin(heft_vocab **out, const heft_allocator *al, uint64_
         return heft_error_no_memory(err, purpose);
     *v = (heft_vocab){ .mem = { al, UINT64_MAX, sizeof *v },
                        .text_bytes = (size_t)bytes + 1,
-                       .room = (uint32_t)count + 1 };
+                       .capacity = (uint32_t)count + 1 };
     for (int i = 0; i < HEFT_SPECIALS; i++)
         v->special[i] = HEFT_NONE;
     v->text = heft_mem_alloc(&v->mem, v->text_bytes);
-    v->ends = heft_mem_alloc(&v->mem, v->room * sizeof *v->ends);
+    v->ends = heft_mem_alloc(&v->mem, v->capacity * sizeof *v->ends);
     if (v->text && v->ends) {
         *out = v;
         return HEFT_OK;
@@ -44,18 +44,18 @@ void heft_vocab_close(heft_vocab *v)
         return;
     heft_names_free(&v->mem, &v->names);
     heft_mem_free(&v->mem, v->text, v->text_bytes);
-    heft_mem_free(&v->mem, v->ends, v->room * sizeof *v->ends);
+    heft_mem_free(&v->mem, v->ends, v->capacity * sizeof *v->ends);
     heft_free(v->mem.al, v, sizeof *v, 16);
 }
 
-static uint32_t begin_of(const heft_vocab *v, uint32_t id)
+static uint32_t start_of(const heft_vocab *v, uint32_t id)
 {
     return id ? v->ends[id - 1] : 0;
 }
 
 void heft_vocab_add(heft_vocab *v, heft_str token)
 {
-    uint32_t at = begin_of(v, v->count);
+    uint32_t at = start_of(v, v->count);
     if (token.len)
         memmove(v->text + at, token.ptr, token.len);
     v->ends[v->count++] = at + (uint32_t)token.len;
@@ -66,7 +66,7 @@ static heft_str token_of(const void *ctx, uint32_t id)
     return heft_vocab_token(ctx, id);
 }
 
-/* Most tokens are shorter than names. */
+/* Most tokens are too short for the faster hash of tensor names (base/name_hash.h). */
 static uint32_t hash_of(const heft_vocab *v, heft_str token)
 {
     return (uint32_t)heft_siphash13(v->key, token.ptr, token.len);
@@ -110,7 +110,7 @@ heft_status heft_vocab_copy(heft_vocab **out, const heft_vocab *v, const heft_al
     return st;
 }
 
-/* ---- what programs ask ---- */
+/* ---- public functions ---- */
 
 uint32_t heft_vocab_count(const heft_vocab *v)
 {
@@ -121,7 +121,7 @@ heft_str heft_vocab_token(const heft_vocab *v, uint32_t id)
 {
     if (id >= v->count)
         return (heft_str){ NULL, 0 };
-    uint32_t at = begin_of(v, id);
+    uint32_t at = start_of(v, id);
     return (heft_str){ v->text + at, v->ends[id] - at };
 }
 
