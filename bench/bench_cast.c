@@ -1,4 +1,5 @@
-/* cast FROM TO MIB TIMES - seconds to cast so many MiB of elements, and to copy the same bytes, a line each time. */
+/* cast FROM TO MIB TIMES - measures the cast of MIB MiB of elements against a copy of the same
+ * bytes. Prints the seconds of both, one line per run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,11 @@ static heft_dtype type_of(const char *name)
 {
     heft_dtype t = heft_dtype_find(heft_str_from(name));
     if (!t || heft_dtype_get(t)->block_elems != 1)
-        die(name, "is no plain element type");
+        die(name, "is not a plain element type");
     return t;
 }
 
-/* Numbers as weights are: small, of either sign. */
+/* Fill with numbers similar to weights: small, positive and negative. */
 static void fill(uint8_t *src, heft_dtype t, size_t count)
 {
     enum { PATTERN = 1 << 12 };

@@ -1,4 +1,4 @@
-/* cbor FILE TIMES - how long libcbor takes to decode the manifest of a Burnpack or zTensor file. */
+/* cbor FILE TIMES - measures libcbor decoding the manifest of a Burnpack or zTensor file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,9 +19,10 @@ static uint64_t number(const uint8_t *p, int bytes)
     return v;
 }
 
-/* Burnpack: behind the header, which tells its length.  zTensor: before the last 8 bytes, which
- * tell it, or before the last 16 with a magic number at the end, or where a footer of 40 says. */
-static manifest find(mapping m, const char *path)
+/* Find the manifest.  Burnpack: after the header, which contains the length.  zTensor, by
+ * version: before the last 8 bytes, which contain the length; before the last 16 bytes, which
+ * end with a magic number; or at the offset in the 40-byte footer. */
+static manifest find_manifest(mapping m, const char *path)
 {
     const uint8_t *end = m.ptr + m.len;
     manifest found = { NULL, 0 };
@@ -34,7 +35,7 @@ static manifest find(mapping m, const char *path)
     else if (m.len > 16 && !memcmp(m.ptr, "ZTEN", 4))
         found = (manifest){ end - 8 - number(end - 8, 8), number(end - 8, 8) };
     if (!found.ptr || found.ptr < m.ptr || found.len > (uint64_t)(end - found.ptr))
-        die(path, "no manifest is found in it");
+        die(path, "contains no manifest");
     return found;
 }
 
@@ -43,11 +44,11 @@ static void run(result *r, const char *path)
     struct cbor_load_result loaded;
     double begin = now();
     mapping m = map_file(path);
-    manifest at = find(m, path);
+    manifest at = find_manifest(m, path);
     cbor_item_t *tree = cbor_load(at.ptr, (size_t)at.len, &loaded);
     r->seconds = now() - begin;
     if (!tree)
-        die(path, "libcbor does not decode it");
+        die(path, "libcbor cannot decode the manifest");
     r->tensors = 0;
     note_memory(r);
     cbor_decref(&tree);

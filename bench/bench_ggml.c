@@ -1,5 +1,5 @@
-/* ggml LIBRARY FILE TIMES - how long ggml takes to read the header of a GGUF file.  LIBRARY is a
- * libggml-base.so, or whatever library holds gguf_init_from_file(). */
+/* ggml LIBRARY FILE TIMES - measures ggml reading the header of a GGUF file.  LIBRARY is
+ * libggml-base.so, or another library that exports gguf_init_from_file(). */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "bench_measure.h"
 
-/* As in ggml's gguf.h: with no_alloc, the header alone. */
+/* Declared as in ggml's gguf.h; no_alloc: read the header only. */
 struct gguf_init_params {
     bool no_alloc;
     void **ctx;
@@ -19,12 +19,12 @@ static struct {
     void (*free)(void *gguf);
 } lib;
 
-/* A function's address from an object's, which C itself does not convert. */
-static void find(void *function, void *handle, const char *name)
+/* Store the address of a symbol in a function pointer, a conversion that C does not define. */
+static void find_function(void *function, void *handle, const char *name)
 {
     void *found = dlsym(handle, name);
     if (!found)
-        die(name, "is not in this library");
+        die(name, "not found in this library");
     memcpy(function, &found, sizeof found);
 }
 
@@ -33,9 +33,9 @@ static void load(const char *path)
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         die(path, dlerror());
-    find(&lib.init, handle, "gguf_init_from_file");
-    find(&lib.tensors, handle, "gguf_get_n_tensors");
-    find(&lib.free, handle, "gguf_free");
+    find_function(&lib.init, handle, "gguf_init_from_file");
+    find_function(&lib.tensors, handle, "gguf_get_n_tensors");
+    find_function(&lib.free, handle, "gguf_free");
 }
 
 static void run(result *r, const char *path)
@@ -44,7 +44,7 @@ static void run(result *r, const char *path)
     void *gguf = lib.init(path, (struct gguf_init_params){ .no_alloc = true });
     r->seconds = now() - begin;
     if (!gguf)
-        die(path, "ggml does not read it");
+        die(path, "ggml cannot read the file");
     r->tensors = (uint32_t)lib.tensors(gguf);
     note_memory(r);
     lib.free(gguf);

@@ -1,4 +1,4 @@
-/* json FILE TIMES - how long jansson takes to decode the header of a safetensors file. */
+/* json FILE TIMES - measures jansson decoding the header of a safetensors file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #include "bench_measure.h"
 
-enum { LENGTH = 8 }; /* of the header's length, which stands before it */
+enum { LENGTH_BYTES = 8 }; /* the length field before the header */
 
 static void run(result *r, const char *path)
 {
@@ -14,11 +14,11 @@ static void run(result *r, const char *path)
     double begin = now();
     mapping m = map_file(path);
     memcpy(&n, m.ptr, sizeof n);
-    json_t *tree = json_loadb((const char *)m.ptr + LENGTH, (size_t)n, JSON_REJECT_DUPLICATES,
+    json_t *tree = json_loadb((const char *)m.ptr + LENGTH_BYTES, (size_t)n, JSON_REJECT_DUPLICATES,
                               NULL);
     r->seconds = now() - begin;
     if (!tree)
-        die(path, "jansson does not decode it");
+        die(path, "jansson cannot decode the header");
     r->tensors = (uint32_t)json_object_size(tree);
     note_memory(r);
     json_decref(tree);

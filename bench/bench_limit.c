@@ -1,6 +1,7 @@
-/* limit WHAT FILE TIMES - how fast this machine reads a mapped file; a line of seconds and bytes each time.
- *   sum      every byte summed, on all processors
- *   sha256   by libcrypto, on all processors, a share for each */
+/* limit WHAT FILE TIMES - measures the upper limit for reading a mapped file.  Prints seconds
+ * and bytes, one line per run.
+ *   sum      sum every byte, on all processors
+ *   sha256   hash with libcrypto, on all processors, one contiguous range each */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +11,17 @@
 
 #include "bench_measure.h"
 
-enum { PIECE = 4 << 20 };
+enum { CHUNK = 4 << 20 };
 
 typedef struct summing {
     mapping m;
     atomic_ullong sum;
 } summing;
 
-static void sum_piece(void *arg, size_t i)
+static void sum_chunk(void *arg, size_t i)
 {
     summing *s = arg;
-    size_t at = i * PIECE, end = s->m.len - at < PIECE ? s->m.len : at + PIECE;
+    size_t at = i * CHUNK, end = s->m.len - at < CHUNK ? s->m.len : at + CHUNK;
     uint64_t sum = 0, eight;
     for (; at + sizeof eight <= end; at += sizeof eight) {
         memcpy(&eight, s->m.ptr + at, sizeof eight);
@@ -33,26 +34,26 @@ static void run_sum(mapping m)
 {
     heft_executor all = heft_executor_threads(0);
     summing s = { .m = m };
-    all.run(all.ctx, (m.len + PIECE - 1) / PIECE, sum_piece, &s);
+    all.run(all.ctx, (m.len + CHUNK - 1) / CHUNK, sum_chunk, &s);
     keep(&s);
 }
 
 typedef struct hashing {
     mapping m;
     const heft_digest *digest;
-    uint32_t shares;
+    uint32_t ranges;
 } hashing;
 
-static void hash_share(void *arg, size_t i)
+static void hash_range(void *arg, size_t i)
 {
     hashing *h = arg;
-    size_t at = h->m.len / h->shares * i, end = at + h->m.len / h->shares;
+    size_t at = h->m.len / h->ranges * i, end = at + h->m.len / h->ranges;
     uint8_t out[32];
     void *state = malloc(h->digest->state_bytes);
     if (!state || !h->digest->init(state))
         die("sha256", "no memory");
-    for (; at < end; at += PIECE)
-        h->digest->update(state, h->m.ptr + at, end - at < PIECE ? end - at : PIECE);
+    for (; at < end; at += CHUNK)
+        h->digest->update(state, h->m.ptr + at, end - at < CHUNK ? end - at : CHUNK);
     h->digest->final(out, state);
     keep(out);
     free(state);
@@ -67,7 +68,7 @@ static void run_sha256(mapping m)
     if (!*d)
         die("sha256", "this build does not have it");
     hashing h = { m, *d, all.width };
-    all.run(all.ctx, h.shares, hash_share, &h);
+    all.run(all.ctx, h.ranges, hash_range, &h);
 }
 
 int main(int argc, char **argv)

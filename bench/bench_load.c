@@ -1,11 +1,13 @@
-/* load HOW FILE TIMES [one] - reads all tensors of FILE into memory, "one": on one thread; a line of seconds
- * and bytes each time.
- *   heft:touched heft:fresh heft:cold    heft_part_read_many() into memory that was touched before, or
- *                                        not; cold: touched memory, a file that is not cached
- *   heft:window                          the same 1 GiB of touched memory, over and over
- *   pread:touched pread:fresh            pread on all processors, in pieces
- *   direct:cold                          the same with O_DIRECT
- * Cold files are read by two threads for each processor. */
+/* load HOW FILE TIMES [one] - measures reading all tensors of FILE into memory ("one": on one
+ * thread). Prints seconds and bytes, one line per run.
+ *   heft:touched   heft_part_read_many() into memory that was touched before
+ *   heft:fresh     heft_part_read_many() into memory that was not touched before
+ *   heft:cold      like heft:touched, with a file that is not in the page cache
+ *   heft:window    like heft:touched, reusing 1 GiB of memory
+ *   pread:touched  pread() in chunks on all processors, into touched memory
+ *   pread:fresh    pread() in chunks on all processors, into fresh memory
+ *   direct:cold    like pread:touched, with O_DIRECT and a file that is not in the page cache
+ * Cold files are read by two threads per processor. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,22 +20,22 @@
 
 #include "bench_measure.h"
 
-enum { PIECE = 4 << 20, BLOCK = 4096, WINDOW = 1 << 30 };
+enum { CHUNK = 4 << 20, BLOCK = 4096, WINDOW = 1 << 30 };
 
 typedef struct run {
     const char *path;
     bool fresh, cold, one;
-    uint64_t size, room; /* of the file, of the memory it is read to */
+    uint64_t size, capacity; /* bytes of the file, and of the memory for its tensors */
 } run;
 
-static uint8_t *room_for(const run *r)
+static uint8_t *new_buffer(const run *r)
 {
-    uint8_t *room = heft_buffer_new((size_t)r->room);
-    if (!room)
+    uint8_t *buffer = heft_buffer_new((size_t)r->capacity);
+    if (!buffer)
         die(r->path, "no memory");
     if (!r->fresh)
-        memset(room, 1, (size_t)r->room);
-    return room;
+        memset(buffer, 1, (size_t)r->capacity);
+    return buffer;
 }
 
 static void make_cold(const char *path)
@@ -44,7 +46,8 @@ static void make_cold(const char *path)
     close(fd);
 }
 
-/* As many as there are processors; twice that where they wait for a disk, one of each pair copying meanwhile. */
+/* One thread per processor; two for cold files, so that one copies while the other waits for the
+ * disk. */
 static heft_executor threads_for(const run *r)
 {
     uint32_t all = heft_executor_threads(0).width;
@@ -76,8 +79,9 @@ static heft_file *open_file(const run *r)
     return f;
 }
 
-/* From part `first` on as many as there is room for, where memory lies as the file does; how many. */
-static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint8_t *room,
+/* Read as many tensors from `first` on as fit into the buffer, laid out as in the file; return
+ * their number. */
+static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint8_t *buffer,
                           uint64_t *bytes)
 {
     uint32_t left = heft_tensor_count(f) - first, n = 0;
@@ -89,14 +93,14 @@ static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint
     for (; parts && buffers && n < left; n++) {
         parts[n] = heft_tensor_at(f, first + n).first_part;
         heft_part p = heft_part_at(f, parts[n]);
-        if (p.offset < end || p.length > r->room || p.offset - begin > r->room - p.length)
+        if (p.offset < end || p.length > r->capacity || p.offset - begin > r->capacity - p.length)
             break;
-        buffers[n] = room + (p.offset - begin);
+        buffers[n] = buffer + (p.offset - begin);
         end = p.offset + p.length;
         used += p.length;
     }
     if (!n)
-        die(r->path, "no room for a tensor");
+        die(r->path, "a tensor does not fit into the buffer");
     if (heft_part_read_many(buffers, f, parts, n, NULL, NULL, &err))
         die(r->path, err.message);
     free(parts);
@@ -107,50 +111,50 @@ static uint32_t read_some(const run *r, const heft_file *f, uint32_t first, uint
 
 static uint64_t run_heft(const run *r, double *took)
 {
-    uint8_t *room = room_for(r);
+    uint8_t *buffer = new_buffer(r);
     double begin = now();
     heft_file *f = open_file(r);
     uint64_t bytes = 0;
     for (uint32_t i = 0, n = heft_tensor_count(f); i < n;)
-        i += read_some(r, f, i, room, &bytes);
+        i += read_some(r, f, i, buffer, &bytes);
     *took = now() - begin;
     heft_file_close(f);
-    heft_buffer_free(room, (size_t)r->room);
+    heft_buffer_free(buffer, (size_t)r->capacity);
     return bytes;
 }
 
-/* ---- the limit ---- */
+/* ---- upper limit: pread() ---- */
 
 typedef struct reading {
     int fd;
-    uint8_t *room;
+    uint8_t *buffer;
     uint64_t size;
     atomic_bool failed;
 } reading;
 
-static void read_piece(void *arg, size_t i)
+static void read_chunk(void *arg, size_t i)
 {
     reading *d = arg;
-    uint64_t at = (uint64_t)i * PIECE, left = d->size - at;
-    size_t want = left < PIECE ? (size_t)left : PIECE;
-    if (pread(d->fd, d->room + at, (want + BLOCK - 1) / BLOCK * BLOCK, (off_t)at) < (ssize_t)want)
+    uint64_t at = (uint64_t)i * CHUNK, left = d->size - at;
+    size_t want = left < CHUNK ? (size_t)left : CHUNK;
+    if (pread(d->fd, d->buffer + at, (want + BLOCK - 1) / BLOCK * BLOCK, (off_t)at) < (ssize_t)want)
         atomic_store(&d->failed, true);
 }
 
 static uint64_t run_pread(const run *r, double *took)
 {
     heft_executor all = threads_for(r);
-    reading d = { .room = room_for(r), .size = r->size };
+    reading d = { .buffer = new_buffer(r), .size = r->size };
     double begin = now();
     d.fd = open(r->path, O_RDONLY | (r->cold ? O_DIRECT : 0));
     if (d.fd < 0)
         die(r->path, "cannot be opened");
-    all.run(all.ctx, (size_t)((r->size + PIECE - 1) / PIECE), read_piece, &d);
+    all.run(all.ctx, (size_t)((r->size + CHUNK - 1) / CHUNK), read_chunk, &d);
     *took = now() - begin;
     if (atomic_load(&d.failed))
         die(r->path, "cannot be read");
     close(d.fd);
-    heft_buffer_free(d.room, (size_t)r->room);
+    heft_buffer_free(d.buffer, (size_t)r->capacity);
     return r->size;
 }
 
@@ -158,7 +162,7 @@ static const struct {
     const char *name;
     uint64_t (*go)(const run *r, double *took);
     bool fresh, cold, window;
-} hows[] = {
+} methods[] = {
     { "heft:touched", run_heft, false, false, false },
     { "heft:fresh", run_heft, true, false, false },
     { "heft:cold", run_heft, false, true, false },
@@ -172,20 +176,20 @@ int main(int argc, char **argv)
 {
     struct stat st;
     bool one = argc == 5 && !strcmp(argv[4], "one");
-    for (size_t k = 0; (argc == 4 || one) && k < sizeof hows / sizeof *hows; k++) {
-        if (strcmp(argv[1], hows[k].name))
+    for (size_t k = 0; (argc == 4 || one) && k < sizeof methods / sizeof *methods; k++) {
+        if (strcmp(argv[1], methods[k].name))
             continue;
         if (stat(argv[2], &st))
-            die(argv[2], "is not there");
-        uint64_t size = (uint64_t)st.st_size, room = size + PIECE;
-        if (hows[k].window && room > WINDOW)
-            room = WINDOW;
-        run r = { argv[2], hows[k].fresh, hows[k].cold, one, size, room };
+            die(argv[2], "does not exist");
+        uint64_t size = (uint64_t)st.st_size, capacity = size + CHUNK;
+        if (methods[k].window && capacity > WINDOW)
+            capacity = WINDOW;
+        run r = { argv[2], methods[k].fresh, methods[k].cold, one, size, capacity };
         for (unsigned long i = strtoul(argv[3], NULL, 10); i; i--) {
             double took;
             if (r.cold)
                 make_cold(r.path);
-            uint64_t bytes = hows[k].go(&r, &took);
+            uint64_t bytes = methods[k].go(&r, &took);
             printf("%.9f %llu\n", took, (unsigned long long)bytes);
         }
         return 0;

@@ -1,6 +1,6 @@
-/* make OUT FORMAT LAYERS ROWS COLUMNS [holes] - writes a model of LAYERS layers: six matrices of
- * ROWS x COLUMNS, every other one f16, and two f32 vectors of COLUMNS each.  With "holes" the file
- * is as long as it should be, but nothing is written where the payloads lie. */
+/* make OUT FORMAT LAYERS ROWS COLUMNS [holes] - writes a model of LAYERS layers.  Each layer has
+ * six matrices of ROWS x COLUMNS, alternately f32 and f16, and two f32 vectors of COLUMNS
+ * elements.  With "holes" the file has its full length, but payloads are holes of a sparse file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,11 +28,11 @@ enum { MEMBERS = sizeof members / sizeof *members };
 typedef struct model {
     uint32_t layers;
     uint64_t rows, columns;
-    const char *bytes; /* PATTERN of them */
+    const char *bytes; /* PATTERN bytes, from which tensors are written */
     bool holes;
 } model;
 
-/* ---- a sink that leaves holes ---- */
+/* ---- sink that leaves payloads as holes ---- */
 
 typedef struct hole_sink {
     heft_sink base;
@@ -97,8 +97,8 @@ static heft_status open_holes(heft_sink **out, const char *path, const char *byt
 
 /* ---- the model ---- */
 
-/* As weights are: f32 around zero, few of them large, with low halves that are finite as f16, too.  Zeros
- * where they become holes: checksums over them hold. */
+/* Return PATTERN bytes similar to weights: f32 around zero, few of them large, with low halves
+ * that are finite as f16 as well.  Return zeros for holes, so that checksums match. */
 static const char *some_weights(bool zeros)
 {
     uint64_t state = 88172645463325252ull;
@@ -115,7 +115,8 @@ static const char *some_weights(bool zeros)
         uint32_t bits;
         sum *= 0.05F;
         memcpy(&bits, &sum, sizeof bits);
-        bits = (bits & 0xFFFF8000) | (state & 0x3FFF); /* sums of few bits have few of their own */
+        bits = (bits & 0xFFFF8000) |
+               (state & 0x3FFF); /* replace low bits, which a sum of short numbers leaves regular */
         memcpy(&p[i], &bits, sizeof bits);
     }
     return (const char *)p;
@@ -142,7 +143,7 @@ static heft_status declare(heft_writer *w, const model *m, heft_error *err)
     return st;
 }
 
-/* Every tensor begins elsewhere in the pattern. */
+/* Write the payload; each tensor begins at a different offset of the pattern. */
 static heft_status put_bytes(heft_writer *w, const model *m, heft_error *err)
 {
     heft_status st = HEFT_OK;
@@ -161,7 +162,7 @@ static heft_status write_model(const char *path, const char *format, const model
     heft_sink *sink;
     heft_writer *w;
     heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
-    opt.allow_loss = true; /* more tensors than the reference reader of Burnpack takes */
+    opt.allow_loss = true; /* Burnpack: more tensors than the reference reader accepts */
     heft_status st = m->holes ? open_holes(&sink, path, m->bytes, err)
                               : heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE, err);
     if (!st)

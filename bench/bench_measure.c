@@ -1,4 +1,4 @@
-/* bench_measure.c - time and memory of this process, as the system counts them. */
+/* bench_measure.c - time and memory of this process, as reported by the operating system. */
 #include "bench_measure.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* A line of /proc/self/status, in bytes. */
+/* Return the value of a line of /proc/self/status in bytes, 0 if missing. */
 static uint64_t status_bytes(const char *key)
 {
     char line[256];

@@ -1,4 +1,4 @@
-/* bench_measure.h - what the programs of this folder share: time, memory, one line per run. */
+/* bench_measure.h - shared by the benchmarks: time, memory, one line of output per run. */
 #ifndef HEFT_BENCH_MEASURE_H
 #define HEFT_BENCH_MEASURE_H
 #include <stddef.h>
@@ -7,13 +7,13 @@
 typedef struct result {
     double seconds;
     uint32_t tensors;
-    uint64_t index;        /* bytes that the index says it takes */
-    uint64_t own, highest; /* RssAnon and VmHWM, while it is there */
+    uint64_t index;        /* bytes, as reported by heft_file_memory() */
+    uint64_t own, highest; /* RssAnon and VmHWM in bytes, while the index is in memory */
 } result;
 
 double now(void);
 void note_memory(result *r);
-/* Keeps the compiler from leaving out work whose result nobody looks at. */
+/* Prevent the compiler from removing work with an unused result. */
 void keep(const void *made);
 _Noreturn void die(const char *path, const char *why);
 
@@ -24,8 +24,8 @@ typedef struct mapping {
 mapping map_file(const char *path);
 void unmap_file(mapping m);
 
-/* Runs as often as argv[2] says on the file argv[1] and prints a line each: seconds, tensors, bytes of the
- * index, and by how much RssAnon and VmHWM grew. */
+/* Call run() on the file `times` times (decimal) and print a line for each: seconds, tensors,
+ * bytes of the index, growth of RssAnon and of VmHWM in bytes. */
 void measure(void (*run)(result *r, const char *path), const char *path, const char *times);
 
 #endif

@@ -1,7 +1,8 @@
-/* open WHAT FILE TIMES - how long it takes to open FILE, and what memory that takes:
- *   heft    heft_file_open
- *   find    heft_file_open, one name looked up, its first bytes read
- *   floor   sums the bytes of the index, hashes each name and touches one random slot for it */
+/* open WHAT FILE TIMES - measures time and memory of opening FILE:
+ *   heft    heft_file_open()
+ *   find    heft_file_open(), then look up one name and read the first bytes of the tensor
+ *   floor   lower bound: sum the bytes of the index, hash each name, write one random slot for
+ *           each */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static void run_heft(result *r, const char *path)
     note_file(r, f);
 }
 
-/* The tensor in the middle. */
+/* Open the file, find the tensor in the middle by name, read 4 bytes. */
 static void run_find(result *r, const char *path)
 {
     char name[64], bytes[4];
@@ -55,14 +56,14 @@ static void run_find(result *r, const char *path)
     note_file(r, f);
 }
 
-/* ---- the least that an index costs ---- */
+/* ---- lower bound for building an index ---- */
 
 typedef struct name {
     uint64_t at;
     uint32_t len;
 } name;
 
-typedef struct names { /* where they lie in the file, and from the first to the last of them */
+typedef struct names { /* offsets of the names in the file, and the range that contains all */
     name *list;
     uint64_t begin, end;
 } names;
@@ -75,13 +76,13 @@ static names find_names(const char *path, uint32_t *count)
     *count = heft_tensor_count(f);
     names n = { malloc((*count + 1ull) * sizeof *n.list), UINT64_MAX, 0 };
     if (!n.list || !data)
-        die(path, n.list ? "its first tensor is not mapped" : "no memory");
+        die(path, n.list ? "the first tensor is not mapped" : "no memory");
     const char *base = data - heft_part_at(f, part).offset;
     for (uint32_t i = 0; i < *count; i++) {
         heft_str s = heft_tensor_at(f, i).name;
         uint64_t at = (uint64_t)((uintptr_t)s.ptr - (uintptr_t)base);
         if (at >= heft_file_size(f))
-            die(path, "its names are copies");
+            die(path, "the names are copies, not part of the mapping");
         n.list[i] = (name){ at, (uint32_t)s.len };
         n.begin = at < n.begin ? at : n.begin;
         n.end = at + s.len > n.end ? at + s.len : n.end;

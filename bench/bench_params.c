@@ -1,10 +1,10 @@
-/* params MODE FILE N - what the parameter store costs.
+/* params MODE FILE N - measures the parameter store.
  *
- *     resident FILE THREADS   acquires and releases of what is there, a second and a thread
- *     stream FILE MIB         seconds to go through all parameters once under a budget, the next
- *                             ones read ahead, a byte of every page looked at
- *     sum FILE MIB            the same, every byte summed
- *     checked FILE MIB        the same, and the digest of each parameter is checked
+ *     resident FILE THREADS   acquires and releases of resident parameters per second and thread
+ *     stream FILE MIB         seconds to acquire all parameters once under a budget of MIB, with
+ *                             prefetch, reading one byte per page
+ *     sum FILE MIB            like stream, but sum every byte
+ *     checked FILE MIB        like sum, and check the digest of each parameter
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,7 +16,7 @@
 
 #include "bench_measure.h"
 
-enum { ROUNDS = 2000000, MOST_THREADS = 64, AHEAD = 3 };
+enum { ROUNDS = 2000000, MAX_THREADS = 64, PREFETCH = 3 };
 
 static heft_params *open_store(const char *path, uint64_t budget, bool check)
 {
@@ -57,14 +57,14 @@ static void *use_many(void *arg)
 static void resident(const char *path, unsigned threads)
 {
     heft_params *p = open_store(path, 0, false);
-    pthread_t t[MOST_THREADS];
-    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    pthread_t t[MAX_THREADS];
+    threads = threads < MAX_THREADS ? threads : MAX_THREADS;
     for (uint32_t i = 0; i < heft_params_count(p); i++)
         use(p, heft_params_key_at(p, i));
     double begin = now();
     for (unsigned i = 0; i < threads; i++)
         if (pthread_create(&t[i], NULL, use_many, p))
-            die("thread", "cannot be had");
+            die("thread", "cannot be created");
     for (unsigned i = 0; i < threads; i++)
         pthread_join(t[i], NULL);
     printf("%.0f\n", ROUNDS / (now() - begin));
@@ -83,7 +83,7 @@ static uint64_t sum(const heft_param *w)
     return s[0] + s[1] + s[2] + s[3];
 }
 
-static uint64_t look(const heft_param *w)
+static uint64_t touch_pages(const heft_param *w)
 {
     uint64_t s = 0;
     for (uint64_t at = 0; at < w->bytes; at += 4096)
@@ -91,7 +91,7 @@ static uint64_t look(const heft_param *w)
     return s;
 }
 
-static void stream(const char *path, uint64_t mib, uint64_t (*through)(const heft_param *w),
+static void stream(const char *path, uint64_t mib, uint64_t (*use_bytes)(const heft_param *w),
                    bool check)
 {
     heft_params *p = open_store(path, mib << 20, check);
@@ -104,13 +104,13 @@ static void stream(const char *path, uint64_t mib, uint64_t (*through)(const hef
         keys[i] = heft_params_key_at(p, i);
     double begin = now();
     if (keys)
-        heft_params_prefetch(p, keys, n < AHEAD ? n : AHEAD);
+        heft_params_prefetch(p, keys, n < PREFETCH ? n : PREFETCH);
     for (uint32_t i = 0; keys && i < n; i++) {
-        if (i + AHEAD < n)
-            heft_params_prefetch(p, &keys[i + AHEAD], 1);
+        if (i + PREFETCH < n)
+            heft_params_prefetch(p, &keys[i + PREFETCH], 1);
         if (heft_params_acquire(&w, p, keys[i], &err))
             die(path, err.message);
-        all += through(&w);
+        all += use_bytes(&w);
         heft_params_release(p, keys[i]);
     }
     double took = now() - begin;
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
     if (argc == 4 && !strcmp(argv[1], "resident"))
         resident(argv[2], (unsigned)strtoul(argv[3], NULL, 10));
     else if (argc == 4 && !strcmp(argv[1], "stream"))
-        stream(argv[2], strtoull(argv[3], NULL, 10), look, false);
+        stream(argv[2], strtoull(argv[3], NULL, 10), touch_pages, false);
     else if (argc == 4 && !strcmp(argv[1], "sum"))
         stream(argv[2], strtoull(argv[3], NULL, 10), sum, false);
     else if (argc == 4 && !strcmp(argv[1], "checked"))

@@ -1,7 +1,7 @@
-/* write HOW OUT MIB TIMES - writes so many MiB from one buffer to OUT, which is removed again; a line of
- * seconds and bytes each time.
- *   plain    write() of the whole buffer, over and over
- *   FORMAT   tensors that are each that buffer, by heft_writer_write() */
+/* write HOW OUT MIB TIMES - measures writing MIB MiB to OUT, which is removed afterwards.
+ * Prints seconds and bytes, one line per run.
+ *   plain    repeated write() of one buffer
+ *   FORMAT   the same buffer for each tensor, with heft_writer_write() */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void write_plain(const char *out, const uint8_t *buffer, uint32_t count)
 {
     int fd = open(out, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd < 0)
-        die(out, "cannot be made");
+        die(out, "cannot be created");
     for (uint32_t i = 0; i < count; i++)
         if (write(fd, buffer, BUFFER) != BUFFER)
             die(out, "cannot be written");

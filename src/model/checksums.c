@@ -1,4 +1,4 @@
-/* checksums.c - what a file says of itself: digests to be checked, and notes of its parser. */
+/* checksums.c - records stored checksums, notes of the parser, and content that the index omits. */
 #include "base/bisect.h"
 #include "base/checked_math.h"
 #include "base/error.h"
@@ -7,14 +7,14 @@
 #include "model/index.h"
 
 enum {
-    MAX_NOTES = 10000, /* what a hostile file may make us keep */
-    DECODED = 0x80
+    MAX_NOTES = 10000, /* limit for hostile files */
+    DECODED = 0x80     /* bit of heft_digest_row.algorithm: digest of the decoded bytes */
 };
 
 typedef struct algorithm {
     const char *name;
     uint8_t bytes;
-    bool is_number; /* spelled with the most significant digit first, perhaps without zeros */
+    bool is_number; /* most significant digit first; leading zeros are optional */
 } algorithm;
 
 static const algorithm algorithms[] = {
@@ -49,7 +49,7 @@ heft_status heft_ix_checksum(heft_index *x, heft_stored_checksum c)
     return HEFT_OK;
 }
 
-/* A note that finds no room is dropped: the file is no worse for it. */
+/* Append a note, or record that it was dropped: missing memory for a note is not an error. */
 static void add_note(heft_index *x, heft_note note)
 {
     if (x->notes.len >= MAX_NOTES) {
@@ -94,19 +94,19 @@ void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const
     }
 }
 
-/* ---- what is not kept ---- */
+/* ---- omitted content ---- */
 
-/* The one about the same key, or the last of very many. */
+/* Return the row for the same rule, key and text; the last row once the list is full; else NULL. */
 static heft_ix_omission *omission_of(const heft_index *x, const char *rule, heft_str name,
                                      const char *text)
 {
-    enum { MOST = 32 };
+    enum { MAX_OMISSIONS = 32 };
     heft_ix_omission *all = x->omitted.ptr;
     for (uint32_t i = 0; i < x->omitted.len; i++)
         if (heft_str_is(heft_lit(all[i].rule), rule) && heft_str_eq(all[i].name, name) &&
             heft_str_is(heft_lit(all[i].text), text))
             return &all[i];
-    return x->omitted.len < MOST ? NULL : &all[MOST - 1];
+    return x->omitted.len < MAX_OMISSIONS ? NULL : &all[MAX_OMISSIONS - 1];
 }
 
 void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name, const char *text)
@@ -125,7 +125,7 @@ void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str nam
     *to = (heft_ix_omission){ s, rule, text, { NULL, 0 }, 1 };
     if (!name.ptr)
         return;
-    /* without memory the key has no name: no failure of what fills the index */
+    /* Without memory the row stays without a name; filling the index does not fail for a name. */
     to->name = heft_arena_copy(&x->arena, name);
     x->lost_omissions = x->lost_omissions || !to->name.ptr;
 }
@@ -140,7 +140,7 @@ static int digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Numbers become little-endian bytes, as heft_digest.final gives them. */
+/* Parse hexadecimal digits; numbers become little-endian bytes, as from heft_digest.final. */
 static bool parse_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const algorithm *a, const char *hex,
                          size_t len)
 {
@@ -149,7 +149,7 @@ static bool parse_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const algorithm *a, c
         return false;
     for (size_t i = 0; i < len; i++) {
         int d = digit(hex[i]);
-        size_t nibble = a->is_number ? len - 1 - i : i ^ 1; /* counted from the lowest */
+        size_t nibble = a->is_number ? len - 1 - i : i ^ 1; /* from the lowest */
         if (d < 0)
             return false;
         out[nibble / 2] |= (uint8_t)(d << 4 * (nibble & 1));
@@ -169,7 +169,7 @@ heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const
     size_t a = find_algorithm(name);
     if (spelled.len > UINT16_MAX || hex_at > UINT8_MAX || hex_at > spelled.len ||
         !parse_digits(bytes, &algorithms[a], spelled.ptr + hex_at, spelled.len - hex_at))
-        return heft_error_plain(x->err, HEFT_E_FORMAT, "%q is no %s digest", spelled, name);
+        return heft_error_plain(x->err, HEFT_E_FORMAT, "%q is not a %s digest", spelled, name);
     heft_digest_row *to = heft_vec_push(&x->mem, &x->digests, sizeof *to);
     if (!to)
         return heft_error_no_memory(x->err, "for a digest");
@@ -244,44 +244,45 @@ uint32_t heft_ix_digest_find(const heft_index *x, uint32_t part)
     return b.first < x->digests.len && rows[b.first].part == part ? b.first : HEFT_NONE;
 }
 
-/* ---- claims about the bytes of one tensor ---- */
+/* ---- checksums over the bytes of one tensor ---- */
 
-static uint64_t begin_of(const heft_index *x, uint32_t claim)
+static uint64_t start_of(const heft_index *x, uint32_t checksum)
 {
-    return ((const heft_stored_checksum *)x->checksums.ptr)[claim].range[0].offset;
+    return ((const heft_stored_checksum *)x->checksums.ptr)[checksum].range[0].offset;
 }
 
-static bool begins_before(const void *ctx, uint32_t a, uint32_t b)
+static bool starts_before(const void *ctx, uint32_t a, uint32_t b)
 {
-    return begin_of(ctx, a) < begin_of(ctx, b);
+    return start_of(ctx, a) < start_of(ctx, b);
 }
 
+/* Sort x->around by offset, unless already sorted. */
 static bool sort_around(heft_index *x)
 {
     uint32_t n = x->around.len, sorted = 1;
     uint32_t *ids = x->around.ptr;
-    while (sorted < n && !begins_before(x, ids[sorted], ids[sorted - 1]))
+    while (sorted < n && !starts_before(x, ids[sorted], ids[sorted - 1]))
         sorted++;
     if (sorted >= n)
         return true;
     uint32_t *scratch = heft_mem_alloc(&x->mem, n * sizeof *scratch);
     if (!scratch)
         return false;
-    heft_sort(ids, scratch, n, begins_before, x);
+    heft_sort(ids, scratch, n, starts_before, x);
     heft_mem_free(&x->mem, scratch, n * sizeof *scratch);
     return true;
 }
 
 bool heft_ix_list_around(heft_index *x)
 {
-    const heft_stored_checksum *claims = x->checksums.ptr;
+    const heft_stored_checksum *checksums = x->checksums.ptr;
     x->around.len = 0;
     for (uint32_t i = 0; i < x->checksums.len; i++) {
-        const heft_stored_checksum *c =
-            &claims[i]; /* such as the checksum of a member of an archive */
-        bool is_around = c->tensor != HEFT_NONE && !c->covers_metadata_only && !c->advisory &&
-                         !c->is_alternative && c->range[0].length && !c->range[1].length;
-        if (!is_around || (i && c[-1].is_alternative))
+        /* An example is the checksum of an archive member that holds one tensor. */
+        const heft_stored_checksum *c = &checksums[i];
+        bool covers_tensor = c->tensor != HEFT_NONE && !c->covers_metadata_only && !c->advisory &&
+                             !c->is_alternative && c->range[0].length && !c->range[1].length;
+        if (!covers_tensor || (i && c[-1].is_alternative))
             continue;
         uint32_t *to = heft_vec_push(&x->mem, &x->around, sizeof *to);
         if (!to)
@@ -297,12 +298,12 @@ uint32_t heft_ix_checksum_around(const heft_index *x, uint32_t part)
     const uint32_t *ids = x->around.ptr;
     heft_bisect b = { .end = x->around.len };
     while (heft_bisect_next(&b))
-        heft_bisect_narrow(&b, begin_of(x, ids[b.mid]) <= p->offset);
+        heft_bisect_narrow(&b, start_of(x, ids[b.mid]) <= p->offset);
     if (!b.first || !p->stored)
         return HEFT_NONE;
     heft_range r = ((const heft_stored_checksum *)x->checksums.ptr)[ids[b.first - 1]].range[0];
-    bool lies_in = heft_range_in((heft_range){ p->offset - r.offset, p->stored }, r.length);
-    return lies_in ? ids[b.first - 1] : HEFT_NONE;
+    bool is_covered = heft_range_in((heft_range){ p->offset - r.offset, p->stored }, r.length);
+    return is_covered ? ids[b.first - 1] : HEFT_NONE;
 }
 
 heft_str heft_ix_digest_of(const heft_index *x, uint32_t part)

@@ -12,8 +12,8 @@ bool heft_value_text(heft_str *out, const heft_value *v, char buffer[HEFT_F64_TE
  * number of children. */
 bool heft_value_same(const heft_value *a, const heft_value *b);
 /* Remove duplicate keys among the children of value `parent`, or among the top-level values if
- * `parent` is HEFT_NONE: the last value of each key stays.  Set *dropped to the number of removed children.
- * No container may be open.  Invalidates value numbers. */
+ * `parent` is HEFT_NONE: the last value of each key stays.  Set *dropped to the number of removed
+ * children.  No container may be open.  Invalidates value numbers. */
 heft_status heft_ix_meta_keep_last(heft_index *x, uint32_t parent, uint32_t *dropped);
 
 #endif
