@@ -211,9 +211,9 @@ static const refusal refusals[] = {
     { { 1, { 3 }, { STORAGE / 8 }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "of 65536" },
     { { 1, { 2 }, { 1 }, HEFT_F32, false }, STORAGE - 4, HEFT_E_FORMAT, "of 65536" },
     { { 1, { 2 }, { 1 }, HEFT_F32, false }, UINT64_MAX, HEFT_E_FORMAT, "of 65536" },
-    { { 1, { 2 }, { UINT64_MAX }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
-    { { 1, { 3 }, { UINT64_MAX }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
-    { { 2, { UINT64_MAX, 2 }, { 0, 0 }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "pass 64 bits" },
+    { { 1, { 2 }, { UINT64_MAX }, HEFT_F32, false }, 0, HEFT_E_FORMAT, "overflow 64 bits" },
+    { { 1, { 3 }, { UINT64_MAX }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "overflow 64 bits" },
+    { { 2, { UINT64_MAX, 2 }, { 0, 0 }, HEFT_U8, false }, 0, HEFT_E_FORMAT, "overflow 64 bits" },
     { { 1, { 4 }, { 2 }, HEFT_F4_E2M1, false }, 0, HEFT_E_UNSUPPORTED, "cannot be strided" },
 };
 
