@@ -95,9 +95,9 @@ heft_str heft_shard_index_first_shard(const uint8_t *head, size_t len)
 
 static heft_status read_total(reader *r)
 {
-    if (heft_json_u64(&r->x->stated, r->j.text))
+    if (heft_json_u64(&r->x->stated_tensor_bytes, r->j.text))
         return HEFT_OK;
-    r->x->stated = HEFT_UNKNOWN_LENGTH;
+    r->x->stated_tensor_bytes = HEFT_UNKNOWN_LENGTH;
     heft_ix_note(r->x, HEFT_NOTE, r->kind->total_rule, r->j.base, HEFT_NONE,
                  "total_size is not an integer; it is not compared with the tensors");
     return HEFT_OK;

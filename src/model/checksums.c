@@ -112,7 +112,7 @@ static heft_ix_omission *omission_of(const heft_index *x, const char *rule, heft
 void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str name, const char *text)
 {
     heft_ix_omission *to = omission_of(x, rule, name, text);
-    x->unread = true;
+    x->has_omissions = true;
     if (to) {
         to->count++;
         return;
@@ -256,11 +256,11 @@ static bool starts_before(const void *ctx, uint32_t a, uint32_t b)
     return start_of(ctx, a) < start_of(ctx, b);
 }
 
-/* Sort x->around by offset, unless already sorted. */
-static bool sort_around(heft_index *x)
+/* Sort x->tensor_checksums by offset, unless already sorted. */
+static bool sort_tensor_checksums(heft_index *x)
 {
-    uint32_t n = x->around.len, sorted = 1;
-    uint32_t *ids = x->around.ptr;
+    uint32_t n = x->tensor_checksums.len, sorted = 1;
+    uint32_t *ids = x->tensor_checksums.ptr;
     while (sorted < n && !starts_before(x, ids[sorted], ids[sorted - 1]))
         sorted++;
     if (sorted >= n)
@@ -273,10 +273,10 @@ static bool sort_around(heft_index *x)
     return true;
 }
 
-bool heft_ix_list_around(heft_index *x)
+bool heft_ix_list_tensor_checksums(heft_index *x)
 {
     const heft_stored_checksum *checksums = x->checksums.ptr;
-    x->around.len = 0;
+    x->tensor_checksums.len = 0;
     for (uint32_t i = 0; i < x->checksums.len; i++) {
         /* An example is the checksum of an archive member that holds one tensor. */
         const heft_stored_checksum *c = &checksums[i];
@@ -284,19 +284,19 @@ bool heft_ix_list_around(heft_index *x)
                              !c->is_alternative && c->range[0].length && !c->range[1].length;
         if (!covers_tensor || (i && c[-1].is_alternative))
             continue;
-        uint32_t *to = heft_vec_push(&x->mem, &x->around, sizeof *to);
+        uint32_t *to = heft_vec_push(&x->mem, &x->tensor_checksums, sizeof *to);
         if (!to)
             return false;
         *to = i;
     }
-    return sort_around(x);
+    return sort_tensor_checksums(x);
 }
 
-uint32_t heft_ix_checksum_around(const heft_index *x, uint32_t part)
+uint32_t heft_ix_checksum_covering(const heft_index *x, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
-    const uint32_t *ids = x->around.ptr;
-    heft_bisect b = { .end = x->around.len };
+    const uint32_t *ids = x->tensor_checksums.ptr;
+    heft_bisect b = { .end = x->tensor_checksums.len };
     while (heft_bisect_next(&b))
         heft_bisect_narrow(&b, start_of(x, ids[b.mid]) <= p->offset);
     if (!b.first || !p->stored)

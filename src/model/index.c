@@ -1,4 +1,4 @@
-/* index.c - fills an index: growing columns, and the checks that every format needs. */
+/* index.c - growing columns of the index, and the checks of every tensor that a parser adds. */
 #include "model/index.h"
 
 #include "base/checked_math.h"
@@ -10,7 +10,7 @@
 #include "model/names.h"
 
 enum {
-    SPARE = 64 << 10 /* unused bytes of a column that heft_ix_trim() releases */
+    MIN_TRIM_BYTES = 64 << 10 /* smaller unused capacity is kept */
 };
 
 const heft_str heft_ix_data = { "data", 4 };
@@ -20,7 +20,7 @@ const heft_str heft_ix_data = { "data", 4 };
 void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *limits,
                   const uint64_t secret[2])
 {
-    *x = (heft_index){ .mem = { .al = al }, .stated = HEFT_UNKNOWN_LENGTH };
+    *x = (heft_index){ .mem = { .al = al }, .stated_tensor_bytes = HEFT_UNKNOWN_LENGTH };
     if (limits)
         x->limits = *limits;
     heft_limits *l = &x->limits;
@@ -35,7 +35,7 @@ void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *li
 }
 
 typedef struct column {
-    size_t at, elem;
+    size_t member, elem; /* offset in heft_index, bytes of an element */
 } column;
 
 static const column columns[] = {
@@ -48,7 +48,7 @@ static const column columns[] = {
     { offsetof(heft_index, attrs), sizeof(heft_ix_attr_row) },
     { offsetof(heft_index, checksums), sizeof(heft_stored_checksum) },
     { offsetof(heft_index, digests), sizeof(heft_digest_row) },
-    { offsetof(heft_index, around), sizeof(uint32_t) },
+    { offsetof(heft_index, tensor_checksums), sizeof(uint32_t) },
     { offsetof(heft_index, notes), sizeof(heft_note) },
     { offsetof(heft_index, omitted), sizeof(heft_ix_omission) },
     { offsetof(heft_index, roles), sizeof(heft_str) },
@@ -64,7 +64,7 @@ static const column columns[] = {
 
 static heft_vec *column_of(heft_index *x, const column *c)
 {
-    return (heft_vec *)(void *)((char *)x + c->at);
+    return (heft_vec *)(void *)((char *)x + c->member);
 }
 
 void heft_ix_reset(heft_index *x)
@@ -80,13 +80,13 @@ void heft_ix_reset(heft_index *x)
     x->data_start = x->data_end = 0;
     x->unknown_lengths = 0;
     x->has_alternatives = false;
-    x->stated = HEFT_UNKNOWN_LENGTH;
+    x->stated_tensor_bytes = HEFT_UNKNOWN_LENGTH;
     x->shard_info = (heft_ix_shard_info){ 0, 0, HEFT_NOWHERE, { NULL, 0 } };
-    x->strict = x->has_name_table = x->unread = x->lost_notes = x->lost_omissions = false;
+    x->strict = x->has_name_table = x->has_omissions = x->lost_notes = x->lost_omissions = false;
     x->notes_cut = x->odd_names = false;
     x->offset_bits = x->max_rank = 0;
     x->parsed_from = NULL;
-    x->own = 0;
+    x->format_private = 0;
 }
 
 void heft_ix_worker_view(heft_index *to, const heft_index *x)
@@ -107,13 +107,13 @@ void heft_ix_free(heft_index *x)
         heft_vec_free(&x->mem, column_of(x, &columns[i]), columns[i].elem);
 }
 
-/* Double the capacity of a column. */
+/* Columns grow by doubling, so up to half of the capacity is unused. */
 void heft_ix_trim(heft_index *x)
 {
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         heft_vec *v = column_of(x, &columns[i]);
         size_t elem = columns[i].elem, kept = (v->len + (size_t)!v->len) * elem;
-        if ((v->cap - v->len) * elem < SPARE)
+        if ((v->cap - v->len) * elem < MIN_TRIM_BYTES)
             continue;
         void *p = heft_mem_resize(&x->mem, v->ptr, v->cap * elem, kept);
         if (p)
@@ -183,7 +183,7 @@ heft_status heft_ix_tensor(heft_index *x, heft_str name, heft_dtype t, uint32_t 
                                      "heft/limit-tensors");
     if (heft_unlikely(name.len > UINT32_MAX))
         return heft_error_plain(x->err, HEFT_E_LIMIT, "a name of %U bytes", (uint64_t)name.len);
-    /* One extra number, so that *dims points into the pool even for a scalar. */
+    /* reserve one dimension more, so that *dims is a valid pointer for a scalar, too */
     if (heft_unlikely(rank >= x->dims.cap - x->dims.len) &&
         !heft_vec_reserve(&x->mem, &x->dims, (uint64_t)rank + 1, sizeof(uint64_t)))
         return heft_ix_no_memory(x);
@@ -234,6 +234,7 @@ heft_str heft_ix_role(const heft_index *x, uint32_t role)
     return role_name(x, role);
 }
 
+/* Set x->last_role to a role that differs from the last one; false: out of memory. */
 static bool intern_other(heft_index *x, heft_str role)
 {
     uint32_t hash = heft_names_hash(&x->key, role);
@@ -243,18 +244,18 @@ static bool intern_other(heft_index *x, heft_str role)
         x->last_role = known;
         return true;
     }
-    heft_str *place = heft_names_grow(&x->mem, &x->role_names, &x->key, of, x->roles.len)
-                          ? heft_vec_push(&x->mem, &x->roles, sizeof *place)
-                          : NULL;
-    if (!place)
+    heft_str *to = heft_names_grow(&x->mem, &x->role_names, &x->key, of, x->roles.len)
+                       ? heft_vec_push(&x->mem, &x->roles, sizeof *to)
+                       : NULL;
+    if (!to)
         return false;
-    *place = role;
+    *to = role;
     x->last_role = x->roles.len - 1;
     heft_names_add(&x->role_names, of, hash, role, x->last_role);
     return true;
 }
 
-/* Intern a role; test last_role first, which nearly always matches: "data". */
+/* Set *out to the number of the role, which is nearly always the last one, "data". */
 static inline bool intern(heft_index *x, heft_str role, uint32_t *out)
 {
     heft_str last = x->roles.len ? role_name(x, x->last_role) : (heft_str){ NULL, SIZE_MAX };
@@ -304,7 +305,7 @@ heft_status heft_ix_part(heft_index *x, uint32_t owner, heft_str role, heft_dtyp
     return HEFT_OK;
 }
 
-/* Report the exact error of heft_ix_dense(). */
+/* Report the check of heft_ix_dense() that failed. */
 static heft_status bad_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,
                              uint64_t length)
 {
@@ -340,14 +341,14 @@ heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t 
     return add_part(x, row, heft_ix_data, part);
 }
 
-/* Return the tensor's element of a column that ends at the last tensor with an element; extend the
- * column as needed.  NULL: no memory. */
+/* Return the element of a tensor in a column that ends with the last tensor that has an element;
+ * fill a gap with zeros.  NULL: out of memory. */
 static void *column_slot(heft_index *x, heft_vec *v, uint32_t tensor, size_t elem)
 {
     uint32_t old = v->len;
     if (heft_unlikely(old <= tensor)) {
-        uint32_t room = x->tensors.cap > tensor ? x->tensors.cap - old : tensor + 1 - old;
-        if (v->cap <= tensor && !heft_vec_reserve(&x->mem, v, room, elem))
+        uint32_t extra = x->tensors.cap > tensor ? x->tensors.cap - old : tensor + 1 - old;
+        if (v->cap <= tensor && !heft_vec_reserve(&x->mem, v, extra, elem))
             return NULL;
         if (tensor > old)
             memset((char *)v->ptr + elem * old, 0, elem * (tensor - old));
@@ -368,14 +369,14 @@ heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]
 
 heft_status heft_ix_shard_add(heft_index *x, heft_ix_shard s, uint32_t *number)
 {
-    static const uint64_t most = (UINT64_C(1) << (64 - HEFT_GLOBAL_OFFSET_BITS)) - 1;
-    static const uint64_t room = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
-    if (x->file_bytes > room || (s.size != HEFT_UNKNOWN_LENGTH && s.size > room) ||
-        x->shards.len == most)
+    static const uint64_t max_shards = (UINT64_C(1) << (64 - HEFT_GLOBAL_OFFSET_BITS)) - 1;
+    static const uint64_t max_bytes = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
+    if (x->file_bytes > max_bytes || (s.size != HEFT_UNKNOWN_LENGTH && s.size > max_bytes) ||
+        x->shards.len == max_shards)
         return heft_error_plain(x->err, HEFT_E_LIMIT,
                                 "%q: more than %U files, or more than %U bytes in one of them, "
                                 "cannot be one model",
-                                s.label, most, room);
+                                s.label, max_shards, max_bytes);
     heft_ix_shard *to = heft_vec_push(&x->mem, &x->shards, sizeof *to);
     if (!to)
         return heft_ix_no_memory(x);
@@ -404,7 +405,6 @@ heft_str heft_ix_copy(heft_index *x, heft_str s)
 
 /* ---- planning ---- */
 
-/* Parts keep their numbers; the parts of removed tensors have no owner. */
 void heft_ix_compact(heft_index *x)
 {
     heft_ix_attr_row *attrs = x->attrs.ptr;

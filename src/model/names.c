@@ -1,4 +1,4 @@
-/* names.c - hash tables with linear probing; the slots hold 32-bit numbers of names. */
+/* names.c - open addressing with linear probing; slots hold 32-bit numbers of names. */
 #include "model/names.h"
 
 #include "base/error.h"
@@ -7,7 +7,7 @@
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
 {
     uint64_t slots = 16;
-    while (slots < 2ull * count && slots < 1ull << 32) /* a mask has 32 bits */
+    while (slots < 2ull * count && slots < 1ull << 32) /* the mask has 32 bits */
         slots *= 2;
     if (slots > SIZE_MAX / sizeof *n->slots)
         return false;
@@ -94,7 +94,7 @@ static uint32_t attr_next(const heft_index *x, uint32_t i)
     return heft_value_next(v, i);
 }
 
-/* Check values [i, end) without their children. */
+/* Check the keys of values [i, end); next() skips the children of containers. */
 static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t end,
                           uint32_t (*next)(const heft_index *x, uint32_t i), const char *what)
 {

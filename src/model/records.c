@@ -1,4 +1,4 @@
-/* records.c - the slow path of records.h. */
+/* records.c - the slow path of heft_ix_add(), which grows columns and reports errors. */
 #include "model/records.h"
 
 heft_status heft_ix_add_slowly(heft_index *x, heft_ix_record *r)

@@ -1,5 +1,5 @@
-/* records.h - adds a dense tensor with one raw part "data" in one inlined step, as most records of
- * most files need. */
+/* records.h - append a dense tensor with one raw part "data" in one step: the fast path for most
+ * records of most files. */
 #ifndef HEFT_RECORDS_H
 #define HEFT_RECORDS_H
 #include "base/checked_math.h"
@@ -8,17 +8,18 @@
 #include "model/dtype.h"
 #include "model/names.h"
 
-typedef struct heft_ix_record { /* a tensor's record as read from a file */
+/* A tensor record of a file. */
+typedef struct heft_ix_record {
     heft_str name;
-    const uint8_t *shape;        /* `rank` little-endian u64 */
-    uint64_t at, offset, length; /* arguments of heft_ix_dense(); length is set if unknown */
-    uint64_t elements;           /* output: product of the shape */
-    uint32_t rank, id;           /* output: id */
+    const uint8_t *shape;        /* `rank` little-endian numbers of 8 bytes */
+    uint64_t at, offset, length; /* see heft_ix_dense(); length is set to that of the part */
+    uint64_t elements;           /* set to the product of the shape */
+    uint32_t rank, id;           /* id is set to the number of the tensor */
     heft_dtype dtype;
     uint8_t flags; /* heft_ix_tensor_row.flags */
 } heft_ix_record;
 
-/* Add a record that needs more capacity or has an error. */
+/* Append the record without the fast path: grow the columns, or report the error. */
 heft_status heft_ix_add_slowly(heft_index *x, heft_ix_record *r);
 
 static inline bool heft_ix_data_role_is_cached(const heft_index *x)
@@ -36,12 +37,12 @@ static inline bool heft_ix_has_capacity(const heft_index *x, const heft_ix_recor
            r->name.len <= UINT32_MAX && heft_ix_data_role_is_cached(x);
 }
 
-/* Append the shape and set r->elements and r->length.  On false the caller takes the slow path,
- * which reports the error. */
+/* Copy the shape after the used dimensions and set r->elements and r->length.  On false the slow
+ * path reports the error. */
 static inline bool heft_ix_take_shape(const heft_index *x, heft_ix_record *r)
 {
     uint64_t *to = (uint64_t *)x->dims.ptr + x->dims.len, n = 1,
-             bytes; /* NULL while all tensors are scalars */
+             bytes; /* dims.ptr is NULL while every tensor is a scalar */
     uint32_t size = heft_dtype_size(r->dtype);
     bool fits = size;
     for (uint32_t i = 0; i < r->rank; i++) {
@@ -56,12 +57,12 @@ static inline bool heft_ix_take_shape(const heft_index *x, heft_ix_record *r)
     return !x->file_bytes || heft_range_in((heft_range){ r->offset, bytes }, x->file_bytes);
 }
 
-/* Add a tensor as heft_ix_tensor() and heft_ix_dense() do. */
+/* Append the tensor and the part as heft_ix_tensor() and heft_ix_dense() would. */
 static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
 {
     uint64_t length = r->length;
     if (heft_unlikely(!heft_ix_has_capacity(x, r) || !heft_ix_take_shape(x, r))) {
-        heft_ix_record slow = *r; /* a copy, so that *r stays in registers */
+        heft_ix_record slow = *r; /* a copy, so that the compiler can keep *r in registers */
         slow.length = length;
         heft_status st = heft_ix_add_slowly(x, &slow);
         *r = slow;
@@ -90,7 +91,7 @@ static inline heft_status heft_ix_add(heft_index *x, heft_ix_record *r)
     return HEFT_OK;
 }
 
-/* Set a base id as heft_ix_base_id() does. */
+/* Set the base id as heft_ix_base_id() would; fast for tensors in ascending order. */
 static inline heft_status heft_ix_add_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16])
 {
     heft_vec *ids = &x->base_ids;

@@ -285,7 +285,7 @@ heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
             return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                     "big-endian data cannot be written, so that the file cannot be "
                                     "edited (convert it)");
-    if (f->x.unread)
+    if (f->x.has_omissions)
         return heft_error_plain(
             err, HEFT_E_UNSUPPORTED,
             "the file has contents unknown to this version, which an edit would lose");

@@ -123,7 +123,7 @@ heft_status heft_file_parse(heft_file *f, heft_error *err)
 heft_status heft_file_finish(heft_file *f, heft_error *err)
 {
     heft_status st = heft_resolve_lengths(f, err);
-    if (!st && !heft_ix_list_around(&f->x))
+    if (!st && !heft_ix_list_tensor_checksums(&f->x))
         st = heft_error_no_memory(err, "for a list of checksums");
     if (!st && f->shards) {
         f->name = heft_arena_copy(&f->x.arena, heft_lit(f->shards->name));

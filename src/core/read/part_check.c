@@ -14,7 +14,7 @@ uint32_t heft_part_checksum(const heft_file *f, uint32_t part, bool all)
     uint32_t digest = heft_ix_digest_find(&f->x, part);
     if (digest != HEFT_NONE)
         return f->x.checksums.len + digest;
-    uint32_t checksum = heft_ix_checksum_around(&f->x, part);
+    uint32_t checksum = heft_ix_checksum_covering(&f->x, part);
     if (checksum == HEFT_NONE || all)
         return checksum;
     /* A tensor may use a small range of a storage; the storage's checksum is then left to

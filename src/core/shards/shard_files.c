@@ -20,7 +20,7 @@ static heft_str file_name(heft_file *f, const heft_ix_shard *s)
     heft_str stem = { "", 0 }, suffix = heft_lit(s->suffix ? s->suffix : ""), name = { NULL, 0 };
     if (s->suffix)
         stem = heft_lit(f->shards->name);
-    heft_str own = s->own ? heft_lit(s->own) : suffix;
+    heft_str own = s->own_suffix ? heft_lit(s->own_suffix) : suffix;
     if (stem.len > own.len && !memcmp(stem.ptr + (stem.len - own.len), own.ptr, own.len))
         stem.len -= own.len;
     char *to = heft_arena_alloc(&f->x.arena, stem.len + s->label.len + suffix.len + 2, 1), *end;

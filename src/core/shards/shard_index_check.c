@@ -43,11 +43,12 @@ static heft_status check_total(heft_file *f)
     for (uint32_t i = 0; i < f->x.parts.len; i++)
         if (!heft_add(&sum, sum, heft_ix_part_row_at(&f->x, i)->length))
             sum = HEFT_UNKNOWN_LENGTH;
-    if (f->x.stated == HEFT_UNKNOWN_LENGTH || f->x.stated == sum || f->missing.status)
+    if (f->x.stated_tensor_bytes == HEFT_UNKNOWN_LENGTH || f->x.stated_tensor_bytes == sum ||
+        f->missing.status)
         return HEFT_OK;
     return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE,
-                          "the index states %U bytes of tensors, the shards have %U", f->x.stated,
-                          sum);
+                          "the index states %U bytes of tensors, the shards have %U",
+                          f->x.stated_tensor_bytes, sum);
 }
 
 heft_status heft_check_shard_index(heft_file *f, heft_error *err)

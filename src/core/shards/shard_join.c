@@ -362,7 +362,7 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     st = add_files(*out, files, count, err);
     if (!st)
         st = join_files(*out, &o, err);
-    if (!st && !heft_ix_list_around(&(*out)->x))
+    if (!st && !heft_ix_list_tensor_checksums(&(*out)->x))
         st = heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < count; i++)
         (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;

@@ -56,8 +56,8 @@ static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l
         heft_ix_note(x, HEFT_WARNING, "embd/reserved", 60, HEFT_NONE,
                      "reserved bytes of the header are not 0");
     }
-    x->unread = x->unread || l->minor;
-    x->own = l->flags;
+    x->has_omissions = x->has_omissions || l->minor;
+    x->format_private = l->flags;
     if (l->minor)
         heft_ix_note(x, HEFT_WARNING, "embd/minor", 6, HEFT_NONE,
                      "the minor version is above 0: the file may contain more than is read");

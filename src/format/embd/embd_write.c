@@ -215,9 +215,10 @@ static void put_header(heft_out *o, const heft_plan *p)
     const embd_plan *e = p->priv;
     uint32_t flags = HEFT_EMBD_ALIGNED | HEFT_EMBD_CHECKSUMS | (e->vocab ? HEFT_EMBD_VOCAB : 0);
     if (p->existing && p->existing->tokens.length_bytes)
-        flags &= (uint32_t)p->existing->own;
+        flags &= (uint32_t)p->existing->format_private;
     else if (p->existing)
-        flags &= (uint32_t)p->existing->own | HEFT_EMBD_VOCAB; /* an edit may add a vocabulary */
+        flags &= (uint32_t)p->existing->format_private |
+                 HEFT_EMBD_VOCAB; /* an edit may add a vocabulary */
     heft_out_str(o, heft_lit("EMBD"));
     heft_out_u16(o, 1);
     heft_out_u16(o, 0);

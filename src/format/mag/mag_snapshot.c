@@ -247,7 +247,7 @@ heft_status heft_mag_snapshot_parse(heft_window *in, heft_index *x)
         return heft_error_set(x->err, HEFT_E_FORMAT, CHECKED_FROM,
                               "reserved fields of the header are set, they must be zero");
     x->version = heft_lit(heft_mag_snapshot_layout.version);
-    x->own = heft_le64(header + 8);
+    x->format_private = heft_le64(header + 8);
     string_pool s = { 0 };
     heft_status st = read_pool(&c, x, &s);
     if (!st)
@@ -345,7 +345,7 @@ heft_status heft_mag_snapshot_write_header(const heft_plan *p, heft_out *o)
     heft_out_u32(o, VERSION);
     /* The time of an existing file is kept; otherwise 0, since output depends on the input
      * alone. */
-    heft_out_u64(o, p->existing ? p->existing->own : 0);
+    heft_out_u64(o, p->existing ? p->existing->format_private : 0);
     heft_out_u32(o, *crc);
     heft_status st = heft_mag_put_checked(p, o, *crc, put_checked);
     heft_out_str(o, heft_lit("BUF!"));

@@ -449,7 +449,7 @@ static heft_status check_version(reader *r)
              "version belongs to the container of another generation");
     }
     r->x->version = (heft_str){ r->version.ptr, len };
-    r->x->unread = r->x->unread || !heft_zt1_writes(r->version, r->is_10);
+    r->x->has_omissions = r->x->has_omissions || !heft_zt1_writes(r->version, r->is_10);
     return HEFT_OK;
 }
 

@@ -257,7 +257,7 @@ heft_status heft_zt2_parse(heft_window *in, heft_index *x)
     if (st)
         return st;
     x->version = heft_lit("2");
-    x->own = f.manifest.offset;
+    x->format_private = f.manifest.offset;
     x->strict = true;
     x->data_start = HEFT_ZT_MAGIC;
     x->data_end = f.at;
@@ -353,7 +353,8 @@ static heft_status check_shard(heft_check *c, uint32_t number)
  * offsets, nothing compressed, a digest for each part. */
 static bool looks_canonical(const heft_index *x)
 {
-    bool canonical = !x->shards.len && x->own && x->own % HEFT_ZT2_CANONICAL_ALIGN == 0;
+    bool canonical = !x->shards.len && x->format_private &&
+                     x->format_private % HEFT_ZT2_CANONICAL_ALIGN == 0;
     for (uint32_t i = 0; canonical && i < x->parts.len; i++) {
         const heft_ix_part_row *part = heft_ix_part_row_at(x, i);
         canonical = part->encoding == HEFT_RAW && part->offset % HEFT_ZT2_CANONICAL_ALIGN == 0 &&

@@ -284,14 +284,16 @@ static heft_status check_options(heft_plan *p)
         return heft_error_plain(p->err, HEFT_E_UNSUPPORTED,
                                 "this build cannot compute xxh3, which zTensor 2 requires");
     p->digest_decoded = true;
-    p->align = p->requested_align            ? p->requested_align
+    p->align = p->requested_align        ? p->requested_align
                : heft_plan_compresses(p) ? HEFT_ZT2_ALIGN
                                          : HEFT_ZT2_CANONICAL_ALIGN;
     p->align = p->align < HEFT_ZT2_ALIGN ? HEFT_ZT2_ALIGN : p->align;
-    p->keeps_trailer = p->has_added_parts; /* §2.5: appending neither moves nor overwrites anything */
+    p->keeps_trailer =
+        p->has_added_parts; /* §2.5: appending neither moves nor overwrites anything */
     if (p->existing)
-        p->align = p->existing->own % HEFT_ZT2_CANONICAL_ALIGN ? HEFT_ZT2_ALIGN
-                                                               : HEFT_ZT2_CANONICAL_ALIGN;
+        p->align = p->existing->format_private % HEFT_ZT2_CANONICAL_ALIGN
+                       ? HEFT_ZT2_ALIGN
+                       : HEFT_ZT2_CANONICAL_ALIGN;
     return HEFT_OK;
 }
 
