@@ -1,10 +1,10 @@
-/* fuzz.c - demands, files in memory, and a sink into memory. */
+/* fuzz.c - requirements, files in memory, and a sink that writes to memory. */
 #include "fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void fuzz_demand(bool holds)
+void fuzz_require(bool holds)
 {
     if (!holds)
         abort();
@@ -23,8 +23,8 @@ heft_status fuzz_open(heft_file **out, const void *data, size_t size, const heft
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     if (opt)
         o = *opt;
-    o.no_verify = true; /* few mutations have a right checksum */
-    fuzz_demand(!heft_source_open_memory(&source, data, size, NULL));
+    o.no_verify = true; /* few mutations have a correct checksum */
+    fuzz_require(!heft_source_open_memory(&source, data, size, NULL));
     return heft_file_open_source(out, source, &o, NULL);
 }
 
@@ -40,7 +40,7 @@ static heft_status append(heft_sink *s, const void *data, size_t len, heft_error
     if (to->cap - to->len < len) {
         to->cap = 2 * to->cap + len;
         to->ptr = realloc(to->ptr, to->cap);
-        fuzz_demand(to->ptr);
+        fuzz_require(to->ptr);
     }
     if (len)
         memcpy(to->ptr + to->len, data, len);
@@ -66,7 +66,7 @@ heft_sink *fuzz_sink(fuzz_bytes *to)
         .size = sizeof(heft_sink_ops), .write = append, .finish = finish, .discard = discard
     };
     memory_sink *s = malloc(sizeof *s);
-    fuzz_demand(s);
+    fuzz_require(s);
     *s = (memory_sink){ { &ops }, to };
     return &s->sink;
 }

@@ -1,5 +1,5 @@
-/* fuzz_cbor.c - any bytes as CBOR: what is read stays inside, skipping agrees with reading, and what a strict
- * reader takes comes out the same when it is written again. */
+/* fuzz_cbor.c - fuzzes the CBOR reader: reads stay inside the input, skipping agrees with reading, and
+ * a document that a strict reader accepts is equal after being written again. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,12 +50,12 @@ static void write_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
     case HEFT_CBOR_ARRAY_END:
     case HEFT_CBOR_MAP_END:
         break;
-    default: /* no writer for negative numbers beyond 64 bits, undefined and other simple values */
+    default: /* there is no writer for integers below -2^63, undefined and other simple values */
         heft_out_bytes(o, c->item, (size_t)(c->p - c->item));
     }
 }
 
-/* Bytes of the item, 0: it is none; o gets what a writer makes of it. */
+/* Read one item and write it to o.  Return its length; 0 if the bytes are not an item. */
 static size_t read_all(const uint8_t *data, size_t size, bool strict, heft_out *o)
 {
     heft_allocator al = { .size = sizeof al, .resize = resize };
@@ -66,10 +66,10 @@ static size_t read_all(const uint8_t *data, size_t size, bool strict, heft_out *
     heft_cbor_kind k;
     c.strict = strict;
     while ((k = heft_cbor_next(&c)) != HEFT_CBOR_END && k != HEFT_CBOR_FAILED) {
-        fuzz_demand(c.item >= data && c.item <= c.p && c.p <= data + size && c.depth <= DEPTH);
+        fuzz_require(c.item >= data && c.item <= c.p && c.p <= data + size && c.depth <= DEPTH);
         write_item(o, &c, k);
     }
-    fuzz_demand(k == HEFT_CBOR_END || (err.status == c.st && err.offset <= size));
+    fuzz_require(k == HEFT_CBOR_END || (err.status == c.st && err.offset <= size));
     heft_arena_free(&arena);
     return k == HEFT_CBOR_END ? (size_t)(c.p - data) : 0;
 }
@@ -78,7 +78,7 @@ static size_t skip_all(const uint8_t *data, size_t size)
 {
     heft_cbor c = heft_cbor_open(data, size, 0, DEPTH, NULL, NULL);
     heft_cbor_kind k = heft_cbor_next(&c);
-    if (c.st == HEFT_E_UNSUPPORTED) /* a string in chunks, for which there is no arena */
+    if (c.st == HEFT_E_UNSUPPORTED) /* a chunked string needs an arena, and there is none */
         return SIZE_MAX;
     return heft_cbor_skip(&c, k) ? 0 : (size_t)(c.p - data);
 }
@@ -88,11 +88,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *again = malloc(size + 16);
     heft_out nothing = heft_out_counting();
     heft_out o = { .buf = again, .cap = size + 16 };
-    fuzz_demand(again);
+    fuzz_require(again);
     size_t len = read_all(data, size, false, &nothing), skipped = skip_all(data, size);
-    fuzz_demand(skipped == len || skipped == SIZE_MAX);
+    fuzz_require(skipped == len || skipped == SIZE_MAX);
     size_t strictly = read_all(data, size, true, &o);
-    fuzz_demand(!strictly || (strictly == len && o.len == len && !memcmp(again, data, len)));
+    fuzz_require(!strictly || (strictly == len && o.len == len && !memcmp(again, data, len)));
     free(again);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* fuzz_companion.c - any bytes as each of the companion texts: vocabularies, settings, profiles. */
+/* fuzz_companion.c - fuzzes the parsers of vocabularies, configurations and profiles. */
 #include <string.h>
 
 #include "fuzz.h"
@@ -10,16 +10,16 @@ static void try_vocab(vocab_reader read, heft_str text)
 {
     heft_vocab *v;
     if (read(&v, text, NULL, NULL)) {
-        fuzz_demand(!v);
+        fuzz_require(!v);
         return;
     }
     for (uint32_t id = 0; id < heft_vocab_count(v); id++) {
         heft_str token = heft_vocab_token(v, id);
-        fuzz_demand(heft_vocab_find(v, token) <= id);
+        fuzz_require(heft_vocab_find(v, token) <= id);
     }
     for (int i = 0; i < HEFT_SPECIALS; i++) {
         uint32_t id = heft_vocab_special(v, (heft_special)i);
-        fuzz_demand(id == HEFT_NONE || id < heft_vocab_count(v));
+        fuzz_require(id == HEFT_NONE || id < heft_vocab_count(v));
     }
     heft_vocab_close(v);
 }
@@ -35,7 +35,7 @@ static void try_settings(heft_str text)
     for (uint32_t i = 0, count = heft_settings_value_count(s); i < count;
          i = heft_settings_next(s, i)) {
         v = heft_settings_value_at(s, i);
-        fuzz_demand(heft_settings_next(s, i) > i && heft_settings_next(s, i) <= count);
+        fuzz_require(heft_settings_next(s, i) > i && heft_settings_next(s, i) <= count);
         fuzz_use(v.key.len);
     }
     heft_settings_close(s);

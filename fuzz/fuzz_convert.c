@@ -1,14 +1,14 @@
-/* fuzz_convert.c - whatever opens is written in every format: the result opens, has no faults, and
- * holds the same tensors when no loss was reported. */
+/* fuzz_convert.c - fuzzes conversion: an input that opens is written in every format; the output opens,
+ * has no faults, and has the same tensors if no loss was reported. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
 
 static const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 12 };
-enum { LARGEST = 1 << 20 }; /* payload that several tensors share counts for each of them */
+enum { MAX_PAYLOAD = 1 << 20 }; /* bytes of all tensors; shared bytes count for each tensor */
 
-/* A note of a tensor says that it is carried in another form: what is read back then is another. */
+/* Count losses.  A note about a tensor means that its form changes, so that it reads back differently. */
 static void count_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                        const char *text)
 {
@@ -20,27 +20,27 @@ static void count_loss(void *ctx, heft_severity severity, const char *rule, heft
 static bool is_small(const heft_file *f)
 {
     uint64_t total = 0;
-    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= LARGEST; id++)
-        total += heft_tensor_bytes(f, id) < LARGEST ? heft_tensor_bytes(f, id) : LARGEST;
-    return total <= LARGEST;
+    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= MAX_PAYLOAD; id++)
+        total += heft_tensor_bytes(f, id) < MAX_PAYLOAD ? heft_tensor_bytes(f, id) : MAX_PAYLOAD;
+    return total <= MAX_PAYLOAD;
 }
 
-/* What is wrong with the input may be wrong with the output. */
+/* Check the output; faults of the input may remain in the output. */
 static void check_written(const heft_file *in, fuzz_bytes bytes, bool is_sound, bool is_same)
 {
     heft_file *out = NULL;
     heft_verify_result result;
     heft_hash a, b;
-    fuzz_demand(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
-    fuzz_demand(!heft_file_verify(&result, out, NULL, NULL));
-    fuzz_demand(!is_sound || !result.faults);
+    fuzz_require(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
+    fuzz_require(!heft_file_verify(&result, out, NULL, NULL));
+    fuzz_require(!is_sound || !result.faults);
     if (is_same) {
         size_t room = heft_tensor_count(in) + (size_t)1;
         heft_hash *tensors = malloc(room * sizeof *tensors);
-        fuzz_demand(tensors && heft_tensor_count(out) == heft_tensor_count(in));
-        fuzz_demand(!heft_file_hash(&a, tensors, in, NULL, NULL, NULL));
-        fuzz_demand(!heft_file_hash(&b, tensors, out, NULL, NULL, NULL));
-        fuzz_demand(!memcmp(a.bytes, b.bytes, sizeof a.bytes));
+        fuzz_require(tensors && heft_tensor_count(out) == heft_tensor_count(in));
+        fuzz_require(!heft_file_hash(&a, tensors, in, NULL, NULL, NULL));
+        fuzz_require(!heft_file_hash(&b, tensors, out, NULL, NULL, NULL));
+        fuzz_require(!memcmp(a.bytes, b.bytes, sizeof a.bytes));
         free(tensors);
     }
     heft_file_close(out);
@@ -58,8 +58,8 @@ static void write_as(const heft_file *in, const heft_format *to, bool is_sound)
     write.on_loss = count_loss;
     write.loss_ctx = &losses;
     heft_status st = heft_file_convert(in, to, fuzz_sink(&bytes), &opt, NULL);
-    fuzz_demand(!is_sound || !st || st == HEFT_E_LOSSY || st == HEFT_E_LIMIT ||
-                st == HEFT_E_UNSUPPORTED);
+    fuzz_require(!is_sound || !st || st == HEFT_E_LOSSY || st == HEFT_E_LIMIT ||
+                 st == HEFT_E_UNSUPPORTED);
     if (!st)
         check_written(in, bytes, is_sound, is_sound && !losses);
     free(bytes.ptr);

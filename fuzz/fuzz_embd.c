@@ -1,12 +1,12 @@
-/* fuzz_embd.c - any bytes as an EMBD file whose sizes and checksums are put right first, so that what is wrong lies
- * deeper: its vocabulary is one, and comes through both layouts unchanged. */
+/* fuzz_embd.c - fuzzes EMBD after repairing sizes and checksums, so that mutations reach the parser:
+ * the vocabulary is consistent and survives both layouts unchanged. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/crc.h"
 #include "fuzz.h"
 
-enum { HEADER = 64, FOOTER = 16, CRC_AT = 56, LARGEST = 1 << 20 };
+enum { HEADER = 64, FOOTER = 16, CRC_AT = 56, MAX_PAYLOAD = 1 << 20 };
 static const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 12 };
 
 static uint64_t get(const uint8_t *p, int bytes)
@@ -23,7 +23,7 @@ static void put(uint8_t *p, uint64_t v, int bytes)
         p[i] = (uint8_t)(v >> 8 * i);
 }
 
-/* The file's size, the three checksums and the magic numbers. */
+/* Set the size, the three checksums and the magic numbers of a file. */
 static void repair(uint8_t *data, size_t size)
 {
     enum { DATA_AT = 36, DATA_SIZE = 40, TOTAL = 48 };
@@ -42,28 +42,28 @@ static void repair(uint8_t *data, size_t size)
 
 /* ---- the vocabulary ------------------------------------------------------------------------- */
 
-/* Every token is found, by the first id of its spelling. */
-static void look_at_vocab(const heft_vocab *v)
+/* Require that each token is found under the first id of its text. */
+static void check_vocab(const heft_vocab *v)
 {
     for (uint32_t id = 0; id < heft_vocab_count(v); id++) {
         heft_str token = heft_vocab_token(v, id);
         uint32_t found = heft_vocab_find(v, token);
-        fuzz_demand(found <= id);
+        fuzz_require(found <= id);
         heft_str first = heft_vocab_token(v, found);
-        fuzz_demand(first.len == token.len && !memcmp(first.ptr, token.ptr, token.len));
+        fuzz_require(first.len == token.len && !memcmp(first.ptr, token.ptr, token.len));
     }
 }
 
 static void compare_vocabs(const heft_vocab *a, const heft_vocab *b, bool with_special)
 {
-    fuzz_demand(heft_vocab_count(a) == heft_vocab_count(b));
+    fuzz_require(heft_vocab_count(a) == heft_vocab_count(b));
     for (uint32_t id = 0; id < heft_vocab_count(a); id++) {
         heft_str s = heft_vocab_token(a, id), t = heft_vocab_token(b, id);
-        fuzz_demand(s.len == t.len && !memcmp(s.ptr, t.ptr, s.len));
+        fuzz_require(s.len == t.len && !memcmp(s.ptr, t.ptr, s.len));
     }
     for (int i = 0; i < HEFT_SPECIALS && with_special; i++)
-        fuzz_demand(heft_vocab_special(a, (heft_special)i) ==
-                    heft_vocab_special(b, (heft_special)i));
+        fuzz_require(heft_vocab_special(a, (heft_special)i) ==
+                     heft_vocab_special(b, (heft_special)i));
 }
 
 /* ---- both layouts --------------------------------------------------------------------------- */
@@ -84,9 +84,9 @@ static void note_loss(void *ctx, heft_severity severity, const char *rule, heft_
 static bool is_small(const heft_file *f)
 {
     uint64_t total = 0;
-    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= LARGEST; id++)
-        total += heft_tensor_bytes(f, id) < LARGEST ? heft_tensor_bytes(f, id) : LARGEST;
-    return total <= LARGEST;
+    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= MAX_PAYLOAD; id++)
+        total += heft_tensor_bytes(f, id) < MAX_PAYLOAD ? heft_tensor_bytes(f, id) : MAX_PAYLOAD;
+    return total <= MAX_PAYLOAD;
 }
 
 static void rewrite(const heft_file *in, const heft_vocab *v, const char *version)
@@ -103,10 +103,10 @@ static void rewrite(const heft_file *in, const heft_vocab *v, const char *versio
     write.on_loss = note_loss;
     write.loss_ctx = &lost;
     if (!heft_file_convert(in, heft_file_format(in), fuzz_sink(&bytes), &opt, NULL)) {
-        fuzz_demand(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
+        fuzz_require(!fuzz_open(&out, bytes.ptr, bytes.len, NULL));
         bool has_vocab = !heft_vocab_open(&again, out, NULL);
-        /* a simple stream does not tell no tokens from no vocabulary */
-        fuzz_demand(has_vocab || !v || lost.of_vocab || !heft_vocab_count(v));
+        /* a simple stream stores an empty vocabulary like none */
+        fuzz_require(has_vocab || !v || lost.of_vocab || !heft_vocab_count(v));
         if (has_vocab && v)
             compare_vocabs(v, again, !lost.of_special);
         heft_vocab_close(again);
@@ -124,9 +124,9 @@ static void try_bytes(const uint8_t *data, size_t size, const heft_format *embd)
     opt.limits = &limits;
     if (!fuzz_open(&f, data, size, &opt) && is_small(f)) {
         heft_status st = heft_vocab_open(&v, f, NULL);
-        fuzz_demand(!st || st == HEFT_E_NOTFOUND);
+        fuzz_require(!st || st == HEFT_E_NOTFOUND);
         if (v)
-            look_at_vocab(v);
+            check_vocab(v);
         rewrite(f, v, "1.0");
         rewrite(f, v, "simple");
     }
@@ -138,10 +138,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const heft_format *embd = heft_format_find("embd");
     uint8_t *repaired = malloc(size + !size);
-    fuzz_demand(embd && repaired);
+    fuzz_require(embd && repaired);
     memcpy(repaired, data, size);
     repair(repaired, size);
-    try_bytes(data, size, embd); /* perhaps a simple stream */
+    try_bytes(data, size, embd); /* the bytes may be a simple stream */
     try_bytes(repaired, size, embd);
     free(repaired);
     return 0;

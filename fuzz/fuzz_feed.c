@@ -1,5 +1,5 @@
-/* fuzz_feed.c - a file that arrives in any pieces in any order, from a source that may fail and with
- * memory that may run out: it ends, it leaks nothing, and what opens is the file that it is. */
+/* fuzz_feed.c - fuzzes heft_file_feed(): pieces in any order, a source that fails, memory that runs out.
+ * Feeding ends, leaks nothing, and opens the same file as reading the whole. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { SCRIPT = 32, ROUNDS = 4000 };
 
-typedef struct script { /* the last bytes of the file say as well what happens to it */
+typedef struct script { /* the last bytes of the input also control the feeding */
     const uint8_t *p;
     size_t at;
 } script;
@@ -22,7 +22,7 @@ static uint32_t next(script *s)
 typedef struct memory {
     heft_allocator al;
     uint64_t live;
-    uint32_t left; /* requests until one fails */
+    uint32_t left; /* requests until a request fails */
 } memory;
 
 static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
@@ -38,7 +38,7 @@ static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t
 
 /* ---- feeding -------------------------------------------------------------------------------- */
 
-/* A piece of what is asked for, or of somewhere else, from memory that is gone afterwards. */
+/* Feed part of the requested range, or another range, from memory that is freed afterwards. */
 static heft_status feed_piece(heft_file *f, script *s, heft_range r, const uint8_t *data,
                               size_t size)
 {
@@ -50,9 +50,9 @@ static heft_status feed_piece(heft_file *f, script *s, heft_range r, const uint8
         at = at < 7 ? 0 : at - 7;
     len = len < size - at ? len : size - at;
     if (len == size)
-        return heft_file_feed(f, 0, data, size, NULL); /* this one is borrowed */
+        return heft_file_feed(f, 0, data, size, NULL); /* the whole file is borrowed */
     uint8_t *copy = malloc((size_t)len + 1);
-    fuzz_demand(copy);
+    fuzz_require(copy);
     memcpy(copy, data + at, (size_t)len);
     heft_status st = heft_file_feed(f, at, copy, (size_t)len, NULL);
     free(copy);
@@ -68,25 +68,25 @@ static heft_status drive(heft_file *f, script *s, const uint8_t *data, size_t si
         if (st != HEFT_AGAIN)
             return st;
         size_t n = heft_file_needs(f, &needs);
-        fuzz_demand(n);
+        fuzz_require(n);
         heft_range r = needs[next(s) % n];
-        fuzz_demand(r.length && r.offset < size && r.length <= size - r.offset);
+        fuzz_require(r.length && r.offset < size && r.length <= size - r.offset);
         st = feed_piece(f, s, r, data, size);
     }
-    return st ? st : HEFT_AGAIN; /* too slow a script */
+    return st ? st : HEFT_AGAIN; /* the script makes no progress */
 }
 
 static void compare(const heft_file *f, const uint8_t *data, size_t size)
 {
     heft_file *whole;
-    fuzz_demand(!fuzz_open(&whole, data, size, NULL));
-    fuzz_demand(heft_tensor_count(whole) == heft_tensor_count(f));
-    fuzz_demand(heft_meta_count(whole) == heft_meta_count(f));
+    fuzz_require(!fuzz_open(&whole, data, size, NULL));
+    fuzz_require(heft_tensor_count(whole) == heft_tensor_count(f));
+    fuzz_require(heft_meta_count(whole) == heft_meta_count(f));
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
         heft_tensor a = heft_tensor_at(whole, i), b = heft_tensor_at(f, i);
-        fuzz_demand(a.dtype == b.dtype && a.rank == b.rank && a.name.len == b.name.len);
-        fuzz_demand(!memcmp(a.name.ptr, b.name.ptr, a.name.len));
-        fuzz_demand(heft_tensor_find(f, b.name) == i);
+        fuzz_require(a.dtype == b.dtype && a.rank == b.rank && a.name.len == b.name.len);
+        fuzz_require(!memcmp(a.name.ptr, b.name.ptr, a.name.len));
+        fuzz_require(heft_tensor_find(f, b.name) == i);
     }
     heft_file_close(whole);
 }
@@ -114,8 +114,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         st = drive(f, &s, data, size);
     if (!st)
         compare(f, data, size);
-    fuzz_demand(st != HEFT_E_NOMEM || left);
+    fuzz_require(st != HEFT_E_NOMEM || left);
     heft_file_close(f);
-    fuzz_demand(!m.live);
+    fuzz_require(!m.live);
     return 0;
 }

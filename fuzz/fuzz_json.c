@@ -1,5 +1,5 @@
-/* fuzz_json.c - what the reader of JSON accepts is written again and read again: the tokens are the
- * same, and passing over a document says the same of it as reading it. */
+/* fuzz_json.c - fuzzes the JSON reader: an accepted document has the same tokens after being written
+ * again, and skipping a document agrees with reading. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static heft_status keep(void *ctx, uint64_t at, const void *data, size_t len)
     if (to->cap - to->len < len) {
         to->cap = 2 * to->cap + len;
         to->ptr = realloc(to->ptr, to->cap);
-        fuzz_demand(to->ptr);
+        fuzz_require(to->ptr);
     }
     memcpy(to->ptr + to->len, data, len);
     to->len += len;
@@ -56,7 +56,7 @@ static void put_token(heft_out *o, const heft_json *j, heft_json_kind k, bool co
         heft_out_u8(o, ':');
 }
 
-/* The document without white space; false when it is refused. */
+/* Write the document without white space; false if the document is refused. */
 static bool write_again(fuzz_bytes *to, heft_str text)
 {
     static uint8_t buffer[256];
@@ -68,13 +68,13 @@ static bool write_again(fuzz_bytes *to, heft_str text)
     while ((k = heft_json_next(&r.j)) != HEFT_JSON_END && k != HEFT_JSON_FAILED) {
         put_token(&o, &r.j, k, comma);
         comma = k != HEFT_JSON_KEY && k != HEFT_JSON_OBJECT && k != HEFT_JSON_ARRAY;
-        fuzz_demand(r.j.token >= text.ptr && r.j.p <= text.ptr + text.len);
+        fuzz_require(r.j.token >= text.ptr && r.j.p <= text.ptr + text.len);
     }
-    fuzz_demand(!heft_out_flush(&o));
-    fuzz_demand((k == HEFT_JSON_FAILED) == (r.j.st != HEFT_OK));
-    fuzz_demand(heft_json_next(&r.j) == k); /* both stay */
+    fuzz_require(!heft_out_flush(&o));
+    fuzz_require((k == HEFT_JSON_FAILED) == (r.j.st != HEFT_OK));
+    fuzz_require(heft_json_next(&r.j) == k); /* the error and the end persist */
     heft_arena_free(&r.arena);
-    fuzz_demand(!r.mem.used);
+    fuzz_require(!r.mem.used);
     return k == HEFT_JSON_END;
 }
 
@@ -82,12 +82,12 @@ static bool passes(heft_str text)
 {
     reading r;
     begin(&r, text);
-    r.j.arena = NULL; /* what is passed over takes no memory */
+    r.j.arena = NULL; /* skipped values need no memory */
     heft_json_kind k = heft_json_next(&r.j);
     bool is_string = k == HEFT_JSON_STRING || r.j.st == HEFT_E_UNSUPPORTED;
     bool fits = k != HEFT_JSON_FAILED && !heft_json_skip(&r.j, k) &&
                 heft_json_next(&r.j) == HEFT_JSON_END;
-    return fits || is_string; /* one that stands alone cannot be passed over */
+    return fits || is_string; /* a string of its own cannot be skipped */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -96,9 +96,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_bytes once = { NULL, 0, 0 }, twice = { NULL, 0, 0 };
     if (write_again(&once, text)) {
         heft_str written = { (const char *)once.ptr, once.len };
-        fuzz_demand(write_again(&twice, written));
-        fuzz_demand(once.len == twice.len && !memcmp(once.ptr, twice.ptr, once.len));
-        fuzz_demand(passes(text));
+        fuzz_require(write_again(&twice, written));
+        fuzz_require(once.len == twice.len && !memcmp(once.ptr, twice.ptr, once.len));
+        fuzz_require(passes(text));
     }
     free(once.ptr);
     free(twice.ptr);

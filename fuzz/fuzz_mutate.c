@@ -1,16 +1,16 @@
-/* fuzz_mutate.c - a file that changes under a conversion: its bytes are changed while it is opened, planned and
- * written, whenever the library calls back.  No output is longer than its plan, every failure is told, and
- * nothing is touched that should not be. */
+/* fuzz_mutate.c - fuzzes conversion of a file that changes meanwhile: its bytes change in callbacks while
+ * the file is opened, planned and written.  No output exceeds its plan, every failure is reported, and
+ * no memory outside the buffers is accessed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
 
 enum {
-    LARGEST = 64 << 10,
-    FRONT = 512,     /* bytes where most changes are made */
-    MOST_CALLS = 64, /* about as many calls are let pass before a change */
-    MOST_OUTPUT = 8 << 20
+    MAX_PAYLOAD = 64 << 10,
+    START_BYTES = 512, /* bytes at the start, where most changes are made */
+    MAX_CALLS = 64,    /* maximum number of calls between two changes */
+    MAX_OUTPUT = 8 << 20
 };
 
 typedef struct mutation {
@@ -20,7 +20,7 @@ typedef struct mutation {
     uint8_t *data;
     size_t size;
     uint64_t random;
-    uint64_t wait; /* calls to pass before the next change */
+    uint64_t wait; /* calls until the next change */
     uint64_t reserved, written;
     bool is_stream;
 } mutation;
@@ -33,7 +33,7 @@ static uint64_t next_random(mutation *m)
     return m->random;
 }
 
-/* Bytes that names, texts and numbers are made of, and those that grow or shrink when they are written. */
+/* Choose a byte that occurs in names, texts and numbers, or changes in length when written. */
 static uint8_t pick_byte(mutation *m)
 {
     static const uint8_t odd[] = { '"', '\\', 0, 0xFF, 0x80, 0x01, 'a', '{' };
@@ -45,9 +45,9 @@ static void change(mutation *m)
 {
     if (!m->size || m->wait--)
         return;
-    m->wait = next_random(m) % MOST_CALLS;
+    m->wait = next_random(m) % MAX_CALLS;
     for (uint64_t n = 1 + next_random(m) % 4; n; n--) {
-        size_t reach = next_random(m) % 4 && m->size > FRONT ? FRONT : m->size;
+        size_t reach = next_random(m) % 4 && m->size > START_BYTES ? START_BYTES : m->size;
         size_t at = next_random(m) % reach, length = 1 + next_random(m) % 8;
         uint8_t byte = pick_byte(m);
         for (size_t i = at; i < at + length && i < m->size; i++)
@@ -55,7 +55,7 @@ static void change(mutation *m)
     }
 }
 
-/* ---- where the library calls back ---- */
+/* ---- callbacks ---- */
 
 static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
 {
@@ -84,7 +84,7 @@ static void on_loss(void *ctx, heft_severity severity, const char *rule, heft_st
 
 static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
-    fuzz_demand(done <= total);
+    fuzz_require(done <= total);
     change(ctx);
     return true;
 }
@@ -96,14 +96,14 @@ static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
     mutation *m = (mutation *)s;
     (void)err;
     m->reserved = size;
-    m->wait = 0; /* right between plan and bytes */
+    m->wait = 0; /* change after planning, before the first byte is written */
     change(m);
     return HEFT_OK;
 }
 
 static void take(mutation *m, uint64_t end, const void *data, size_t len)
 {
-    fuzz_demand(end <= (m->reserved ? m->reserved : (uint64_t)MOST_OUTPUT));
+    fuzz_require(end <= (m->reserved ? m->reserved : (uint64_t)MAX_OUTPUT));
     fuzz_use(len ? ((const uint8_t *)data)[len - 1] : 0u);
     m->written = end > m->written ? end : m->written;
     change(m);
@@ -150,12 +150,12 @@ static const heft_sink_ops file_ops = { .size = sizeof(heft_sink_ops),
 
 /* ---- one conversion ---- */
 
-/* What a failure says is set: the status itself, and a line of text. */
+/* Require that a failure sets the status and a line of text. */
 static void check_error(heft_status st, const heft_error *err)
 {
     if (st)
-        fuzz_demand(err->status == st && *err->message &&
-                    memchr(err->message, 0, sizeof err->message));
+        fuzz_require(err->status == st && *err->message &&
+                     memchr(err->message, 0, sizeof err->message));
 }
 
 static heft_status open_changing(heft_file **out, mutation *m)
@@ -168,7 +168,7 @@ static heft_status open_changing(heft_file **out, mutation *m)
     opt.host = &m->host;
     opt.no_verify = true;
     opt.limits = &limits;
-    fuzz_demand(!heft_source_open_memory(&source, m->data, m->size, NULL));
+    fuzz_require(!heft_source_open_memory(&source, m->data, m->size, NULL));
     heft_status st = heft_file_open_source(out, source, &opt, &err);
     check_error(st, &err);
     return st;
@@ -177,9 +177,10 @@ static heft_status open_changing(heft_file **out, mutation *m)
 static bool is_small(const heft_file *f)
 {
     uint64_t total = 0;
-    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= LARGEST; id++)
-        total += heft_tensor_bytes(f, id) < LARGEST ? heft_tensor_bytes(f, id) : LARGEST + 1;
-    return total <= LARGEST;
+    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= MAX_PAYLOAD; id++)
+        total += heft_tensor_bytes(f, id) < MAX_PAYLOAD ? heft_tensor_bytes(f, id)
+                                                        : MAX_PAYLOAD + 1;
+    return total <= MAX_PAYLOAD;
 }
 
 static void convert(mutation *m, const heft_file *in, const heft_format *to, const char *version,
@@ -208,7 +209,7 @@ static void convert(mutation *m, const heft_file *in, const heft_format *to, con
     heft_status st = heft_file_convert(in, to, &m->sink, &opt, &err);
     check_error(st, &err);
     if (!st && planned)
-        fuzz_demand(m->written == planned);
+        fuzz_require(m->written == planned);
 }
 
 static void convert_changing(mutation *m, const uint8_t *data, const heft_format *to,
@@ -218,9 +219,9 @@ static void convert_changing(mutation *m, const uint8_t *data, const heft_format
     memcpy(m->data, data, m->size);
     m->is_stream = next_random(m) % 2;
     m->wait = next_random(m) % 8 ? UINT64_MAX
-                                 : next_random(m) % MOST_CALLS; /* while it is opened */
+                                 : next_random(m) % MAX_CALLS; /* change while opening */
     if (!open_changing(&in, m) && is_small(in)) {
-        m->wait = next_random(m) % MOST_CALLS;
+        m->wait = next_random(m) % MAX_CALLS;
         convert(m, in, to, version, compress);
     }
     m->wait = UINT64_MAX;
@@ -243,7 +244,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum { GENERATIONS = sizeof generations / sizeof *generations };
     mutation m = { .size = size, .random = seed_of(data, size) };
     m.data = malloc(size + !size);
-    fuzz_demand(m.data);
+    fuzz_require(m.data);
     m.al = (heft_allocator){ .size = sizeof(heft_allocator), .resize = resize, .ctx = &m };
     m.host = *heft_host_default();
     m.host.allocator = &m.al;

@@ -1,5 +1,5 @@
-/* fuzz_parse.c - any bytes, opened as a whole and fed piece by piece: both ways agree, nothing that
- * the index tells leads out of the file, and verify comes to an end. */
+/* fuzz_parse.c - fuzzes opening: a file opened whole and a file fed piece by piece agree, no range of
+ * the index leaves the file, and verification ends. */
 #include <stdlib.h>
 
 #include "fuzz.h"
@@ -12,14 +12,14 @@ static void look_at_parts(const heft_file *f, uint32_t first, uint32_t count)
         heft_part p = heft_part_at(f, first + i);
         uint8_t ends[2];
         const uint8_t *view = heft_part_view(f, first + i);
-        if (p.shard) /* in a file that is not there */
+        if (p.shard) /* the shard does not exist */
             continue;
-        fuzz_demand(p.offset <= heft_file_size(f) && p.stored <= heft_file_size(f) - p.offset);
+        fuzz_require(p.offset <= heft_file_size(f) && p.stored <= heft_file_size(f) - p.offset);
         if (!p.length || p.encoding != HEFT_RAW)
             continue;
-        fuzz_demand(!heft_part_read(ends, f, first + i, 0, 1, NULL));
-        fuzz_demand(!heft_part_read(ends + 1, f, first + i, p.length - 1, 1, NULL));
-        fuzz_demand(!view || (view[0] == ends[0] && view[p.length - 1] == ends[1]));
+        fuzz_require(!heft_part_read(ends, f, first + i, 0, 1, NULL));
+        fuzz_require(!heft_part_read(ends + 1, f, first + i, p.length - 1, 1, NULL));
+        fuzz_require(!view || (view[0] == ends[0] && view[p.length - 1] == ends[1]));
     }
 }
 
@@ -33,7 +33,7 @@ static void look_at_tensor(const heft_file *f, uint32_t id)
     for (uint32_t i = 0; heft_attribute_at(&v, f, id, i); i++)
         sum += v.key.len;
     fuzz_use(sum + heft_tensor_bytes(f, id) + heft_tensor_layout_name(f, id).len);
-    fuzz_demand(heft_tensor_find(f, t.name) == id);
+    fuzz_require(heft_tensor_find(f, t.name) == id);
     look_at_parts(f, t.first_part, t.part_count);
 }
 
@@ -46,10 +46,10 @@ static void look_at(const heft_file *f)
     look_at_parts(f, first, count);
     for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i))
         fuzz_use(heft_meta_at(f, i).key.len);
-    fuzz_demand(!heft_file_verify(&result, f, NULL, NULL));
+    fuzz_require(!heft_file_verify(&result, f, NULL, NULL));
 }
 
-/* Gives the parser just what it asks for. */
+/* Feed exactly the ranges that the parser requests. */
 static heft_status open_fed(heft_file **out, const uint8_t *data, size_t size,
                             const heft_open_options *opt)
 {
@@ -57,9 +57,9 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t size,
     heft_status st = heft_file_begin(out, size, opt, NULL);
     while (!st && (st = heft_file_step(*out, NULL)) == HEFT_AGAIN) {
         size_t count = heft_file_needs(*out, &wanted);
-        fuzz_demand(count);
+        fuzz_require(count);
         heft_range *needs = malloc(count * sizeof *needs);
-        fuzz_demand(needs);
+        fuzz_require(needs);
         for (size_t i = 0; i < count; i++)
             needs[i] = wanted[i];
         st = HEFT_OK;
@@ -71,13 +71,13 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t size,
     return st;
 }
 
-/* What a format makes of files that it would never have recognised. */
-static void insist(const uint8_t *data, size_t size, heft_open_options opt)
+/* Open the bytes as each format, recognised or not. */
+static void try_all_formats(const uint8_t *data, size_t size, heft_open_options opt)
 {
     for (size_t i = 0; i < heft_format_count(); i++) {
         heft_file *f = NULL;
         opt.format = heft_format_at(i);
-        fuzz_demand(fuzz_open(&f, data, size, &opt) || heft_file_format(f) == opt.format);
+        fuzz_require(fuzz_open(&f, data, size, &opt) || heft_file_format(f) == opt.format);
         heft_file_close(f);
     }
 }
@@ -90,14 +90,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opt.no_verify = true;
     heft_status st = fuzz_open(&whole, data, size, &opt);
     heft_status again = open_fed(&fed, data, size, &opt);
-    fuzz_demand(st == again || st == HEFT_E_LIMIT || again == HEFT_E_LIMIT);
+    fuzz_require(st == again || st == HEFT_E_LIMIT || again == HEFT_E_LIMIT);
     if (!st && !again)
-        fuzz_demand(heft_tensor_count(whole) == heft_tensor_count(fed) &&
-                    heft_meta_count(whole) == heft_meta_count(fed));
+        fuzz_require(heft_tensor_count(whole) == heft_tensor_count(fed) &&
+                     heft_meta_count(whole) == heft_meta_count(fed));
     if (!st)
         look_at(whole);
     heft_file_close(whole);
     heft_file_close(fed);
-    insist(data, size, opt);
+    try_all_formats(data, size, opt);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* standalone.c - a fuzz target without a fuzzer: every file as it is, then damaged at random, always
- * in the same way.
+/* standalone.c - runs a fuzz target without a fuzzer: each file unchanged, then damaged by a fixed
+ * pseudo-random sequence.
  *
  *   fuzz_NAME ROUNDS FILE...
  */
@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 
-enum { LARGEST = 256 << 10, CHANGES = 4 };
+enum { MAX_PAYLOAD = 256 << 10, CHANGES = 4 };
 
 static uint64_t next_random(uint64_t *x)
 {
@@ -19,7 +19,7 @@ static uint64_t next_random(uint64_t *x)
     return *x;
 }
 
-/* Changes a few bytes, mostly near the front, where the numbers are; now and then cuts the file. */
+/* Change a few bytes, mostly near the start, which holds the numbers; sometimes truncate the file. */
 static size_t damage(uint8_t *data, size_t size, uint64_t *x)
 {
     for (uint64_t n = 1 + next_random(x) % CHANGES; n && size; n--) {
@@ -31,11 +31,11 @@ static size_t damage(uint8_t *data, size_t size, uint64_t *x)
     return next_random(x) % 8 ? size : next_random(x) % (size + 1);
 }
 
-/* A copy that is exactly as long as it claims, so that reading past it is noticed. */
+/* Copy the data into a block of exactly this size, so that reads past the end are detected. */
 static void try_bytes(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size + !size);
-    fuzz_demand(copy);
+    fuzz_require(copy);
     memcpy(copy, data, size);
     LLVMFuzzerTestOneInput(copy, size);
     free(copy);
@@ -43,7 +43,7 @@ static void try_bytes(const uint8_t *data, size_t size)
 
 static bool try_file(const char *path, unsigned long rounds)
 {
-    static uint8_t original[LARGEST], damaged[LARGEST];
+    static uint8_t original[MAX_PAYLOAD], damaged[MAX_PAYLOAD];
     uint64_t x = 88172645463325252u;
     FILE *file = fopen(path, "rb");
     if (!file)
@@ -65,9 +65,9 @@ int main(int argc, char **argv)
         return 2;
     }
     unsigned long rounds = strtoul(argv[1], NULL, 10);
-    rounds = getenv("HEFT_TEST_FEWER") ? rounds / 4 : rounds; /* a build that takes long */
+    rounds = getenv("HEFT_TEST_FEWER") ? rounds / 4 : rounds; /* slow builds */
     for (int i = 2; i < argc; i++) {
-        printf("%s\n", argv[i]); /* the last one printed is the one that failed */
+        printf("%s\n", argv[i]); /* the last file printed is the file that failed */
         fflush(stdout);
         if (!try_file(argv[i], rounds))
             return 1;

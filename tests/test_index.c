@@ -125,7 +125,7 @@ static void refuses_dense_tensors_that_do_not_fit(void **state)
     } rows[] = {
         { { 2, 3, 4 }, 0, 96, HEFT_F32, HEFT_OK, "" },
         { { 2, 3, 4 }, 9904, 96, HEFT_F32, HEFT_OK, "" },
-        { { 2, 3, 4 }, 9905, 96, HEFT_F32, HEFT_E_FORMAT, "96 bytes at 9905 pass the end" },
+        { { 2, 3, 4 }, 9905, 96, HEFT_F32, HEFT_E_FORMAT, "96 bytes at offset 9905 pass the end" },
         { { 2, 3, 4 }, UINT64_MAX, 96, HEFT_F32, HEFT_E_FORMAT, "pass the end" },
         { { 2, 3, 4 }, 0, 95, HEFT_F32, HEFT_E_FORMAT, "95 bytes are stored, its shape as f32" },
         { { 0, 3, 4 }, 10000, 0, HEFT_F32, HEFT_OK, "" },

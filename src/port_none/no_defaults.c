@@ -1,4 +1,4 @@
-/* no_defaults.c - the default host of a build without an operating system: no allocator or codecs. */
+/* no_defaults.c - the default host without an operating system: no allocator, no codecs. */
 #include <heft/heft_ext.h>
 
 const heft_host *heft_host_default(void)

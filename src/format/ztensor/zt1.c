@@ -3,8 +3,8 @@
  *   "ZTEN1000", zeros, components at multiples of 64 with zeros between, the manifest in CBOR,
  *   u64 length of the manifest, from 1.1 on "ZTEN1000" again
  *
- *   1.0    {"version", "generator", "attributes": {text: text}, "tensors": {name: {"dtype", "shape",
- *          "format", "components": {role: {"offset", "length", "encoding"?, "digest"?}}}}}
+ *   1.0    {"version", "generator", "attributes": {text: text}, "tensors": {name: {"dtype",
+ *          "shape", "format", "components": {role: {"offset", "length", "encoding"?, "digest"?}}}}}
  *   1.1 …  {"version", "attributes"?, "objects": {name: {"shape", "format", "attributes"?,
  *          "components": {role: {"dtype", "type"?, "offset", "length", "uncompressed_length"?,
  *          "encoding"?, "digest"?}}}}}

@@ -288,8 +288,8 @@ static heft_status check_options(heft_plan *p)
                : heft_plan_compresses(p) ? HEFT_ZT2_ALIGN
                                          : HEFT_ZT2_CANONICAL_ALIGN;
     p->align = p->align < HEFT_ZT2_ALIGN ? HEFT_ZT2_ALIGN : p->align;
-    p->keeps_trailer =
-        p->has_added_parts; /* §2.5: appending neither moves nor overwrites anything */
+    /* Section 2.5: appending neither moves nor overwrites anything. */
+    p->keeps_trailer = p->has_added_parts;
     if (p->existing)
         p->align = p->existing->format_private % HEFT_ZT2_CANONICAL_ALIGN
                        ? HEFT_ZT2_ALIGN

@@ -7,8 +7,7 @@
 enum {
     HEFT_ZT_MAGIC = 8,
     HEFT_ZT_ALIGN = 64,
-    HEFT_ZT_MAX_PARTS =
-        256 /* Maximum number of parts of a tensor in 1.x: reading compares each part with all the others. */
+    HEFT_ZT_MAX_PARTS = 256 /* parts of a tensor in 1.x: reading compares each pair of parts */
 };
 
 /* ---- element types, digests, orders: zt_types.c ---- */
