@@ -1,5 +1,5 @@
-/* fuzz_cbor.c - fuzzes the CBOR reader: reads stay inside the input, skipping agrees with reading, and
- * a document that a strict reader accepts is equal after being written again. */
+/* fuzz_cbor.c - fuzzes the CBOR reader: reads stay inside the input, skipping agrees with reading,
+ * and a document that a strict reader accepts is equal after being written again. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* fuzz_convert.c - fuzzes conversion: an input that opens is written in every format; the output opens,
- * has no faults, and has the same tensors if no loss was reported. */
+/* fuzz_convert.c - fuzzes conversion: an input that opens is written in every format; the output
+ * opens, has no faults, and has the same tensors if no loss was reported. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 static const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 12 };
 enum { MAX_PAYLOAD = 1 << 20 }; /* bytes of all tensors; shared bytes count for each tensor */
 
-/* Count losses.  A note about a tensor means that its form changes, so that it reads back differently. */
+/* Count losses.  A note about a tensor means that its form changes, so that it reads back
+ * differently. */
 static void count_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                        const char *text)
 {

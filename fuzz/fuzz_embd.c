@@ -1,5 +1,5 @@
-/* fuzz_embd.c - fuzzes EMBD after repairing sizes and checksums, so that mutations reach the parser:
- * the vocabulary is consistent and survives both layouts unchanged. */
+/* fuzz_embd.c - fuzzes EMBD after repairing sizes and checksums, so that mutations reach the
+ * parser: the vocabulary is consistent and survives both layouts unchanged. */
 #include <stdlib.h>
 #include <string.h>
 

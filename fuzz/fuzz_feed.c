@@ -1,5 +1,5 @@
-/* fuzz_feed.c - fuzzes heft_file_feed(): pieces in any order, a source that fails, memory that runs out.
- * Feeding ends, leaks nothing, and opens the same file as reading the whole. */
+/* fuzz_feed.c - fuzzes heft_file_feed(): pieces in any order, a source that fails, memory that runs
+ * out. Feeding ends, leaks nothing, and opens the same file as reading the whole. */
 #include <stdlib.h>
 #include <string.h>
 

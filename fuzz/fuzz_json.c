@@ -1,5 +1,5 @@
-/* fuzz_json.c - fuzzes the JSON reader: an accepted document has the same tokens after being written
- * again, and skipping a document agrees with reading. */
+/* fuzz_json.c - fuzzes the JSON reader: an accepted document has the same tokens after being
+ * written again, and skipping a document agrees with reading. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* fuzz_mutate.c - fuzzes conversion of a file that changes meanwhile: its bytes change in callbacks while
- * the file is opened, planned and written.  No output exceeds its plan, every failure is reported, and
- * no memory outside the buffers is accessed. */
+/* fuzz_mutate.c - fuzzes conversion of a file that changes meanwhile: its bytes change in callbacks
+ * while the file is opened, planned and written.  No output exceeds its plan, every failure is
+ * reported, and no memory outside the buffers is accessed. */
 #include <stdlib.h>
 #include <string.h>
 

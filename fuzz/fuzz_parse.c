@@ -1,5 +1,5 @@
-/* fuzz_parse.c - fuzzes opening: a file opened whole and a file fed piece by piece agree, no range of
- * the index leaves the file, and verification ends. */
+/* fuzz_parse.c - fuzzes opening: a file opened whole and a file fed piece by piece agree, no range
+ * of the index leaves the file, and verification ends. */
 #include <stdlib.h>
 
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* fuzz_pickle.c - fuzzes the pickle reader: references are valid, memory is proportional to the input,
- * and the result is the same if the bytes arrive in pieces. */
+/* fuzz_pickle.c - fuzzes the pickle reader: references are valid, memory is proportional to the
+ * input, and the result is the same if the bytes arrive in pieces. */
 #include <stdlib.h>
 #include <string.h>
 

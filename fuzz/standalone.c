@@ -19,7 +19,8 @@ static uint64_t next_random(uint64_t *x)
     return *x;
 }
 
-/* Change a few bytes, mostly near the start, which holds the numbers; sometimes truncate the file. */
+/* Change a few bytes, mostly near the start, which holds the numbers; sometimes truncate the
+ * file. */
 static size_t damage(uint8_t *data, size_t size, uint64_t *x)
 {
     for (uint64_t n = 1 + next_random(x) % CHANGES; n && size; n--) {

@@ -32,7 +32,7 @@ typedef struct chunk {
 } chunk;
 
 typedef struct job {
-    const heft_ix_text_records *records_of;
+    const heft_ix_text_records *records;
     heft_index *x;
     uint32_t kept; /* number of chunks kept */
     chunk of[CHUNKS];
@@ -51,7 +51,7 @@ static bool choose_starts(job *w, const uint8_t *p, const uint8_t *end)
     uint64_t each = (uint64_t)(end - p) / CHUNKS;
     for (uint32_t i = 0; i < CHUNKS; i++) {
         const uint8_t *at = p + i * each;
-        w->of[i].begin = i ? w->records_of->seek(w->records_of->ctx, at, near_end(at, end)) : p;
+        w->of[i].begin = i ? w->records->seek(w->records->ctx, at, near_end(at, end)) : p;
         if (!w->of[i].begin || (i && w->of[i].begin <= w->of[i - 1].begin))
             return false;
     }
@@ -65,7 +65,7 @@ static uint64_t estimate(const job *w, const chunk *s)
 {
     const uint8_t *p = s->begin, *end = near_end(p, s->end), *next;
     uint64_t n = 0;
-    for (; n < SAMPLED && (next = w->records_of->seek(w->records_of->ctx, p, end)) != NULL; n++)
+    for (; n < SAMPLED && (next = w->records->seek(w->records->ctx, p, end)) != NULL; n++)
         p = next;
     return n ? heft_div((uint64_t)(s->end - s->begin), heft_div((uint64_t)(p - s->begin), n)) : 0;
 }
@@ -73,7 +73,7 @@ static uint64_t estimate(const job *w, const chunk *s)
 static bool reserve_rows(job *w)
 {
     heft_index *x = w->x;
-    uint64_t rows = x->tensors.len, dims = x->dims.len, records = 0;
+    uint64_t rows = x->tensors.len, dims = x->dims.len, total = 0;
     for (uint32_t i = 0; i < CHUNKS; i++) {
         chunk *s = &w->of[i];
         uint64_t expected = estimate(w, s), reserved = expected + expected / 4 + SPARE;
@@ -84,14 +84,14 @@ static bool reserve_rows(job *w)
                                     (uint32_t)end_dim };
         rows = end;
         dims = end_dim;
-        records += expected;
+        total += expected;
     }
-    if (records < MIN_RECORDS || rows > x->limits.tensors)
+    if (total < MIN_RECORDS || rows > x->limits.tensors)
         return false;
     rows -= x->tensors.len;
     dims -= x->dims.len;
     return heft_ix_reserve_rows(x, rows, dims) &&
-           (!w->records_of->param_ids || heft_vec_reserve(&x->mem, &x->param_ids, rows, PARAM_ID));
+           (!w->records->param_ids || heft_vec_reserve(&x->mem, &x->param_ids, rows, PARAM_ID));
 }
 
 static void read_chunk(void *arg, size_t i)
@@ -100,7 +100,7 @@ static void read_chunk(void *arg, size_t i)
     chunk *s = &w->of[i];
     heft_ix_worker_rows(&s->x, w->x, &s->rows);
     s->x.parsed_from = (const char *)s->begin;
-    s->stop = w->records_of->read(w->records_of->ctx, s->begin, s->end, &s->x, (uint32_t)i);
+    s->stop = w->records->read(w->records->ctx, s->begin, s->end, &s->x, (uint32_t)i);
 }
 
 /* ---- closing the gaps ---- */
@@ -200,10 +200,10 @@ static void close_gaps(void *arg, size_t column)
 }
 
 const uint8_t *heft_ix_parallel_text(heft_index *x, const uint8_t *p, const uint8_t *end,
-                                     uint32_t max, const heft_ix_text_records *records_of)
+                                     uint32_t max, const heft_ix_text_records *records)
 {
     enum { MIN_BYTES = MIN_RECORDS * 16 }; /* bytes of the smallest useful text */
-    job w = { .records_of = records_of, .x = x };
+    job w = { .records = records, .x = x };
     if (end - p < MIN_BYTES || !x->run || x->parts.len != x->tensors.len ||
         !choose_starts(&w, p, end) || !reserve_rows(&w) || !heft_ix_cache_data_role(x))
         return p;
@@ -215,7 +215,7 @@ const uint8_t *heft_ix_parallel_text(heft_index *x, const uint8_t *p, const uint
     heft_ix_trim(x);
     for (uint32_t i = 0; i < w.kept; i++) {
         heft_ix_worker_end(x, &w.of[i].x);
-        records_of->join(records_of->ctx, i, w.of[i].rows.first - w.of[i].to);
+        records->join(records->ctx, i, w.of[i].rows.first - w.of[i].to);
     }
     return w.kept ? w.of[w.kept - 1].stop : p;
 }
