@@ -58,19 +58,14 @@ def signature(code):
 
 
 def functions(text):
-    """Yield (name, signature, comment) of a section; consecutive declarations share a comment."""
-    last, end = "", 0
+    """Yield (name, signature, comment) of a section: the comment before or on the same line."""
     for m in BLOCK.finditer(text):
         name = re.search(r"(\w+)\(", m["code"])
-        between = text[end:m.start()].strip()
         own = comment_to_markdown(m["comment"]) if m["comment"] else ""
-        trailing = re.match(r" */\*(.*?)\*/", text[m.end():])
-        if not own and trailing:
-            own = trailing[1].strip()
-        last = own or ("" if between and not between.startswith("/*") else last)
-        end = m.end()
+        trailing = re.match(r" */\*(.*?)\*/", text[m.end():], re.S)
+        own = own or (comment_to_markdown(trailing[0].strip()) if trailing else "")
         if name:
-            yield name[1], signature(m["code"]), last
+            yield name[1], signature(m["code"]), own
 
 
 def sections(header):

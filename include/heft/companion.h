@@ -28,6 +28,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_parse_lines(heft_vocab **out, he
 HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_parse_json(heft_vocab **out, heft_str text,
                                                            const heft_host *host, heft_error *err);
 HEFT_API void heft_vocab_close(heft_vocab *v); /* NULL is ignored */
+/* Number of tokens; ids are below this number. */
 HEFT_API uint32_t heft_vocab_count(const heft_vocab *v);
 /* Return the token with that id, borrowed from v. */
 HEFT_API heft_str heft_vocab_token(const heft_vocab *v, uint32_t id);
@@ -53,13 +54,16 @@ HEFT_API void heft_settings_close(heft_settings *s); /* NULL is ignored */
  * HEFT_KIND_INT, or HEFT_KIND_UINT past INT64_MAX; other numbers are HEFT_KIND_STR, spelled as in
  * the document.  Values are borrowed from s. */
 HEFT_API size_t heft_settings_count(const heft_settings *s);
+/* Return top-level value i; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key);
 /* All values, as a flat list.  A list or map precedes its children: the first child of value i is i
  * + 1, and heft_settings_next(s, i) is the index after value i and all descendants. */
 HEFT_API uint32_t heft_settings_value_count(const heft_settings *s); /* children included */
+/* Return value i of the flat list; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_settings_value_at(const heft_settings *s, uint32_t i);
+/* Return the index after value i and all its descendants. */
 HEFT_API uint32_t heft_settings_next(const heft_settings *s, uint32_t i);
 /* Return the index of the value at a path of keys and list positions, "config.layers.0.kind", or
  * HEFT_NONE.  If keys contain dots, the longest key that the path begins with is taken. */
@@ -75,6 +79,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_profile_parse_json(heft_profile **out,
                                                              const heft_host *host,
                                                              heft_error *err);
 HEFT_API void heft_profile_close(heft_profile *p); /* NULL is ignored */
+/* Name of the profile; borrowed from p. */
 HEFT_API heft_str heft_profile_name(const heft_profile *p);
 /* Compare a file with a profile.  Each difference is a finding of a rule "profile/..." and is added
  * to the counts in *out. out and fn may be NULL.  HEFT_OK: the comparison was completed. */

@@ -97,7 +97,7 @@ typedef enum heft_status {
     HEFT_E_CANCELLED = -10   /* a progress callback returned false */
 } heft_status;
 
-#define HEFT_NONE           UINT32_MAX /* no tensor or part; as an owner: the file */
+#define HEFT_NONE           UINT32_MAX /* no tensor or part; as the owner of a part: the file itself */
 #define HEFT_NOWHERE        UINT64_MAX /* an offset: no particular byte */
 #define HEFT_UNKNOWN_LENGTH UINT64_MAX /* a length or size: not known */
 
@@ -284,6 +284,7 @@ typedef struct heft_id {
 HEFT_API uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
 /* A sorted table of all identities, searched from any thread.  Close the table before the file. */
 typedef struct heft_ids heft_ids;
+/* Open a table of all identities, for many searches by heft_ids_find(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_file *f,
                                                    heft_error *err);
 /* Like heft_tensor_find_id(), in logarithmic time. */
@@ -360,6 +361,8 @@ HEFT_API void heft_part_prefetch(const heft_file *f, const uint32_t *parts, size
 /* A stream reads the decoded bytes of one part from first to last.  Close the stream before the
  * file. */
 typedef struct heft_stream heft_stream;
+/* Open a stream over the decoded bytes of a part.  The part's digest is checked at the end if
+ * heft_open_options.check_parts is set. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_stream_open(heft_stream **out, const heft_file *f,
                                                       uint32_t part, heft_error *err);
 /* Like heft_stream_open(), and check the digest of the part even without check_parts. */
@@ -381,6 +384,7 @@ HEFT_API void heft_stream_close(heft_stream *s); /* NULL is ignored */
  * of all data of an EMBD file (by heft_checked_read_end()).  parts: the parts that will be read;
  * NULL: all parts of all tensors. */
 typedef struct heft_checked_read heft_checked_read;
+/* Open a checked read of n parts; parts NULL: all parts of all tensors. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_open(heft_checked_read **out,
                                                             const heft_file *f,
                                                             const uint32_t *parts, uint32_t count,
@@ -465,7 +469,9 @@ typedef struct heft_value {
 /* Metadata is a flat list.  A list or map precedes its children: the first child of value i
  * is i + 1, and heft_meta_next(f, i) is the index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_count(const heft_file *f); /* all values, children included */
+/* Return value i; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_meta_at(const heft_file *f, uint32_t i);
+/* Return the index after value i and all its descendants. */
 HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, const char *key);
@@ -482,6 +488,7 @@ HEFT_API heft_str heft_file_name(const heft_file *f); /* without folders; empty:
 HEFT_API heft_str heft_file_version(const heft_file *f);
 /* Program that wrote the file (stored by zTensor 1.0); may be empty. */
 HEFT_API heft_str heft_file_generator(const heft_file *f);
+/* Size of the file in bytes; of a model in shards, of the file that was opened. */
 HEFT_API uint64_t heft_file_size(const heft_file *f);
 /* Greatest power of two, at most 64 KiB, that divides the offset of every part; 0 without data. */
 HEFT_API uint64_t heft_file_alignment(const heft_file *f);
@@ -493,7 +500,9 @@ typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_status status; /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
     uint32_t reserved[3];
 } heft_shard_file;
+/* Number of other files that hold parts of the model. */
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
+/* Return shard i; an empty name past the end. */
 HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
 /* Return HEFT_OK if every shard of the model is open and matches the index; else the first problem.
  * heft_file_verify() reports all problems. */
@@ -513,11 +522,13 @@ enum {
     HEFT_ONE_TENSOR = 256,  /* holds a single tensor without a name */
     HEFT_CAN_OPEN_KEY = 512 /* nested: heft_open_options.key opens an entry */
 };
-HEFT_API size_t heft_format_count(void); /* number of formats in this build */
+HEFT_API size_t heft_format_count(void);              /* number of formats in this build */
 HEFT_API const heft_format *heft_format_at(size_t i); /* NULL after the last */
-/* Find a format by name ("mag"), or by the suffix of a path ("dir/model.mag"); NULL if none. */
+/* Find a format by name ("mag"); NULL if there is none. */
 HEFT_API const heft_format *heft_format_find(const char *name);
+/* Find a format by the suffix of a path ("dir/model.mag"); NULL if none matches. */
 HEFT_API const heft_format *heft_format_for_path(const char *path);
+/* Name of the format on the command line: "gptrs-archive". */
 HEFT_API const char *heft_format_name(const heft_format *f);
 HEFT_API const char *heft_format_title(const heft_format *f);    /* for display */
 HEFT_API const char *heft_format_suffixes(const heft_format *f); /* ".pt .pth" */
@@ -558,9 +569,11 @@ HEFT_API void heft_source_close(heft_source *s); /* unless taken by a file; NULL
  * index is available.  HEFT_E_ARGUMENT: the range passes the end, or the file is open already. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_begin(heft_file **out, uint64_t file_size,
                                                      const heft_open_options *opt, heft_error *err);
+/* Continue parsing.  HEFT_AGAIN: feed the ranges of heft_file_needs() and call again. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_step(heft_file *f, heft_error *err);
 /* Return the number of needed ranges; *out stays valid until the next heft_file_step(). */
 HEFT_API size_t heft_file_needs(const heft_file *f, const heft_range **out);
+/* Feed bytes of the file at `offset`.  See heft_file_begin(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data,
                                                     size_t len, heft_error *err);
 

@@ -36,6 +36,7 @@ HEFT_API void heft_id128_text(char out[33], heft_id128 id);
 enum { HEFT_PARAM_ID_TEXT = 14 }; /* bytes, with the terminator */
 /* Make a new random id; HEFT_E_IO if the system has no random numbers. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_param_id_new(uint64_t *out, heft_error *err);
+/* Write the id as Burn prints it: 13 characters and a terminator. */
 HEFT_API void heft_param_id_text(char out[HEFT_PARAM_ID_TEXT], uint64_t id);
 /* Parse the text of an id, in upper or lower case; false if the text is not an id. */
 HEFT_API bool heft_param_id_parse(uint64_t *out, heft_str text);
@@ -107,6 +108,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_add(heft_id128 *space, heft_par
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_add_to(heft_params *p, heft_id128 space,
                                                         heft_file *take, heft_error *err);
 
+/* Number of parameters of all files. */
 HEFT_API uint32_t heft_params_count(const heft_params *p);
 /* Return key number i, in the order of adding files; zero bytes after the last key. */
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
@@ -114,8 +116,10 @@ HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
  * files.  False if there is none. */
 HEFT_API bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space,
                                heft_str name);
+/* Find a parameter by its gpt-rs base id; false if there is none. */
 HEFT_API bool heft_params_find_base(heft_id128 *key, const heft_params *p, heft_id128 space,
                                     heft_id128 base);
+/* Find a parameter by its Burn id; false if there is none. */
 HEFT_API bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 space,
                                     uint64_t burn_id);
 /* Return the name of a parameter, borrowed from the store; ptr NULL if the key is unknown. */
@@ -125,14 +129,17 @@ HEFT_API heft_str heft_params_name(const heft_params *p, heft_id128 key);
  * calls share a load and its result.  HEFT_E_NOTFOUND: the key is unknown. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_acquire(heft_param *out, heft_params *p,
                                                          heft_id128 key, heft_error *err);
+/* Release a parameter, once per heft_params_acquire().  Thread-safe. */
 HEFT_API void heft_params_release(heft_params *p, heft_id128 key);
 /* Load a parameter and keep the data in memory regardless of the budget, until unpinned. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_pin(heft_params *p, heft_id128 key,
                                                      heft_error *err);
+/* Undo one heft_params_pin(), so that the data may be evicted. */
 HEFT_API void heft_params_unpin(heft_params *p, heft_id128 key);
 /* Load n parameters in the background, in this order, as far as the budget allows.  Unknown keys
  * and failures are skipped; heft_params_acquire() reports errors. */
 HEFT_API void heft_params_prefetch(heft_params *p, const heft_id128 *keys, size_t n);
+/* Return counts of loads and evictions, and the bytes in memory. */
 HEFT_API heft_params_stats heft_params_statistics(const heft_params *p);
 
 /* ---- derived forms ------------------------------------------------------------------------ */
@@ -155,6 +162,7 @@ typedef struct heft_derivation {
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_resolve(heft_param *out, heft_params *p,
                                                          heft_id128 key, const heft_derivation *d,
                                                          heft_error *err);
+/* Release a derived form, once per heft_params_resolve().  Thread-safe. */
 HEFT_API void heft_params_release_form(heft_params *p, heft_id128 key, uint64_t kind);
 
 /* The parameter's numbers as f32, from any plain type. */
