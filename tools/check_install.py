@@ -117,7 +117,7 @@ def profiles(installed, heft, model, scratch):
             f"verify ended with {status}", *lines
         ]
     _, _, lines = run(heft, "verify", "--profile", "none-such", model, env=env)
-    listed = any(f"(there are: {', '.join(names)})" in line for line in lines)
+    listed = any(f"(available: {', '.join(names)})" in line for line in lines)
     yield "and lists them all when it is asked for another", [] if listed else lines
 
 

@@ -63,7 +63,7 @@ HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, const 
 HEFT_API uint32_t heft_settings_value_count(const heft_settings *s); /* children included */
 /* Return value i of the flat list; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_settings_value_at(const heft_settings *s, uint32_t i);
-/* Return the index after value i and all its descendants. */
+/* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_settings_next(const heft_settings *s, uint32_t i);
 /* Return the index of the value at a path of keys and list positions, "config.layers.0.kind", or
  * HEFT_NONE.  If keys contain dots, the longest key that the path begins with is taken. */

@@ -97,7 +97,7 @@ typedef enum heft_status {
     HEFT_E_CANCELLED = -10   /* a progress callback returned false */
 } heft_status;
 
-#define HEFT_NONE           UINT32_MAX /* no tensor or part; as the owner of a part: the file itself */
+#define HEFT_NONE           UINT32_MAX /* no tensor or part; the file itself as an owner of parts */
 #define HEFT_NOWHERE        UINT64_MAX /* an offset: no particular byte */
 #define HEFT_UNKNOWN_LENGTH UINT64_MAX /* a length or size: not known */
 
@@ -112,7 +112,7 @@ typedef struct heft_error {
     uint64_t reserved[3]; /* 0 */
 } heft_error;
 
-/* Return the name of a status, "format" or "io"; "unknown" for an unknown one. */
+/* Return the name of a status, "format" or "io"; "unknown" for any other value. */
 HEFT_API const char *heft_status_name(heft_status s);
 
 typedef struct heft_str { /* text, not terminated */
@@ -186,7 +186,7 @@ typedef struct heft_open_options {
 
 /* Open a file, or the model in a folder (docs/shards.md says which file of the folder is opened).
  * Reads only the index, and the cost does not depend on the size of the data; the exception is a
- * compressed part whose decoded length the file does not state, which is decoded to learn the
+ * compressed part without a stated decoded length, which is decoded to learn the
  * length.  opt may be NULL.
  *
  * Shards are opened in the folder of the file, but not through symbolic links that leave the
@@ -471,7 +471,7 @@ typedef struct heft_value {
 HEFT_API uint32_t heft_meta_count(const heft_file *f); /* all values, children included */
 /* Return value i; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_meta_at(const heft_file *f, uint32_t i);
-/* Return the index after value i and all its descendants. */
+/* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, const char *key);

@@ -116,10 +116,10 @@ HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
  * files.  False if there is none. */
 HEFT_API bool heft_params_find(heft_id128 *key, const heft_params *p, heft_id128 space,
                                heft_str name);
-/* Find a parameter by its gpt-rs base id; false if there is none. */
+/* Find a parameter by gpt-rs base id; false if there is none. */
 HEFT_API bool heft_params_find_base(heft_id128 *key, const heft_params *p, heft_id128 space,
                                     heft_id128 base);
-/* Find a parameter by its Burn id; false if there is none. */
+/* Find a parameter by Burn id; false if there is none. */
 HEFT_API bool heft_params_find_burn(heft_id128 *key, const heft_params *p, heft_id128 space,
                                     uint64_t burn_id);
 /* Return the name of a parameter, borrowed from the store; ptr NULL if the key is unknown. */
@@ -134,7 +134,7 @@ HEFT_API void heft_params_release(heft_params *p, heft_id128 key);
 /* Load a parameter and keep the data in memory regardless of the budget, until unpinned. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_pin(heft_params *p, heft_id128 key,
                                                      heft_error *err);
-/* Undo one heft_params_pin(), so that the data may be evicted. */
+/* Undo a heft_params_pin(), so that the data may be evicted. */
 HEFT_API void heft_params_unpin(heft_params *p, heft_id128 key);
 /* Load n parameters in the background, in this order, as far as the budget allows.  Unknown keys
  * and failures are skipped; heft_params_acquire() reports errors. */

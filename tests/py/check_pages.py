@@ -164,6 +164,21 @@ def check_links(pages):
                 if p not in linked and p.name != "README.md")
 
 
+def check_options():
+    """Yield options of --help that docs/cli.md does not name in the section of the command."""
+    env = {**os.environ, "LD_LIBRARY_PATH": str(BUILD)}
+    text = (ROOT / "docs/cli.md").read_text()
+    common, *commands = re.split(r"^(?=## (?:ls|info)$)", text, maxsplit=1, flags=re.M)
+    for section in re.split(r"^## ", "".join(commands), flags=re.M)[1:]:
+        command = section.split("\n", 1)[0]
+        shown = subprocess.run([BUILD / "heft", command, "--help"], env=env, capture_output=True,
+                               text=True, check=True).stdout
+        named = set(re.findall(r"--[a-z-]+", common + section))
+        for option in dict.fromkeys(re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", shown, re.M)):
+            if option not in named:
+                yield f"heft {command} {option}"
+
+
 def main():
     if not shutil.which("bash"):
         print("1..0 # SKIP bash is not here")
@@ -175,7 +190,8 @@ def main():
     current = [p for p in pages if p.name not in ("STYLE.md", "CHANGELOG.md")]
     return tap.report([*((t, [line for c in f for line in c.split("\n")]) for t, f in results),
                        ("links lead to pages, and every page is linked", list(check_links(pages))),
-                       ("functions, types and constants exist", list(check_names(current)))])
+                       ("functions, types and constants exist", list(check_names(current))),
+                       ("docs/cli.md names every option", list(check_options()))])
 
 
 sys.exit(main())
