@@ -4,6 +4,7 @@
 The page has every public function with its comment, section by section, and for each section the
 function of tests/api_examples.c after the comment "HEADER: SECTION". With --check the page is
 compared instead; TAP on stdout."""
+import itertools
 import pathlib
 import re
 import sys
@@ -39,15 +40,28 @@ def comment_to_markdown(comment):
     out = []
     for line in lines:
         deep = len(line) - len(line.lstrip())
-        if deep == 2:
+        if deep >= 4 and not (out and out[-1].startswith("- ")):
+            out.append(line)  # code
+        elif deep == 2:
             out.append("- " + re.sub(r"^(HEFT_\w+) +", r"`\1`: ", line.strip()))
-        elif not line or not out or (not deep and out[-1].startswith("- ")):
+        elif not line or not out or (not deep and out[-1].startswith(("- ", "    "))):
             out.append(line.strip())
         else:
             out[-1] = f"{out[-1]} {line.strip()}".strip()
-    return "\n".join(
-        textwrap.fill(line, 120, break_on_hyphens=False, subsequent_indent="  " *
-                      line.startswith("- ")) for line in out).strip()
+    return fence(out).strip()
+
+
+def fence(lines):
+    """Wrap paragraphs and list items; put indented lines between fences."""
+    out = []
+    for is_code, group in itertools.groupby(lines, lambda line: line.startswith("    ")):
+        if is_code:
+            out += ["", "```c", *(line[4:] for line in group), "```", ""]
+        else:
+            out += (textwrap.fill(line, 120, break_on_hyphens=False,
+                                  subsequent_indent="  " * line.startswith("- "))
+                    for line in group)
+    return "\n".join(out)
 
 
 def signature(code):
@@ -82,8 +96,18 @@ def examples():
     return {title: re.sub(r"^static ", "", code) for title, code in found}
 
 
+def programs():
+    """Return a list of the complete programs, each with the first comment of its file."""
+    lines = ["## Complete programs\n"]
+    for path in sorted((ROOT / "examples").glob("*.c")):
+        first = re.match(r"/\* (.*?)(?:\n \*\n|\*/)", path.read_text(), re.S)[1]
+        text = " ".join(first.replace("\n *", " ").split()).split(" - ", 1)[1].split(". ")[0]
+        lines.append(f"- [{path.name}](../examples/{path.name}): {text.rstrip('.')}.")
+    return "\n".join(lines) + "\n"
+
+
 def page():
-    samples, used, out = examples(), set(), [HEAD]
+    samples, used, out = examples(), set(), [HEAD, programs()]
     for header in HEADERS:
         out.append(f"## {header}\n")
         for title, text in sections(header):
