@@ -7,10 +7,10 @@
  *   heft_file_edit() and heft_file_append()  change a file;
  *   heft_file_split()    writes a model as several shards.
  *
- * Everything is planned before a byte is written, and losses (content that the target format cannot
- * represent) are reported.  Lost metadata is a warning, unless `strict`; for a tensor that cannot be
- * stored the call fails with HEFT_E_LOSSY, unless losses are allowed.  Files appear and are replaced
- * atomically.
+ * Everything is planned before a byte is written, and losses (content that the target format
+ * cannot represent) are reported.  Lost metadata is a warning, unless `strict`; for a tensor that
+ * cannot be stored the call fails with HEFT_E_LOSSY, unless losses are allowed.  Files appear and
+ * are replaced atomically.
  */
 #ifndef HEFT_WRITE_H
 #define HEFT_WRITE_H
