@@ -144,7 +144,7 @@ int cmd_ids(int argc, char **argv)
 {
     request r = { .path = NULL };
     const opt options[] = {
-        { "model", 'm', OPT_TEXT, &r.model_path, "MODEL",
+        { "model", 'm', OPT_MODEL, &r.model_path, "MODEL",
           "model whose parameters an optimizer record names" },
         { "json", 0, OPT_FLAG, &r.as_json, NULL, "print one JSON document" },
     };

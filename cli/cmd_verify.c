@@ -250,7 +250,8 @@ int cmd_verify(int argc, char **argv)
     const char *profile = NULL;
     heft_profile *loaded = NULL;
     const opt options[] = {
-        { "profile", 'p', OPT_TEXT, &profile, "NAME", "also check a model's tensors and metadata" },
+        { "profile", 'p', OPT_PROFILE, &profile, "NAME",
+          "also check a model's tensors and metadata" },
         { "strict", 0, OPT_FLAG, &settings.strict, NULL,
           "any finding is a failure, notes included" },
         { "quick", 0, OPT_FLAG, &settings.quick, NULL,

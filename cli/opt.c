@@ -10,11 +10,12 @@
 
 #include "cmd.h"
 #include "model.h"
+#include "sandbox.h"
 
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
 /* Options of every command, listed after the command's own. */
-enum { COLOR, KEY, MAX_TENSORS, QUIET, NO_VERIFY, HELP, COMMON };
+enum { COLOR, KEY, MAX_TENSORS, QUIET, NO_VERIFY, NO_SANDBOX, HELP, COMMON };
 static const opt common[COMMON] = {
     [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "colour the output: auto, always or never" },
     [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
@@ -25,6 +26,8 @@ static const opt common[COMMON] = {
                 "print no warnings about files" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,
                     "read in spite of wrong checksums" },
+    [NO_SANDBOX] = { "no-sandbox", 0, OPT_FLAG, &model_settings.no_sandbox, NULL,
+                     "restrict neither files nor system calls" },
     [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "show this help" },
 };
 
@@ -150,6 +153,9 @@ static bool set_value(const opt *p, const char *text)
         *(bool *)p->target = true;
         return true;
     case OPT_TEXT:
+    case OPT_FILE:
+    case OPT_MODEL:
+    case OPT_PROFILE:
         *(const char **)p->target = text;
         return true;
     case OPT_LIST:
@@ -254,8 +260,10 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     for (int c; ok && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
-    if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args))
+    if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args)) {
+        sandbox_enter(u, rest);
         return true;
+    }
     if (ok)
         *code = rest->count < u->min_args
                     ? say_usage(u->command, "expected %s", u->args)

@@ -6,12 +6,15 @@
 #include <stdint.h>
 
 typedef enum opt_kind {
-    OPT_FLAG,   /* bool */
-    OPT_TEXT,   /* const char * */
-    OPT_LIST,   /* opt_list; the option may be repeated */
-    OPT_NUMBER, /* uint64_t, decimal */
-    OPT_SIZE,   /* uint64_t in bytes: 500, 500MB, 2GiB */
-    OPT_REAL    /* double, not negative */
+    OPT_FLAG,    /* bool */
+    OPT_TEXT,    /* const char * */
+    OPT_FILE,    /* const char *, path of a file to read */
+    OPT_MODEL,   /* const char *, path of a model to read */
+    OPT_PROFILE, /* const char *, path or name of a profile to read */
+    OPT_LIST,    /* opt_list; the option may be repeated */
+    OPT_NUMBER,  /* uint64_t, decimal */
+    OPT_SIZE,    /* uint64_t in bytes: 500, 500MB, 2GiB */
+    OPT_REAL     /* double, not negative */
 } opt_kind;
 
 typedef struct opt_list {
@@ -41,7 +44,8 @@ typedef struct opt_args {
     int count;
 } opt_args;
 
-/* Parse the command line. Return true with the arguments in *rest, or false with the exit code in
+/* Parse the command line and enter the sandbox, after which only the files that the command line
+ * names can be opened. Return true with the arguments in *rest, or false with the exit code in
  * *code. */
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv);
 /* Free the lists. */

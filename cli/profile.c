@@ -8,13 +8,11 @@
 
 #include "textfile.h"
 
-enum { SEARCH_DIRS = 3, PATH_BYTES = 4096 };
-
 /* Store the folder of the running executable, followed by `path`; an empty string if it is
  * unknown. */
-static void relative_to_command(char out[PATH_BYTES], const char *path)
+static void relative_to_command(char out[PROFILE_PATH_BYTES], const char *path)
 {
-    size_t buf = PATH_BYTES - strlen(path) - 1;
+    size_t buf = PROFILE_PATH_BYTES - strlen(path) - 1;
     ssize_t len = readlink("/proc/self/exe", out, buf);
     size_t end = len < 0 || (size_t)len == buf ? 0 : (size_t)len;
     while (end && out[end - 1] != '/')
@@ -22,7 +20,7 @@ static void relative_to_command(char out[PATH_BYTES], const char *path)
     strcpy(out + end, end ? path : "");
 }
 
-static const char *search_dir(size_t i, char buf[PATH_BYTES])
+const char *profile_search_dir(size_t i, char buf[PROFILE_PATH_BYTES])
 {
     if (i == 0)
         return getenv("HEFT_PROFILES");
@@ -58,12 +56,12 @@ static void list_folder(outbuf *o, const char *dir)
 
 static int say_unknown(const char *name)
 {
-    char buf[PATH_BYTES];
+    char buf[PROFILE_PATH_BYTES];
     outbuf names;
     out_open(&names, -1);
-    for (size_t i = 0; i < SEARCH_DIRS && !names.used; i++)
-        if (search_dir(i, buf))
-            list_folder(&names, search_dir(i, buf));
+    for (size_t i = 0; i < PROFILE_SEARCH_DIRS && !names.used; i++)
+        if (profile_search_dir(i, buf))
+            list_folder(&names, profile_search_dir(i, buf));
     int code = say_usage("verify", "unknown profile '%s' (available: %s)", name,
                          names.used ? out_cstr(&names) : "none");
     out_free(&names);
@@ -73,12 +71,12 @@ static int say_unknown(const char *name)
 /* Return the malloc'ed path of the profile, or NULL with *code set. */
 static char *find(const char *name, int *code)
 {
-    char buf[PATH_BYTES], file[512];
+    char buf[PROFILE_PATH_BYTES], file[512];
     if (strchr(name, '/') || ends_with(name, ".json"))
         return strdup(name);
     int len = snprintf(file, sizeof file, "%s.json", name);
-    for (size_t i = 0; i < SEARCH_DIRS && len > 0 && (size_t)len < sizeof file; i++) {
-        const char *dir = search_dir(i, buf);
+    for (size_t i = 0; i < PROFILE_SEARCH_DIRS && len > 0 && (size_t)len < sizeof file; i++) {
+        const char *dir = profile_search_dir(i, buf);
         char *path = dir && *dir ? path_in(dir, file) : NULL;
         if (dir && *dir && !path)
             return NULL;

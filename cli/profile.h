@@ -3,6 +3,12 @@
 #define HEFT_CLI_PROFILE_H
 #include "cmd.h"
 
+enum { PROFILE_SEARCH_DIRS = 3, PROFILE_PATH_BYTES = 4096 };
+
+/* Return folder i of those in which profiles are looked up, or NULL if the folder is not known. The
+ * text may lie in buf. */
+const char *profile_search_dir(size_t i, char buf[PROFILE_PATH_BYTES]);
+
 /* Read a profile. A name that contains '/' or ends with ".json" is a path; otherwise NAME.json is
  * looked up in $HEFT_PROFILES, in ../share/heft/profiles next to the executable, and in the
  * installed data folder. Return an exit code. */

@@ -17,10 +17,10 @@
 
 int heft_main(int argc, char **argv); /* main() of cli/main.c */
 
-/* Reset the global options of the previous command. */
+/* Reset the global options of the previous command. A sandbox would apply to the next one, too. */
 static void reset_options(void)
 {
-    model_settings = (open_settings){ .limits = HEFT_LIMITS_INIT };
+    model_settings = (open_settings){ .limits = HEFT_LIMITS_INIT, .no_sandbox = true };
     term_set_colour("auto");
 }
 

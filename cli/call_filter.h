@@ -1,0 +1,9 @@
+/* call_filter.h - refuse system calls by Linux's seccomp. */
+#ifndef HEFT_CLI_CALL_FILTER_H
+#define HEFT_CLI_CALL_FILTER_H
+
+/* Make the refused calls of all threads fail with EPERM from now on. Return 0, or the errno value
+ * of the failure. */
+int call_filter_install(void);
+
+#endif

@@ -1,0 +1,187 @@
+/* sandbox.c - the arguments and options of each command that name inputs and outputs.
+ *
+ * Shards, companions and journals lie next to a model, so reading a model needs the whole folder.
+ * An output appears by a rename and may have a journal, so writing a file needs the folder, too. */
+#include "sandbox.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "call_filter.h"
+#include "landlock.h"
+#include "model.h"
+#include "profile.h"
+#include "textfile.h"
+
+typedef enum output_kind {
+    NO_OUTPUT,
+    FILE_OUTPUT,
+    STDOUT_OUTPUT, /* a file, or stdout if the argument is "-" */
+    FOLDER_OUTPUT
+} output_kind;
+
+/* Indices of arguments; -1 is the last argument. */
+static const struct {
+    const char *command;
+    int first_input, last_input, output;
+    output_kind kind;
+} needs[] = {
+    { "append", 0, -1, 0, FILE_OUTPUT },   { "cat", 0, 0, 0, NO_OUTPUT },
+    { "convert", 0, 0, 1, STDOUT_OUTPUT }, { "diff", 0, 1, 0, NO_OUTPUT },
+    { "edit", 0, 0, 0, FILE_OUTPUT },      { "hash", 0, 0, 0, NO_OUTPUT },
+    { "ids", 0, 0, 0, NO_OUTPUT },         { "info", 0, 0, 0, NO_OUTPUT },
+    { "ls", 0, 0, 0, NO_OUTPUT },          { "merge", 0, -2, -1, FILE_OUTPUT },
+    { "show", 0, 0, 0, NO_OUTPUT },        { "split", 0, 0, 1, FOLDER_OUTPUT },
+    { "stats", 0, 0, 0, NO_OUTPUT },       { "verify", 0, -1, 0, NO_OUTPUT },
+};
+
+/* ---- paths ---- */
+
+/* Store the folder in which the path's last component lies; return false if the path is too long
+ * for the system. */
+static bool folder_of(char out[PATH_MAX], const char *path)
+{
+    size_t len = strlen(path);
+    while (len && path[len - 1] == '/')
+        len--;
+    while (len && path[len - 1] != '/')
+        len--;
+    if (len >= PATH_MAX)
+        return false;
+    memcpy(out, path, len);
+    strcpy(out + len, len ? "" : ".");
+    return true;
+}
+
+/* In a Hugging Face cache, the files of a folder below REPOSITORY/snapshots are links to files in
+ * REPOSITORY/blobs. */
+static void allow_repository(landlock *l, const char *folder)
+{
+    char path[PATH_MAX], blobs[PATH_MAX + 8];
+    char *slash = realpath(folder, path) ? strrchr(path, '/') : NULL;
+    for (; slash; slash = strrchr(path, '/')) {
+        bool is_snapshots = !strcmp(slash, "/snapshots");
+        *slash = '\0';
+        snprintf(blobs, sizeof blobs, "%s/blobs", path);
+        if (!is_snapshots || !path_is_folder(blobs))
+            continue;
+        landlock_allow(l, path, ACCESS_READ);
+        return;
+    }
+}
+
+static void allow_folder(landlock *l, const char *path, unsigned access)
+{
+    landlock_allow(l, path, access);
+    allow_repository(l, path);
+}
+
+static void allow_model(landlock *l, const char *path)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    struct stat info;
+    bool exists = !stat(path, &info);
+    if (exists && S_ISDIR(info.st_mode)) {
+        allow_folder(l, path, ACCESS_READ);
+        return;
+    }
+    if (!exists || S_ISREG(info.st_mode)) {
+        if (folder_of(folder, path))
+            allow_folder(l, folder, ACCESS_READ);
+        if (realpath(path, real) && folder_of(folder, real)) /* the journal of an edited file */
+            landlock_allow(l, folder, ACCESS_READ);
+    }
+    landlock_allow(l, path, ACCESS_READ); /* a device, or a file that has been removed */
+}
+
+static void allow_output(landlock *l, const char *path, output_kind kind)
+{
+    char folder[PATH_MAX], real[PATH_MAX];
+    struct stat info;
+    bool exists = !stat(path, &info);
+    if (kind == STDOUT_OUTPUT && !strcmp(path, "-"))
+        return;
+    if (exists && !S_ISREG(info.st_mode))
+        landlock_allow(l, path, ACCESS_WRITE);
+    else if (folder_of(folder, realpath(path, real) ? real : path))
+        landlock_allow(l, folder, ACCESS_WRITE | (kind == FOLDER_OUTPUT ? ACCESS_FOLDERS : 0));
+}
+
+/* ---- the command ---- */
+
+static int index_of(int argument, const opt_args *args)
+{
+    return argument < 0 ? args->count + argument : argument;
+}
+
+static void allow_arguments(landlock *l, const char *cmd, const opt_args *args)
+{
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        if (strcmp(cmd, needs[i].command) != 0)
+            continue;
+        int last = index_of(needs[i].last_input, args);
+        for (int k = needs[i].first_input; k <= last; k++)
+            allow_model(l, args->item[k]);
+        if (needs[i].kind)
+            allow_output(l, args->item[index_of(needs[i].output, args)], needs[i].kind);
+    }
+}
+
+static void allow_profiles(landlock *l)
+{
+    char buf[PROFILE_PATH_BYTES];
+    for (size_t i = 0; i < PROFILE_SEARCH_DIRS; i++) {
+        const char *dir = profile_search_dir(i, buf);
+        if (dir)
+            landlock_allow(l, dir, ACCESS_READ);
+    }
+}
+
+static void allow_options(landlock *l, const opt_usage *u)
+{
+    for (size_t i = 0; i < u->count; i++) {
+        const opt *o = &u->options[i];
+        bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL;
+        const char *value = names_file ? *(const char *const *)o->target : NULL;
+        if (!value)
+            continue;
+        if (o->kind == OPT_MODEL)
+            allow_model(l, value);
+        else
+            landlock_allow(l, value, ACCESS_READ);
+        if (o->kind == OPT_PROFILE)
+            allow_profiles(l);
+    }
+}
+
+/* The library decodes large compressed tensors into a file in this folder. */
+static void allow_temporary(landlock *l)
+{
+    const char *dir = secure_getenv("TMPDIR");
+    landlock_allow(l, dir && *dir ? dir : "/var/tmp", ACCESS_SPILL);
+}
+
+static void say_missing(const char *part, int os)
+{
+    if (os && model_settings.verbose)
+        say(NULL, "note: the sandbox has no %s: %s", part, strerror(os));
+}
+
+void sandbox_enter(const opt_usage *u, const opt_args *args)
+{
+    landlock l;
+    if (model_settings.no_sandbox)
+        return;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,
+          0); /* required for both parts; on failure both report EPERM */
+    landlock_begin(&l);
+    allow_arguments(&l, u->command, args);
+    allow_options(&l, u);
+    allow_temporary(&l);
+    say_missing("restriction of files (Landlock)", landlock_enforce(&l));
+    say_missing("filter of system calls (seccomp)", call_filter_install());
+}

@@ -1,0 +1,12 @@
+/* sandbox.h - restrict the process to the files and system calls that the command needs. */
+#ifndef HEFT_CLI_SANDBOX_H
+#define HEFT_CLI_SANDBOX_H
+#include "opt.h"
+
+/* Restrict this process to the files named on the command line, with the folders around, and to
+ * temporary files; refuse system calls that no command needs. Does nothing under --no-sandbox. A
+ * part that the system does not support is left out, with a note under --verbose. Call this before
+ * the first thread starts. */
+void sandbox_enter(const opt_usage *u, const opt_args *args);
+
+#endif
