@@ -45,6 +45,20 @@ static void put_bytes(outbuf *o, const char *name, uint64_t bytes)
     out_char(o, '\n');
 }
 
+static void put_format(outbuf *o, const heft_format *format, heft_str version)
+{
+    const char *name = heft_format_name(format), *title = heft_format_title(format);
+    label(o, "Format");
+    out_text(o, name);
+    if (version.len) {
+        out_char(o, ' ');
+        out_escaped(o, version);
+    }
+    if (strcmp(name, title) != 0)
+        out_format(o, " (%s)", title);
+    out_char(o, '\n');
+}
+
 static void put_types(outbuf *o, const totals *sum)
 {
     const char *separator = " (";
@@ -270,10 +284,7 @@ static void print_text(outbuf *o, const heft_file *f, const char *path, const he
     label(o, "File");
     out_message(o, path);
     out_char(o, '\n');
-    label(o, "Format");
-    out_format(o, "%s ", heft_format_name(format));
-    out_escaped(o, heft_file_version(f));
-    out_format(o, "%s(%s)\n", heft_file_version(f).len ? " " : "", heft_format_title(format));
+    put_format(o, format, heft_file_version(f));
     if (heft_file_generator(f).len) {
         label(o, "Generator");
         out_name(o, heft_file_generator(f));
