@@ -185,15 +185,9 @@ static void put_parts(outbuf *o, const heft_file *f)
     }
 }
 
-/* The states in JSON; scripts rely on the words. */
-static const char *json_shard_state(heft_status st)
-{
-    return st == HEFT_OK ? "at hand" : st == HEFT_E_FORMAT ? "another file" : "missing";
-}
-
 static const char *shard_state(heft_status st)
 {
-    return st == HEFT_OK ? "present" : st == HEFT_E_FORMAT ? "not this model's" : "missing";
+    return st == HEFT_OK ? "present" : st == HEFT_E_FORMAT ? "another file" : "missing";
 }
 
 static void put_shards(outbuf *o, const heft_file *f)
@@ -290,7 +284,7 @@ static void print_text(outbuf *o, const heft_file *f, const char *path, const he
         out_name(o, heft_file_generator(f));
         out_char(o, '\n');
     }
-    put_bytes(o, "Size", heft_file_size(f));
+    put_bytes(o, "Size", model_size(f));
     label(o, "Tensors");
     out_u64(o, heft_tensor_count(f));
     put_types(o, &sum);
@@ -323,7 +317,7 @@ static void json_checksums(json *j, const heft_file *f)
         json_member_u64(j, "offset", c.range.offset);
         json_member_u64(j, "length", c.range.length);
         if (c.shard)
-            json_member_str(j, "sibling", heft_shard_file_at(f, c.shard - 1).name);
+            json_member_str(j, "shard", heft_shard_file_at(f, c.shard - 1).name);
         json_end(j, '}');
     }
     json_end(j, ']');
@@ -345,14 +339,14 @@ static void json_vocabulary(json *j, const heft_vocab *v)
 
 static void json_shards(json *j, const heft_file *f)
 {
-    json_member_begin(j, "siblings", '[');
+    json_member_begin(j, "shards", '[');
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
         heft_shard_file s = heft_shard_file_at(f, i);
         json_begin(j, '{');
         json_member_str(j, "name", s.name);
         if (s.size != HEFT_UNKNOWN_LENGTH)
             json_member_u64(j, "size", s.size);
-        json_member_str(j, "state", str_of(json_shard_state(s.status)));
+        json_member_str(j, "state", str_of(shard_state(s.status)));
         json_end(j, '}');
     }
     json_end(j, ']');

@@ -94,7 +94,7 @@ static void json_part(json *j, const heft_file *f, heft_part p)
     json_member_str(j, "encoding", str_of(encoding_name(p.encoding)));
     json_member_text(j, "digest", p.digest);
     if (p.shard)
-        json_member_str(j, "sibling", heft_shard_file_at(f, p.shard - 1).name);
+        json_member_str(j, "shard", heft_shard_file_at(f, p.shard - 1).name);
     json_end(j, '}');
 }
 

@@ -57,7 +57,7 @@ static void json_finding(report *r, const heft_finding *x)
     else
         json_member_null(j, "tensor");
     if (x->shard)
-        json_member_str(j, "sibling", heft_shard_file_at(r->f, x->shard - 1).name);
+        json_member_str(j, "shard", heft_shard_file_at(r->f, x->shard - 1).name);
     json_member_str(j, "text", str_of(x->text));
     json_end(j, '}');
 }

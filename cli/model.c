@@ -168,6 +168,17 @@ bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const
     return has;
 }
 
+uint64_t model_size(const heft_file *f)
+{
+    uint64_t size = heft_file_size(f);
+    for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
+        heft_shard_file s = heft_shard_file_at(f, i);
+        if (!s.status)
+            size += s.size;
+    }
+    return size;
+}
+
 /* ---- choosing ---- */
 
 bool name_matches(bool *no_memory, heft_str name, const char *glob)
@@ -415,5 +426,5 @@ void json_file_head(json *j, const heft_file *f, const char *path)
     json_member_str(j, "file", str_of(path));
     json_member_str(j, "format", str_of(heft_format_name(heft_file_format(f))));
     json_member_text(j, "version", heft_file_version(f));
-    json_member_u64(j, "size", heft_file_size(f));
+    json_member_u64(j, "size", model_size(f));
 }

@@ -34,6 +34,8 @@ char *model_dir(const char *path);
 /* Return true if `file` is the model opened from `path` or a shard of the model. *no_memory is set
  * if a path could not be built. */
 bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file);
+/* Return the bytes of the opened file and of all shards that are present. */
+uint64_t model_size(const heft_file *f);
 /* Open a file without printing anything. */
 heft_status model_try_open(heft_file **out, const char *path, heft_error *err);
 /* Open a file in spite of wrong checksums, which verify reports as findings. */

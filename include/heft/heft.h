@@ -496,7 +496,7 @@ HEFT_API uint64_t heft_file_memory(const heft_file *f); /* bytes that the index 
 
 typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_str name;               /* file name; if not known, the label used in this file */
-    uint64_t size;               /* stated size, or HEFT_UNKNOWN_LENGTH */
+    uint64_t size;      /* bytes; of a shard that is not open as stated, or HEFT_UNKNOWN_LENGTH */
     heft_status status; /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
     uint32_t reserved[3];
 } heft_shard_file;

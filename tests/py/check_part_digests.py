@@ -115,7 +115,7 @@ def check_sample(heft, path, folder):
     count, faults = 0, []
     for tensor in model["tensors"]:
         for part in tensor["parts"]:
-            inside = "sibling" not in part and part["offset"] + part["stored"] <= model["size"]
+            inside = "shard" not in part and part["offset"] + part["stored"] <= model["size"]
             if count < MAX_PARTS and inside and part["stored"] and has_digest(model, part, archive):
                 count += 1
                 faults += check_part(heft, path, tensor, part, folder)

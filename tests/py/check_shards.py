@@ -67,7 +67,7 @@ def good_set_is_one_model(scratch):
         require([t["name"] for t in listed["tensors"]] == list(gen.TENSORS),
                "the order of the tensors")
         for t in listed["tensors"]:
-            require(t["parts"][0]["sibling"] == gen.shard_name(gen.TENSORS[t["name"]][2]),
+            require(t["parts"][0]["shard"] == gen.shard_name(gen.TENSORS[t["name"]][2]),
                    f"the file of {t['name']}")
         require(listed["metadata"] == {"format": "pt"}, listed["metadata"])
         require(model_hash(path) == model_hash(scratch / "one.safetensors"), "the hash")
@@ -79,7 +79,14 @@ def good_set_is_one_model(scratch):
     heft("ids", scratch / "set")
     heft("show", scratch / "set", "a")
     info = heft_json("info", scratch / "set")
-    require([s["state"] for s in info["siblings"]] == ["at hand"] * gen.COUNT, info["siblings"])
+    sizes = {name: len(data) for name, data in files_in(scratch / "set").items()}
+    shards = [{"name": n, "size": sizes[n], "state": "present"} for n in sizes if n != gen.INDEX]
+    require(info["shards"] == shards, info["shards"])
+    require(info["size"] == sum(sizes.values()), f"size {info['size']}")
+    (scratch / "set" / shards[0]["name"]).unlink()
+    less = heft_json("info", scratch / "set")
+    require(less["shards"][0] == {"name": shards[0]["name"], "state": "missing"}, less["shards"])
+    require(less["size"] == info["size"] - shards[0]["size"], f"size {less['size']}")
     require(info["bytes"] == gen.make_index()["metadata"]["total_size"], "bytes")
 
 

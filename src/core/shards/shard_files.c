@@ -179,7 +179,9 @@ heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i)
 {
     if (i >= heft_shard_file_count(f))
         return (heft_shard_file){ .size = HEFT_UNKNOWN_LENGTH, .status = HEFT_E_ARGUMENT };
-    return (heft_shard_file){ .name = f->opened_shards[i].name,
-                              .size = heft_ix_shard_at(&f->x, i + 1)->size,
-                              .status = f->opened_shards[i].status };
+    const heft_shard *shard = &f->opened_shards[i];
+    return (heft_shard_file){ .name = shard->name,
+                              .size = shard->source ? shard->source->size
+                                                    : heft_ix_shard_at(&f->x, i + 1)->size,
+                              .status = shard->status };
 }
