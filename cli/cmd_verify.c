@@ -142,6 +142,19 @@ static bool is_ok(const report *r)
     return !v->faults && !(r->strict && (v->warnings || v->notes > r->skipped));
 }
 
+/* Print how much was checked. Without checksums only the structure is, which the number of bytes
+ * would not show. */
+static void print_checked(const report *r)
+{
+    heft_checksum c;
+    uint64_t bytes = r->result.bytes_checked;
+    out_format(r->o, " (%s, %u tensors, ", heft_format_name(r->format), heft_tensor_count(r->f));
+    if (bytes || heft_checksum_at(&c, r->f, 0))
+        out_format(r->o, "%llu bytes checked)\n", (unsigned long long)bytes);
+    else
+        out_text(r->o, "structure checked; the file has no checksums)\n");
+}
+
 static void print_verdict(const report *r)
 {
     outbuf *o = r->o;
@@ -152,8 +165,7 @@ static void print_verdict(const report *r)
     out_text(o, ok ? "ok" : "failed");
     term_paint(o, COLOUR_NONE);
     if (ok)
-        out_format(o, " (%s, %u tensors, %llu bytes checked)\n", heft_format_name(r->format),
-                   heft_tensor_count(r->f), (unsigned long long)r->result.bytes_checked);
+        print_checked(r);
     else
         out_format(o, " (faults: %u, warnings: %u, notes: %u)\n", r->result.faults,
                    r->result.warnings, r->result.notes);
