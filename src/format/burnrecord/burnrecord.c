@@ -92,11 +92,11 @@ static heft_status read_record(heft_record *r)
     if (!st && !has_item)
         return heft_cur_fail(&r->c, "%s has no item", what);
     if (!st && heft_cur_left(&r->c))
-        heft_ix_note(r->x, HEFT_WARNING, "burn_record/trailing", heft_cur_pos(&r->c), HEFT_NONE,
+        heft_ix_note(r->x, HEFT_WARNING, "burn-record/trailing", heft_cur_pos(&r->c), HEFT_NONE,
                      "unexpected bytes after the record");
     if (!st && r->may_be_halves)
         heft_ix_note(
-            r->x, HEFT_NOTE, "burn_record/half", 0, HEFT_NONE,
+            r->x, HEFT_NOTE, "burn-record/half", 0, HEFT_NONE,
             "half-precision records store floats and integers alike: lists of integers are "
             "interpreted as floats");
     return st;

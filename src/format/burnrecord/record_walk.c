@@ -203,7 +203,7 @@ static heft_status visit_leaf(heft_record *r, const heft_msgpack_item *it)
     }
     heft_msgpack_skip(&r->c, it);
     if (it->kind == HEFT_MSGPACK_EXT && !r->c.st)
-        heft_ix_note(r->x, HEFT_NOTE, "burn_record/extension", it->at, HEFT_NONE,
+        heft_ix_note(r->x, HEFT_NOTE, "burn-record/extension", it->at, HEFT_NONE,
                      "a MessagePack extension is left out");
     return r->c.st;
 }
