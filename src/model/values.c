@@ -8,11 +8,12 @@
 
 /* ---- appending ---- */
 
-static heft_status too_deep(heft_index *x, heft_str key)
+/* Name the outermost container: elements of lists have no keys. */
+static heft_status too_deep(heft_index *x, const heft_value *outermost)
 {
     return heft_error_rule(x->err,
                            heft_error_plain(x->err, HEFT_E_LIMIT,
-                                            "metadata %q is nested deeper than %U", key,
+                                            "metadata %q is nested deeper than %U", outermost->key,
                                             (uint64_t)x->limits.depth),
                            "heft/limit-depth");
 }
@@ -33,7 +34,7 @@ heft_status heft_ix_meta(heft_index *x, heft_value v)
 {
     const uint32_t *open = x->open.ptr;
     if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
-        return too_deep(x, v.key);
+        return too_deep(x, heft_ix_value(x, *open));
     if (x->open.len)
         heft_ix_value(x, open[x->open.len - 1])->as.container.count++;
     heft_value *to = heft_vec_push(&x->mem, &x->values, sizeof *to);
@@ -58,7 +59,7 @@ heft_status heft_ix_attr(heft_index *x, uint32_t tensor, heft_value v)
 {
     const uint32_t *open = x->open.ptr;
     if (heft_value_nests(&v) && x->open.len >= x->limits.depth)
-        return too_deep(x, v.key);
+        return too_deep(x, attr_value(x, *open));
     if (x->open.len)
         attr_value(x, open[x->open.len - 1])->as.container.count++;
     heft_ix_attr_row *to = heft_vec_push(&x->mem, &x->attrs, sizeof *to);
