@@ -202,6 +202,23 @@ def rows(folder):
         for target in ("0.21", "0.22"):
             yield f"no scheme: {name} as {target}", check_refused(raw, target, CANNOT_CARRY,
                                                             ["quantization scheme"], folder)
+    yield "as zTensor", list(check_ztensor(folder))
+
+
+def check_ztensor(folder):
+    """zTensor 1.0 cannot store quantized tensors; the versions named in the message can."""
+    _, shape, nbytes, forms = SCHEMES_BY_GENERATION[0]
+    raw, _ = pack("0.21", shape, nbytes, forms["0.21"])
+    source, out = folder / "in.bpk", folder / "out.zt"
+    source.write_bytes(raw)
+    p = subprocess.run([HEFT, "convert", source, out], capture_output=True, text=True, check=False)
+    if p.returncode != CANNOT_CARRY or "(use --format-version 1.1, 1.2 or 2)" not in p.stderr:
+        yield f"convert ended with {p.returncode}: {p.stderr.strip()[:200]}"
+    for version in ("1.1", "1.2", "2"):
+        out.unlink(missing_ok=True)
+        subprocess.run([HEFT, "convert", "--format-version", version, source, out], check=False)
+        if subprocess.run([HEFT, "diff", source, out], check=False).returncode:
+            yield f"zTensor {version} has another tensor"
 
 
 def main():

@@ -113,7 +113,7 @@ static heft_status plan_tensor_type(heft_plan *p, uint32_t t)
         heft_status st =
             heft_loss_report(p, HEFT_FAULT, "ztensor/layout", t,
                              "layout %q is meaningless without the attribute stored_dtype, which "
-                             "zTensor 1.0 cannot store (use --format-version 1.2 or 2)",
+                             "zTensor 1.0 cannot store (use --format-version 1.1, 1.2 or 2)",
                              heft_ix_layout(p->x, t));
         if (st)
             return st;
