@@ -105,7 +105,7 @@ heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const
                             p->existing ? "" : " (--allow-loss leaves it out)");
 }
 
-heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept)
+heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept, const char *where)
 {
     const heft_index *x = p->x;
     for (uint32_t i = 0; i < x->model_parts.len; i++) {
@@ -113,23 +113,25 @@ heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept)
         if (kept && heft_str_is(role, kept))
             continue;
         heft_status st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
-                                          "the file's part %q is left out", role);
+                                          "the file's part %q is left out: %s has no such part",
+                                          role, where);
         if (st)
             return st;
     }
     if (!p->vocab || (kept && heft_str_is(heft_lit(kept), "vocab")))
         return HEFT_OK;
     return heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
-                            "the vocabulary of %U tokens is left out",
-                            (uint64_t)heft_vocab_count(p->vocab));
+                            "the vocabulary of %U tokens is left out: %s stores no vocabulary",
+                            (uint64_t)heft_vocab_count(p->vocab), where);
 }
 
-heft_status heft_loss_metadata(heft_plan *p, const char *rule)
+heft_status heft_loss_metadata(heft_plan *p, const char *rule, const char *where)
 {
     const heft_index *x = p->x;
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i)) {
         heft_status st = heft_loss_report(p, HEFT_WARNING, rule, HEFT_NONE,
-                                          "metadata %q is left out", heft_ix_value(x, i)->key);
+                                          "metadata %q is left out: %s stores no metadata",
+                                          heft_ix_value(x, i)->key, where);
         if (st)
             return st;
     }

@@ -15,8 +15,8 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
 /* Give a scalar the shape [1], with a warning that `where` ("GGUF") has no scalars. */
 heft_status heft_loss_scalar(heft_plan *p, const char *rule, uint32_t tensor, const char *where);
 /* Warn about each part of the model as a whole, including the vocabulary, except the part with the
- * role `kept` (may be NULL). */
-heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept);
+ * role `kept` (may be NULL).  `where` ("a .mag file") is the target in the message. */
+heft_status heft_loss_parts(heft_plan *p, const char *rule, const char *kept, const char *where);
 typedef struct heft_text_losses {   /* for a format with text-only metadata */
     const char *left_out, *as_text; /* rules of the reports */
     const char *where, *version;    /* shown in messages: "zTensor ", "1.0" */
@@ -28,8 +28,8 @@ heft_status heft_loss_as_text(bool *kept, heft_plan *p, heft_value *v, heft_text
  * key or value (`what`) has `bytes`.  With --allow-loss the metadata is left out. */
 heft_status heft_loss_length(heft_plan *p, const char *rule, heft_str key, const char *what,
                              uint64_t bytes, uint64_t limit, const char *where);
-/* Warn about each top-level metadata value. */
-heft_status heft_loss_metadata(heft_plan *p, const char *rule);
+/* Warn about each top-level metadata value: `where` ("an .npy file") stores no metadata. */
+heft_status heft_loss_metadata(heft_plan *p, const char *rule, const char *where);
 /* Warn about each kind of tensor attribute that some tensor has, unless `kept` has the flag
  * (HEFT_T_...).  Base ids derived from the name are not a loss. */
 heft_status heft_loss_attributes(heft_plan *p, const char *rule, uint8_t kept);

@@ -382,7 +382,7 @@ heft_status heft_burnpack_plan(heft_plan *p)
                                 version);
     b->text_bool = b->schemes.target->bit & HEFT_BURNPACK_TEXT_BOOL;
     b->is_optimizer = heft_burnpack_is_optimizer(p->x);
-    heft_status st = heft_loss_parts(p, "burnpack/parts", NULL);
+    heft_status st = heft_loss_parts(p, "burnpack/parts", NULL, "a Burnpack");
     if (!st)
         st = plan_tensors(p);
     if (!st)

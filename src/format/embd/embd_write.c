@@ -195,9 +195,10 @@ heft_status heft_embd_plan(heft_plan *p)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
                                 "EMBD version %s cannot be written, only 1.0 and simple",
                                 p->version);
-    heft_status st = heft_loss_parts(p, "embd/parts", "vocab");
+    heft_status st = heft_loss_parts(p, "embd/parts", "vocab", "an EMBD file");
     if (!st)
-        st = e->is_simple ? heft_loss_metadata(p, "embd/metadata") : plan_metadata(p, e);
+        st = e->is_simple ? heft_loss_metadata(p, "embd/metadata", "a simple EMBD stream")
+                          : plan_metadata(p, e);
     if (!st)
         st = heft_embd_plan_vocab(p, e->is_simple, &e->vocab);
     if (!st)

@@ -314,7 +314,7 @@ heft_status heft_gguf_plan(heft_plan *p)
     if (g->version == 3 && !heft_str_is(version, "3"))
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
                                 "GGUF version %q cannot be written, only 3 and 2", version);
-    heft_status st = heft_loss_parts(p, "gguf/parts", "vocab");
+    heft_status st = heft_loss_parts(p, "gguf/parts", "vocab", "GGUF");
     if (!st)
         st = heft_loss_attributes_beyond_metadata(p, "gguf/attributes");
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)

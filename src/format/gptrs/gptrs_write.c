@@ -173,9 +173,10 @@ static heft_status plan(heft_plan *p, bool is_checkpoint)
         return HEFT_E_NOMEM;
     *l = (layout){ .is_checkpoint = is_checkpoint };
     p->priv = l;
-    heft_status st = heft_loss_parts(p, "gptrs/parts", is_checkpoint ? "config" : NULL);
+    const char *where = is_checkpoint ? "a gpt-rs checkpoint" : "a gpt-rs archive";
+    heft_status st = heft_loss_parts(p, "gptrs/parts", is_checkpoint ? "config" : NULL, where);
     if (!st)
-        st = heft_loss_metadata(p, "gptrs/metadata");
+        st = heft_loss_metadata(p, "gptrs/metadata", where);
     if (!st && is_checkpoint)
         st = plan_config(p, l);
     if (!st)

@@ -313,7 +313,7 @@ static heft_status plan_limits(heft_plan *p)
 
 heft_status heft_mag_snapshot_plan(heft_plan *p)
 {
-    heft_status st = heft_loss_metadata(p, "mag/metadata");
+    heft_status st = heft_loss_metadata(p, "mag/metadata", "a .mag snapshot");
     if (!st)
         st = heft_mag_plan_tensors(p, &heft_mag_snapshot_layout);
     if (!st)

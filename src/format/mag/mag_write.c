@@ -53,7 +53,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t, const heft_mag_layout *
 
 heft_status heft_mag_plan_tensors(heft_plan *p, const heft_mag_layout *l)
 {
-    heft_status st = heft_loss_parts(p, "mag/parts", NULL);
+    heft_status st = heft_loss_parts(p, "mag/parts", NULL, "a .mag file");
     if (!st)
         st = heft_loss_attributes(p, "mag/attributes", 0);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)

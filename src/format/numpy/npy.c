@@ -232,9 +232,9 @@ static heft_status plan_tensors(heft_plan *p)
 
 static heft_status npy_plan(heft_plan *p)
 {
-    heft_status st = heft_loss_parts(p, "npy/parts", NULL);
+    heft_status st = heft_loss_parts(p, "npy/parts", NULL, "an .npy file");
     if (!st)
-        st = heft_loss_metadata(p, "npy/metadata");
+        st = heft_loss_metadata(p, "npy/metadata", "an .npy file");
     if (!st)
         st = heft_loss_attributes(p, "npy/attributes", 0);
     if (!st)

@@ -251,9 +251,9 @@ heft_status heft_npz_plan(heft_plan *p)
     p->needs_preceding_digests = true;
     heft_status st = heft_npy_plan_align(p);
     if (!st)
-        st = heft_loss_parts(p, "npz/parts", NULL);
+        st = heft_loss_parts(p, "npz/parts", NULL, "an .npz file");
     if (!st)
-        st = heft_loss_metadata(p, "npz/metadata");
+        st = heft_loss_metadata(p, "npz/metadata", "an .npz file");
     if (!st)
         st = heft_loss_attributes(p, "npz/attributes", 0);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++) {

@@ -192,7 +192,7 @@ heft_status heft_st_plan(heft_plan *p)
     if (!s)
         return HEFT_E_NOMEM;
     p->priv = s;
-    heft_status st = heft_loss_parts(p, "safetensors/parts", NULL);
+    heft_status st = heft_loss_parts(p, "safetensors/parts", NULL, "safetensors");
     if (!st)
         st = heft_loss_attributes_beyond_metadata(p, "safetensors/attributes");
     if (!st)

@@ -290,7 +290,7 @@ heft_status heft_zt1_plan(heft_plan *p)
     heft_status st = heft_plan_check_storage(p, check_storage);
     p->writes_generator = z->g->is_10;
     if (!st)
-        st = heft_loss_parts(p, "ztensor/parts", NULL);
+        st = heft_loss_parts(p, "ztensor/parts", NULL, "zTensor");
     if (!st)
         st = heft_zt1_plan_metadata(p);
     if (!st)

@@ -105,7 +105,7 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
 
 heft_status heft_zt2_plan_model(heft_plan *p)
 {
-    heft_status st = heft_loss_parts(p, "ztensor/parts", NULL);
+    heft_status st = heft_loss_parts(p, "ztensor/parts", NULL, "zTensor 2");
     if (!st)
         st = plan_values(p, HEFT_NONE);
     for (uint32_t t = 0; t < heft_ix_tensors(p->x) && !st; t++)
