@@ -289,7 +289,8 @@ static void reports_tensors_beyond_the_size_limit(void **state)
         assert_int_equal(s.severity, strict ? HEFT_FAULT : HEFT_WARNING);
         assert_string_equal(s.name, "002599");
         if (!strict) /* the last file is the index */
-            snprintf(text, sizeof text, "its file has %llu bytes, more than the limit of %d",
+            snprintf(text, sizeof text,
+                     "the tensor needs a shard of %llu bytes, more than --max-size %d",
                      (unsigned long long)sizes[files - 2], LIMIT);
         assert_string_equal(s.text, text);
         assert_int_equal(files != 0, !strict);

@@ -117,7 +117,7 @@ def check_shard_sizes(shards, contents, max_size, size_of, messages):
             require(
                 len(names) == 1,
                 f"file {i} has {size} bytes, more than {max_size}, and {len(names)} tensors")
-            line = (f"its file has {size} bytes, more than the limit of {max_size} "
+            line = (f"the tensor needs a shard of {size} bytes, more than --max-size {max_size} "
                     f'(tensor "{names[0]}")')
             require(line in messages, f"nothing is said of {names[0]}: {messages[:300]}")
         if i + 1 < len(shards):

@@ -123,19 +123,20 @@ static heft_status report_oversized(const split_job *s)
         if (sizes[i] <= s->opt.max_bytes)
             continue;
         count++;
-        heft_error_plain(&text, HEFT_OK, "its file has %U bytes, more than the limit of %U",
-                         sizes[i], s->opt.max_bytes);
+        heft_error_plain(&text, HEFT_OK,
+                         "the tensor needs a shard of %U bytes, more than --max-size %U", sizes[i],
+                         s->opt.max_bytes);
         heft_str name = heft_ix_name(&s->in->x, s->units.members[s->units.first_of[ends[i] - 1]]);
         if (o->on_loss)
             o->on_loss(o->loss_ctx, o->strict ? HEFT_FAULT : HEFT_WARNING, "heft/shard-size", name,
                        text.message);
     }
     return count && o->strict
-               ? heft_error_rule(
-                     s->err,
-                     heft_error_plain(s->err, HEFT_E_LOSSY, "%U %s larger than a file may be",
-                                      (uint64_t)count, count == 1 ? "tensor is" : "tensors are"),
-                     "heft/shard-size")
+               ? heft_error_rule(s->err,
+                                 heft_error_plain(
+                                     s->err, HEFT_E_LOSSY, "%U %s a shard larger than --max-size",
+                                     (uint64_t)count, count == 1 ? "tensor needs" : "tensors need"),
+                                 "heft/shard-size")
                : HEFT_OK;
 }
 
