@@ -31,35 +31,41 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
     return best;
 }
 
+/* What a file is that no format recognises, and what the user can do. */
 typedef struct foreign_kind {
-    const char *prefix, *description;
+    const char *prefix, *description, *advice;
 } foreign_kind;
 
+static const char html[] = "an HTML page that a server sent instead of the weights",
+                  pickle[] = "a plain Python pickle, not written by torch.save()",
+                  download[] = "download the file again", unpack[] = "unpack it first",
+                  resave[] = "save the tensors as safetensors in the program that wrote them";
+
 static const foreign_kind foreign_kinds[] = {
-    { "<!DOCTYPE",
-      "an HTML page: the server sent a web page instead of the file; download it again" },
-    { "<!doctype",
-      "an HTML page: the server sent a web page instead of the file; download it again" },
-    { "<html", "an HTML page: the server sent a web page instead of the file; download it again" },
-    { "<HTML", "an HTML page: the server sent a web page instead of the file; download it again" },
-    { "<?xml", "an XML document" },
-    { "version https://git-lfs.github.com/spec/",
-      "a Git LFS pointer: fetch the file itself with 'git lfs pull'" },
-    { "\x1f\x8b", "compressed with gzip: unpack it first" },
-    { "\x28\xb5\x2f\xfd", "compressed with zstd: unpack it first" },
+    { "<!DOCTYPE", html, download },
+    { "<!doctype", html, download },
+    { "<html", html, download },
+    { "<HTML", html, download },
+    { "<?xml", "an XML document, perhaps the error message of a server", download },
+    { "version https://git-lfs.github.com/spec/", "a Git LFS pointer",
+      "fetch the file itself with 'git lfs pull'" },
+    { "\x1f\x8b", "compressed with gzip", unpack },
+    { "\x28\xb5\x2f\xfd", "compressed with zstd", unpack },
     { "\xfd"
       "7zXZ",
-      "compressed with xz: unpack it first" },
-    { "\x89HDF", "an HDF5 file, which this build does not read" },
-    { "PK\x03\x04", "a zip archive of a kind that this build does not read" },
+      "compressed with xz", unpack },
+    { "\x89HDF", "in HDF5, which this build does not read", resave },
+    { "PK\x03\x04", "a zip archive of a kind that this build does not read",
+      "unpack it if it contains a file of weights" },
     { "\x7f"
       "ELF",
-      "an ELF executable" },
-    { "\x80\x02", "a plain Python pickle, not a torch.save() file" },
-    { "\x80\x03", "a plain Python pickle, not a torch.save() file" },
-    { "\x80\x04", "a plain Python pickle, not a torch.save() file" },
-    { "\x80\x05", "a plain Python pickle, not a torch.save() file" },
-    { "{", "a JSON text" },
+      "an ELF executable", "name the file of weights" },
+    { "\x80\x02", pickle, resave },
+    { "\x80\x03", pickle, resave },
+    { "\x80\x04", pickle, resave },
+    { "\x80\x05", pickle, resave },
+    { "{", "a JSON text without tensors",
+      "open the folder of the model, or the index that lists its shards" },
 };
 
 heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t size,
@@ -77,8 +83,7 @@ heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t s
     if (!size)
         heft_error_plain(err, HEFT_E_FORMAT, "the file is empty");
     else if (s < end)
-        heft_error_plain(err, HEFT_E_FORMAT, "not a file of model weights: it is %s",
-                         s->description);
+        heft_error_plain(err, HEFT_E_FORMAT, "the file is %s; %s", s->description, s->advice);
     else
         heft_error_plain(err, HEFT_E_FORMAT,
                          "unknown format: the file begins with %q; 'heft formats' lists the "
