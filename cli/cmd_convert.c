@@ -45,14 +45,12 @@ static int check_output(const request *r, const heft_file *f)
     return job_check_output(j, &out);
 }
 
-/* For an EMBD target, read vocabulary and metadata from the companion files in the folder. */
+/* Find the companion files in the folder. For an EMBD target, read vocabulary and metadata. */
 static int use_folder(request *r)
 {
     job *j = &r->job;
-    if (strcmp(heft_format_name(j->target), "embd") != 0)
-        return CODE_DONE;
     int code = folder_open(&r->folder, r->in);
-    if (code)
+    if (code || strcmp(heft_format_name(j->target), "embd") != 0)
         return code;
     j->rules.encoder = true;
     if (!j->vocab)
@@ -98,6 +96,22 @@ static int choose_vocab(job *j, const heft_file *f)
     if (!code && j->special)
         code = vocab_set_special(j->new_vocab, &j->specials);
     j->convert.vocab = j->new_vocab;
+    return code;
+}
+
+/* Print a note if the folder has a vocabulary that the target could store, and the model none. */
+static int say_unused_vocab(const request *r, const heft_file *f)
+{
+    const job *j = &r->job;
+    heft_vocab *own = NULL;
+    if (!r->folder.vocab || j->vocab || model_settings.quiet ||
+        !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
+        return CODE_DONE;
+    int code = vocab_find(&own, f, j->source);
+    if (!code && !own)
+        say(r->in, "note: the vocabulary in the folder is not used; give it by --vocab %s",
+            r->folder.vocab);
+    heft_vocab_close(own);
     return code;
 }
 
@@ -153,6 +167,8 @@ int cmd_convert(int argc, char **argv)
     }
     if (!code)
         code = choose_vocab(j, f);
+    if (!code)
+        code = say_unused_vocab(&r, f);
     if (!code) {
         j->convert.set_count = folder_drop_revision(&r.folder, j->rules.values,
                                                     j->convert.set_count, f);
