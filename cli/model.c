@@ -198,23 +198,33 @@ bool name_matches(bool *no_memory, heft_str name, const char *glob)
     return !found;
 }
 
+/* Return true if any pattern matches the name; set used[k] if pattern k does. */
+static bool matches_any(bool *no_memory, bool *used, heft_str name, char *const *globs, int count)
+{
+    bool matches = false;
+    for (int k = 0; k < count; k++)
+        if (name_matches(no_memory, name, globs[k]))
+            matches = used[k] = true;
+    return matches;
+}
+
 bool model_select(selection *out, const heft_file *f, const char *path, char *const *globs,
                   int glob_count)
 {
     uint32_t count = heft_tensor_count(f);
-    bool no_memory = false;
     *out = (selection){ NULL, count };
     if (!glob_count)
         return true;
     *out = (selection){ malloc(((size_t)count + 1) * sizeof *out->ids), 0 };
-    for (uint32_t i = 0; i < count && out->ids; i++) {
-        bool matches = false;
-        for (int k = 0; k < glob_count && !matches; k++)
-            matches = name_matches(&no_memory, heft_tensor_at(f, i).name, globs[k]);
-        if (matches)
+    bool *used = calloc((size_t)glob_count, sizeof *used), no_memory = !used || !out->ids;
+    for (uint32_t i = 0; i < count && !no_memory; i++)
+        if (matches_any(&no_memory, used, heft_tensor_at(f, i).name, globs, glob_count))
             out->ids[out->count++] = i;
-    }
-    if (out->ids && !no_memory)
+    for (int k = 0; k < glob_count && !no_memory; k++)
+        if (!used[k])
+            say(path, "warning: no tensor matches '%s'", globs[k]);
+    free(used);
+    if (!no_memory)
         return true;
     say(path, "no memory for a list of %u tensors", count);
     free(out->ids);

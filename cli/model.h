@@ -50,8 +50,9 @@ bool model_set_max_tensors(const char *text);
  * --max-tensors. Return the exit code. */
 int model_say_open_error(const char *path, const heft_error *err);
 
-/* Select the tensors whose names match any of the patterns, or all tensors without patterns. The
- * caller frees out->ids. Return false without memory, after an error line. */
+/* Select the tensors whose names match any of the patterns, or all tensors without patterns. Warn
+ * about each pattern that matches no tensor. The caller frees out->ids. Return false without
+ * memory, after an error line. */
 typedef struct selection {
     uint32_t *ids; /* NULL: 0, 1, ... */
     uint32_t count;

@@ -1,0 +1,1 @@
+$HEFT stats --raw two.safetensors '*.bias' 'x*' | cut -f1; $HEFT stats --json two.safetensors y
