@@ -72,7 +72,7 @@ static uint32_t hash_of(const heft_vocab *v, heft_str token)
     return (uint32_t)heft_siphash13(v->key, token.ptr, token.len);
 }
 
-uint32_t heft_vocab_named(const heft_vocab *v, heft_special s)
+uint32_t heft_vocab_find_special(const heft_vocab *v, heft_special s)
 {
     return heft_vocab_find(v, heft_lit(specials[s].token));
 }
@@ -87,7 +87,7 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err)
         heft_names_add(&v->names, of, hash_of(v, token), token, i);
     }
     for (int i = 0; i < HEFT_SPECIALS && by_name; i++)
-        v->special[i] = heft_vocab_named(v, (heft_special)i);
+        v->special[i] = heft_vocab_find_special(v, (heft_special)i);
     return HEFT_OK;
 }
 

@@ -30,6 +30,6 @@ heft_status heft_vocab_end(heft_vocab *v, bool by_name, heft_error *err);
 
 /* Return the id of the token with the conventional spelling of `s`, for example "[PAD]", or
  * HEFT_NONE. */
-uint32_t heft_vocab_named(const heft_vocab *v, heft_special s);
+uint32_t heft_vocab_find_special(const heft_vocab *v, heft_special s);
 
 #endif

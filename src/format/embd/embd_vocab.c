@@ -178,7 +178,7 @@ static heft_status plan_simple_special(heft_plan *p, const heft_vocab *v)
     bool names_suffice = true;
     for (unsigned i = 0; i < HEFT_SPECIALS; i++)
         names_suffice = names_suffice && heft_vocab_special(v, (heft_special)i) ==
-                                             heft_vocab_named(v, (heft_special)i);
+                                             heft_vocab_find_special(v, (heft_special)i);
     if (names_suffice)
         return heft_plan_loss(p, HEFT_NOTE, "embd/special", HEFT_NONE,
                               "ids of special tokens are not stored: readers find them by name");

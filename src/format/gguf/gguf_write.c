@@ -40,7 +40,8 @@ static bool has_same_special_ids(const heft_index *x, const heft_vocab *v)
     heft_gguf_find_special(x, &t);
     for (int s = 0; s < HEFT_SPECIALS; s++) {
         uint32_t id = heft_vocab_special(v, (heft_special)s);
-        same = same && id == (t.has_special ? t.special[s] : heft_vocab_named(v, (heft_special)s));
+        same = same &&
+               id == (t.has_special ? t.special[s] : heft_vocab_find_special(v, (heft_special)s));
     }
     return same;
 }
@@ -62,7 +63,7 @@ static heft_status plan_vocab(heft_plan *p, gguf_plan *g)
     for (int s = 0; s < HEFT_SPECIALS; s++) {
         uint32_t id = heft_vocab_special(p->vocab, (heft_special)s);
         has_ids = has_ids || id != HEFT_NONE;
-        matches_names = matches_names && id == heft_vocab_named(p->vocab, (heft_special)s);
+        matches_names = matches_names && id == heft_vocab_find_special(p->vocab, (heft_special)s);
     }
     heft_status st = HEFT_OK;
     if (heft_gguf_find_value(p->x, heft_gguf_tokens_key))
