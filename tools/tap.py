@@ -7,6 +7,7 @@ def report(results):
     print(f"1..{len(results)}")
     for n, (title, complaints) in enumerate(results, 1):
         print(f"{'not ok' if complaints else 'ok'} {n} - {title}")
-        for line in complaints:
-            print("#  ", line)
+        for complaint in complaints:
+            for line in str(complaint).splitlines():
+                print("#  ", line)
     return int(any(complaints for _, complaints in results))

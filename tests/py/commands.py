@@ -58,9 +58,10 @@ class Commands:
 
     def end(self):
         """End the servers; return True if a server failed at exit, for example because of a
-        leak."""
+        leak. Print the output of failed servers as comments of TAP."""
         failed = [s for s in self.servers if s.end()]
         for server in failed:
-            print(server.output_of(server.err).decode(errors="replace"))
+            for line in server.output_of(server.err).decode(errors="replace").splitlines():
+                print("#", line)
         self.servers = []
         return bool(failed)
