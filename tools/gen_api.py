@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """gen_api.py [--check]: write docs/api.md from the public headers.
 
-The page has every public function with its comment, section by section, and for each section the
-function of tests/api_examples.c after the comment "HEADER: SECTION". With --check the page is
-compared instead; TAP on stdout."""
+The page has an index, and section by section every public function, structure and enumeration with
+the comment, and the function of tests/api_examples.c after the comment "HEADER: SECTION". With
+--check the page is compared instead; TAP on stdout."""
 import itertools
 import pathlib
 import re
@@ -21,6 +21,9 @@ BLOCK = re.compile(
     r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) "
     r"(?:(?!\n\n).)*?(?:;|\n\}))(?=[ \n])",
     re.S | re.M)
+TYPE = re.compile(
+    r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:typedef (?:struct|enum)|enum) ?\w* ?\{"
+    r".*?^\} ?(?P<name>\w*);)", re.S | re.M)
 HEAD = """# The library, function by function
 
 Written by `tools/gen_api.py` from the headers in [include/heft](../include/heft); the examples \
@@ -71,15 +74,28 @@ def signature(code):
     return re.sub(r"\n\s+", "\n    ", re.sub(r"\s*/\*.*?\*/", "", code, flags=re.S)) + ";"
 
 
+def sentence(text):
+    """Return a remark as a sentence, with a capital letter and a full stop."""
+    ends = text.endswith((".", ":", "```")) or "\n- " in text
+    return text[:1].upper() + text[1:] + ("" if ends or not text else ".")
+
+
 def functions(text):
-    """Yield (name, signature, comment) of a section: the comment before or on the same line."""
+    """Yield (place, name, signature, comment): the comment before or on the same line."""
     for m in BLOCK.finditer(text):
         name = re.search(r"(\w+)\(", m["code"])
         own = comment_to_markdown(m["comment"]) if m["comment"] else ""
         trailing = re.match(r" */\*(.*?)\*/", text[m.end():], re.S)
         own = own or (comment_to_markdown(trailing[0].strip()) if trailing else "")
         if name:
-            yield name[1], signature(m["code"]), own
+            yield m.start(), name[1], signature(m["code"]), sentence(own)
+
+
+def types(text):
+    """Yield (place, name, declaration, comment) of structures and enumerations."""
+    for m in TYPE.finditer(text):
+        name = m["name"] or re.search(r"\{\s*(?:/\*.*?\*/\s*)?(\w+)", m["code"], re.S)[1] + ", ..."
+        yield m.start(), name, m["code"], comment_to_markdown(m["comment"] or "")
 
 
 def sections(header):
@@ -91,9 +107,9 @@ def sections(header):
 
 def examples():
     """Return {"header: section": code} of the example functions."""
-    found = re.findall(r"^/\* (\w+\.h: [^*]*?) \*/\n(static .*?^\}$)", EXAMPLES.read_text(),
-                       re.M | re.S)
-    return {title: re.sub(r"^static ", "", code) for title, code in found}
+    found = re.findall(r"^/\* (\w+\.h: [^*]*?) \*/\n(static .*?^\}$)(?=\n\n(?:/\*|int main))",
+                       EXAMPLES.read_text(), re.M | re.S)
+    return {title: re.sub(r"^static ", "", code, flags=re.M) for title, code in found}
 
 
 def programs():
@@ -106,23 +122,39 @@ def programs():
     return "\n".join(lines) + "\n"
 
 
+def anchor(name):
+    return re.sub(r"[^\w -]", "", name.lower()).replace(" ", "-")
+
+
+def index(entries):
+    """Return a table of the functions of each section."""
+    rows = [f"| {header} | {title} | {', '.join(f'[{n}](#{anchor(n)})' for n in names)} |"
+            for header, title, names in entries]
+    return "\n".join(["## Index\n", "| header | section | functions |", "|---|---|---|", *rows, ""])
+
+
+def section(title, members, sample):
+    """Return the Markdown of a section."""
+    out = [f"### {title}\n", *([f"```c\n{sample}\n```\n"] if sample else [])]
+    for _, name, declared, comment in members:
+        out.append(f"#### {name}\n\n```c\n{declared}\n```\n")
+        out += [comment + "\n"] if comment else []
+    return out
+
+
 def page():
-    samples, used, out = examples(), set(), [HEAD, programs()]
+    samples, used, out, entries = examples(), set(), [], []
     for header in HEADERS:
         out.append(f"## {header}\n")
         for title, text in sections(header):
-            members = list(functions(text))
-            if not members:
-                continue
-            key = f"{header}: {title}"
-            used.add(key)
-            out.append(f"### {title[:1].upper() + title[1:]}\n")
-            out += [f"```c\n{samples[key]}\n```\n"] if key in samples else []
-            for name, declared, comment in members:
-                out.append(f"#### {name}\n\n```c\n{declared}\n```\n")
-                out += [comment + "\n"] if comment else []
-    return "\n".join(out), [k for k in used
-                            if k not in samples], [k for k in samples if k not in used]
+            key, calls = f"{header}: {title}", list(functions(text))
+            title = title[:1].upper() + title[1:]
+            out += section(title, sorted([*calls, *types(text)]), samples.get(key))
+            if calls:
+                used.add(key)
+                entries.append((header, title, [name for _, name, *_ in calls]))
+    text = "\n".join([HEAD, programs(), index(entries), *out])
+    return text, [k for k in used if k not in samples], [k for k in samples if k not in used]
 
 
 def main():
@@ -130,7 +162,8 @@ def main():
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(text)
         return 0
-    undocumented = re.findall(r"^#### (\w+)\n\n```c\n[^`]*```\n\n(?=#|\Z)", text, re.M)
+    undocumented = re.findall(r"^#### (\w+)\n\n```c\n(?!typedef|enum)[^`]*```\n\n(?=#|\Z)",
+                              text, re.M)
     return tap.report([
         ("docs/api.md is that of the headers",
          [] if PAGE.exists() and PAGE.read_text() == text else ["run tools/gen_api.py"]),
