@@ -243,14 +243,14 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name)
 /* Parse 32 hexadecimal digits, most significant first. */
 static bool parse_base(heft_id *id, const char *text)
 {
-    enum { DIGITS_OF_ID = 2 * sizeof id->base };
+    enum { DIGITS_OF_ID = 2 * sizeof id->base.bytes };
     size_t len = strspn(text, "0123456789abcdefABCDEF");
     if (text[len] || len != DIGITS_OF_ID)
         return false;
     id->kind = HEFT_ID_BASE;
-    for (size_t i = 0; i < sizeof id->base; i++) {
+    for (size_t i = 0; i < sizeof id->base.bytes; i++) {
         char two[3] = { text[DIGITS_OF_ID - 2 - 2 * i], text[DIGITS_OF_ID - 1 - 2 * i], 0 };
-        id->base[i] = (uint8_t)strtoul(two, NULL, 16);
+        id->base.bytes[i] = (uint8_t)strtoul(two, NULL, 16);
     }
     return true;
 }

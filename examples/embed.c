@@ -156,7 +156,7 @@ static size_t read_heads(const heft_file *f)
 {
     heft_value v;
     char text[16];
-    if (!heft_meta_find(&v, f, "num_attention_heads"))
+    if (!heft_meta_find(&v, f, HEFT_STR("num_attention_heads")))
         return 0;
     if (v.kind != HEFT_KIND_STR || v.as.s.len >= sizeof text)
         return v.kind == HEFT_KIND_INT && v.as.i > 0 ? (size_t)v.as.i : 0;

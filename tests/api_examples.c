@@ -84,8 +84,17 @@ static bool to_bf16(uint16_t *out, const float *values, size_t count)
 static void print_license(const heft_file *file)
 {
     heft_value v;
-    if (heft_meta_find(&v, file, "license") && v.kind == HEFT_KIND_STR)
+    if (heft_meta_find(&v, file, HEFT_STR("license")) && v.kind == HEFT_KIND_STR)
         printf("license: %.*s\n", (int)v.as.s.len, v.as.s.ptr);
+}
+
+/* heft.h: identities */
+static void print_name_of_parameter(const heft_file *file, uint64_t burn_id)
+{
+    heft_id id = { .kind = HEFT_ID_BURN, .burn = burn_id };
+    uint32_t tensor = heft_tensor_find_id(file, &id, NULL);
+    heft_str name = heft_tensor_at(file, tensor).name; /* empty if there is none */
+    printf("%" PRIu64 ": %.*s\n", burn_id, (int)name.len, name.ptr);
 }
 
 /* heft.h: facts of the file */
@@ -427,6 +436,7 @@ static void read_model(const char *path)
     list_tensors(file);
     list_writable_formats();
     print_facts(file);
+    print_name_of_parameter(file, 1);
     print_license(file);
     print_notices(file);
     require(!first_value(&value, file, &err) && value == 1, "array");

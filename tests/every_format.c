@@ -213,7 +213,7 @@ static void compare_metadata(const sample *s, const heft_file *f)
     for (; (key = heft_test_fact(s, "metadata.%u.key", n)).ptr; n++) {
         heft_value v;
         snprintf(text, sizeof text, "%.*s", (int)key.len, key.ptr);
-        assert_true(heft_meta_find(&v, f, text));
+        assert_true(heft_meta_find(&v, f, heft_str_from(text)));
         heft_str number = heft_test_fact(s, "metadata.%u.bits", n);
         heft_str value = heft_test_fact(s, "metadata.%u.value", n);
         snprintf(bits, sizeof bits, "%016llx", (unsigned long long)v.as.u);

@@ -134,7 +134,7 @@ static void shards_metadata_notices_and_ids_past_the_end_are_empty(void **state)
         assert_false(heft_notice_at(&finding, x.f, 1000 + (size_t)past_end[i]));
         assert_false(heft_checksum_at(&sum, x.f, 1000 + (size_t)past_end[i]));
     }
-    assert_false(heft_meta_find(&v, x.f, NULL));
+    assert_false(heft_meta_find(&v, x.f, (heft_str){ NULL, 0 }));
     heft_assert_ok(heft_ids_open(&ids, x.f, &err), &err);
     assert_int_equal(heft_ids_find(ids, &id, &count), HEFT_NONE);
     assert_int_equal(count, 0);

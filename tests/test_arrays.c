@@ -245,7 +245,7 @@ static void arrays_are_saved_and_read_again(void **state)
     heft_assert_ok(heft_array_view(&a, f, HEFT_STR("w"), &err), &err);
     assert_memory_equal(a.data, weights, sizeof weights);
     assert_int_equal(a.rank, 2);
-    assert_true(heft_meta_find(&v, f, "k") && v.as.s.len == 1 && *v.as.s.ptr == 'v');
+    assert_true(heft_meta_find(&v, f, HEFT_STR("k")) && v.as.s.len == 1 && *v.as.s.ptr == 'v');
     heft_array_free(&a);
     heft_file_close(f);
 }

@@ -427,7 +427,7 @@ static heft_value text_value(const char *key, const char *s)
 static void assert_meta(const heft_file *f, const char *key, const char *expected)
 {
     heft_value v;
-    assert_true(heft_meta_find(&v, f, key));
+    assert_true(heft_meta_find(&v, f, heft_str_from(key)));
     assert_int_equal(v.as.s.len, strlen(expected));
     assert_memory_equal(v.as.s.ptr, expected, v.as.s.len);
 }

@@ -18,7 +18,7 @@ static heft_id base_id(const char *name)
     heft_id id = { .kind = HEFT_ID_BASE };
     heft_id128 base;
     assert_true(heft_param_base_id(&base, heft_str_from(name)));
-    memcpy(id.base, base.bytes, sizeof id.base);
+    id.base = base;
     return id;
 }
 
@@ -46,15 +46,15 @@ static void finds_a_tensor_by_the_base_id_of_its_name(void **state)
                                    0xc6, 0x81, 0x3b, 0x97, 0x2d, 0xe3, 0x61, 0x7a };
     heft_id id = { .kind = HEFT_ID_BASE }, burn = { .kind = HEFT_ID_BURN, .burn = 0 };
     (void)state;
-    memcpy(id.base, w, sizeof w);
+    memcpy(id.base.bytes, w, sizeof w);
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
         heft_bytes b = heft_test_one(formats[i], 64);
         heft_file *f = open_model(b);
         assert_found(f, &id, 0, 1);
         assert_found(f, &burn, HEFT_NONE, 0);
-        id.base[3] ^= 1;
+        id.base.bytes[3] ^= 1;
         assert_found(f, &id, HEFT_NONE, 0);
-        id.base[3] ^= 1;
+        id.base.bytes[3] ^= 1;
         heft_file_close(f);
         heft_test_free(&b);
     }
@@ -66,9 +66,9 @@ static void ignores_a_stored_id_of_another_name(void **state)
     heft_bytes b = heft_test_one("gptrs-checkpoint", 64);
     heft_id id = base_id("w"), other = base_id("v");
     (void)state;
-    uint8_t *at = memmem(b.p, b.len, id.base, sizeof id.base);
+    uint8_t *at = memmem(b.p, b.len, id.base.bytes, sizeof id.base.bytes);
     assert_non_null(at);
-    memcpy(at, other.base, sizeof other.base);
+    memcpy(at, other.base.bytes, sizeof other.base.bytes);
     heft_file *f = open_model(b);
     assert_found(f, &id, 0, 1);
     assert_found(f, &other, HEFT_NONE, 0);
@@ -87,7 +87,7 @@ static void finds_no_base_id_for_a_non_ascii_name(void **state)
     /* BLAKE3 of the two bytes of the name */
     static const uint8_t hashed[16] = { 0x46, 0xd0, 0xec, 0x74, 0x2c, 0xea, 0xad, 0x14,
                                         0x9f, 0x9a, 0x3d, 0x10, 0x9d, 0x1b, 0xd9, 0xe9 };
-    memcpy(id.base, hashed, sizeof hashed);
+    memcpy(id.base.bytes, hashed, sizeof hashed);
     assert_found(f, &id, HEFT_NONE, 0);
     id = base_id("w");
     uint32_t w = heft_tensor_find(f, HEFT_STR("w"));
@@ -231,7 +231,7 @@ static void notes_a_wrong_base_id_at_opening(void **state)
         assert_int_equal(r.warnings, 0);
         assert_int_equal(r.faults, wrong);
         heft_file_close(f);
-        uint8_t *at = memmem(b.p, b.len, id.base, sizeof id.base);
+        uint8_t *at = memmem(b.p, b.len, id.base.bytes, sizeof id.base.bytes);
         if (!wrong)
             at[5] ^= 1;
     }
@@ -265,7 +265,7 @@ static void conversion_reports_a_wrong_base_id_before_repair(void **state)
     (void)state;
     heft_assert_ok(convert(b, "gptrs-checkpoint", true, &l, &err), &err);
     assert_int_equal(l.count, 0);
-    uint8_t *at = memmem(b.p, b.len, id.base, sizeof id.base);
+    uint8_t *at = memmem(b.p, b.len, id.base.bytes, sizeof id.base.bytes);
     at[5] ^= 1;
     static const char *const targets[] = { "gptrs-checkpoint", "gptrs-archive" };
     for (size_t i = 0; i < HEFT_COUNT(targets); i++) {
@@ -276,7 +276,7 @@ static void conversion_reports_a_wrong_base_id_before_repair(void **state)
         heft_assert_status(convert(b, targets[i], true, &l, &err), HEFT_E_LOSSY, &err);
         assert_int_equal(l.count, 1);
     }
-    memset(at, 0, sizeof id.base); /* zeros mean that no id is stored, so no id is wrong */
+    memset(at, 0, sizeof id.base.bytes); /* zeros mean that no id is stored, so no id is wrong */
     heft_assert_ok(convert(b, "gptrs-checkpoint", true, &l, &err), &err);
     assert_int_equal(l.count, 0);
     heft_test_free(&b);

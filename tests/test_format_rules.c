@@ -386,7 +386,7 @@ static void mag_stores_numbers_bit_by_bit(void **state)
     for (size_t i = 0; i < HEFT_COUNT(values); i++) {
         char key[8];
         snprintf(key, sizeof key, "%.*s", (int)values[i].key.len, values[i].key.ptr);
-        assert_true(heft_meta_find(&v, r.f, key));
+        assert_true(heft_meta_find(&v, r.f, heft_str_from(key)));
         assert_int_equal(v.kind, values[i].kind);
         assert_memory_equal(&v.as.u, &values[i].as.u, sizeof v.as.u);
     }
@@ -405,11 +405,11 @@ static void stores_text_metadata(void **state)
         written r;
         heft_value v;
         write_values(&r, formats[i], values, HEFT_COUNT(values));
-        assert_true(heft_meta_find(&v, r.f, "a"));
+        assert_true(heft_meta_find(&v, r.f, HEFT_STR("a")));
         assert_int_equal(v.kind, HEFT_KIND_STR);
         assert_int_equal(v.as.s.len, 4);
         assert_memory_equal(v.as.s.ptr, "text", 4);
-        assert_true(heft_meta_find(&v, r.f, "\xc3\xa9"));
+        assert_true(heft_meta_find(&v, r.f, HEFT_STR("\xc3\xa9")));
         assert_int_equal(v.as.s.len, 0);
         close_written(&r);
     }

@@ -201,7 +201,7 @@ static void reads_tensors_in_the_order_of_the_header(void **state)
     assert_int_equal(heft_part_at(f, a.first_part).offset, s->len - 6);
     assert_int_equal(heft_tensor_find(f, HEFT_STR("none")), 2);
     heft_value v;
-    assert_true(heft_meta_find(&v, f, "k"));
+    assert_true(heft_meta_find(&v, f, HEFT_STR("k")));
     assert_true(v.kind == HEFT_KIND_STR && v.as.s.len == 2 && !memcmp(v.as.s.ptr, "v\n", 2));
     heft_file_close(f);
     free(s);

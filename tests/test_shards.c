@@ -74,7 +74,7 @@ static void assert_tensor(const heft_file *f, const char *name, const char *byte
 static void assert_meta(const heft_file *f, const char *key, const char *text)
 {
     heft_value v;
-    assert_true(heft_meta_find(&v, f, key));
+    assert_true(heft_meta_find(&v, f, heft_str_from(key)));
     assert_int_equal(v.as.s.len, strlen(text));
     assert_memory_equal(v.as.s.ptr, text, v.as.s.len);
 }

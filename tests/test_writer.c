@@ -507,7 +507,7 @@ static void copies_metadata(void **state)
     heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
     heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
-    assert_true(heft_meta_find(&v, file, "key"));
+    assert_true(heft_meta_find(&v, file, HEFT_STR("key")));
     assert_int_equal(v.as.s.len, 4);
     assert_memory_equal(v.as.s.ptr, "text", 4);
     heft_file_close(file);

@@ -341,7 +341,7 @@ static void adds_nested_metadata_between_tensors(void **state)
     heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
     finish(&f);
     heft_assert_ok(heft_test_open(&file, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
-    assert_true(heft_meta_find(&v, file, "list"));
+    assert_true(heft_meta_find(&v, file, HEFT_STR("list")));
     assert_int_equal(v.as.container.count, 1);
     heft_file_close(file);
     end(&f);

@@ -27,8 +27,9 @@
  *         heft_file_close(file);
  *     }
  *
- * Sections: version and errors; opening; tensors and parts; reading; element types; metadata; facts
- * of the file; formats; sources, feeding, joining, limits and allocators.  This header includes
+ * Sections: version, status, errors; opening; tensors and parts; reading whole tensors; reading
+ * parts; element types; metadata; identities; facts of the file; formats; sources; feeding; joining
+ * files; limits and allocators.  This header includes
  *   check.h      verify checksums and rules, hash tensors;
  *   companion.h  vocabularies, settings and model profiles;
  *   write.h      write, convert, edit, append and split files.
@@ -268,29 +269,6 @@ HEFT_API uint32_t heft_file_parts(const heft_file *f, uint32_t *first);
 HEFT_API HEFT_MUST_CHECK heft_status heft_tensor_find_tied(uint32_t *first, const heft_file *f,
                                                            heft_error *err);
 
-/* Identities of tensors besides names. */
-typedef enum heft_id_kind {
-    HEFT_ID_BASE, /* gpt-rs: derived from the name; ASCII names only */
-    HEFT_ID_BURN  /* Burn: number stored in Burnpack files */
-} heft_id_kind;
-typedef struct heft_id {
-    heft_id_kind kind;
-    uint8_t base[16]; /* HEFT_ID_BASE: little-endian number, see heft_param_base_id() */
-    uint64_t burn;    /* HEFT_ID_BURN */
-} heft_id;
-/* Return the first tensor with that identity, or HEFT_NONE; *count (may be NULL) becomes the number
- * of matching tensors.  Base ids are derived from the names; base ids stored in the file are
- * ignored.  Linear time: for many searches use heft_ids_open(). */
-HEFT_API uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
-/* A sorted table of all identities, searched from any thread.  Close the table before the file. */
-typedef struct heft_ids heft_ids;
-/* Open a table of all identities, for many searches by heft_ids_find(). */
-HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_file *f,
-                                                   heft_error *err);
-/* Like heft_tensor_find_id(), in logarithmic time. */
-HEFT_API uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count);
-HEFT_API void heft_ids_close(heft_ids *ids); /* NULL is ignored */
-
 /* ---- reading whole tensors ---------------------------------------------------------------- */
 
 /* A dense tensor in memory: row by row, little-endian, packed types in whole blocks.  A program may
@@ -474,10 +452,35 @@ HEFT_API heft_value heft_meta_at(const heft_file *f, uint32_t i);
 /* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
-HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, const char *key);
+HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, heft_str key);
 /* Get value i of a tensor's attributes ("burn.param_id"), a flat list like the metadata;
- * container.end counts as i does.  False after the last value. */
+ * container.end, too, is a number to pass as i.  False after the last value. */
 HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
+
+/* ---- identities --------------------------------------------------------------------------- */
+
+/* Identities of tensors besides names. */
+typedef enum heft_id_kind {
+    HEFT_ID_BASE, /* gpt-rs: derived from the name; ASCII names only */
+    HEFT_ID_BURN  /* Burn: number stored in Burnpack files */
+} heft_id_kind;
+typedef struct heft_id {
+    heft_id_kind kind;
+    heft_id128 base; /* HEFT_ID_BASE: see heft_param_base_id() */
+    uint64_t burn;   /* HEFT_ID_BURN */
+} heft_id;
+/* Return the first tensor with that identity, or HEFT_NONE; *count (may be NULL) becomes the number
+ * of matching tensors.  Base ids are derived from the names; base ids stored in the file are
+ * ignored.  Linear time: for many searches use heft_ids_open(). */
+HEFT_API uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *count);
+/* A sorted table of all identities, searched from any thread.  Close the table before the file. */
+typedef struct heft_ids heft_ids;
+/* Open a table of all identities, for many searches by heft_ids_find(). */
+HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_file *f,
+                                                   heft_error *err);
+/* Like heft_tensor_find_id(), in logarithmic time. */
+HEFT_API uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count);
+HEFT_API void heft_ids_close(heft_ids *ids); /* NULL is ignored */
 
 /* ---- facts of the file -------------------------------------------------------------------- */
 

@@ -70,9 +70,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_open(heft_sink_dir **out, con
  * finished before the set. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_add(heft_sink **out, heft_sink_dir *s,
                                                        const char *name, heft_error *err);
-/* Make all files of the set appear.  HEFT_E_ARGUMENT: a sink is not finished, or a file exists and
- * HEFT_SINK_REPLACE is not set. */
-HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_finish(heft_sink_dir *take, heft_error *err);
+/* Make all files of the set appear.  Frees s, also on failure.  HEFT_E_ARGUMENT: a sink is not
+ * finished, or a file exists and HEFT_SINK_REPLACE is not set. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_finish(heft_sink_dir *s, heft_error *err);
 HEFT_API void heft_sink_dir_discard(heft_sink_dir *s); /* leaves no files; NULL is ignored */
 
 typedef enum heft_recovery {
@@ -248,7 +248,7 @@ typedef struct heft_save_options {
     }
 
 /* Save `count` dense tensors as a file.  Set name, data, dims, rank and dtype of each array; bytes
- * may be 0.  opt may be NULL.
+ * may be 0, and allocator is not used: data are borrowed.  opt may be NULL.
  *   HEFT_E_ARGUMENT  bytes do not match dims and dtype, no format has the suffix of the path, or
  *                    the file exists and HEFT_SINK_REPLACE is not set
  *   HEFT_E_LOSSY     the format cannot represent a tensor: see opt->write->on_loss */

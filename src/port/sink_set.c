@@ -252,11 +252,11 @@ static heft_status commit_set(const heft_sink_dir *s, heft_error *err)
     return st;
 }
 
-heft_status heft_sink_dir_finish(heft_sink_dir *take, heft_error *err)
+heft_status heft_sink_dir_finish(heft_sink_dir *s, heft_error *err)
 {
-    heft_status st = commit_set(take, err);
-    take->created_dir = take->created_dir && st;
-    heft_sink_dir_discard(take);
+    heft_status st = commit_set(s, err);
+    s->created_dir = s->created_dir && st;
+    heft_sink_dir_discard(s);
     return st;
 }
 

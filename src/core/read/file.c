@@ -219,10 +219,10 @@ uint32_t heft_meta_next(const heft_file *f, uint32_t i)
     return i < f->x.values.len ? heft_ix_value_next(&f->x, i) : f->x.values.len;
 }
 
-bool heft_meta_find(heft_value *out, const heft_file *f, const char *key)
+bool heft_meta_find(heft_value *out, const heft_file *f, heft_str key)
 {
-    for (uint32_t i = 0; key && i < f->x.values.len; i = heft_ix_value_next(&f->x, i)) {
-        if (heft_str_is(heft_ix_value(&f->x, i)->key, key)) {
+    for (uint32_t i = 0; i < f->x.values.len; i = heft_ix_value_next(&f->x, i)) {
+        if (heft_str_eq(heft_ix_value(&f->x, i)->key, key)) {
             *out = *heft_ix_value(&f->x, i);
             return true;
         }

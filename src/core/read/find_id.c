@@ -41,7 +41,7 @@ uint32_t heft_tensor_find_id(const heft_file *f, const heft_id *id, uint32_t *co
         bool has_id = id->kind == HEFT_ID_BURN
                           ? burn_id_of(&burn, &f->x, t) && burn == id->burn
                           : id->kind == HEFT_ID_BASE && base_id_of(base, &f->x, t) &&
-                                !memcmp(base, id->base, BASE_ID_BYTES);
+                                !memcmp(base, id->base.bytes, BASE_ID_BYTES);
         if (has_id && !n++)
             found = t;
     }
@@ -159,7 +159,7 @@ static uint32_t count_before(const heft_ids *ids, const heft_id *id, bool inclus
     while (heft_bisect_next(&b)) {
         uint32_t t = by->tensors[b.mid];
         int order = id->kind == HEFT_ID_BASE
-                        ? memcmp(ids->base[t], id->base, BASE_ID_BYTES)
+                        ? memcmp(ids->base[t], id->base.bytes, BASE_ID_BYTES)
                         : (ids->burn[t] > id->burn) - (ids->burn[t] < id->burn);
         heft_bisect_narrow(&b, order < (inclusive ? 1 : 0));
     }
