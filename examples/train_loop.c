@@ -1,87 +1,98 @@
-/* train_loop.c - write a snapshot of the weights after every step of a training loop.
+/* train_loop.c - train a small model, and save checkpoints, from which the next run continues.
  *
  *     cc -std=c11 train_loop.c -o train_loop $(pkg-config --cflags --libs heft)
- *     ./train_loop OUT.zt [STEPS [VERSION]]
+ *     ./train_loop CHECKPOINT.mag [STEPS]
  *
- * OUT.zt may be a pipe or /dev/stdout.  Each snapshot is a tensor with its own attributes; every
- * fourth one is compressed and has a digest.  The file appears under its name when the loop ends;
- * if the program is killed before, no file appears. */
+ * The checkpoint is replaced after every 100 steps.  A program that is killed leaves the previous
+ * checkpoint unchanged. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <heft/heft.h>
 
-enum { SIDE = 64 };
+enum { INPUTS = 3, SAMPLES = 64, SAVE_EVERY = 100 };
 
-static float weights[SIDE][SIDE];
+typedef struct model {
+    float weight[INPUTS], bias;
+    uint64_t step;
+} model;
 
-/* One step of gradient descent on |w - 1|^2, in place of a real model; return the loss. */
-static float train(void)
+/* Return the loss on y = x0 - 2 x1 + 3 x2 + 0.5, after one step of gradient descent. */
+static float train(model *m)
 {
-    float loss = 0;
-    for (int i = 0; i < SIDE; i++)
-        for (int k = 0; k < SIDE; k++) {
-            float distance = weights[i][k] - 1;
-            loss += distance * distance;
-            weights[i][k] -= 0.125f * distance;
-        }
+    float loss = 0, slope[INPUTS + 1] = { 0 };
+    for (int i = 0; i < SAMPLES; i++) {
+        float x[INPUTS] = { (float)(i % 4) / 4, (float)(i / 4 % 4) / 4, (float)(i / 16) / 4 };
+        float error = m->bias - (x[0] - 2 * x[1] + 3 * x[2] + 0.5f);
+        for (int k = 0; k < INPUTS; k++)
+            error += m->weight[k] * x[k];
+        for (int k = 0; k < INPUTS; k++)
+            slope[k] += error * x[k] / SAMPLES;
+        slope[INPUTS] += error / SAMPLES;
+        loss += error * error / SAMPLES;
+    }
+    for (int k = 0; k < INPUTS; k++)
+        m->weight[k] -= 0.1f * slope[k];
+    m->bias -= 0.1f * slope[INPUTS];
+    m->step++;
     return loss;
 }
 
-static heft_status save_step(heft_writer *w, uint32_t step, float loss, heft_error *err)
+static heft_status save(const char *path, const model *m, float loss, heft_error *err)
 {
-    static const heft_storage compact = { .encoding = HEFT_ZSTD, .level = 3, .digest = "sha256" };
-    char name[32];
-    int len = snprintf(name, sizeof name, "step.%u.weight", (unsigned)step);
-    heft_value attributes[2] = { { .kind = HEFT_KIND_UINT, .key = HEFT_STR("step") },
-                                 { .kind = HEFT_KIND_FLOAT, .key = HEFT_STR("loss") } };
-    attributes[0].as.u = step;
-    attributes[1].as.f = (double)loss;
-    heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
-    spec.name = (heft_str){ name, (size_t)len };
-    spec.dtype = HEFT_F32;
-    spec.dims = (const uint64_t[]){ SIDE, SIDE };
-    spec.rank = 2;
-    spec.storage = step % 4 ? NULL : &compact;
-    spec.attributes = attributes;
-    spec.attribute_count = 2;
-    uint32_t part;
-    heft_status st = heft_writer_add_tensor(&part, w, &spec, err);
-    return st ? st : heft_writer_write(w, part, weights, sizeof weights, err);
+    static const uint64_t dims[] = { INPUTS };
+    heft_value meta[2] = { { .kind = HEFT_KIND_INT, .key = HEFT_STR("step") },
+                           { .kind = HEFT_KIND_FLOAT, .key = HEFT_STR("loss") } };
+    meta[0].as.i = (int64_t)m->step;
+    meta[1].as.f = (double)loss;
+    const heft_array arrays[] = {
+        { HEFT_STR("weight"), m->weight, sizeof m->weight, dims, 1, HEFT_F32, NULL },
+        { HEFT_STR("bias"), &m->bias, sizeof m->bias, NULL, 0, HEFT_F32, NULL },
+    };
+    heft_save_options options = HEFT_SAVE_OPTIONS_INIT;
+    options.flags = HEFT_SINK_REPLACE;
+    options.meta = meta;
+    options.meta_count = 2;
+    return heft_array_save(path, arrays, 2, &options, err);
 }
 
-static heft_status run(heft_writer *w, uint32_t steps, heft_error *err)
+/* Read the checkpoint; leave the model unchanged if there is no checkpoint. */
+static heft_status resume(const char *path, model *m, heft_error *err)
 {
-    heft_value last = { .kind = HEFT_KIND_FLOAT, .key = HEFT_STR("final_loss") };
-    heft_status st = heft_writer_begin(w, err);
-    for (uint32_t step = 0; step < steps && !st; step++) {
-        float loss = train();
-        last.as.f = (double)loss;
-        st = save_step(w, step, loss, err);
-    }
-    return st ? st : heft_writer_add_meta(w, last, err); /* not known before the end */
+    heft_file *f;
+    heft_array a;
+    FILE *exists = fopen(path, "rb");
+    if (!exists)
+        return HEFT_OK;
+    fclose(exists);
+    heft_status st = heft_file_open(&f, path, NULL, err);
+    if (st)
+        return st;
+    st = heft_array_read(&a, f, HEFT_STR("weight"), HEFT_F32, m->weight, sizeof m->weight, err);
+    if (!st)
+        st = heft_array_read(&a, f, HEFT_STR("bias"), HEFT_F32, &m->bias, sizeof m->bias, err);
+    heft_value step;
+    if (!st && heft_meta_find(&step, f, HEFT_STR("step")) && step.kind == HEFT_KIND_INT)
+        m->step = (uint64_t)step.as.i;
+    heft_file_close(f);
+    return st;
 }
 
 int main(int argc, char **argv)
 {
     heft_error err;
-    heft_sink *sink = NULL;
-    heft_writer *w = NULL;
-    heft_write_options options = HEFT_WRITE_OPTIONS_INIT;
-    if (argc < 2) {
-        fputs("usage: train_loop OUT.zt [STEPS [1.1, 1.2 or 2]]\n", stderr);
-        return 2;
+    model m = { .step = 0 };
+    if (argc < 2)
+        return fputs("usage: train_loop CHECKPOINT.mag [STEPS]\n", stderr), 2;
+    heft_status st = resume(argv[1], &m, &err);
+    uint64_t end = m.step + (argc > 2 ? strtoull(argv[2], NULL, 10) : 1000);
+    while (!st && m.step < end) {
+        float loss = train(&m);
+        if (m.step % SAVE_EVERY)
+            continue;
+        st = save(argv[1], &m, loss, &err);
+        printf("step %llu: loss %.6f\n", (unsigned long long)m.step, (double)loss);
     }
-    options.version = argc > 3 ? argv[3] : "1.2"; /* version 1.0 has no tensor attributes */
-    heft_status st = heft_sink_open_file(&sink, argv[1], HEFT_SINK_REPLACE, &err);
-    if (!st)
-        st = heft_writer_open(&w, heft_format_find("ztensor"), sink, &options, &err);
-    if (!st)
-        st = run(w, argc > 2 ? (uint32_t)atol(argv[2]) : 10, &err);
-    if (!st)
-        st = heft_writer_finish(w, &err);
-    else
-        heft_writer_discard(w);
     if (st)
         fprintf(stderr, "%s: %s\n", argv[1], err.message);
     return st != HEFT_OK;

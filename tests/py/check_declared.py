@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_declared.py HEFT DECLARE TRAIN_LOOP WRITE_SPARSE: files that programs write.
+"""check_declared.py HEFT DECLARE WRITE_HISTORY WRITE_SPARSE: files that programs write.
 
 The programs write tensor by tensor through the library, without a source file. Independent readers
 check the files. TAP on stdout."""
@@ -161,15 +161,15 @@ def read_steps(path, version):
     return got
 
 
-def check_training_loop(heft, train_loop, folder):
+def check_history(heft, write_history, folder):
     want = steps()
     for version in ("1.1", "1.2", "2"):
         path, pipe = folder / f"loop-{version}.zt", folder / f"pipe-{version}.zt"
-        code = subprocess.run([train_loop, path, str(STEPS), version],
+        code = subprocess.run([write_history, path, str(STEPS), version],
                               capture_output=True).returncode
         with open(pipe, "wb") as out:
             p = subprocess.Popen(
-                [train_loop, "/dev/stdout", str(STEPS), version], stdout=subprocess.PIPE)
+                [write_history, "/dev/stdout", str(STEPS), version], stdout=subprocess.PIPE)
             out.write(p.stdout.read())
             p.stdout.close()
         piped = p.wait()
@@ -206,12 +206,12 @@ def wait_for(condition):
     return False
 
 
-def check_killed_loop(train_loop, folder):
+def check_killed_loop(write_history, folder):
     killed_folder = folder / "there"
     killed_folder.mkdir()
     path = killed_folder / "killed.zt"
     path.write_bytes(b"before")
-    p = subprocess.Popen([train_loop, path, "100000000", "1.2"])
+    p = subprocess.Popen([write_history, path, "100000000", "1.2"])
     began = wait_for(lambda: any(f.stat().st_size > 1 << 20
                                  for f in pathlib.Path(f"/proc/{p.pid}/fd").iterdir()
                                  if f.exists() and f.resolve().parent != pathlib.Path("/dev")))
@@ -219,10 +219,10 @@ def check_killed_loop(train_loop, folder):
     p.wait()
     yield "a killed loop leaves the existing file", began and path.read_bytes(
     ) == b"before"
-    code = subprocess.run([train_loop, path, "3"], capture_output=True).returncode
+    code = subprocess.run([write_history, path, "3"], capture_output=True).returncode
     yield "the next loop replaces the file and leaves no other file", code == 0 and os.listdir(
         killed_folder) == ["killed.zt"] and path.read_bytes()[:4] == b"ZTEN"
-    p = subprocess.Popen([train_loop, "/dev/stdout", "100000000", "1.2"], stdout=subprocess.PIPE,
+    p = subprocess.Popen([write_history, "/dev/stdout", "100000000", "1.2"], stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE)
     p.stdout.read(1 << 20)
     p.stdout.close()
@@ -232,15 +232,15 @@ def check_killed_loop(train_loop, folder):
 
 
 def main():
-    heft, declare, train_loop, write_sparse = sys.argv[1:]
+    heft, declare, write_history, write_sparse = sys.argv[1:]
     results = []
     with tempfile.TemporaryDirectory(prefix="heft-declared-") as scratch:
         folder = pathlib.Path(scratch)
         (folder / "declared").mkdir()
         for check in (check_declare(heft, declare,
                                     folder / "declared"), check_sparse(heft, write_sparse, folder),
-                      check_training_loop(heft, train_loop,
-                                          folder), check_killed_loop(train_loop, folder)):
+                      check_history(heft, write_history,
+                                          folder), check_killed_loop(write_history, folder)):
             try:
                 results += check
             except Exception as e:  # raised by an independent reader
