@@ -3,7 +3,8 @@ import math
 import re
 from html import escape
 
-WIDTH, HEIGHT, LEFT, TOP, LEGEND, BELOW = 470, 300, 78, 52, 215, 66
+WIDTH, HEIGHT, LEFT, TOP, LEGEND, BELOW = 330, 270, 72, 52, 185, 104
+PARSERS = {"jansson on ": "JSON parser: ", "libcbor on ": "CBOR parser: "}
 COLOURS = [
     "#3b82c4", "#e0526a", "#2e9b57", "#b8860b", "#8a63d2", "#d2691e", "#1f9e9e", "#c2569b",
     "#808080"
@@ -52,8 +53,8 @@ def kind_of(label):
 class Chart:
     """Lines over logarithmic axes; labels in `peers` are dashed."""
 
-    def __init__(self, top, title, axes, lines, peers):
-        self.top, self.title = top + TOP, title
+    def __init__(self, title, axes, lines, peers):
+        self.top, self.title = TOP, title
         self.axes, self.lines, self.peers = axes, lines, peers
         self.kinds = list(dict.fromkeys(kind_of(label) for label in lines))
         self.xs = sorted({p[0] for points in lines.values() for p in points})
@@ -78,7 +79,8 @@ class Chart:
         for value in self.xs:
             x = self.x(value)
             yield f'<path d="M{x:.1f} {bottom}v5" class="f"/>'
-            yield f'<text x="{x:.1f}" y="{bottom + 21}" class="m">{short(value)}</text>'
+            if x == self.x(self.xs[-1]) or self.x(self.xs[-1]) - x > 45:  # not over the last label
+                yield f'<text x="{x:.1f}" y="{bottom + 21}" class="m">{short(value)}</text>'
         yield f'<rect x="{LEFT}" y="{self.top}" width="{WIDTH}" height="{HEIGHT}" class="f"/>'
         yield (f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" class="m s">'
                f'{escape(self.axes[0])}</text>')
@@ -96,6 +98,8 @@ class Chart:
         yield f'<path d="M{LEFT + WIDTH + 14} {at - 4}h24"{dash}/></g>'
         for x, median, _, _ in points:
             yield f'<circle cx="{self.x(x):.1f}" cy="{self.y(median):.1f}" r="3" fill="{colour}"/>'
+        for name, kind in PARSERS.items():
+            label = label.replace(name, kind)
         yield f'<text x="{LEFT + WIDTH + 45}" y="{at}">{escape(label)}</text>'
 
     def draw(self):
@@ -117,22 +121,20 @@ def draw(results, about):
          series(results["figures"], "growing",
                 r"(?P<label>.+), (?P<size>\d+) (?P<unit>MiB|GiB)"), ("cp", "sum")),
     ]
-    charts, top = [], 0
-    for title, axes, lines, peers in wanted:
-        if lines:
-            charts.append(Chart(top, title, axes, lines, peers))
-            top += TOP + HEIGHT + BELOW
+    charts = [Chart(*chart) for chart in wanted if chart[2]]
     if not charts:
         return None
-    wide, high = LEFT + WIDTH + LEGEND, top + 46
-    body = "\n".join(line for chart in charts for line in chart.draw())
+    each, high = LEFT + WIDTH + LEGEND, TOP + HEIGHT + BELOW
+    body = "\n".join(
+        "\n".join([f'<g transform="translate({i * each} 0)">', *chart.draw(), "</g>"])
+        for i, chart in enumerate(charts))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" '
-        f'height="{high}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {each * len(charts)} {high}" '
+        f'width="{each * len(charts)}" height="{high}" '
         'font-family="system-ui,sans-serif" font-size="13" role="img">\n'
         f"<title>Cost against size</title>\n<style>{STYLE}</style>\n"
-        f'<rect width="{wide}" height="{high}" class="page"/>\n{body}\n'
+        f'<rect width="{each * len(charts)}" height="{high}" class="page"/>\n{body}\n'
         f'<text x="{LEFT}" y="{high - 34}" class="s" font-size="12">{escape(about)}.</text>\n'
         f'<text x="{LEFT}" y="{high - 16}" class="s" font-size="12">Both axes logarithmic; '
         f'median, lowest and '
-        "highest of the turns; dashed: peers.</text>\n</svg>\n")
+        "highest of the turns; dashed: other programs.</text>\n</svg>\n")
