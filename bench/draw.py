@@ -79,7 +79,8 @@ class Chart:
         for value in self.xs:
             x = self.x(value)
             yield f'<path d="M{x:.1f} {bottom}v5" class="f"/>'
-            if x == self.x(self.xs[-1]) or self.x(self.xs[-1]) - x > 45:  # no overlap with the last label
+            to_last = self.x(self.xs[-1]) - x
+            if not 0 < to_last < 45:  # no overlap with the last label
                 yield f'<text x="{x:.1f}" y="{bottom + 21}" class="m">{short(value)}</text>'
         yield f'<rect x="{LEFT}" y="{self.top}" width="{WIDTH}" height="{HEIGHT}" class="f"/>'
         yield (f'<text x="{LEFT + WIDTH // 2}" y="{bottom + 42}" class="m s">'
