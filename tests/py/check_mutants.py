@@ -1,0 +1,82 @@
+"""check_mutants.py CC...: tests tools/mutants.py with a small program whose survivors are known.
+
+The program's own tests are its main(). TAP on stdout."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tools"))
+import tap  # noqa: E402
+
+SOURCE = """#include <string.h>
+typedef enum { HEFT_OK, HEFT_E_FORMAT } heft_status;
+static int said;
+static heft_status fail(void)
+{
+    said++;
+    return HEFT_E_FORMAT;
+}
+static heft_status check(const char *text, unsigned rank)
+{
+    if (rank > 8 || !rank)
+        return fail(); /* no test has a rank of 8, or of 0 */
+    for (unsigned i = 0; i < rank; i++)
+        if (text[i] == '-' && text[i + 1] < '5')
+            return fail();
+    return memcmp(text, "ab", 2) ? HEFT_E_FORMAT : HEFT_OK;
+}
+int main(void)
+{
+    int wrong = check("abcdefg", 7) || check("ab-5-", 4) || check("abc", 2) || said;
+    wrong = wrong || !check("abcdefghi", 9) || said != 1 || !check("ab-4", 4) || said != 2;
+    return wrong || check("ab-5-", 4) || check("ab-", 2) || !check("xb", 2) || said != 2;
+}
+"""
+SURVIVE = {("check", "bound", "rank > 8"), ("check", "right", "rank > 8 || !rank")}
+KINDS = {"never", "negate", "left", "right", "bound", "equal", "ok", "same"}
+
+
+def survivors(source, folder, cc):
+    """Mutants of check() that main() does not notice; and killed ones that recorded nothing."""
+    mutated = source.render(1)
+    (folder / "mutated.c").write_text(mutated)
+    program = folder / "mutated"
+    options = ["-std=c11", "-w", "-include", str(TOP / "tools/mutant.h"), "-o", str(program)]
+    subprocess.run([*cc, *options, str(folder / "mutated.c")], check=True)
+    seen = folder / "seen"
+    seen.write_bytes(bytes(1 << 17))
+    subprocess.run([program], check=True, env={**os.environ, "HEFT_MUTANT_SEEN": str(seen)})
+    noticed = {}
+    for m in source.mutants:
+        if m.function != "main":
+            env = {**os.environ, "HEFT_MUTANT": str(m.id)}
+            status = subprocess.run([program], env=env, timeout=60, check=False).returncode
+            noticed[m.id] = status != 0
+    alive = {(m.function, m.kind, m.text) for m in source.mutants if not noticed.get(m.id, True)}
+    unseen = [m.key for m in source.mutants if noticed.get(m.id) and not seen.read_bytes()[m.id]]
+    return alive, unseen
+
+
+def main(cc):
+    try:
+        import mutants
+    except ImportError:
+        print("1..0 # SKIP python3-clang is not installed")
+        return 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "small.c").write_text(SOURCE)
+        source = mutants.find(folder, "small.c", [])
+        alive, unseen = survivors(source, folder, cc)
+        kinds = {m.kind for m in source.mutants if m.function != "main"}
+    return tap.report([
+        ("every kind of mutant is made", sorted(KINDS ^ kinds)),
+        ("the mutants that no test notices are found", [str(k) for k in sorted(SURVIVE ^ alive)]),
+        ("every mutant that a test notices is recorded", unseen),
+    ])
+
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,313 @@
+"""mutants.py - finds mutants in C sources and writes a source that contains them all.
+
+Every mutant is compiled in and has a number. heft_mutant_hit(N) (mutant.h) is called where mutant N
+changes a value and returns true if N is active: `if (a < b)` becomes `if (a < b, or a == b when
+mutant 7 is active)`. A test run therefore tells which mutants it could notice at all.
+
+  never   the condition of if, while or for is false: the check is deleted
+  negate  a condition is negated
+  left    the left half of && or || is dropped
+  right   the right half is dropped
+  bound   < becomes <= and so on: off by one
+  equal   == becomes != and the reverse
+  ok      a returned error becomes HEFT_OK
+  same    memcmp says that the bytes are equal
+  skip    a call that syncs, locks or closes a file is left out
+
+Mutants lie in function bodies, not in macros and not in constants."""
+import bisect
+import dataclasses
+import re
+
+import clang.cindex as ci
+
+K = ci.CursorKind
+OPPOSITE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+TOKEN = re.compile(rb"/\*.*?\*/|\"(?:\\.|[^\"])*\"|'(?:\\.|[^'])*'|[();]", re.S)
+SKIPPED_CALL = re.compile(
+    r"f(data)?sync|(heft_disk_)?(sync\w*|flush|lock|close)|heft_target_sync_dir")
+# Kinds of children that are constants, or not evaluated.
+CONSTANT = {K.CXX_UNARY_EXPR, K.ENUM_DECL, K.STRUCT_DECL, K.UNION_DECL, K.TYPE_REF, K.STATIC_ASSERT}
+POINTERS = {ci.TypeKind.POINTER, ci.TypeKind.CONSTANTARRAY, ci.TypeKind.INCOMPLETEARRAY}
+
+
+@dataclasses.dataclass
+class Mutant:
+    file: str
+    function: str
+    line: int
+    kind: str
+    text: str  # of the expression, blanks folded
+    nth: int = 1  # of the mutants of this kind, function and text
+    id: int = 0
+
+    @property
+    def key(self):
+        return "\t".join([self.file, self.function, self.kind, self.text, str(self.nth)])
+
+
+class Source:
+    """One file while its mutants are collected: insertions into its text, and the mutants."""
+
+    def __init__(self, name, data, macros):
+        self.name, self.data, self.macros = name, data, sorted(macros)
+        self.starts = [s for s, _ in self.macros]
+        # (offset, class, order, text, end): class 0 closes, 1 replaces an operator, 2 opens
+        self.edits = []
+        self.mutants = []
+        self.function = ""
+        self.taken = {}
+
+    def text(self, begin, end):
+        return self.data[begin:end].decode(errors="replace")
+
+    def in_macro(self, begin, end):
+        """Whether the range begins or ends inside the use of a macro, or is one."""
+        for i in range(bisect.bisect_left(self.starts, begin), len(self.macros)):
+            s, e = self.macros[i]
+            if s >= end:
+                break
+            if (s, e) == (begin, end) or e > end:
+                return True
+        i = bisect.bisect_left(self.starts, begin) - 1
+        return i >= 0 and self.macros[i][1] > begin
+
+    def add(self, node, kind):
+        """Registers a mutant; returns the mark that stands for its number."""
+        begin, end = extent(node)
+        text = " ".join(re.sub(r"/\*.*?\*/", " ", self.text(begin, end), flags=re.S).split())
+        same = (self.function, kind, text)
+        self.taken[same] = nth = self.taken.get(same, 0) + 1
+        line = node.extent.start.line
+        self.mutants.append(Mutant(self.name, self.function, line, kind, text, nth))
+        return f"heft_mutant_hit(\0{len(self.mutants) - 1}\0)"
+
+    def wrap(self, node, before, after):
+        begin, end = extent(node)
+        n = len(self.edits)
+        self.edits.append((begin, 2, n, before, begin))
+        self.edits.append((end, 0, -n, after, end))
+
+    def render(self, first):
+        """The text with every mutant, numbered from first."""
+        for m, mutant in enumerate(self.mutants):
+            mutant.id = first + m
+        out, at = [], 0
+        for offset, _, _, text, end in sorted(self.edits):
+            out.append(self.text(at, offset))
+            out.append(re.sub("\0(\\d+)\0", lambda m: str(first + int(m[1])), text))
+            at = end
+        out.append(self.text(at, len(self.data)))
+        return "".join(out)
+
+
+def extent(node):
+    return node.extent.start.offset, node.extent.end.offset
+
+
+def children(node):
+    return list(node.get_children())
+
+
+def bare(node):
+    """The expression without parentheses and implicit casts."""
+    while node.kind in (K.PAREN_EXPR, K.UNEXPOSED_EXPR) and len(children(node)) == 1:
+        node = children(node)[0]
+    return node
+
+
+def operator(source, node):
+    """The operator of a binary expression, with the range between the operands."""
+    left, right = children(node)
+    begin, end = extent(left)[1], extent(right)[0]
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", source.text(begin, end), flags=re.S).strip()
+    return text, begin, end
+
+
+def usable(source, node):
+    begin, end = extent(node)
+    return begin < end and not source.in_macro(begin, end)
+
+
+def is_literal(source, node):
+    return re.fullmatch(r"true|false|\d+|NULL", source.text(*extent(bare(node)))) is not None
+
+
+# ---- conditions ----------------------------------------------------------------------------------
+
+
+def negate(source, node):
+    if usable(source, node) and not is_literal(source, node):
+        source.wrap(node, "(!(", f") == {source.add(node, 'negate')})")
+
+
+def never(source, node):
+    if usable(source, node) and not is_literal(source, node):
+        source.wrap(node, "((", f") && !{source.add(node, 'never')})")
+
+
+def loop_condition(source, node):
+    """The condition of a for loop: the child between the two semicolons."""
+    begin, end = extent(node)
+    depth, semicolons = 0, []
+    for m in TOKEN.finditer(source.data[begin:end]):
+        depth += {b"(": 1, b")": -1}.get(m[0], 0)
+        if m[0] == b";" and depth == 1:
+            semicolons.append(begin + m.start())
+        if len(semicolons) == 2:
+            break
+    for child in children(node):
+        if semicolons[0] < extent(child)[0] and extent(child)[1] <= semicolons[1]:
+            return child
+    return None
+
+
+# ---- operators -----------------------------------------------------------------------------------
+
+
+def halves(source, node, op):
+    left, right = children(node)
+    for child, kind in ((left, "left"), (right, "right")):
+        if not usable(source, child):
+            continue
+        mark = source.add(node, kind)
+        if op == "&&":
+            source.wrap(child, "((", f") || {mark})")
+        else:
+            source.wrap(child, "((", f") && !{mark})")
+
+
+def temporary(node, name):
+    is_pointer = node.type.get_canonical().kind in POINTERS
+    return f"__auto_type {name} = (" if is_pointer else f"__typeof__(+(\1)) {name} = ("
+
+
+def bound(source, node, op, begin, end):
+    """a < b: evaluates both operands once; the mutant differs where they are equal."""
+    left, right = children(node)
+    mark = source.add(node, "bound")
+    n = len(source.mutants) - 1
+    x, y, v = f"mutant_x\0{n}\0", f"mutant_y\0{n}\0", f"mutant_v\0{n}\0"
+    # typeof does not evaluate its operand: the plain text serves, without the mutants inside.
+    declare = [
+        temporary(child, name).replace("\1", source.text(*extent(child)))
+        for child, name in ((left, x), (right, y))
+    ]
+    source.wrap(node, f"({{ {declare[0]}",
+                f"); int {v} = {x} {op} {y}; {x} == {y} && {mark} ? !{v} : {v}; }})")
+    source.edits.append((begin, 1, 0, f"); {declare[1]}", end))
+
+
+def equal(source, node):
+    source.wrap(node, "((", f") != {source.add(node, 'equal')})")
+
+
+# ---- the walk ------------------------------------------------------------------------------------
+
+
+class Walk:
+
+    def __init__(self, source):
+        self.source = source
+
+    def function(self, node):
+        self.source.function = node.spelling
+        result = node.result_type
+        self.is_bool = result.get_canonical().kind == ci.TypeKind.BOOL
+        self.is_status = result.spelling == "heft_status"
+        for child in children(node):
+            if child.kind == K.COMPOUND_STMT:
+                self.visit(child)
+
+    def visit(self, node):
+        kind = node.kind
+        if kind in CONSTANT:
+            return
+        if kind == K.VAR_DECL and (node.storage_class == ci.StorageClass.STATIC
+                                   or node.type.kind == ci.TypeKind.CONSTANTARRAY):
+            return
+        below = children(node)
+        if kind == K.CASE_STMT:
+            below = below[1:]
+        self.mutate(node, kind, below)
+        for child in below:
+            self.visit(child)
+
+    def mutate(self, node, kind, below):
+        s = self.source
+        if kind == K.IF_STMT:
+            self.condition(below[0], [never, negate])
+        elif kind == K.WHILE_STMT:
+            self.condition(below[0], [never])
+        elif kind == K.DO_STMT:
+            self.condition(below[1], [never])
+        elif kind == K.FOR_STMT:
+            condition = loop_condition(s, node)
+            if condition is not None:
+                self.condition(condition, [never])
+        elif kind == K.CONDITIONAL_OPERATOR:
+            self.condition(below[0], [negate])
+        elif kind == K.RETURN_STMT and below:
+            self.returned(below[0])
+        elif kind == K.BINARY_OPERATOR and len(below) == 2 and usable(s, node):
+            self.binary(node)
+        elif kind == K.CALL_EXPR and usable(s, node):
+            self.call(node)
+
+    def condition(self, node, mutations):
+        for mutation in mutations:
+            mutation(self.source, node)
+        if negate in mutations:
+            self.negated = extent(bare(node))
+
+    def returned(self, node):
+        s = self.source
+        inner = bare(node)
+        if self.is_bool and usable(s, node) and inner.kind != K.DECL_REF_EXPR:
+            self.condition(node, [negate])
+        is_error = inner.kind in (K.CALL_EXPR, K.CONDITIONAL_OPERATOR) or (
+            inner.kind == K.DECL_REF_EXPR and inner.spelling.startswith(("HEFT_E_", "HEFT_AGAIN")))
+        if self.is_status and is_error and usable(s, node):
+            mark = s.add(node, "ok")
+            s.wrap(node, "({ heft_status mutant_s = (",
+                   f"); mutant_s && {mark} ? HEFT_OK : mutant_s; }})")
+
+    def binary(self, node):
+        s = self.source
+        op, begin, end = operator(s, node)
+        if op in ("&&", "||"):
+            halves(s, node, op)
+        elif op in ("==", "!="):
+            if extent(node) != getattr(self, "negated", None):
+                equal(s, node)
+        elif op in OPPOSITE:
+            bound(s, node, op, begin, end)
+
+    def call(self, node):
+        s = self.source
+        name = node.spelling or ""
+        if name == "memcmp":
+            mark = s.add(node, "same")
+            s.wrap(node, "({ int mutant_c = (", f"); mutant_c && {mark} ? 0 : mutant_c; }})")
+        elif SKIPPED_CALL.fullmatch(name) and s.name.startswith(("src/port", "cli")):
+            none = "(void)0" if node.type.kind == ci.TypeKind.VOID else "0"
+            s.wrap(node, f"({s.add(node, 'skip')} ? {none} : (", "))")
+
+
+def find(root, name, options):
+    """The Source of the file with its mutants; options are those of the compiler."""
+    path = str(root / name)
+    unit = ci.Index.create().parse(path, args=[*options, "-std=c11", "-xc"],
+                                   options=ci.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)
+    errors = [str(d) for d in unit.diagnostics if d.severity >= ci.Diagnostic.Error]
+    if errors:
+        raise ValueError(f"{name}: {errors[0]}")
+    every = unit.cursor.get_children()
+    mine = [c for c in every if c.location.file and c.location.file.name == path]
+    macros = [extent(c) for c in mine if c.kind == K.MACRO_INSTANTIATION]
+    source = Source(name, (root / name).read_bytes(), macros)
+    walk = Walk(source)
+    for node in mine:
+        if node.kind == K.FUNCTION_DECL and node.is_definition():
+            walk.function(node)
+    return source
