@@ -161,6 +161,8 @@ def good_version_2(s):
         put(f"{kind}_bincode.bin", few(), checkpoint=checkpoint, align=0, bincode=True, config=BARE)
         put(f"{kind}_bincode_empty.bin", [], checkpoint=checkpoint, bincode=True, config=BARE)
         put(f"{kind}_bincode_kind.bin", few(), checkpoint=checkpoint, bincode=True)
+        put(f"{kind}_bincode_short.bin", [tensor("w", "f32", ())], checkpoint=checkpoint,
+            align=0, bincode=True, config=BARE)
     put("chk_no_ids.bin", few(), ident=NO_ID)
     put("ten_unicode.bin", [tensor("größe/😀", "f32",
                                    (2,)), tensor(" ", "i32", (1,))], checkpoint=False, same=True)

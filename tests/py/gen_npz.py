@@ -357,6 +357,9 @@ def broken_archives(s):
         ("zip64_count", 32, "<Q", 2**63, "2^63 members"),
         ("zip64_directory", 40, "<Q", 2**64 - 8, "a directory whose end overflows"),
         ("zip64_place", 56 + 8, "<Q", 2**64 - 1, "a zip64 record past the end"),
+        ("zip64_disk", 16, "<I", 1, "the number of its volume in the zip64 record only"),
+        ("zip64_directory_disk", 20, "<I", 1, "the volume of the directory there only"),
+        ("zip64_bytes", 40, "<Q", 5, "another size of the directory there"),
     ):
         bad = bytearray(wide)
         struct.pack_into(layout, bad, at + offset, value)

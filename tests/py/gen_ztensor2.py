@@ -344,6 +344,11 @@ def bad_container(s):
                            }, "the manifest reaches into the footer")):
         f, m = base()
         s.bad(f"ztensor2_{name}.zt", f.end(m, **how), "reject", why)
+    f, m = base()
+    f.blob(b"")
+    f.align = 8
+    f.data += bytes(8)
+    s.bad("ztensor2_manifest_moved.zt", f.end(m), "reject", "all is right but for the alignment")
 
 
 def bad_cbor(s):
