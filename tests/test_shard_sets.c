@@ -428,6 +428,27 @@ static void rolls_back_when_staged_files_are_lost(void **state)
     end(&s);
 }
 
+/* A power failure may undo the naming of any staged file. */
+static void removes_staged_files_whose_first_is_missing(void **state)
+{
+    static const char *const stale[] = { "heft-set.00002.new", "heft-set.00009.new",
+                                         "heft-set.65536.new", "heft-set.journal-new" };
+    static const char *const kept[] = { "heft-set.00002.old", "heft-set.0002.new",
+                                        "heft-set.00002.new.txt", "my-heft-set.00002.new" };
+    heft_recovery result;
+    heft_error err;
+    for (size_t i = 0; i < HEFT_COUNT(stale); i++)
+        heft_test_save(heft_test_path(*state, stale[i]), "new", 3);
+    for (size_t i = 0; i < HEFT_COUNT(kept); i++)
+        heft_test_save(heft_test_path(*state, kept[i]), "stays", 5);
+    heft_assert_ok(recover(&result, *state, &err), &err);
+    assert_int_equal(result, HEFT_RECOVERY_NONE);
+    for (size_t i = 0; i < HEFT_COUNT(stale); i++)
+        assert_false(heft_test_exists(heft_test_path(*state, stale[i])));
+    for (size_t i = 0; i < HEFT_COUNT(kept); i++)
+        assert_true(heft_test_exists(heft_test_path(*state, kept[i])));
+}
+
 static void keeps_a_folder_that_cannot_be_recovered(void **state)
 {
     size_t first = 0;
@@ -685,6 +706,7 @@ int main(void)
         in_dir(killed_recovery_leaves_the_old_or_the_new_set),
         in_dir(failed_split_is_rolled_back),
         in_dir(rolls_back_when_staged_files_are_lost),
+        in_dir(removes_staged_files_whose_first_is_missing),
         in_dir(keeps_a_folder_that_cannot_be_recovered),
         in_dir(completes_a_copy_of_the_folder),
         in_dir(recovers_when_old_and_new_set_are_equal),

@@ -45,16 +45,35 @@ static heft_status move_file(const heft_target *t, const char *from, const char 
                : heft_os_error(err, errno, "cannot be renamed to its final name");
 }
 
-/* Remove from the last file to the first and stop at the first failure, so that the remaining files
- * are always the first ones: heft_shard_set_recover_locked() counts on that. */
+static void remove_if_staged(void *arg, const char *name)
+{
+    const heft_target *t = arg;
+    if (heft_shard_set_is_staged_name(name))
+        t->disk->remove(t->dir, name);
+}
+
+/* Remove staged files of any number: a power failure may have undone the naming of any of them. */
+static void remove_all_staged(const heft_target *t)
+{
+    heft_target target = *t;
+    heft_error ignored; /* if the folder cannot be listed, the files stay */
+    (void)!heft_folder_list(t->dir, remove_if_staged, &target, &ignored);
+}
+
+/* Does not list the folder, which needs memory. */
 void heft_shard_set_remove_staged(const heft_target *t, uint32_t count)
 {
     char staged[HEFT_SHARD_SET_NAME];
-    int failed = 0;
-    while (count-- && !failed) {
+    while (count--) {
         heft_shard_set_staged_name(staged, count);
-        failed = t->disk->remove(t->dir, staged) && errno != ENOENT;
+        t->disk->remove(t->dir, staged);
     }
+}
+
+static void find_staged(void *arg, const char *name)
+{
+    bool *found = arg;
+    *found = *found || heft_shard_set_is_staged_name(name);
 }
 
 static heft_status set_aside_old(const heft_target *t, const heft_shard_set_file *f, uint32_t i,
@@ -97,18 +116,23 @@ static heft_status remove_journal(const heft_target *t, heft_error *err)
     return heft_target_sync_dir(t, err);
 }
 
-/* Step 3. */
+/* Step 3.  Sync the folder before the journal is removed: without a journal, an old file that is
+ * back after a power failure would stay, and prevent the next split. */
 static heft_status clean_up(const heft_target *t, const heft_shard_set_file *files, uint32_t count,
                             heft_error *err)
 {
     char old[HEFT_SHARD_SET_NAME];
+    bool has_replaced = false;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < count && !st; i++) {
+        has_replaced = has_replaced || files[i].replaces;
         heft_shard_set_old_name(old, i);
         if (t->disk->remove(t->dir, old) && errno != ENOENT && errno != ENAMETOOLONG)
             return heft_os_error(err, errno, "a replaced file cannot be removed");
         st = heft_journal_remove(t, files[i].name, err);
     }
+    if (!st && has_replaced)
+        st = heft_target_sync_dir(t, err);
     return st ? st : remove_journal(t, err);
 }
 
@@ -208,9 +232,7 @@ static heft_status recover_files(heft_recovery *out, const heft_target *t,
 
 heft_status heft_shard_set_recover_locked(heft_recovery *out, const heft_target *t, heft_error *err)
 {
-    char staged[HEFT_SHARD_SET_NAME];
     heft_shard_set_file *files;
-    bool exists = true;
     uint32_t count = 0;
     *out = HEFT_RECOVERY_NONE;
     heft_status st = heft_shard_set_load(&files, &count, t->dir, err);
@@ -221,17 +243,8 @@ heft_status heft_shard_set_recover_locked(heft_recovery *out, const heft_target 
         free(files);
         return st;
     }
-    /* without a journal the staged files are worthless: remove files 0, 1, ... up to the first
-     * missing name */
-    while (exists && !st && count < HEFT_SHARD_SET_MAX_FILES) {
-        heft_shard_set_staged_name(staged, count);
-        st = heft_name_exists(&exists, t->dir, staged, err);
-        count += exists && !st;
-    }
-    if (count && !st)
-        t->disk->remove(t->dir, heft_shard_set_partial);
-    heft_shard_set_remove_staged(t, count);
-    return st;
+    remove_all_staged(t); /* without a journal the staged files are worthless */
+    return HEFT_OK;
 }
 
 /* ---- whole folders ---- */
@@ -251,15 +264,14 @@ heft_status heft_shard_set_lock(int *lock, const heft_disk *disk, int dir, heft_
 heft_status heft_shard_set_recover(heft_recovery *out, const heft_disk *disk, int dir,
                                    heft_error *err)
 {
-    char staged[HEFT_SHARD_SET_NAME];
     heft_target t = { .disk = disk, .fd = -1, .dir = dir };
     bool has_journal, has_staged = false;
+    heft_error ignored;
     int lock;
     *out = HEFT_RECOVERY_NONE;
-    heft_shard_set_staged_name(staged, 0);
     heft_status st = heft_name_exists(&has_journal, dir, heft_shard_set_journal, err);
     if (!st && !has_journal)
-        st = heft_name_exists(&has_staged, dir, staged, err);
+        (void)!heft_folder_list(dir, find_staged, &has_staged, &ignored);
     if (st || !(has_journal || has_staged))
         return st;
     st = heft_shard_set_lock(&lock, disk, dir, err);

@@ -46,6 +46,17 @@ void heft_shard_set_old_name(char out[HEFT_SHARD_SET_NAME], uint32_t i)
     snprintf(out, HEFT_SHARD_SET_NAME, "%s%05u.old", reserved_prefix, (unsigned)i + 1);
 }
 
+bool heft_shard_set_is_staged_name(const char *name)
+{
+    enum { MIN_DIGITS = 5 };
+    if (!heft_shard_set_is_reserved_name(name))
+        return false;
+    const char *number = name + sizeof reserved_prefix - 1;
+    size_t digits = strspn(number, "0123456789");
+    return !strcmp(name, heft_shard_set_partial) ||
+           (digits >= MIN_DIGITS && !strcmp(number + digits, ".new"));
+}
+
 /* ---- the journal's bytes ---- */
 
 static uint8_t *put_fingerprint(uint8_t *to, const heft_fingerprint *f)

@@ -23,6 +23,8 @@ bool heft_shard_set_is_reserved_name(const char *name);
 /* Temporary names of file i, counted from 0: of the new file, and of the replaced file. */
 void heft_shard_set_staged_name(char out[HEFT_SHARD_SET_NAME], uint32_t i);
 void heft_shard_set_old_name(char out[HEFT_SHARD_SET_NAME], uint32_t i);
+/* Return true for the temporary name of a new file or of a new journal. */
+bool heft_shard_set_is_staged_name(const char *name);
 heft_status heft_shard_set_store(const heft_target *t, const heft_shard_set_file *files,
                                  uint32_t count, heft_error *err);
 /* Read the journal.  The caller frees *out, which is NULL if the folder has no journal. */
