@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""check_power_loss.py HEFT COMMANDS SHIM [--full | --seconds N] [--seed N] [--only TEXT]: lose the
+power at each call of each command that writes files.
+
+A command runs once, and record_calls.c (SHIM) records the system calls. power_model.py says which
+states a power loss may leave. Each state is put into a folder, and COMMANDS (commands.c) reads and
+recovers the files. The folder must have the old files or the new files, half-written files must be
+refused until they are recovered, and after the exit status 0 the new files must be there. Then each
+sync in turn is removed from the record: some state must be wrong, unless SPARE lists the sync. TAP
+and figures on stdout."""
+import argparse
+import copy
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+
+from blake3_ref import blake3
+from commands import Commands
+from crash_scenes import Runner, all_scenes, contents, copy_folder, without_left
+from power_model import Disk, read_calls
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+SYSTEM = 4
+RANDOM_STATES = {"short": 150, "full": 10_000}  # per command
+NOTE, HASH = ".heft-replaced", 32
+STAGED = re.compile(r"/heft-set\.(\d+\.new|journal-new)$")  # heft edit removes these files
+MAX_COMPLAINTS = 5
+# Numbers of syncs that guard nothing in this model. After a rollback, the next edit syncs the
+# folder again before it changes the file. When shards are replaced, the folder is synced before
+# the old files are removed, so that a failing sync can still be undone, and again afterwards.
+SPARE = {"edit after a kill": 1, "split again": 1, "complete: split again": 1}
+
+
+class Judge:
+    """Decide whether a state has the old files or the new files."""
+
+    def __init__(self, commands, scene, folder, good):
+        self.commands, self.scene, self.folder = commands, scene, folder
+        self.folder.mkdir()
+        self.now, self.verdicts = {}, {}
+        self.new = without_left(good)
+        self.digests = set()
+        self.put({name: (data, None) for name, data in contents(scene.start).items()})
+        self.recover()  # some scenes start with an interrupted edit
+        self.old = without_left(self.now)
+        for files in (self.old, self.new):
+            self.put({name: (data, None) for name, data in files.items()})
+            self.digests.add(self.digest())
+
+    def heft(self, *args):
+        return self.commands.run(*args)
+
+    def main(self):
+        return str(self.folder / self.scene.main)
+
+    def digest(self):
+        """Return the exit status and the last line of `heft hash`."""
+        p = self.heft("hash", self.main())
+        return p.returncode, "".join(p.stdout.splitlines()[-1:])
+
+    def recover(self):
+        p = self.heft("edit", self.main())
+        self.now = contents(self.folder)
+        return p
+
+    def put(self, state):
+        for name in set(self.now) - set(state):
+            (self.folder / name).unlink()
+        for name, (data, _) in state.items():
+            if self.now.get(name) != data:
+                path = self.folder / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(data)
+        for name, (data, key) in state.items():
+            if name.endswith(NOTE):
+                self.put_note(name, data, state.get(name[:-len(NOTE)], (b"", None))[1])
+        self.now = {name: data for name, (data, _) in state.items()}
+
+    def put_note(self, name, data, key):
+        """Let the note name the inode that the file has here."""
+        path = self.folder / name[:-len(NOTE)]
+        if not path.exists() or len(data) < HASH or blake3(data[:-HASH]) != data[-HASH:]:
+            return
+        device, inode = (int.from_bytes(data[at:at + 8], "little") for at in (16, 24))
+        info = path.stat()
+        is_it = key == (device << 48 ^ inode) & (1 << 64) - 1
+        text = data[:16] + b"".join(
+            n.to_bytes(8, "little") for n in (info.st_dev, info.st_ino if is_it else 0))
+        text += data[32:-HASH]
+        (self.folder / name).write_bytes(text + blake3(text))
+
+    def wrong(self, state):
+        """Return a complaint or None, and whether the new files are there without recovery."""
+        files = without_left({name: data for name, (data, _) in state.items()})
+        if files in (self.old, self.new):
+            return None, files == self.new
+        is_new = {n: data for n, data in files.items() if not STAGED.search(n)} == self.new
+        self.put(state)
+        code, digest = self.digest()
+        if code not in (0, SYSTEM) or (code == 0 and (code, digest) not in self.digests):
+            return f"hash ends with {code}: {digest}", False
+        p = self.recover()
+        after = without_left(self.now)
+        if p.returncode and "nothing to change" not in p.stderr:
+            return f"edit ends with {p.returncode}: {p.stderr[:200].strip()}", False
+        if after not in (self.old, self.new):
+            differ = {n for whole in (self.old, self.new) for n in set(after) | set(whole)
+                      if after.get(n) != whole.get(n)}
+            return f"neither old nor new after edit: {sorted(differ)}", False
+        return None, is_new
+
+    def verdict(self, state):
+        key = hash(tuple(sorted(state.items())))
+        if key not in self.verdicts:
+            self.verdicts[key] = self.wrong(state)
+        return self.verdicts[key]
+
+
+class Campaign:
+    """Check all states of one command."""
+
+    def __init__(self, judge, start, calls):
+        self.judge, self.start, self.calls = judge, start, calls  # start: the disk
+        self.cases, self.bad = 0, []
+
+    def check(self, state, done, calls, title):
+        self.cases += 1
+        why, is_new = self.judge.verdict(state)
+        if not why and done == len(calls) and not is_new:
+            why = "lost after exit status 0"
+        if why:
+            last = calls[done - 1].name if done else "the start"
+            self.bad.append(f"{title} after call {done}, {last}: {why}")
+
+    def disks(self, calls):
+        disk = copy.deepcopy(self.start)
+        yield 0, disk
+        for done, call in enumerate(calls, 1):
+            disk.do(call)
+            yield done, disk
+
+    def run(self, rng, count, deadline=None, skipped=None):
+        """Check each prefix and `count` random states, again until the deadline."""
+        calls = self.calls
+        if skipped is not None:
+            calls = calls[:skipped] + calls[skipped + 1:]
+        while True:
+            each = -(-count // (len(calls) + 1))
+            for done, disk in self.disks(calls):
+                for state in disk.plain_states():
+                    self.check(state, done, calls, "power lost")
+                for _ in range(each):
+                    self.check(disk.random_state(rng), done, calls,
+                               "power lost, random")
+                if len(self.bad) >= MAX_COMPLAINTS:
+                    return
+            if not deadline or time.monotonic() > deadline:
+                return
+
+
+def spare_syncs(campaign, rng, count):
+    """Return the syncs that can be removed from the record without a complaint."""
+    spare = []
+    for n, call in enumerate(campaign.calls):
+        if call.name != "sync":
+            continue
+        less = Campaign(campaign.judge, campaign.start, campaign.calls)
+        less.run(rng, count, skipped=n)
+        campaign.cases += less.cases
+        if not less.bad:
+            spare.append(n + 1)
+    return spare
+
+
+def check_scene(scene, root, options):
+    """Return title, number of states, and complaints."""
+    work = root / f"work {scene.title.replace('/', ' ')}"
+    work.mkdir()
+    commands = Commands(options.commands)
+    os.environ["TMPDIR"] = str(work)
+    box = copy_folder(scene.start, work / "box")
+    disk = Disk(box)
+    p = Runner(options.heft, options.shim).run(box, scene.args, record=work / "calls")
+    if p.returncode:
+        return scene.title, 0, [f"ends with {p.returncode}: {p.stderr.decode()}"]
+    judge = Judge(commands, scene, work / "judged", contents(box))
+    campaign = Campaign(judge, disk, read_calls(work / "calls"))
+    rng = random.Random(f"{options.seed} {scene.title}")
+    deadline = time.monotonic() + options.each_seconds if options.each_seconds else None
+    campaign.run(rng, RANDOM_STATES["full" if options.full else "short"], deadline)
+    bad = campaign.bad
+    if not bad:
+        spare = spare_syncs(campaign, rng, RANDOM_STATES["short"])
+        if len(spare) != SPARE.get(scene.title, 0):
+            names = " ".join(f"{n}:{c.name}" for n, c in enumerate(campaign.calls, 1))
+            bad = [f"no state is wrong without the syncs {spare} of {names}"]
+    commands.end()
+    shutil.rmtree(work)
+    return scene.title, campaign.cases, bad
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("heft", "commands", "shim"):
+        parser.add_argument(name, type=os.path.abspath)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        scenes = [s for s in all_scenes(Runner(options.heft, options.shim), root)
+                  if options.only in s.title]
+        options.each_seconds = options.seconds and 2 * options.seconds / len(scenes)
+        with concurrent.futures.ProcessPoolExecutor(2) as pool:
+            results = list(pool.map(check_scene, scenes, [root] * len(scenes),
+                                    [options] * len(scenes)))
+    status = tap.report((title, bad) for title, _, bad in results)
+    print("#", json.dumps({
+        "campaign": "power loss", "cases": sum(cases for _, cases, _ in results),
+        "seconds": round(time.monotonic() - began, 1), "commands": len(results),
+        "failures": sum(bool(bad) for _, _, bad in results)}))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

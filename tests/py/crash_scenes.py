@@ -1,0 +1,170 @@
+"""crash_scenes.py - the commands that write files, each with the folder where the command starts,
+for the tests of kills and power losses. record_calls.c is preloaded into the commands."""
+import dataclasses
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+
+KILLED = -9
+# A kill may leave temporary files and the note about a replaced file until the next command.
+LEFT = re.compile(r"(^|/)(\..*\.heft-new|[^/]*\.heft-journal-new|[^/]*\.heft-replaced)$")
+TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz", "npy"]
+TENSORS = 10  # their names take several sectors
+RENAMED = ["--rename", "layer.0.weight=layer.a.weight", "--rename", "layer.9.weight=layer.b.weight"]
+ONE_TENSOR = {"npy": ["--keep", "layer.0.*"]}
+LONG = "x" * 9000  # does not fit into the header as it is
+
+
+@dataclasses.dataclass
+class Scene:
+    title: str
+    main: str  # the file or folder that the command changes
+    args: list
+    start: pathlib.Path  # the folder at the start
+
+
+def safetensors(tensors, seed=0, **metadata):
+    """A model of different tensors, of 320 bytes each."""
+    at, header, data = 0, {"__metadata__": metadata}, b""
+    for n, name in enumerate(tensors):
+        header[name] = {"dtype": "F32", "shape": [10, 8], "data_offsets": [at, at + 320]}
+        data += struct.pack("<80f", *(seed + 1000 * n + i for i in range(80)))
+        at += 320
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def contents(folder):
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+def without_left(files):
+    return {name: data for name, data in files.items() if not LEFT.search(name)}
+
+
+class Runner:
+    """Run the command with record_calls.c."""
+
+    def __init__(self, heft, shim):
+        self.heft, self.shim = heft, shim
+
+    def run(self, folder, args, record=None, kill_at=0, kill="before"):
+        env = os.environ | {"LD_PRELOAD": self.shim}
+        if record:
+            env["HEFT_RECORD"] = str(record)
+        if kill_at:
+            env |= {"HEFT_KILL_AT": str(kill_at), "HEFT_KILL": kill}
+        return subprocess.run([self.heft, *args], cwd=folder, env=env, capture_output=True)
+
+    def plain(self, folder, args):
+        return subprocess.run([self.heft, *args], cwd=folder, capture_output=True)
+
+
+def copy_folder(source, target):
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+    return target
+
+
+def interrupted(runner, scene, folder, is_wanted):
+    """Copy the scene's folder and kill the command at the first call that leaves wanted files."""
+    for n in range(1, 1000):
+        copy_folder(scene.start, folder)
+        if runner.run(folder, scene.args, kill_at=n).returncode != KILLED:
+            break
+        if is_wanted(contents(folder)):
+            return folder
+    raise RuntimeError(f"{scene.title}: no kill leaves the wanted files")
+
+
+def make_models(runner, folder):
+    folder.mkdir()
+    names = [f"layer.{i}.weight" for i in range(TENSORS)]
+    (folder / "m.safetensors").write_bytes(safetensors(names, license="MIT"))
+    (folder / "n.safetensors").write_bytes(safetensors(names, seed=50000, license="GPL"))
+    (folder / "other.safetensors").write_bytes(safetensors(["more"], seed=90000))
+    made = [["convert", "--allow-loss", *ONE_TENSOR.get(t, []), "n.safetensors", f"f.{t}"]
+            for t in TARGETS]
+    for args in [*made, ["split", "-n", "2", "n.safetensors", "set"]]:
+        p = runner.plain(folder, args)
+        if p.returncode:
+            raise RuntimeError(f"{args}: {p.stderr.decode()}")
+    return folder
+
+
+def usual_scenes(start):
+    def scene(title, main, *args):
+        return Scene(title, main, list(args), start)
+
+    convert = "convert", "-j1", "--allow-loss"
+    yield from (scene(f"convert to {t}", f"o.{t}", *convert, *ONE_TENSOR.get(t, []),
+                      "m.safetensors", f"o.{t}")
+                for t in TARGETS)
+    yield scene("convert, compressed", "o.zt", *convert, "--compress", "zstd", "--digest",
+                "sha256", "m.safetensors", "o.zt")
+    yield from (scene(f"replace {t}", f"f.{t}", *convert, "--force", "m.safetensors", f"f.{t}")
+                for t in ("zt", "safetensors"))
+    yield scene("split", "o", "split", "-j1", "-n", "2", "m.safetensors", "o")
+    yield scene("split to zTensor", "o", "split", "-j1", "-n", "2", "--to", "ztensor",
+                "m.safetensors", "o")
+    yield scene("split again", "set", "split", "-j1", "--force", "-n", "3", "m.safetensors", "set")
+    yield scene("merge", "o.gguf", "merge", "-j1", "set", "o.gguf")
+    yield scene("merge files", "o.zt", "merge", "-j1", "m.safetensors", "other.safetensors",
+                "o.zt")
+    yield from (scene(f"edit {t}", f"f.{t}", "edit", *RENAMED, f"f.{t}")
+                for t in TARGETS if t != "npy")
+    yield scene("edit by a new file", "f.safetensors", "edit", "--set", "zz=" + LONG,
+                "f.safetensors")
+    yield scene("edit, longer", "f.zt", "edit", "--set", "zz=" + LONG, "f.zt")
+    yield from (scene(f"append to {t}", f"f.{t}", "append", "-j1", f"f.{t}",
+                      "other.safetensors")
+                for t in TARGETS if t != "npy")
+
+
+def recovery_scenes(runner, scenes, root):
+    """Yield scenes that start with the files of a killed command."""
+    by_title = {s.title: s for s in scenes}
+
+    def half(title, journal, is_wanted=lambda before, after: True):
+        scene = by_title[title]
+        before = contents(scene.start)
+        return scene, interrupted(
+            runner, scene, root / f"half {title}",
+            lambda files: journal in files and is_wanted(before, files))
+
+    def is_changed(name):
+        return lambda before, after: before[name] != after[name]
+
+    scene, folder = half("edit safetensors", "f.safetensors.heft-journal",
+                         is_changed("f.safetensors"))
+    yield Scene("roll back an edit", scene.main, ["edit", scene.main], folder)
+    yield Scene("edit after a kill", scene.main, ["edit", *RENAMED, scene.main], folder)
+    yield Scene("append after a kill", scene.main,
+                ["append", "-j1", scene.main, "other.safetensors"], folder)
+    yield Scene("replace after a kill", scene.main,
+                ["convert", "-j1", "--force", "m.safetensors", scene.main], folder)
+    scene, folder = half("append to zt", "f.zt.heft-journal", is_changed("f.zt"))
+    yield Scene("roll back an append", scene.main, ["edit", scene.main], folder)
+    for title in ("split", "split again"):
+        folder_name = by_title[title].main
+        scene, folder = half(title, f"{folder_name}/heft-set.journal",
+                             lambda before, after, names=f"{folder_name}/model-00001-of-*":
+                             any(fnmatch.fnmatch(n, names) for n in set(after) - set(before)))
+        yield Scene(f"complete: {title}", scene.main, ["edit", scene.main], folder)
+        damaged = copy_folder(folder, root / f"undo {title}")
+        next(damaged.glob("*/heft-set.*.new")).unlink()
+        yield Scene(f"undo: {title}", scene.main, ["edit", scene.main], damaged)
+
+
+def all_scenes(runner, root):
+    """Return every scene, with folders below root."""
+    scenes = list(usual_scenes(make_models(runner, root / "models")))
+    return scenes + list(recovery_scenes(runner, scenes, root))
