@@ -4,7 +4,8 @@
  * HEFT_RECORD names the file that receives the records. HEFT_KILL_AT is the number of the call to
  * be killed with SIGKILL. HEFT_KILL is "before" or "after" for a kill before or after the call, or
  * "half" for a kill after half of the bytes are written (for a call that writes no bytes: before
- * the call). Calls inside the C library are neither recorded nor killed.
+ * the call). Calls inside the C library are neither recorded nor killed. With HEFT_SIMPLE the file
+ * system has no unnamed files, no RENAME_NOREPLACE and no copy_file_range().
  *
  * A record is a struct record, the name, the new name of a rename, and the bytes of a write. */
 #include <dlfcn.h>
@@ -33,6 +34,7 @@ typedef struct record {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long calls, kill_at;
 static char kill_when;
+static bool is_simple;
 static int records = -1;
 
 static void *next(const char *name)
@@ -48,6 +50,7 @@ __attribute__((constructor)) static void prepare(void)
     open_fn *open_at = (open_fn *)next("openat64");
     kill_at = at ? strtoul(at, NULL, 10) : 0;
     kill_when = when ? *when : 'b';
+    is_simple = getenv("HEFT_SIMPLE") != NULL;
     if (path)
         records = open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (path && records < 0)
@@ -145,6 +148,12 @@ static size_t bytes_to_write(bool is_half, size_t len)
     return is_half ? len / 2 : len;
 }
 
+static int refuse(int error)
+{
+    errno = error;
+    return -1;
+}
+
 static void kill_instead_of_half(bool is_half)
 {
     if (is_half)
@@ -159,6 +168,8 @@ int openat(int dir, const char *name, int flags, ...)
     va_end(ap);
     int (*f)(int, const char *, int, ...) = next("openat64");
     bool is_unnamed = (flags & O_TMPFILE) == O_TMPFILE;
+    if (is_unnamed && is_simple)
+        return refuse(EOPNOTSUPP);
     if (!(flags & O_CREAT) && !is_unnamed)
         return f(dir, name, flags, mode);
     kill_instead_of_half(begin());
@@ -191,6 +202,8 @@ ssize_t copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t len, u
 {
     ssize_t (*f)(int, off_t *, int, off_t *, size_t, unsigned) = next("copy_file_range");
     uint64_t start = (uint64_t)*to_at;
+    if (is_simple)
+        return refuse(EXDEV);
     ssize_t n = f(from, at, to, to_at, bytes_to_write(begin(), len), flags);
     record r = { .file = identity_of(to), .at = start, .length = (uint64_t)n };
     return end("write", n, r, NULL, NULL, to);
@@ -262,6 +275,8 @@ int renameat(int from, const char *old, int to, const char *name)
 int renameat2(int from, const char *old, int to, const char *name, unsigned flags)
 {
     int (*f)(int, const char *, int, const char *, unsigned) = next("renameat2");
+    if (is_simple && flags)
+        return refuse(EINVAL);
     kill_instead_of_half(begin());
     return record_rename(f(from, old, to, name, flags), from, old, to, name);
 }

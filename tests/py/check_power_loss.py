@@ -15,114 +15,25 @@ import json
 import os
 import pathlib
 import random
-import re
 import shutil
 import sys
 import tempfile
 import time
 
-from blake3_ref import blake3
 from commands import Commands
-from crash_scenes import Runner, all_scenes, contents, copy_folder, without_left
+from crash_judge import Judge
+from crash_scenes import SIMPLE_TITLE, Runner, all_scenes, contents, copy_folder
 from power_model import Disk, read_calls
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-SYSTEM = 4
 RANDOM_STATES = {"short": 150, "full": 10_000}  # per command
-NOTE, HASH = ".heft-replaced", 32
-STAGED = re.compile(r"/heft-set\.(\d+\.new|journal-new)$")  # heft edit removes these files
 MAX_COMPLAINTS = 5
 # Numbers of syncs that guard nothing in this model. After a rollback, the next edit syncs the
 # folder again before it changes the file. When shards are replaced, the folder is synced before
 # the old files are removed, so that a failing sync can still be undone, and again afterwards.
 SPARE = {"edit after a kill": 1, "split again": 1, "complete: split again": 1}
-
-
-class Judge:
-    """Decide whether a state has the old files or the new files."""
-
-    def __init__(self, commands, scene, folder, good):
-        self.commands, self.scene, self.folder = commands, scene, folder
-        self.folder.mkdir()
-        self.now, self.verdicts = {}, {}
-        self.new = without_left(good)
-        self.digests = set()
-        self.put({name: (data, None) for name, data in contents(scene.start).items()})
-        self.recover()  # some scenes start with an interrupted edit
-        self.old = without_left(self.now)
-        for files in (self.old, self.new):
-            self.put({name: (data, None) for name, data in files.items()})
-            self.digests.add(self.digest())
-
-    def heft(self, *args):
-        return self.commands.run(*args)
-
-    def main(self):
-        return str(self.folder / self.scene.main)
-
-    def digest(self):
-        """Return the exit status and the last line of `heft hash`."""
-        p = self.heft("hash", self.main())
-        return p.returncode, "".join(p.stdout.splitlines()[-1:])
-
-    def recover(self):
-        p = self.heft("edit", self.main())
-        self.now = contents(self.folder)
-        return p
-
-    def put(self, state):
-        for name in set(self.now) - set(state):
-            (self.folder / name).unlink()
-        for name, (data, _) in state.items():
-            if self.now.get(name) != data:
-                path = self.folder / name
-                path.parent.mkdir(exist_ok=True)
-                path.write_bytes(data)
-        for name, (data, key) in state.items():
-            if name.endswith(NOTE):
-                self.put_note(name, data, state.get(name[:-len(NOTE)], (b"", None))[1])
-        self.now = {name: data for name, (data, _) in state.items()}
-
-    def put_note(self, name, data, key):
-        """Let the note name the inode that the file has here."""
-        path = self.folder / name[:-len(NOTE)]
-        if not path.exists() or len(data) < HASH or blake3(data[:-HASH]) != data[-HASH:]:
-            return
-        device, inode = (int.from_bytes(data[at:at + 8], "little") for at in (16, 24))
-        info = path.stat()
-        is_it = key == (device << 48 ^ inode) & (1 << 64) - 1
-        text = data[:16] + b"".join(
-            n.to_bytes(8, "little") for n in (info.st_dev, info.st_ino if is_it else 0))
-        text += data[32:-HASH]
-        (self.folder / name).write_bytes(text + blake3(text))
-
-    def wrong(self, state):
-        """Return a complaint or None, and whether the new files are there without recovery."""
-        files = without_left({name: data for name, (data, _) in state.items()})
-        if files in (self.old, self.new):
-            return None, files == self.new
-        is_new = {n: data for n, data in files.items() if not STAGED.search(n)} == self.new
-        self.put(state)
-        code, digest = self.digest()
-        if code not in (0, SYSTEM) or (code == 0 and (code, digest) not in self.digests):
-            return f"hash ends with {code}: {digest}", False
-        p = self.recover()
-        after = without_left(self.now)
-        if p.returncode and "nothing to change" not in p.stderr:
-            return f"edit ends with {p.returncode}: {p.stderr[:200].strip()}", False
-        if after not in (self.old, self.new):
-            differ = {n for whole in (self.old, self.new) for n in set(after) | set(whole)
-                      if after.get(n) != whole.get(n)}
-            return f"neither old nor new after edit: {sorted(differ)}", False
-        return None, is_new
-
-    def verdict(self, state):
-        key = hash(tuple(sorted(state.items())))
-        if key not in self.verdicts:
-            self.verdicts[key] = self.wrong(state)
-        return self.verdicts[key]
 
 
 class Campaign:
@@ -189,7 +100,7 @@ def check_scene(scene, root, options):
     os.environ["TMPDIR"] = str(work)
     box = copy_folder(scene.start, work / "box")
     disk = Disk(box)
-    p = Runner(options.heft, options.shim).run(box, scene.args, record=work / "calls")
+    p = Runner(options.heft, options.shim).run(box, scene, record=work / "calls")
     if p.returncode:
         return scene.title, 0, [f"ends with {p.returncode}: {p.stderr.decode()}"]
     judge = Judge(commands, scene, work / "judged", contents(box))
@@ -200,7 +111,7 @@ def check_scene(scene, root, options):
     bad = campaign.bad
     if not bad:
         spare = spare_syncs(campaign, rng, RANDOM_STATES["short"])
-        if len(spare) != SPARE.get(scene.title, 0):
+        if len(spare) != SPARE.get(scene.title.removesuffix(SIMPLE_TITLE), 0):
             names = " ".join(f"{n}:{c.name}" for n, c in enumerate(campaign.calls, 1))
             bad = [f"no state is wrong without the syncs {spare} of {names}"]
     commands.end()

@@ -16,6 +16,9 @@ LEFT = re.compile(r"(^|/)(\..*\.heft-new|[^/]*\.heft-journal-new|[^/]*\.heft-rep
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz", "npy"]
 TENSORS = 10  # their names take several sectors
 RENAMED = ["--rename", "layer.0.weight=layer.a.weight", "--rename", "layer.9.weight=layer.b.weight"]
+SIMPLE_TITLE = ", simple file system"
+SIMPLE = ["convert to zt", "replace zt", "split", "split again", "edit by a new file",
+          "append to zt", "append to safetensors", "replace after a kill", "undo: split again"]
 ONE_TENSOR = {"npy": ["--keep", "layer.0.*"]}
 LONG = "x" * 9000  # does not fit into the header as it is
 
@@ -26,6 +29,7 @@ class Scene:
     main: str  # the file or folder that the command changes
     args: list
     start: pathlib.Path  # the folder at the start
+    is_simple: bool = False  # the file system lacks what record_calls.c says
 
 
 def safetensors(tensors, seed=0, **metadata):
@@ -56,13 +60,16 @@ class Runner:
     def __init__(self, heft, shim):
         self.heft, self.shim = heft, shim
 
-    def run(self, folder, args, record=None, kill_at=0, kill="before"):
+    def run(self, folder, scene, record=None, kill_at=0, kill="before"):
+        """Run the command of a scene in a folder."""
         env = os.environ | {"LD_PRELOAD": self.shim}
+        if scene.is_simple:
+            env["HEFT_SIMPLE"] = "1"
         if record:
             env["HEFT_RECORD"] = str(record)
         if kill_at:
             env |= {"HEFT_KILL_AT": str(kill_at), "HEFT_KILL": kill}
-        return subprocess.run([self.heft, *args], cwd=folder, env=env, capture_output=True)
+        return subprocess.run([self.heft, *scene.args], cwd=folder, env=env, capture_output=True)
 
     def plain(self, folder, args):
         return subprocess.run([self.heft, *args], cwd=folder, capture_output=True)
@@ -78,11 +85,23 @@ def interrupted(runner, scene, folder, is_wanted):
     """Copy the scene's folder and kill the command at the first call that leaves wanted files."""
     for n in range(1, 1000):
         copy_folder(scene.start, folder)
-        if runner.run(folder, scene.args, kill_at=n).returncode != KILLED:
+        if runner.run(folder, scene, kill_at=n).returncode != KILLED:
             break
         if is_wanted(contents(folder)):
             return folder
     raise RuntimeError(f"{scene.title}: no kill leaves the wanted files")
+
+
+def with_own_folder(scene, root):
+    """Return the scene with only the files and folders that the command names."""
+    folder = root / f"start {scene.title}"
+    folder.mkdir()
+    for path in scene.start.iterdir():
+        if path.name in scene.args and path.is_dir():
+            shutil.copytree(path, folder / path.name)
+        elif path.name in scene.args:
+            shutil.copy(path, folder)
+    return dataclasses.replace(scene, start=folder)
 
 
 def make_models(runner, folder):
@@ -145,12 +164,13 @@ def recovery_scenes(runner, scenes, root):
 
     scene, folder = half("edit safetensors", "f.safetensors.heft-journal",
                          is_changed("f.safetensors"))
+    (folder / "more.safetensors").write_bytes(safetensors(["more"], seed=90000))
     yield Scene("roll back an edit", scene.main, ["edit", scene.main], folder)
     yield Scene("edit after a kill", scene.main, ["edit", *RENAMED, scene.main], folder)
     yield Scene("append after a kill", scene.main,
-                ["append", "-j1", scene.main, "other.safetensors"], folder)
+                ["append", "-j1", scene.main, "more.safetensors"], folder)
     yield Scene("replace after a kill", scene.main,
-                ["convert", "-j1", "--force", "m.safetensors", scene.main], folder)
+                ["convert", "-j1", "--force", "more.safetensors", scene.main], folder)
     scene, folder = half("append to zt", "f.zt.heft-journal", is_changed("f.zt"))
     yield Scene("roll back an append", scene.main, ["edit", scene.main], folder)
     for title in ("split", "split again"):
@@ -166,5 +186,8 @@ def recovery_scenes(runner, scenes, root):
 
 def all_scenes(runner, root):
     """Return every scene, with folders below root."""
-    scenes = list(usual_scenes(make_models(runner, root / "models")))
-    return scenes + list(recovery_scenes(runner, scenes, root))
+    models = make_models(runner, root / "models")
+    scenes = [with_own_folder(s, root) for s in usual_scenes(models)]
+    scenes += recovery_scenes(runner, scenes, root)
+    return scenes + [dataclasses.replace(s, title=s.title + SIMPLE_TITLE, is_simple=True)
+                     for s in scenes if s.title in SIMPLE]
