@@ -8,25 +8,18 @@ recovers the files. The folder must have the old files or the new files, half-wr
 refused until they are recovered, and after the exit status 0 the new files must be there. Then each
 sync in turn is removed from the record: some state must be wrong, unless SPARE lists the sync. TAP
 and figures on stdout."""
-import argparse
 import copy
-import concurrent.futures
-import json
 import os
-import pathlib
 import random
 import shutil
 import sys
-import tempfile
 import time
 
+from campaign import parse_options, run_campaign
 from commands import Commands
 from crash_judge import Judge
-from crash_scenes import SIMPLE_TITLE, Runner, all_scenes, contents, copy_folder
+from crash_scenes import SIMPLE_TITLE, Runner, contents, copy_folder
 from power_model import Disk, read_calls
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
-import tap  # noqa: E402
 
 RANDOM_STATES = {"short": 150, "full": 10_000}  # per command
 MAX_COMPLAINTS = 5
@@ -92,8 +85,8 @@ def spare_syncs(campaign, rng, count):
     return spare
 
 
-def check_scene(scene, root, options):
-    """Return title, number of states, and complaints."""
+def lose_power(scene, root, options):
+    """Return number of states, and complaints."""
     work = root / f"work {scene.title.replace('/', ' ')}"
     work.mkdir()
     commands = Commands(options.commands)
@@ -102,7 +95,7 @@ def check_scene(scene, root, options):
     disk = Disk(box)
     p = Runner(options.heft, options.shim).run(box, scene, record=work / "calls")
     if p.returncode:
-        return scene.title, 0, [f"ends with {p.returncode}: {p.stderr.decode()}"]
+        raise RuntimeError(f"ends with {p.returncode}: {p.stderr.decode()}")
     judge = Judge(commands, scene, work / "judged", contents(box))
     campaign = Campaign(judge, disk, read_calls(work / "calls"))
     rng = random.Random(f"{options.seed} {scene.title}")
@@ -116,34 +109,8 @@ def check_scene(scene, root, options):
             bad = [f"no state is wrong without the syncs {spare} of {names}"]
     commands.end()
     shutil.rmtree(work)
-    return scene.title, campaign.cases, bad
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    for name in ("heft", "commands", "shim"):
-        parser.add_argument(name, type=os.path.abspath)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        scenes = [s for s in all_scenes(Runner(options.heft, options.shim), root)
-                  if options.only in s.title]
-        options.each_seconds = options.seconds and 2 * options.seconds / len(scenes)
-        with concurrent.futures.ProcessPoolExecutor(2) as pool:
-            results = list(pool.map(check_scene, scenes, [root] * len(scenes),
-                                    [options] * len(scenes)))
-    status = tap.report((title, bad) for title, _, bad in results)
-    print("#", json.dumps({
-        "campaign": "power loss", "cases": sum(cases for _, cases, _ in results),
-        "seconds": round(time.monotonic() - began, 1), "commands": len(results),
-        "failures": sum(bool(bad) for _, _, bad in results)}))
-    return status
+    return campaign.cases, bad
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_campaign("power loss", lose_power, parse_options()))

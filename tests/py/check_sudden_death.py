@@ -8,26 +8,18 @@ recovered. The recovery is killed at each call, too. The command must then succe
 temporary files. --full also kills after each call, and kills the recovery of all contents, not only
 of each list of names. --seconds kills command and recovery at random, several times in a row, until
 the time is over. TAP and figures on stdout."""
-import argparse
-import concurrent.futures
 import dataclasses
 import itertools
-import json
-import os
-import pathlib
 import random
 import shutil
 import sys
-import tempfile
 import time
 
+from campaign import parse_options, run_campaign
 from commands import Commands
 from crash_judge import Judge, state_of
-from crash_scenes import KILLED, LEFT, Runner, all_scenes, contents, copy_folder
+from crash_scenes import KILLED, LEFT, Runner, contents, copy_folder
 from power_model import read_calls
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
-import tap  # noqa: E402
 
 MAX_COMPLAINTS = 5
 MAX_KILLS = 4  # in a row
@@ -132,46 +124,20 @@ class Campaign:
         self.check_again(f"killed {', then '.join(where)}")
 
 
-def check_scene(scene, root, options):
-    """Return title, number of kills, and complaints."""
+def kill(scene, root, options):
+    """Return number of kills, and complaints."""
     work = root / f"work {scene.title}"
     work.mkdir()
     campaign = Campaign(options, scene, work)
     rng = random.Random(f"{options.seed} {scene.title}")
-    end = time.monotonic() + (options.each_seconds or 0)
+    end = time.monotonic() + options.each_seconds
     campaign.kill_everywhere()
     while time.monotonic() < end and len(campaign.bad) < MAX_COMPLAINTS:
         campaign.kill_at_random(rng)
     campaign.commands.end()
     shutil.rmtree(work)
-    return scene.title, campaign.cases, campaign.bad
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    for name in ("heft", "commands", "shim"):
-        parser.add_argument(name, type=os.path.abspath)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--seconds", type=float)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="")
-    options = parser.parse_args()
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder)
-        scenes = [s for s in all_scenes(Runner(options.heft, options.shim), root)
-                  if options.only in s.title]
-        options.each_seconds = options.seconds and 2 * options.seconds / len(scenes)
-        with concurrent.futures.ProcessPoolExecutor(2) as pool:
-            results = list(pool.map(check_scene, scenes, [root] * len(scenes),
-                                    [options] * len(scenes)))
-    status = tap.report((title, bad) for title, _, bad in results)
-    print("#", json.dumps({
-        "campaign": "sudden death", "cases": sum(cases for _, cases, _ in results),
-        "seconds": round(time.monotonic() - began, 1), "commands": len(results),
-        "failures": sum(bool(bad) for _, _, bad in results)}))
-    return status
+    return campaign.cases, campaign.bad
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_campaign("sudden death", kill, parse_options()))

@@ -27,11 +27,12 @@ class Judge:
         self.commands, self.scene, self.folder = commands, scene, folder
         self.folder.mkdir()
         self.now, self.verdicts = {}, {}
-        self.new = without_left(good)
+        self.old, self.new = scene.old, without_left(good)
         self.digests = set()
         self.put({name: (data, None) for name, data in contents(scene.start).items()})
-        self.recover()  # some scenes start with an interrupted edit
-        self.old = without_left(self.now)
+        self.recover()  # some scenes start with an interrupted command
+        if without_left(self.now) != self.old:
+            raise RuntimeError(f"heft edit recovers other files: {sorted(self.now)}")
         for files in (self.old, self.new):
             self.put({name: (data, None) for name, data in files.items()})
             self.digests.add(self.digest())

@@ -29,6 +29,7 @@ class Scene:
     main: str  # the file or folder that the command changes
     args: list
     start: pathlib.Path  # the folder at the start
+    old: dict = None  # the files of the folder, without an interrupted command
     is_simple: bool = False  # the file system lacks what record_calls.c says
 
 
@@ -101,7 +102,7 @@ def with_own_folder(scene, root):
             shutil.copytree(path, folder / path.name)
         elif path.name in scene.args:
             shutil.copy(path, folder)
-    return dataclasses.replace(scene, start=folder)
+    return dataclasses.replace(scene, start=folder, old=contents(folder))
 
 
 def make_models(runner, folder):
@@ -148,40 +149,53 @@ def usual_scenes(start):
                 for t in TARGETS if t != "npy")
 
 
+class Interrupted:
+    """The folder of a killed command, and the files before the command and after it."""
+
+    def __init__(self, runner, scenes, root, title, journal, is_wanted):
+        scene = next(s for s in scenes if s.title == title)
+        self.main, self.before = scene.main, scene.old
+        whole = copy_folder(scene.start, root / f"whole {title}")
+        runner.run(whole, scene)
+        self.after = contents(whole)
+        self.folder = interrupted(
+            runner, scene, root / f"half {title}",
+            lambda files: journal in files and is_wanted(self.before, files))
+
+    def add(self, name, data):
+        (self.folder / name).write_bytes(data)
+        self.before = self.before | {name: data}
+
+    def scene(self, title, *args):
+        return Scene(title, self.main, list(args), self.folder, self.before)
+
+
 def recovery_scenes(runner, scenes, root):
     """Yield scenes that start with the files of a killed command."""
-    by_title = {s.title: s for s in scenes}
-
-    def half(title, journal, is_wanted=lambda before, after: True):
-        scene = by_title[title]
-        before = contents(scene.start)
-        return scene, interrupted(
-            runner, scene, root / f"half {title}",
-            lambda files: journal in files and is_wanted(before, files))
-
     def is_changed(name):
-        return lambda before, after: before[name] != after[name]
+        return lambda before, files: before[name] != files[name]
 
-    scene, folder = half("edit safetensors", "f.safetensors.heft-journal",
-                         is_changed("f.safetensors"))
-    (folder / "more.safetensors").write_bytes(safetensors(["more"], seed=90000))
-    yield Scene("roll back an edit", scene.main, ["edit", scene.main], folder)
-    yield Scene("edit after a kill", scene.main, ["edit", *RENAMED, scene.main], folder)
-    yield Scene("append after a kill", scene.main,
-                ["append", "-j1", scene.main, "more.safetensors"], folder)
-    yield Scene("replace after a kill", scene.main,
-                ["convert", "-j1", "--force", "more.safetensors", scene.main], folder)
-    scene, folder = half("append to zt", "f.zt.heft-journal", is_changed("f.zt"))
-    yield Scene("roll back an append", scene.main, ["edit", scene.main], folder)
-    for title in ("split", "split again"):
-        folder_name = by_title[title].main
-        scene, folder = half(title, f"{folder_name}/heft-set.journal",
-                             lambda before, after, names=f"{folder_name}/model-00001-of-*":
-                             any(fnmatch.fnmatch(n, names) for n in set(after) - set(before)))
-        yield Scene(f"complete: {title}", scene.main, ["edit", scene.main], folder)
-        damaged = copy_folder(folder, root / f"undo {title}")
+    def has_new(names):
+        return lambda before, files: fnmatch.filter(set(files) - set(before), names)
+
+    edit = Interrupted(runner, scenes, root, "edit safetensors", "f.safetensors.heft-journal",
+                       is_changed("f.safetensors"))
+    edit.add("more.safetensors", safetensors(["more"], seed=90000))
+    yield edit.scene("roll back an edit", "edit", edit.main)
+    yield edit.scene("edit after a kill", "edit", *RENAMED, edit.main)
+    yield edit.scene("append after a kill", "append", "-j1", edit.main, "more.safetensors")
+    yield edit.scene("replace after a kill", "convert", "-j1", "--force", "more.safetensors",
+                     edit.main)
+    append = Interrupted(runner, scenes, root, "append to zt", "f.zt.heft-journal",
+                         is_changed("f.zt"))
+    yield append.scene("roll back an append", "edit", append.main)
+    for title, main in (("split", "o"), ("split again", "set")):
+        split = Interrupted(runner, scenes, root, title, f"{main}/heft-set.journal",
+                            has_new(f"{main}/model-00001-of-*"))
+        damaged = copy_folder(split.folder, root / f"undo {title}")
         next(damaged.glob("*/heft-set.*.new")).unlink()
-        yield Scene(f"undo: {title}", scene.main, ["edit", scene.main], damaged)
+        yield dataclasses.replace(split.scene(f"undo: {title}", "edit", main), start=damaged)
+        yield dataclasses.replace(split.scene(f"complete: {title}", "edit", main), old=split.after)
 
 
 def all_scenes(runner, root):
