@@ -5,19 +5,17 @@ At even calls all later allocations fail too. The command must end with status 4
 and an unchanged folder, or succeed with the usual result if it can do without the memory. TAP on
 stdout."""
 import concurrent.futures
-import json
-import os
 import pathlib
-import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 
+from boxes import Box, safetensors
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-HEFT, SHIM = map(os.path.abspath, sys.argv[1:3])
+HEFT, SHIM = (str(pathlib.Path(a).resolve()) for a in sys.argv[1:3])
 SYSTEM = 4
 MAX_CALLS = 2000  # allocations of a command; more would take too long
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz"]
@@ -25,15 +23,6 @@ ALL_RULES = [
     "--rename", "s/layer/l/g", "--cast", "*=f16", "--keep", "layer.*", "--drop", "*.2.*",
     "--sparsify", "*.0.*=csr", "--set", "a=1", "--transpose", "*.1.*"
 ]
-
-
-def safetensors(tensors, **metadata):
-    at, header = 0, {"__metadata__": metadata}
-    for name in tensors:
-        header[name] = {"dtype": "F32", "shape": [2, 3], "data_offsets": [at, at + 24]}
-        at += 24
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + bytes(range(24)) * len(tensors)
 
 
 def commands():
@@ -78,44 +67,7 @@ def commands():
     yield "help", ["convert", "--help"]
 
 
-def contents(folder):
-    return {
-        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
-        if p.is_file()
-    }
-
-
-class ScratchFolder:
-    """A folder that is restored before each run."""
-
-    def __init__(self, model, folder):
-        self.model, self.folder = model, folder
-        self.start = contents(model)
-        self.reset()
-
-    def reset(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(self.model, self.folder)
-
-    def run(self, args, n, fail_on=False):
-        """Run heft; return (True if call n was reached, exit status, stdout, stderr, files)."""
-        read, write = os.pipe()
-        env = os.environ | {
-            "LD_PRELOAD": SHIM, "HEFT_FAIL_AT": str(n), "HEFT_FAIL_TELL": str(write)
-        }
-        p = subprocess.run([HEFT, *args], cwd=self.folder,
-                           env=env | ({"HEFT_FAIL_ON": "1"} if fail_on else {}), pass_fds=[write],
-                           capture_output=True)
-        os.close(write)
-        reached = os.read(read, 1) == b"x"
-        os.close(read)
-        after = contents(self.folder)
-        if after != self.start:
-            self.reset()
-        return reached, p.returncode, p.stdout, p.stderr, after
-
-
-def unexpected_result(scratch, got, good):
+def unexpected_result(box, got, good):
     _, code, _, messages, after = got
     if got[1:] == good[1:]:
         return None
@@ -125,19 +77,22 @@ def unexpected_result(scratch, got, good):
     if not text.startswith("heft: ") or text.rstrip("\n").endswith(
             ": ") or "no details are available" in text:
         return f"says {text[:200]!r}"
-    if after == scratch.start:
+    if after == box.start:
         return None
-    return f"left {sorted(set(after) ^ set(scratch.start)) or 'a changed file'}"
+    return f"left {sorted(set(after) ^ set(box.start)) or 'a changed file'}"
 
 
-def fail_every_call(scratch, args):
-    good = scratch.run(args, 0)
+def fail_every_call(box, args):
+    good = box.run(args, 0)
+    box.reset()
     if good[1]:
         return [f"ends with {good[1]}: {good[3].decode()}"]
     bad = []
     for n in range(1, MAX_CALLS):
         fail_on = n % 2 == 0
-        got = scratch.run(args, n, fail_on)
+        got = box.run(args, n, fail_on)
+        if got[4] != box.start:
+            box.reset()
         if not got[0]:
             return bad if n > 1 else ["no call for memory was seen"]
         why = unexpected_result(scratch, got, good)
@@ -162,7 +117,7 @@ def main():
             subprocess.run([HEFT, *made], cwd=model, check=True)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             found = pool.map(
-                lambda i: fail_every_call(ScratchFolder(model, root / f"box{i}"), cases[i][1]),
+                lambda i: fail_every_call(Box(HEFT, SHIM, model, root / f"box{i}"), cases[i][1]),
                 range(len(cases)))
             return tap.report((name, bad) for (name, _), bad in zip(cases, found))
 

@@ -1,0 +1,166 @@
+/* fail_calls.c - system calls on files, preloaded into the command, that fail at a chosen call.
+ * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too.
+ * HEFT_FAIL_ERRNO is the error. When the call is reached, the name of the function is written to
+ * the file descriptor HEFT_FAIL_TELL. Calls of libc itself and close() never fail. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static atomic_ulong calls;
+static unsigned long fail_at;
+static int reached_fd = -1, keeps_failing, error;
+
+__attribute__((constructor)) static void prepare(void)
+{
+    const char *at = getenv("HEFT_FAIL_AT"), *fd = getenv("HEFT_FAIL_TELL");
+    const char *number = getenv("HEFT_FAIL_ERRNO");
+    fail_at = at ? strtoul(at, NULL, 10) : 0;
+    reached_fd = fd ? atoi(fd) : -1;
+    error = number ? atoi(number) : EIO;
+    keeps_failing = getenv("HEFT_FAIL_ON") != NULL;
+}
+
+/* Return the C library's function, or NULL with errno set if the call is to fail. */
+static void *next(const char *name)
+{
+    typedef ssize_t write_fn(int fd, const void *data, size_t len);
+    unsigned long call = fail_at ? atomic_fetch_add(&calls, 1) + 1 : 0;
+    if (!fail_at || call < fail_at || (call > fail_at && !keeps_failing))
+        return dlsym(RTLD_NEXT, name);
+    write_fn *tell = (write_fn *)dlsym(RTLD_NEXT, "write");
+    if (call == fail_at && tell(reached_fd, name, strlen(name)) < 0)
+        _exit(120); /* the test would not notice that the call was reached */
+    errno = error;
+    return NULL;
+}
+
+int openat(int dir, const char *name, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = va_arg(ap, mode_t);
+    va_end(ap);
+    int (*f)(int, const char *, int, ...) = next("openat");
+    return f ? f(dir, name, flags, mode) : -1;
+}
+
+ssize_t pread(int fd, void *to, size_t len, off_t at)
+{
+    ssize_t (*f)(int, void *, size_t, off_t) = next("pread");
+    return f ? f(fd, to, len, at) : -1;
+}
+
+ssize_t preadv(int fd, const struct iovec *to, int count, off_t at)
+{
+    ssize_t (*f)(int, const struct iovec *, int, off_t) = next("preadv");
+    return f ? f(fd, to, count, at) : -1;
+}
+
+ssize_t read(int fd, void *to, size_t len)
+{
+    ssize_t (*f)(int, void *, size_t) = next("read");
+    return f ? f(fd, to, len) : -1;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
+{
+    ssize_t (*f)(int, const void *, size_t, off_t) = next("pwrite");
+    return f ? f(fd, data, len, at) : -1;
+}
+
+ssize_t write(int fd, const void *data, size_t len)
+{
+    ssize_t (*f)(int, const void *, size_t) = next("write");
+    return f ? f(fd, data, len) : -1;
+}
+
+ssize_t copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t len, unsigned flags)
+{
+    ssize_t (*f)(int, off_t *, int, off_t *, size_t, unsigned) = next("copy_file_range");
+    return f ? f(from, at, to, to_at, len, flags) : -1;
+}
+
+int fsync(int fd)
+{
+    int (*f)(int) = next("fsync");
+    return f ? f(fd) : -1;
+}
+
+int ftruncate(int fd, off_t size)
+{
+    int (*f)(int, off_t) = next("ftruncate");
+    return f ? f(fd, size) : -1;
+}
+
+int fallocate(int fd, int mode, off_t at, off_t len)
+{
+    int (*f)(int, int, off_t, off_t) = next("fallocate");
+    return f ? f(fd, mode, at, len) : -1;
+}
+
+int sync_file_range(int fd, off_t at, off_t len, unsigned flags)
+{
+    int (*f)(int, off_t, off_t, unsigned) = next("sync_file_range");
+    return f ? f(fd, at, len, flags) : -1;
+}
+
+int fstat(int fd, struct stat *to)
+{
+    int (*f)(int, struct stat *) = next("fstat");
+    return f ? f(fd, to) : -1;
+}
+
+int fstatat(int dir, const char *name, struct stat *to, int flags)
+{
+    int (*f)(int, const char *, struct stat *, int) = next("fstatat");
+    return f ? f(dir, name, to, flags) : -1;
+}
+
+int flock(int fd, int how)
+{
+    int (*f)(int, int) = next("flock");
+    return f ? f(fd, how) : -1;
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    int (*f)(int, mode_t) = next("fchmod");
+    return f ? f(fd, mode) : -1;
+}
+
+int linkat(int from, const char *old, int to, const char *name, int flags)
+{
+    int (*f)(int, const char *, int, const char *, int) = next("linkat");
+    return f ? f(from, old, to, name, flags) : -1;
+}
+
+int renameat(int from, const char *old, int to, const char *name)
+{
+    int (*f)(int, const char *, int, const char *) = next("renameat");
+    return f ? f(from, old, to, name) : -1;
+}
+
+int renameat2(int from, const char *old, int to, const char *name, unsigned flags)
+{
+    int (*f)(int, const char *, int, const char *, unsigned) = next("renameat2");
+    return f ? f(from, old, to, name, flags) : -1;
+}
+
+int unlinkat(int dir, const char *name, int flags)
+{
+    int (*f)(int, const char *, int) = next("unlinkat");
+    return f ? f(dir, name, flags) : -1;
+}
+
+int mkdir(const char *name, mode_t mode)
+{
+    int (*f)(const char *, mode_t) = next("mkdir");
+    return f ? f(name, mode) : -1;
+}

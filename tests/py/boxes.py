@@ -1,0 +1,49 @@
+"""boxes.py - folders in which commands run while calls of a preloaded library fail (fail_memory.c,
+fail_calls.c), and the files in them."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+
+
+def safetensors(tensors, **metadata):
+    at, header = 0, {"__metadata__": metadata}
+    for name in tensors:
+        header[name] = {"dtype": "F32", "shape": [2, 3], "data_offsets": [at, at + 24]}
+        at += 24
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + bytes(range(24)) * len(tensors)
+
+
+def contents(folder):
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+class Box:
+    """A folder that each run finds as it was."""
+
+    def __init__(self, heft, shim, model, folder):
+        self.heft, self.shim, self.model, self.folder = heft, shim, model, folder
+        self.start = contents(model)
+        self.reset()
+
+    def reset(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.model, self.folder)
+
+    def run(self, args, n, fail_on=False, **env):
+        """(name of the call that failed, exit status, stdout, stderr, the folder)"""
+        read, write = os.pipe()
+        env |= {"LD_PRELOAD": self.shim, "HEFT_FAIL_AT": str(n), "HEFT_FAIL_TELL": str(write)}
+        if fail_on:
+            env["HEFT_FAIL_ON"] = "1"
+        p = subprocess.run([self.heft, *args], cwd=self.folder, env=os.environ | env,
+                           pass_fds=[write], capture_output=True)
+        os.close(write)
+        met = os.read(read, 64).decode()
+        os.close(read)
+        return met, p.returncode, p.stdout, p.stderr, contents(self.folder)

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""check_failing_calls.py HEFT SHIM: every system call on a file fails once, in each command.
+
+With EIO the command ends with 4, a message, and the folder as it was; or it says that the result is
+saved, and the result is there; or it can do without the call, as COMMANDS says. What a command
+leaves behind is removed by `heft edit`. With EINTR the command does the same as without. If all
+calls from one on fail, the old or the new files are there after `heft edit`. TAP on stdout."""
+import collections
+import concurrent.futures
+import errno
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from boxes import Box, contents, safetensors
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+HEFT, SHIM = (str(pathlib.Path(a).resolve()) for a in sys.argv[1:3])
+SYSTEM = 4
+LONG = "x" * 9000  # does not fit into the header as it is
+REPEATED = {
+    "copy_file_range", "fallocate", "flock", "fsync", "ftruncate", "openat", "pread", "preadv",
+    "pwrite", "read", "write"
+}
+TEMPORARY = (".heft-new", ".heft-journal-new")  # left where removing fails, too
+# Name, what `heft edit` completes or rolls back, arguments, and how often a call may fail without
+# consequence: a hint, a lock where there are none, a temporary file of another kind, a comparison
+# of the open file with its name, which is repeated.
+COMMANDS = [
+    ("convert", None, ["convert", "-j1", "m.safetensors", "o.zt"],
+     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2}),
+    ("replace", None, ["convert", "-j1", "--force", "m.safetensors", "old.zt"],
+     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2}),
+    ("split", "o", ["split", "-j1", "-n", "2", "m.safetensors", "o"],
+     {"fallocate": 2, "flock": 4, "fstat": 1, "fstatat": 4, "openat": 5, "unlinkat": 1}),
+    ("split again", "set", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"],
+     {"fallocate": 3, "flock": 5, "fstat": 1, "fstatat": 5, "openat": 5, "unlinkat": 1}),
+    ("edit in place", "m.safetensors", ["edit", "--set", "zz=1", "m.safetensors"],
+     {"flock": 1, "fstat": 5, "fstatat": 5, "openat": 4, "unlinkat": 1}),
+    ("edit by a new file", "m.safetensors", ["edit", "--set", "zz=" + LONG, "m.safetensors"],
+     {"flock": 2, "fstat": 5, "fstatat": 5, "openat": 5}),
+    ("append by a new file", "m.safetensors",
+     ["append", "-j1", "m.safetensors", "other.safetensors"],
+     {"fallocate": 1, "flock": 3, "fstat": 6, "fstatat": 6, "openat": 6}),
+    ("append in place", "c.zt", ["append", "-j1", "c.zt", "other.safetensors"],
+     {"fallocate": 1, "flock": 2, "fstat": 6, "fstatat": 6, "openat": 5, "unlinkat": 1}),
+    ("merge", None, ["merge", "-j1", "set", "o.gguf"],
+     {"fallocate": 1, "flock": 1, "fstat": 5, "fstatat": 5, "openat": 3}),
+    ("verify", None, ["verify", "set"], {"fstat": 4, "fstatat": 4}),
+    ("cat", None, ["cat", "c.zt", "layer.0.weight"], {"fstat": 1, "fstatat": 1}),
+    ("hash", None, ["hash", "m.safetensors"], {"fstat": 1, "fstatat": 1}),
+    ("convert to a pipe", None, ["convert", "-j1", "--to", "safetensors", "c.zt", "-"],
+     {"fstat": 3, "fstatat": 1}),
+]
+
+
+def recover(box, name):
+    """The folder after `heft edit` of what was interrupted."""
+    if name:
+        subprocess.run([HEFT, "edit", name], cwd=box.folder, capture_output=True, check=False)
+    return contents(box.folder)
+
+
+def complaint(box, name, got, good):
+    """What is wrong after a failed call; None: nothing; "": nothing came of it."""
+    _, code, out, said, after = got
+    text = said.decode(errors="replace")
+    if code == 0:
+        return "" if (out, after) == (good[2], good[4]) else "ends with 0, but does something else"
+    if code != SYSTEM or not text.startswith("heft: "):
+        return f"ends with {code}: {text[:200]}"
+    if after == box.start:
+        return None
+    if after == good[4]:
+        return None if "saved, but " in text else f"saves the result, but says {text[:200]}"
+    return None if recover(box, name) in (box.start, good[4]) else f"leaves other files: {text}"
+
+
+def fail_each(box, name, args, good, check, **how):
+    for n in range(1, 1000):
+        got = box.run(args, n, **how)
+        if got[0]:
+            check(got, f"call {n}, {got[0]}")
+        if contents(box.folder) != box.start:
+            box.reset()
+        if not got[0]:
+            return
+
+
+def check_command(box, name, args, tolerated):
+    good = box.run(args, 0)
+    box.reset()
+    if good[1]:
+        return [f"ends with {good[1]}: {good[3].decode()}"]
+    bad, ignored = [], collections.Counter()
+
+    def once(got, which):
+        why = complaint(box, name, got, good)
+        ignored[got[0]] += why == ""
+        if why:
+            bad.append(f"{which}: {why}")
+
+    def interrupted(got, which):
+        if got[0] in REPEATED and got[1:] != good[1:]:
+            bad.append(f"{which}, interrupted: {got[1]}, {got[3].decode()[:200]}")
+
+    def from_then_on(got, which):
+        after = recover(box, name)
+        whole = {f: data for f, data in after.items() if not f.endswith(TEMPORARY)}
+        if got[1] not in (0, SYSTEM) or whole not in (box.start, good[4]):
+            bad.append(f"{which} and all later: {got[1]}, {sorted(got[4])}, {got[3].decode()[:200]}")
+
+    fail_each(box, name, args, good, once)
+    fail_each(box, name, args, good, interrupted, HEFT_FAIL_ERRNO=str(errno.EINTR))
+    fail_each(box, name, args, good, from_then_on, fail_on=True)
+    bad += [f"{n} failures of {call} are ignored, not {tolerated.get(call, 0)}"
+            for call, n in sorted(ignored.items()) if n > tolerated.get(call, 0)]
+    return bad
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        model = root / "model"
+        model.mkdir()
+        (model / "m.safetensors").write_bytes(
+            safetensors([f"layer.{i}.weight" for i in range(3)], format="pt"))
+        (model / "other.safetensors").write_bytes(safetensors(["more"]))
+        (model / "old.zt").write_bytes(b"old")
+        for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
+                     ["split", "-n", "2", "m.safetensors", "set"]):
+            subprocess.run([HEFT, *made], cwd=model, check=True)
+
+        def one(i):
+            title, name, args, tolerated = COMMANDS[i]
+            return title, check_command(Box(HEFT, SHIM, model, root / f"box{i}"), name, args, tolerated)
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return tap.report(pool.map(one, range(len(COMMANDS))))
+
+
+sys.exit(main())
