@@ -1,14 +1,16 @@
 /* fail_calls.c - system calls on files, preloaded into the command, that fail at a chosen call.
  * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too.
  * HEFT_FAIL_ERRNO is the error. When the call is reached, the name of the function is written to
- * the file descriptor HEFT_FAIL_TELL. Calls of libc itself and close() never fail. */
+ * the file descriptor HEFT_FAIL_TELL. Calls of libc itself never fail. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -30,7 +32,7 @@ __attribute__((constructor)) static void prepare(void)
 /* Return the C library's function, or NULL with errno set if the call is to fail. */
 static void *next(const char *name)
 {
-    typedef ssize_t write_fn(int fd, const void *data, size_t len);
+    typedef ssize_t write_fn(int, const void *, size_t);
     unsigned long call = fail_at ? atomic_fetch_add(&calls, 1) + 1 : 0;
     if (!fail_at || call < fail_at || (call > fail_at && !keeps_failing))
         return dlsym(RTLD_NEXT, name);
@@ -163,4 +165,37 @@ int mkdir(const char *name, mode_t mode)
 {
     int (*f)(const char *, mode_t) = next("mkdir");
     return f ? f(name, mode) : -1;
+}
+
+/* Only duplicates fail, which report errors like close(). */
+int fcntl(int fd, int what, ...)
+{
+    va_list ap;
+    va_start(ap, what);
+    void *value = va_arg(ap, void *);
+    va_end(ap);
+    typedef int fcntl_fn(int, int, ...);
+    fcntl_fn *f = what == F_DUPFD_CLOEXEC ? next("fcntl") : dlsym(RTLD_NEXT, "fcntl");
+    return f ? f(fd, what, value) : -1;
+}
+
+/* Only descriptors for writing fail; the descriptor is closed even so. */
+int close(int fd)
+{
+    int (*f)(int) = dlsym(RTLD_NEXT, "close");
+    int flags = fcntl(fd, F_GETFL);
+    bool writes = flags >= 0 && !(flags & O_PATH) && (flags & O_ACCMODE) != O_RDONLY;
+    bool fails = writes && !next("close");
+    int result = f(fd);
+    if (!fails)
+        return result;
+    errno = error;
+    return -1;
+}
+
+void *mmap(void *at, size_t len, int access, int flags, int fd, off_t from)
+{
+    void *(*f)(void *, size_t, int, int, int, off_t) = fd < 0 ? dlsym(RTLD_NEXT, "mmap")
+                                                              : next("mmap");
+    return f ? f(at, len, access, flags, fd, from) : MAP_FAILED;
 }

@@ -27,33 +27,37 @@ REPEATED = {
 }
 TEMPORARY = (".heft-new", ".heft-journal-new")  # left where removing fails, too
 # Name, what `heft edit` completes or rolls back, arguments, and how often a call may fail without
-# consequence: a hint, a lock where there are none, a temporary file of another kind, a comparison
-# of the open file with its name, which is repeated.
+# consequence: a hint, a lock where there are none, a temporary file of another kind, a mapping
+# (the file is read instead), closing a file that is on the disk, a comparison of the open file with
+# its name, which is repeated.
 COMMANDS = [
     ("convert", None, ["convert", "-j1", "m.safetensors", "o.zt"],
-     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2}),
+     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2, "mmap": 1}),
     ("replace", None, ["convert", "-j1", "--force", "m.safetensors", "old.zt"],
-     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2}),
+     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2, "mmap": 1}),
     ("split", "o", ["split", "-j1", "-n", "2", "m.safetensors", "o"],
-     {"fallocate": 2, "flock": 4, "fstat": 1, "fstatat": 4, "openat": 5, "unlinkat": 1}),
+     {"fallocate": 2, "flock": 4, "fstat": 1, "fstatat": 4, "openat": 5, "unlinkat": 1,
+      "close": 4, "mmap": 1}),
     ("split again", "set", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"],
-     {"fallocate": 3, "flock": 5, "fstat": 1, "fstatat": 5, "openat": 5, "unlinkat": 1}),
+     {"fallocate": 3, "flock": 5, "fstat": 1, "fstatat": 5, "openat": 5, "unlinkat": 1,
+      "close": 5, "mmap": 1}),
     ("edit in place", "m.safetensors", ["edit", "--set", "zz=1", "m.safetensors"],
-     {"flock": 1, "fstat": 5, "fstatat": 5, "openat": 4, "unlinkat": 1}),
+     {"flock": 1, "fstat": 5, "fstatat": 5, "openat": 4, "unlinkat": 1, "close": 2, "mmap": 2}),
     ("edit by a new file", "m.safetensors", ["edit", "--set", "zz=" + LONG, "m.safetensors"],
-     {"flock": 2, "fstat": 5, "fstatat": 5, "openat": 5}),
+     {"flock": 2, "fstat": 5, "fstatat": 5, "openat": 5, "close": 1, "mmap": 2}),
     ("append by a new file", "m.safetensors",
      ["append", "-j1", "m.safetensors", "other.safetensors"],
-     {"fallocate": 1, "flock": 3, "fstat": 6, "fstatat": 6, "openat": 6}),
+     {"fallocate": 1, "flock": 3, "fstat": 6, "fstatat": 6, "openat": 6, "close": 3, "mmap": 4}),
     ("append in place", "c.zt", ["append", "-j1", "c.zt", "other.safetensors"],
-     {"fallocate": 1, "flock": 2, "fstat": 6, "fstatat": 6, "openat": 5, "unlinkat": 1}),
+     {"fallocate": 1, "flock": 2, "fstat": 6, "fstatat": 6, "openat": 5, "unlinkat": 1,
+      "close": 4, "mmap": 4}),
     ("merge", None, ["merge", "-j1", "set", "o.gguf"],
-     {"fallocate": 1, "flock": 1, "fstat": 5, "fstatat": 5, "openat": 3}),
-    ("verify", None, ["verify", "set"], {"fstat": 4, "fstatat": 4}),
-    ("cat", None, ["cat", "c.zt", "layer.0.weight"], {"fstat": 1, "fstatat": 1}),
-    ("hash", None, ["hash", "m.safetensors"], {"fstat": 1, "fstatat": 1}),
+     {"fallocate": 1, "flock": 1, "fstat": 5, "fstatat": 5, "openat": 3, "mmap": 3}),
+    ("verify", None, ["verify", "set"], {"fstat": 4, "fstatat": 4, "mmap": 3}),
+    ("cat", None, ["cat", "c.zt", "layer.0.weight"], {"fstat": 1, "fstatat": 1, "mmap": 1}),
+    ("hash", None, ["hash", "m.safetensors"], {"fstat": 1, "fstatat": 1, "mmap": 1}),
     ("convert to a pipe", None, ["convert", "-j1", "--to", "safetensors", "c.zt", "-"],
-     {"fstat": 3, "fstatat": 1}),
+     {"fstat": 3, "fstatat": 1, "mmap": 1}),
 ]
 
 
