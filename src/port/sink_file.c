@@ -207,10 +207,11 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
                       .replaces = old,
                       .may_replace = flags & HEFT_SINK_REPLACE };
     heft_recovery earlier;
+    bool keeps_stale = flags & HEFT_FILE_SINK_KEEP_STALE;
     heft_status st = split_path(f, path, err);
-    if (!st)
+    if (!st && !keeps_stale)
         st = heft_shard_set_recover(&earlier, disk, f->dir, err);
-    if (!st && !(flags & HEFT_FILE_SINK_KEEP_STALE))
+    if (!st && !keeps_stale)
         heft_staged_remove_stale(disk, f->dir, f->name);
     int os = st ? 0 : heft_staged_open(&f->s.staged, disk, f->dir, f->name, 0666);
     if (!st && !os && old)
