@@ -1,10 +1,13 @@
 /* fail_calls.c - system calls on files, preloaded into the command, that fail at a chosen call.
  * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too.
  * HEFT_FAIL_ERRNO is the error. When the call is reached, the name of the function is written to
- * the file descriptor HEFT_FAIL_TELL. Calls of libc itself never fail. */
+ * the file descriptor HEFT_FAIL_TELL. With HEFT_FAIL_HALF a call that reads or writes does not fail,
+ * but transfers half of the bytes. Calls inside the C library never fail. */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,6 +21,8 @@
 static atomic_ulong calls;
 static unsigned long fail_at;
 static int reached_fd = -1, keeps_failing, error;
+static int halves;                   /* the chosen call transfers half of the bytes */
+static _Thread_local bool is_halved; /* the current call is the chosen call */
 
 __attribute__((constructor)) static void prepare(void)
 {
@@ -27,6 +32,7 @@ __attribute__((constructor)) static void prepare(void)
     reached_fd = fd ? atoi(fd) : -1;
     error = number ? atoi(number) : EIO;
     keeps_failing = getenv("HEFT_FAIL_ON") != NULL;
+    halves = getenv("HEFT_FAIL_HALF") != NULL;
 }
 
 /* Return the C library's function, or NULL with errno set if the call is to fail. */
@@ -39,8 +45,17 @@ static void *next(const char *name)
     write_fn *tell = (write_fn *)dlsym(RTLD_NEXT, "write");
     if (call == fail_at && tell(reached_fd, name, strlen(name)) < 0)
         _exit(120); /* the test would not notice that the call was reached */
+    is_halved = halves;
     errno = error;
-    return NULL;
+    return halves ? dlsym(RTLD_NEXT, name) : NULL;
+}
+
+/* Return how many of len bytes the current call transfers. */
+static size_t bytes(size_t len)
+{
+    size_t n = is_halved ? (len + 1) / 2 : len;
+    is_halved = false;
+    return n;
 }
 
 int openat(int dir, const char *name, int flags, ...)
@@ -56,37 +71,40 @@ int openat(int dir, const char *name, int flags, ...)
 ssize_t pread(int fd, void *to, size_t len, off_t at)
 {
     ssize_t (*f)(int, void *, size_t, off_t) = next("pread");
-    return f ? f(fd, to, len, at) : -1;
+    return f ? f(fd, to, bytes(len), at) : -1;
 }
 
 ssize_t preadv(int fd, const struct iovec *to, int count, off_t at)
 {
     ssize_t (*f)(int, const struct iovec *, int, off_t) = next("preadv");
-    return f ? f(fd, to, count, at) : -1;
+    struct iovec first = to[0];
+    first.iov_len = bytes(first.iov_len);
+    bool is_whole = first.iov_len == to[0].iov_len;
+    return !f ? -1 : is_whole ? f(fd, to, count, at) : f(fd, &first, 1, at);
 }
 
 ssize_t read(int fd, void *to, size_t len)
 {
     ssize_t (*f)(int, void *, size_t) = next("read");
-    return f ? f(fd, to, len) : -1;
+    return f ? f(fd, to, bytes(len)) : -1;
 }
 
 ssize_t pwrite(int fd, const void *data, size_t len, off_t at)
 {
     ssize_t (*f)(int, const void *, size_t, off_t) = next("pwrite");
-    return f ? f(fd, data, len, at) : -1;
+    return f ? f(fd, data, bytes(len), at) : -1;
 }
 
 ssize_t write(int fd, const void *data, size_t len)
 {
     ssize_t (*f)(int, const void *, size_t) = next("write");
-    return f ? f(fd, data, len) : -1;
+    return f ? f(fd, data, bytes(len)) : -1;
 }
 
 ssize_t copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t len, unsigned flags)
 {
     ssize_t (*f)(int, off_t *, int, off_t *, size_t, unsigned) = next("copy_file_range");
-    return f ? f(from, at, to, to_at, len, flags) : -1;
+    return f ? f(from, at, to, to_at, bytes(len), flags) : -1;
 }
 
 int fsync(int fd)
@@ -123,6 +141,54 @@ int fstatat(int dir, const char *name, struct stat *to, int flags)
 {
     int (*f)(int, const char *, struct stat *, int) = next("fstatat");
     return f ? f(dir, name, to, flags) : -1;
+}
+
+int stat(const char *name, struct stat *to)
+{
+    int (*f)(const char *, struct stat *) = next("stat");
+    return f ? f(name, to) : -1;
+}
+
+int lstat(const char *name, struct stat *to)
+{
+    int (*f)(const char *, struct stat *) = next("lstat");
+    return f ? f(name, to) : -1;
+}
+
+ssize_t readlinkat(int dir, const char *name, char *to, size_t len)
+{
+    ssize_t (*f)(int, const char *, char *, size_t) = next("readlinkat");
+    return f ? f(dir, name, to, len) : -1;
+}
+
+char *realpath(const char *name, char *to)
+{
+    char *(*f)(const char *, char *) = next("realpath");
+    return f ? f(name, to) : NULL;
+}
+
+DIR *fdopendir(int fd)
+{
+    DIR *(*f)(int) = next("fdopendir");
+    return f ? f(fd) : NULL;
+}
+
+struct dirent *readdir(DIR *folder)
+{
+    struct dirent *(*f)(DIR *) = next("readdir");
+    return f ? f(folder) : NULL;
+}
+
+/* Only reflinks fail. */
+int ioctl(int fd, unsigned long what, ...)
+{
+    va_list ap;
+    va_start(ap, what);
+    void *value = va_arg(ap, void *);
+    va_end(ap);
+    int (*f)(int, unsigned long, void *) = what == FICLONERANGE ? next("ioctl")
+                                                                : dlsym(RTLD_NEXT, "ioctl");
+    return f ? f(fd, what, value) : -1;
 }
 
 int flock(int fd, int how)

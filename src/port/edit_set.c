@@ -94,7 +94,9 @@ heft_status heft_target_check_not_shard(const heft_target *t, const char *path,
 {
     struct stat info;
     heft_status st = check_folder(t->dir, t->name, host, err);
-    if (st || lstat(path, &info) || !S_ISLNK(info.st_mode))
+    if (!st && lstat(path, &info))
+        st = heft_os_error(err, errno, "its status cannot be read");
+    if (st || !S_ISLNK(info.st_mode))
         return st;
     /* an index may list the symbolic link as well as the file behind the link */
     const char *slash = strrchr(path, '/');

@@ -32,32 +32,41 @@ TEMPORARY = (".heft-new", ".heft-journal-new")  # left where removing fails, too
 # its name, which is repeated.
 COMMANDS = [
     ("convert", None, ["convert", "-j1", "m.safetensors", "o.zt"],
-     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2, "mmap": 1}),
+     {"fallocate": 1, "fdopendir": 2, "flock": 1, "fstat": 2, "fstatat": 2, "lstat": 1,
+      "mmap": 1, "openat": 3, "stat": 5}),
     ("replace", None, ["convert", "-j1", "--force", "m.safetensors", "old.zt"],
-     {"fallocate": 1, "flock": 1, "fstat": 2, "fstatat": 2, "openat": 2, "mmap": 1}),
+     {"fallocate": 1, "fdopendir": 2, "flock": 1, "fstat": 2, "fstatat": 2, "mmap": 1,
+      "openat": 3, "stat": 10}),
     ("split", "o", ["split", "-j1", "-n", "2", "m.safetensors", "o"],
-     {"fallocate": 2, "flock": 4, "fstat": 1, "fstatat": 4, "openat": 5, "unlinkat": 1,
-      "close": 4, "mmap": 1}),
+     {"close": 4, "fallocate": 2, "fdopendir": 3, "flock": 4, "fstat": 1, "fstatat": 4,
+      "lstat": 3, "mmap": 1, "openat": 7, "stat": 5, "unlinkat": 1}),
     ("split again", "set", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"],
-     {"fallocate": 3, "flock": 5, "fstat": 1, "fstatat": 5, "openat": 5, "unlinkat": 1,
-      "close": 5, "mmap": 1}),
+     {"close": 5, "fallocate": 3, "fdopendir": 4, "flock": 5, "fstat": 1, "fstatat": 5,
+      "lstat": 3, "mmap": 1, "openat": 8, "realpath": 1, "stat": 10, "unlinkat": 1}),
     ("edit in place", "m.safetensors", ["edit", "--set", "zz=1", "m.safetensors"],
-     {"flock": 1, "fstat": 5, "fstatat": 5, "openat": 4, "unlinkat": 1, "close": 2, "mmap": 2}),
+     {"close": 2, "fdopendir": 3, "flock": 1, "fstat": 5, "fstatat": 5, "mmap": 2,
+      "openat": 6, "realpath": 3, "stat": 2, "unlinkat": 1}),
     ("edit by a new file", "m.safetensors", ["edit", "--set", "zz=" + LONG, "m.safetensors"],
-     {"flock": 2, "fstat": 5, "fstatat": 5, "openat": 5, "close": 1, "mmap": 2}),
+     {"close": 1, "fdopendir": 3, "flock": 2, "fstat": 5, "fstatat": 5, "mmap": 2,
+      "openat": 7, "realpath": 3, "stat": 2}),
     ("append by a new file", "m.safetensors",
      ["append", "-j1", "m.safetensors", "other.safetensors"],
-     {"fallocate": 1, "flock": 3, "fstat": 6, "fstatat": 6, "openat": 6, "close": 3, "mmap": 4}),
+     {"close": 3, "fallocate": 1, "fdopendir": 2, "flock": 3, "fstat": 6, "fstatat": 6,
+      "mmap": 4, "openat": 7, "realpath": 2, "stat": 4}),
     ("append in place", "c.zt", ["append", "-j1", "c.zt", "other.safetensors"],
-     {"fallocate": 1, "flock": 2, "fstat": 6, "fstatat": 6, "openat": 5, "unlinkat": 1,
-      "close": 4, "mmap": 4}),
+     {"close": 4, "fallocate": 1, "fdopendir": 2, "flock": 2, "fstat": 6, "fstatat": 6,
+      "mmap": 4, "openat": 6, "realpath": 2, "stat": 4, "unlinkat": 1}),
     ("merge", None, ["merge", "-j1", "set", "o.gguf"],
-     {"fallocate": 1, "flock": 1, "fstat": 5, "fstatat": 5, "openat": 3, "mmap": 3}),
-    ("verify", None, ["verify", "set"], {"fstat": 4, "fstatat": 4, "mmap": 3}),
-    ("cat", None, ["cat", "c.zt", "layer.0.weight"], {"fstat": 1, "fstatat": 1, "mmap": 1}),
-    ("hash", None, ["hash", "m.safetensors"], {"fstat": 1, "fstatat": 1, "mmap": 1}),
+     {"fallocate": 1, "fdopendir": 3, "flock": 1, "fstat": 5, "fstatat": 5, "lstat": 1,
+      "mmap": 3, "openat": 4, "stat": 3}),
+    ("verify", None, ["verify", "set"],
+     {"fstat": 4, "fstatat": 4, "mmap": 3}),
+    ("cat", None, ["cat", "c.zt", "layer.0.weight"],
+     {"fstat": 1, "fstatat": 1, "mmap": 1, "stat": 1}),
+    ("hash", None, ["hash", "m.safetensors"],
+     {"fstat": 1, "fstatat": 1, "mmap": 1, "stat": 1}),
     ("convert to a pipe", None, ["convert", "-j1", "--to", "safetensors", "c.zt", "-"],
-     {"fstat": 3, "fstatat": 1, "mmap": 1}),
+     {"fstat": 3, "fstatat": 1, "mmap": 1, "stat": 7}),
 ]
 
 
@@ -95,6 +104,7 @@ def fail_each(box, name, args, good, check, **how):
 
 
 def check_command(box, name, args, tolerated):
+    args = [args[0], "--no-sandbox", *args[1:]]  # the sandbox is optional: failures are ignored
     good = box.run(args, 0)
     box.reset()
     if good[1]:
@@ -103,7 +113,7 @@ def check_command(box, name, args, tolerated):
 
     def once(got, which):
         why = complaint(box, name, got, good)
-        ignored[got[0]] += why == ""
+        ignored[got[0]] += why == "" and got[0] != "readdir"  # as often as there are names
         if why:
             bad.append(f"{which}: {why}")
 

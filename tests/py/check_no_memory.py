@@ -95,7 +95,7 @@ def fail_every_call(box, args):
             box.reset()
         if not got[0]:
             return bad if n > 1 else ["no call for memory was seen"]
-        why = unexpected_result(scratch, got, good)
+        why = unexpected_result(box, got, good)
         if why:
             bad.append(f"call {n}{' and later' if fail_on else ''}: {why}")
         if len(bad) == 5:
