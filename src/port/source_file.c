@@ -40,9 +40,12 @@ static heft_status state(heft_source *s, heft_error *err)
     if (f->guard && heft_guard_tripped(f->guard))
         atomic_store(&f->is_truncated, true);
     /* a file truncated within its last page reads as zeros there, without a fault */
-    if (!atomic_load(&f->is_truncated) && f->map &&
-        (fstat(f->fd, &info) || (uint64_t)info.st_size < f->base.size))
-        atomic_store(&f->is_truncated, true);
+    if (!atomic_load(&f->is_truncated) && f->map) {
+        if (fstat(f->fd, &info))
+            return heft_os_error(err, errno, "its status cannot be read");
+        if ((uint64_t)info.st_size < f->base.size)
+            atomic_store(&f->is_truncated, true);
+    }
     return atomic_load(&f->is_truncated) ? truncated_error(err, HEFT_NOWHERE) : HEFT_OK;
 }
 
