@@ -23,6 +23,8 @@ heft_status heft_target_check_unchanged(const heft_target *t, heft_error *err)
 {
     struct stat now, named;
     bool is_there = !fstat(t->fd, &now) && !fstatat(t->dir, t->name, &named, AT_SYMLINK_NOFOLLOW);
+    if (!is_there && errno != ENOENT)
+        return heft_os_error(err, errno, "its status cannot be read");
     if (is_there && is_same(&now, &t->stat_at_open) && is_same(&named, &t->stat_at_open))
         return HEFT_OK;
     return heft_error_plain(err, HEFT_E_IO,
@@ -171,7 +173,9 @@ heft_status heft_edit_recover_on(const heft_disk *disk, bool *undone, const char
     err = heft_error_begin(err, &own);
     *undone = false;
     heft_status st = heft_shard_set_recover_path(&earlier, disk, path, err);
-    bool is_folder = !st && !stat(path, &info) && S_ISDIR(info.st_mode);
+    if (!st && stat(path, &info))
+        st = heft_os_error(err, errno, "cannot be opened");
+    bool is_folder = !st && S_ISDIR(info.st_mode);
     if (!st && !is_folder)
         st = open_file(&t, disk, path, err);
     if (!st && !is_folder)

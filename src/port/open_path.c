@@ -191,7 +191,10 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to open is missing");
-    if (stat(path, &info) || !S_ISDIR(info.st_mode))
+    bool exists = !stat(path, &info);
+    if (!exists && errno != ENOENT)
+        return heft_os_error(err, errno, "cannot be opened");
+    if (!exists || !S_ISDIR(info.st_mode))
         return open_file(out, path, false, opt, err);
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_status st = check_folder(path, err);
