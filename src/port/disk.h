@@ -128,13 +128,14 @@ heft_status heft_journal_remove(const heft_target *t, const char *name, heft_err
 typedef struct heft_journal_retirement {
     heft_target t;
     int lock; /* descriptor of the locked old file, or -1 */
+    bool has_note;
 } heft_journal_retirement;
 /* Call before the open file fd gets the name.  The name stays borrowed until
  * heft_journal_retire_end(). */
 heft_status heft_journal_retire_begin(heft_journal_retirement *r, const heft_disk *disk, int dir,
                                       const char *name, int fd, heft_error *err);
-/* Call afterwards, whether the file got the name or not. */
-heft_status heft_journal_retire_end(heft_journal_retirement *r, heft_error *err);
+/* Call afterwards; is_replaced: the file got the name. */
+heft_status heft_journal_retire_end(heft_journal_retirement *r, bool is_replaced, heft_error *err);
 
 /* ---- editing by replacing the file, replace.c ---- */
 

@@ -124,7 +124,7 @@ static heft_status commit_name(file_sink *f, heft_error *err)
         st = heft_os_error(err, os, "cannot be renamed to its final name");
     else if (f->s.syncs)
         st = heft_disk_sync_dir_after_save(f->disk, f->dir, err);
-    heft_status retire_status = heft_journal_retire_end(&r, st ? &retire_error : err);
+    heft_status retire_status = heft_journal_retire_end(&r, !os, st ? &retire_error : err);
     return st ? st : retire_status;
 }
 

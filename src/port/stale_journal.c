@@ -160,6 +160,15 @@ heft_status heft_journal_check(bool *is_same, const char *path, int fd, heft_err
 
 /* ---- replacing ---- */
 
+/* The file did not get the name, so the note says nothing. */
+static void remove_note(heft_journal_retirement *r)
+{
+    char note[NAME_MAX + 1];
+    if (r->has_note && heft_journal_name(note, r->t.name, heft_journal_note_suffix))
+        r->t.disk->remove(r->t.dir, note);
+    r->has_note = false;
+}
+
 static void unlock(heft_journal_retirement *r)
 {
     if (r->lock >= 0)
@@ -186,18 +195,23 @@ heft_status heft_journal_retire_begin(heft_journal_retirement *r, const heft_dis
         st = heft_os_error(err, errno, "cannot be locked");
     else if (r->lock >= 0 && heft_disk_lock(disk, r->lock) && errno == EWOULDBLOCK)
         st = heft_os_error(err, EBUSY, "another program is editing it");
+    r->has_note = !st;
     if (!st)
         st = write_note(&r->t, note, fd, err);
-    if (st)
+    if (st) {
+        remove_note(r);
         unlock(r);
+    }
     return st;
 }
 
-heft_status heft_journal_retire_end(heft_journal_retirement *r, heft_error *err)
+heft_status heft_journal_retire_end(heft_journal_retirement *r, bool is_replaced, heft_error *err)
 {
     heft_error cause;
     heft_status st = HEFT_OK;
-    if (still_has_name(&r->t))
+    if (!is_replaced)
+        remove_note(r);
+    else if (still_has_name(&r->t))
         st = heft_journal_remove(&r->t, r->t.name, &cause);
     if (st) {
         heft_error_plain(err, st,
