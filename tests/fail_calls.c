@@ -1,8 +1,8 @@
 /* fail_calls.c - system calls on files, preloaded into the command, that fail at a chosen call.
  * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too.
- * HEFT_FAIL_ERRNO is the error. When the call is reached, the name of the function is written to
- * the file descriptor HEFT_FAIL_TELL. With HEFT_FAIL_HALF a call that reads or writes does not fail,
- * but transfers half of the bytes. Calls inside the C library never fail. */
+ * HEFT_FAIL_ERRNO is the error. With HEFT_FAIL_HALF a call that reads or writes does not fail, but
+ * transfers half of the bytes. When the call is reached, the name of the function is written to the
+ * file descriptor HEFT_FAIL_TELL. Calls inside the C library never fail. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,8 +46,10 @@ static void *next(const char *name)
     if (call == fail_at && tell(reached_fd, name, strlen(name)) < 0)
         _exit(120); /* the test would not notice that the call was reached */
     is_halved = halves;
+    if (halves)
+        return dlsym(RTLD_NEXT, name);
     errno = error;
-    return halves ? dlsym(RTLD_NEXT, name) : NULL;
+    return NULL;
 }
 
 /* Return how many of len bytes the current call transfers. */

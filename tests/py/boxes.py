@@ -1,5 +1,5 @@
-"""boxes.py - folders in which commands run while calls of a preloaded library fail (fail_memory.c,
-fail_calls.c), and the files in them."""
+"""boxes.py - folders for commands with a preloaded library that fails calls (fail_memory.c,
+fail_calls.c)."""
 import json
 import os
 import shutil
@@ -24,7 +24,7 @@ def contents(folder):
 
 
 class Box:
-    """A folder that each run finds as it was."""
+    """A folder that is restored before each run."""
 
     def __init__(self, heft, shim, model, folder):
         self.heft, self.shim, self.model, self.folder = heft, shim, model, folder
@@ -36,7 +36,7 @@ class Box:
         shutil.copytree(self.model, self.folder)
 
     def run(self, args, n, fail_on=False, **env):
-        """(name of the call that failed, exit status, stdout, stderr, the folder)"""
+        """Return name of the failed call, exit status, stdout, stderr, and files."""
         read, write = os.pipe()
         env |= {"LD_PRELOAD": self.shim, "HEFT_FAIL_AT": str(n), "HEFT_FAIL_TELL": str(write)}
         if fail_on:

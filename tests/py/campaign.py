@@ -16,9 +16,9 @@ import tap  # noqa: E402
 PROCESSES = 2
 
 
-def parse_options():
+def parse_options(*more):
     parser = argparse.ArgumentParser()
-    for name in ("heft", "commands", "shim"):
+    for name in ("heft", "commands", "shim", *more):
         parser.add_argument(name, type=os.path.abspath)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--seconds", type=float, default=0)
@@ -37,13 +37,14 @@ def check_scene(check, scene, root, options):
 
 
 def run_campaign(name, check, options):
-    """Call check(scene, root, options) for every scene, which returns the number of cases and
-    complaints; options.each_seconds is the time for the scene."""
+    """Call check(scene, root, options) for every scene. The function returns the number of cases,
+    and complaints; options.each_seconds is the time for the scene."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         try:
-            scenes = all_scenes(Runner(options.heft, options.shim), root)
+            recorder = getattr(options, "recorder", options.shim)
+            scenes = all_scenes(Runner(options.heft, recorder), root)
         except RuntimeError as e:
             print(f"Bail out! {e}")
             return 1

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """check_failing_calls.py HEFT SHIM: every system call on a file fails once, in each command.
 
-With EIO the command ends with 4, a message, and the folder as it was; or it says that the result is
-saved, and the result is there; or it can do without the call, as COMMANDS says. What a command
-leaves behind is removed by `heft edit`. With EINTR the command does the same as without. If all
-calls from one on fail, the old or the new files are there after `heft edit`. TAP on stdout."""
+With EIO the command ends with 4, a message, and the same folder as before; or says that the result
+is saved, and the result is there; or can do without the call, as COMMANDS says. `heft edit` removes
+files that the command leaves. With EINTR the command does the same as without a failure. If all
+calls from a call on fail, the old or the new files are there after `heft edit`. TAP on stdout."""
 import collections
 import concurrent.futures
 import errno
@@ -20,16 +20,16 @@ import tap  # noqa: E402
 
 HEFT, SHIM = (str(pathlib.Path(a).resolve()) for a in sys.argv[1:3])
 SYSTEM = 4
-LONG = "x" * 9000  # does not fit into the header as it is
+LONG = "x" * 9000  # too long for the header in place
 REPEATED = {
     "copy_file_range", "fallocate", "flock", "fsync", "ftruncate", "openat", "pread", "preadv",
     "pwrite", "read", "write"
 }
 TEMPORARY = (".heft-new", ".heft-journal-new")  # left where removing fails, too
-# Name, what `heft edit` completes or rolls back, arguments, and how often a call may fail without
-# consequence: a hint, a lock where there are none, a temporary file of another kind, a mapping
-# (the file is read instead), closing a file that is on the disk, a comparison of the open file with
-# its name, which is repeated.
+# Name, the file or folder that `heft edit` completes or rolls back, arguments, and how often a call
+# may fail without consequence: a hint, a lock on a file system without locks, a temporary file of
+# another kind, a mapping (the file is read instead), closing a file that is on disk, a repeated
+# comparison of the open file with the name.
 COMMANDS = [
     ("convert", None, ["convert", "-j1", "m.safetensors", "o.zt"],
      {"fallocate": 1, "fdopendir": 2, "flock": 1, "fstat": 2, "fstatat": 2, "lstat": 1,
@@ -71,14 +71,14 @@ COMMANDS = [
 
 
 def recover(box, name):
-    """The folder after `heft edit` of what was interrupted."""
+    """Return the folder after `heft edit` of the interrupted file or folder."""
     if name:
         subprocess.run([HEFT, "edit", name], cwd=box.folder, capture_output=True, check=False)
     return contents(box.folder)
 
 
 def complaint(box, name, got, good):
-    """What is wrong after a failed call; None: nothing; "": nothing came of it."""
+    """Return a complaint about a failed call, None, or "" if the failure had no consequence."""
     _, code, out, said, after = got
     text = said.decode(errors="replace")
     if code == 0:
@@ -104,7 +104,7 @@ def fail_each(box, name, args, good, check, **how):
 
 
 def check_command(box, name, args, tolerated):
-    args = [args[0], "--no-sandbox", *args[1:]]  # the sandbox is optional: failures are ignored
+    args = [args[0], "--no-sandbox", *args[1:]]  # a sandbox that fails is ignored
     good = box.run(args, 0)
     box.reset()
     if good[1]:
@@ -125,7 +125,8 @@ def check_command(box, name, args, tolerated):
         after = recover(box, name)
         whole = {f: data for f, data in after.items() if not f.endswith(TEMPORARY)}
         if got[1] not in (0, SYSTEM) or whole not in (box.start, good[4]):
-            bad.append(f"{which} and all later: {got[1]}, {sorted(got[4])}, {got[3].decode()[:200]}")
+            bad.append(f"{which} and all later: {got[1]}, {sorted(got[4])}, "
+                       f"{got[3].decode()[:200]}")
 
     fail_each(box, name, args, good, once)
     fail_each(box, name, args, good, interrupted, HEFT_FAIL_ERRNO=str(errno.EINTR))
@@ -150,7 +151,8 @@ def main():
 
         def one(i):
             title, name, args, tolerated = COMMANDS[i]
-            return title, check_command(Box(HEFT, SHIM, model, root / f"box{i}"), name, args, tolerated)
+            box = Box(HEFT, SHIM, model, root / f"box{i}")
+            return title, check_command(box, name, args, tolerated)
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return tap.report(pool.map(one, range(len(COMMANDS))))
