@@ -113,7 +113,7 @@ def check_command(box, name, args, tolerated):
 
     def once(got, which):
         why = complaint(box, name, got, good)
-        ignored[got[0]] += why == "" and got[0] != "readdir"  # as often as there are names
+        ignored[got[0]] += why == "" and got[0] != "readdir"  # depends on the folder
         if why:
             bad.append(f"{which}: {why}")
 
