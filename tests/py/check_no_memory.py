@@ -1,23 +1,32 @@
 #!/usr/bin/env python3
-"""check_no_memory.py HEFT SHIM: make each allocation of a command fail once.
+"""check_no_memory.py HEFT SHIM [--full | --seconds N] [--seed N]: make allocations of each command
+fail, for each format.
 
-At even calls all later allocations fail too. The command must end with status 4, its own message
-and an unchanged folder, or succeed with the usual result if it can do without the memory. TAP on
-stdout."""
+An allocation fails once, or all later allocations fail, too. The command must end with status 4,
+its own message and an unchanged folder, or succeed with the usual result if it can do without the
+memory. --full fails each allocation in both ways; the short form fails every third allocation;
+--seconds chooses allocations at random until the time is over. TAP and figures on stdout."""
+import argparse
 import concurrent.futures
+import json
+import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
+import time
 
 from boxes import Box, safetensors
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
-HEFT, SHIM = (str(pathlib.Path(a).resolve()) for a in sys.argv[1:3])
 SYSTEM = 4
 MAX_CALLS = 2000  # allocations of a command; more would take too long
+MAX_COMPLAINTS = 5
+STEP = 3
+PROCESSES = 2
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz"]
 ALL_RULES = [
     "--rename", "s/layer/l/g", "--cast", "*=f16", "--keep", "layer.*", "--drop", "*.2.*",
@@ -58,6 +67,15 @@ def commands():
                 for c, *more in (["ls", "-l"], ["ls", "--json"], ["info"], ["verify"], ["hash"],
                                  ["stats"], ["stats", "--json"], ["ids"])
                 for f in ("m.safetensors", "c.zt"))
+    for t in TARGETS:
+        f = f"f.{t}"
+        yield f"convert {t}", ["convert", "-j1", "--allow-loss", f, "o.safetensors"]
+        yield f"convert {t} within the format", ["convert", "-j1", "--allow-loss", f, f"o.{t}"]
+        yield f"edit {t}", ["edit", "--rename", "layer.0.weight=w", f]
+        yield f"append to {t}", ["append", "-j1", "--allow-loss", f, "other.safetensors"]
+        yield f"verify {t}", ["verify", f]
+        yield f"cat {t}", ["cat", f, "layer.0.weight"]
+        yield f"diff {t}", ["diff", "m.safetensors", f]
     yield "verify a set", ["verify", "--json", "set"]
     yield "ls of some", ["ls", "--raw", "c.zt", "layer.?.*"]
     yield "diff", ["diff", "m.safetensors", "c.zt"]
@@ -82,44 +100,94 @@ def unexpected_result(box, got, good):
     return f"left {sorted(set(after) ^ set(box.start)) or 'a changed file'}"
 
 
-def fail_every_call(box, args):
-    good = box.run(args, 0)
-    box.reset()
-    if good[1]:
-        return [f"ends with {good[1]}: {good[3].decode()}"]
-    bad = []
-    for n in range(1, MAX_CALLS):
-        fail_on = n % 2 == 0
-        got = box.run(args, n, fail_on)
-        if got[4] != box.start:
-            box.reset()
+class Campaign:
+    """Fail the allocations of one command."""
+
+    def __init__(self, box, args):
+        self.box, self.args = box, args
+        self.good = box.run(args, 0)
+        box.reset()
+        self.calls, self.cases, self.bad = 0, 0, []
+        if self.good[1]:
+            self.bad.append(f"ends with {self.good[1]}: {self.good[3].decode()}")
+
+    def fail(self, n, fail_on):
+        """Fail allocation n; return False if the command has fewer allocations."""
+        got = self.box.run(self.args, n, fail_on)
+        if got[4] != self.box.start:
+            self.box.reset()
         if not got[0]:
-            return bad if n > 1 else ["no call for memory was seen"]
-        why = unexpected_result(box, got, good)
+            return False
+        self.calls, self.cases = max(self.calls, n), self.cases + 1
+        why = unexpected_result(self.box, got, self.good)
         if why:
-            bad.append(f"call {n}{' and later' if fail_on else ''}: {why}")
-        if len(bad) == 5:
-            return bad
-    return [f"it takes {MAX_CALLS} calls for memory or more"]
+            self.bad.append(f"call {n}{' and later' if fail_on else ''}: {why}")
+        return len(self.bad) < MAX_COMPLAINTS
+
+    def fail_each(self, first, step, ways):
+        for n in range(first, MAX_CALLS, step):
+            if not all(self.fail(n, fail_on) for fail_on in ways(n)):
+                break
+        if not self.calls or self.calls + step >= MAX_CALLS:
+            self.bad.append(f"{self.calls} allocations were seen")
+
+    def fail_at_random(self, rng, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and len(self.bad) < MAX_COMPLAINTS:
+            self.fail(rng.randrange(self.calls) + 1, rng.random() < 0.5)
+
+
+def check(number, box, args, options, seconds):
+    campaign = Campaign(box, args)
+    if options.full:
+        campaign.fail_each(1, 1, lambda n: (False, True))
+    else:
+        campaign.fail_each(1 + number % STEP, STEP, lambda n: (n % 2 == 0,))
+        campaign.fail_at_random(random.Random(f"{options.seed} {args}"), seconds)
+    return campaign
+
+
+def make_models(heft, model):
+    model.mkdir()
+    (model / "m.safetensors").write_bytes(
+        safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
+    (model / "other.safetensors").write_bytes(safetensors(["more"], license="GPL"))
+    for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
+                 ["split", "-n", "2", "m.safetensors", "set"],
+                 *(["convert", "--allow-loss", "m.safetensors", f"f.{t}"] for t in TARGETS)):
+        subprocess.run([heft, *made], cwd=model, check=True, capture_output=True)
+
+
+def parse_options():
+    parser = argparse.ArgumentParser()
+    for name in ("heft", "shim"):
+        parser.add_argument(name, type=os.path.abspath)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
 
 
 def main():
-    cases = list(commands())
+    options, cases, began = parse_options(), list(commands()), time.monotonic()
+    seconds = PROCESSES * options.seconds / len(cases)
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        model = root / "model"
-        model.mkdir()
-        (model / "m.safetensors").write_bytes(
-            safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
-        (model / "other.safetensors").write_bytes(safetensors(["more"], license="GPL"))
-        for made in (["convert", "--compress", "zstd", "m.safetensors",
-                      "c.zt"], ["split", "-n", "2", "m.safetensors", "set"]):
-            subprocess.run([HEFT, *made], cwd=model, check=True)
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            found = pool.map(
-                lambda i: fail_every_call(Box(HEFT, SHIM, model, root / f"box{i}"), cases[i][1]),
-                range(len(cases)))
-            return tap.report((name, bad) for (name, _), bad in zip(cases, found))
+        make_models(options.heft, root / "model")
+
+        def one(i):
+            box = Box(options.heft, options.shim, root / "model", root / f"box{i}")
+            return check(i, box, cases[i][1], options, seconds)
+
+        with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
+            found = list(pool.map(one, range(len(cases))))
+    status = tap.report((title, c.bad) for (title, _), c in zip(cases, found))
+    print("#", json.dumps({
+        "campaign": "failing memory", "cases": sum(c.cases for c in found),
+        "seconds": round(time.monotonic() - began, 1),
+        "failures": sum(bool(c.bad) for c in found), "commands": len(cases)
+    }))
+    return status
 
 
 sys.exit(main())
