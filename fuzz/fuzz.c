@@ -1,4 +1,4 @@
-/* fuzz.c - requirements, files in memory, and a sink that writes to memory. */
+/* fuzz.c - requirements, scripts, and memory with one thread that counts bytes. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -10,6 +10,20 @@ void fuzz_require(bool holds)
         abort();
 }
 
+void fuzz_require_error(heft_status st, const heft_error *err)
+{
+    if (st)
+        fuzz_require(err->status == st && *err->message &&
+                     memchr(err->message, 0, sizeof err->message));
+}
+
+heft_error fuzz_no_error(void)
+{
+    heft_error err;
+    memset(&err, 0xA5, sizeof err);
+    return err;
+}
+
 void fuzz_use(uint64_t v)
 {
     static volatile uint64_t sink;
@@ -17,56 +31,56 @@ void fuzz_use(uint64_t v)
     (void)sink;
 }
 
-heft_status fuzz_open(heft_file **out, const void *data, size_t size, const heft_open_options *opt)
+/* ---- the script ----------------------------------------------------------------------------- */
+
+uint32_t fuzz_next(fuzz_script *s)
 {
-    heft_source *source = NULL;
-    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    if (opt)
-        o = *opt;
-    o.no_verify = true; /* few mutations have a correct checksum */
-    fuzz_require(!heft_source_open_memory(&source, data, size, NULL));
-    return heft_file_open_source(out, source, &o, NULL);
+    return s->len ? s->bytes[s->at++ % s->len] : 0;
 }
 
-typedef struct memory_sink {
-    heft_sink sink;
-    fuzz_bytes *to;
-} memory_sink;
-
-static heft_status append(heft_sink *s, const void *data, size_t len, heft_error *err)
+uint32_t fuzz_choice(const fuzz_script *s, heft_str name, uint32_t question)
 {
-    fuzz_bytes *to = ((memory_sink *)s)->to;
-    (void)err;
-    if (to->cap - to->len < len) {
-        to->cap = 2 * to->cap + len;
-        to->ptr = realloc(to->ptr, to->cap);
-        fuzz_require(to->ptr);
+    uint32_t h = UINT32_C(0x811C9DC5) ^ question;
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (uint8_t)name.ptr[i]) * UINT32_C(0x01000193);
+    return s->len ? s->bytes[(h >> 8) % s->len] ^ h >> 24 : 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t script_bytes = fuzz_this.script_bytes;
+    if (size < script_bytes)
+        return 0;
+    fuzz_script s = { data + size - script_bytes, script_bytes, 0 };
+    fuzz_this.run(data, size - script_bytes, &s);
+    return 0;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size_t align)
+{
+    fuzz_memory *m = ctx;
+    const heft_allocator *libc = heft_host_default()->allocator;
+    if (m->on_request)
+        m->on_request(m->ctx);
+    if (new_size > old_size && m->left != UINT32_MAX && !m->left--) {
+        m->left = 0; /* requests after the first failure fail, too */
+        m->has_failed = true;
+        return NULL;
     }
-    if (len)
-        memcpy(to->ptr + to->len, data, len);
-    to->len += len;
-    return HEFT_OK;
+    void *p = libc->resize(libc->ctx, ptr, old_size, new_size, align);
+    m->live += new_size - old_size;
+    m->peak = m->live > m->peak ? m->live : m->peak;
+    return p;
 }
 
-static heft_status finish(heft_sink *s, heft_error *err)
+void fuzz_memory_init(fuzz_memory *m, uint32_t left)
 {
-    (void)err;
-    free(s);
-    return HEFT_OK;
-}
-
-static void discard(heft_sink *s)
-{
-    free(s);
-}
-
-heft_sink *fuzz_sink(fuzz_bytes *to)
-{
-    static const heft_sink_ops ops = {
-        .size = sizeof(heft_sink_ops), .write = append, .finish = finish, .discard = discard
-    };
-    memory_sink *s = malloc(sizeof *s);
-    fuzz_require(s);
-    *s = (memory_sink){ { &ops }, to };
-    return &s->sink;
+    *m = (fuzz_memory){ .left = left };
+    m->al = (heft_allocator){ .size = sizeof m->al, .resize = resize, .ctx = m };
+    heft_host_copy(&m->host, NULL, sizeof m->host);
+    m->host.allocator = &m->al;
+    m->host.executor = NULL;
+    m->host.entropy = NULL;
 }

@@ -83,8 +83,9 @@ static size_t skip_all(const uint8_t *data, size_t size)
     return heft_cbor_skip(&c, k) ? 0 : (size_t)(c.p - data);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
+    (void)s;
     uint8_t *again = malloc(size + 16);
     heft_out nothing = heft_out_counting();
     heft_out o = { .buf = again, .cap = size + 16 };
@@ -94,5 +95,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t strictly = read_all(data, size, true, &o);
     fuzz_require(!strictly || (strictly == len && o.len == len && !memcmp(again, data, len)));
     free(again);
-    return 0;
 }
+
+const fuzz_target fuzz_this = { .run = run };

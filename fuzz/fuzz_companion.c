@@ -50,12 +50,14 @@ static void try_profile(heft_str text)
     heft_profile_close(p);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
+    (void)s;
     heft_str text = { (const char *)data, size };
     try_vocab(heft_vocab_parse_lines, text);
     try_vocab(heft_vocab_parse_json, text);
     try_settings(text);
     try_profile(text);
-    return 0;
 }
+
+const fuzz_target fuzz_this = { .run = run };

@@ -134,8 +134,9 @@ static void try_bytes(const uint8_t *data, size_t size, const heft_format *embd)
     heft_file_close(f);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
+    (void)s;
     const heft_format *embd = heft_format_find("embd");
     uint8_t *repaired = malloc(size + !size);
     fuzz_require(embd && repaired);
@@ -144,5 +145,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_bytes(data, size, embd); /* the bytes may be a simple stream */
     try_bytes(repaired, size, embd);
     free(repaired);
-    return 0;
 }
+
+const fuzz_target fuzz_this = { .run = run };

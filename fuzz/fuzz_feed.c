@@ -5,47 +5,18 @@
 
 #include "fuzz.h"
 
-enum { SCRIPT = 32, ROUNDS = 4000 };
-
-typedef struct script { /* the last bytes of the input also control the feeding */
-    const uint8_t *p;
-    size_t at;
-} script;
-
-static uint32_t next(script *s)
-{
-    return s->p[s->at++ % SCRIPT];
-}
-
-/* ---- memory --------------------------------------------------------------------------------- */
-
-typedef struct memory {
-    heft_allocator al;
-    uint64_t live;
-    uint32_t left; /* requests until a request fails */
-} memory;
-
-static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
-{
-    memory *m = ctx;
-    const heft_allocator *libc = heft_host_default()->allocator;
-    if (new_size > old_size && !m->left--)
-        return NULL;
-    void *q = libc->resize(libc->ctx, p, old_size, new_size, align);
-    m->live += new_size - old_size;
-    return q;
-}
+enum { ROUNDS = 4000 };
 
 /* ---- feeding -------------------------------------------------------------------------------- */
 
 /* Feed part of the requested range, or another range, from memory that is freed afterwards. */
-static heft_status feed_piece(heft_file *f, script *s, heft_range r, const uint8_t *data,
+static heft_status feed_piece(heft_file *f, fuzz_script *s, heft_range r, const uint8_t *data,
                               size_t size)
 {
-    uint32_t how = next(s);
+    uint32_t how = fuzz_next(s);
     uint64_t at = r.offset, len = how % 4 ? 1 + how % 61 : r.length;
     if (how % 16 == 15)
-        at = (at + next(s) * 257u) % size;
+        at = (at + fuzz_next(s) * 257u) % size;
     if (how % 16 == 14)
         at = at < 7 ? 0 : at - 7;
     len = len < size - at ? len : size - at;
@@ -59,7 +30,7 @@ static heft_status feed_piece(heft_file *f, script *s, heft_range r, const uint8
     return st;
 }
 
-static heft_status drive(heft_file *f, script *s, const uint8_t *data, size_t size)
+static heft_status drive(heft_file *f, fuzz_script *s, const uint8_t *data, size_t size)
 {
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < ROUNDS && !st; i++) {
@@ -69,7 +40,7 @@ static heft_status drive(heft_file *f, script *s, const uint8_t *data, size_t si
             return st;
         size_t n = heft_file_needs(f, &needs);
         fuzz_require(n);
-        heft_range r = needs[next(s) % n];
+        heft_range r = needs[fuzz_next(s) % n];
         fuzz_require(r.length && r.offset < size && r.length <= size - r.offset);
         st = feed_piece(f, s, r, data, size);
     }
@@ -91,31 +62,24 @@ static void compare(const heft_file *f, const uint8_t *data, size_t size)
     heft_file_close(whole);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
-    if (size < SCRIPT)
-        return 0;
-    script s = { data + size - SCRIPT, 0 };
-    uint32_t left = next(&s);
-    memory m = { .al = { .size = sizeof(heft_allocator), .resize = resize, .ctx = &m },
-                 .left = left ? left : UINT32_MAX };
-    heft_host host = *heft_host_default();
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    heft_limits limits = HEFT_LIMITS_INIT;
     heft_file *f = NULL;
-    host.allocator = &m.al;
-    host.executor = NULL;
-    opt.host = &host;
-    limits.memory = 64 << 20;
-    opt.limits = &limits;
-    opt.no_verify = next(&s) % 4;
+    fuzz_memory m;
+    uint32_t left = fuzz_next(s);
+    fuzz_memory_init(&m, left ? left : UINT32_MAX);
+    opt.host = &m.host;
+    opt.limits = &fuzz_limits;
+    opt.no_verify = fuzz_next(s) % 4;
     heft_status st = heft_file_begin(&f, size, &opt, NULL);
     if (!st)
-        st = drive(f, &s, data, size);
+        st = drive(f, s, data, size);
     if (!st)
         compare(f, data, size);
     fuzz_require(st != HEFT_E_NOMEM || left);
     heft_file_close(f);
     fuzz_require(!m.live);
-    return 0;
 }
+
+const fuzz_target fuzz_this = { .run = run, .script_bytes = 32, .takes_models = true };

@@ -90,8 +90,9 @@ static bool passes(heft_str text)
     return fits || is_string; /* a string of its own cannot be skipped */
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
+    (void)s;
     heft_str text = { (const char *)data, size };
     fuzz_bytes once = { NULL, 0, 0 }, twice = { NULL, 0, 0 };
     if (write_again(&once, text)) {
@@ -102,5 +103,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     free(once.ptr);
     free(twice.ptr);
-    return 0;
 }
+
+const fuzz_target fuzz_this = { .run = run };

@@ -4,8 +4,6 @@
 
 #include "fuzz.h"
 
-static const heft_limits limits = { .size = sizeof limits, .memory = 64 << 20, .tensors = 1 << 16 };
-
 static void look_at_parts(const heft_file *f, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -82,13 +80,28 @@ static void try_all_formats(const uint8_t *data, size_t size, heft_open_options 
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Require that the index takes memory in proportion to the file, or to the decoded content of a
+ * compressed file. */
+static void check_memory(const fuzz_memory *m, const heft_file *f, size_t size)
+{
+    enum { MOST_PER_BYTE = 64, MOST_AT_LEAST = 1 << 20 };
+    uint64_t bytes = heft_file_size(f) > size ? heft_file_size(f) : size;
+    fuzz_require(m->peak <= bytes * MOST_PER_BYTE + MOST_AT_LEAST);
+}
+
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
     heft_file *whole = NULL, *fed = NULL;
-    opt.limits = &limits;
+    fuzz_memory m;
+    (void)s;
+    fuzz_memory_init(&m, UINT32_MAX);
+    opt.host = &m.host;
+    opt.limits = &fuzz_limits;
     opt.no_verify = true;
     heft_status st = fuzz_open(&whole, data, size, &opt);
+    if (!st)
+        check_memory(&m, whole, size);
     heft_status again = open_fed(&fed, data, size, &opt);
     fuzz_require(st == again || st == HEFT_E_LIMIT || again == HEFT_E_LIMIT);
     if (!st && !again)
@@ -99,5 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     heft_file_close(whole);
     heft_file_close(fed);
     try_all_formats(data, size, opt);
-    return 0;
+    fuzz_require(!m.live);
 }
+
+const fuzz_target fuzz_this = { .run = run, .takes_models = true };

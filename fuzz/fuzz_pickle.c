@@ -124,11 +124,13 @@ static const uint8_t *first_pickle(const uint8_t *data, size_t size)
     return data;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void run(const uint8_t *data, size_t size, fuzz_script *s)
 {
+    (void)s;
     enum { MAX_PICKLES = 6 }; /* a legacy stream has five pickles in sequence */
     const uint8_t *p = first_pickle(data, size);
     for (size_t i = 0, len = 1; i < MAX_PICKLES && len; i++, p += len)
         len = read_one(p, size - (size_t)(p - data));
-    return 0;
 }
+
+const fuzz_target fuzz_this = { .run = run };

@@ -1,5 +1,5 @@
 /* standalone.c - runs a fuzz target without a fuzzer: each file unchanged, then damaged by a fixed
- * pseudo-random sequence.
+ * pseudo-random sequence.  Checksums of every second damaged model are repaired.
  *
  *   fuzz_NAME ROUNDS FILE...
  */
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuzz.h"
+#include "fuzz_repair.h"
 
-enum { MAX_PAYLOAD = 256 << 10, CHANGES = 4 };
+enum { MAX_FILE = 256 << 10, CHANGES = 4 };
 
 static uint64_t next_random(uint64_t *x)
 {
@@ -32,29 +32,36 @@ static size_t damage(uint8_t *data, size_t size, uint64_t *x)
     return next_random(x) % 8 ? size : next_random(x) % (size + 1);
 }
 
-/* Copy the data into a block of exactly this size, so that reads past the end are detected. */
-static void try_bytes(const uint8_t *data, size_t size)
+/* Copy the data and a random script into a block of exactly this size, so that reads past the end
+ * are detected. */
+static void try_bytes(const uint8_t *data, size_t size, uint64_t *x)
 {
-    uint8_t *copy = malloc(size + !size);
+    size_t len = size + fuzz_this.script_bytes;
+    uint8_t *copy = malloc(len + !len);
     fuzz_require(copy);
     memcpy(copy, data, size);
-    LLVMFuzzerTestOneInput(copy, size);
+    for (size_t i = size; i < len; i++)
+        copy[i] = (uint8_t)(next_random(x) >> 32);
+    LLVMFuzzerTestOneInput(copy, len);
     free(copy);
 }
 
 static bool try_file(const char *path, unsigned long rounds)
 {
-    static uint8_t original[MAX_PAYLOAD], damaged[MAX_PAYLOAD];
+    static uint8_t original[MAX_FILE], damaged[MAX_FILE];
     uint64_t x = 88172645463325252u;
     FILE *file = fopen(path, "rb");
     if (!file)
         return false;
     size_t size = fread(original, 1, sizeof original, file);
     fclose(file);
-    try_bytes(original, size);
+    try_bytes(original, size, &x);
     for (unsigned long i = 0; i < rounds; i++) {
         memcpy(damaged, original, size);
-        try_bytes(damaged, damage(damaged, size, &x));
+        size_t len = damage(damaged, size, &x);
+        if (fuzz_this.takes_models && i % 2)
+            fuzz_repair(damaged, len);
+        try_bytes(damaged, len, &x);
     }
     return true;
 }

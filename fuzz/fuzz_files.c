@@ -1,0 +1,194 @@
+/* fuzz_files.c - opens, verifies and compares models in memory, and sinks that write to memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+
+const heft_limits fuzz_limits = { .size = sizeof fuzz_limits,
+                                  .memory = 64 << 20,
+                                  .tensors = 1 << 12 };
+
+heft_status fuzz_open(heft_file **out, const void *data, size_t size, const heft_open_options *opt)
+{
+    heft_source *source = NULL;
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    if (opt)
+        o = *opt;
+    o.no_verify = true; /* few mutations have a correct checksum */
+    fuzz_require(!heft_source_open_memory(&source, data, size, NULL));
+    return heft_file_open_source(out, source, &o, NULL);
+}
+
+bool fuzz_is_small(const heft_file *f)
+{
+    uint64_t total = 0;
+    for (uint32_t id = 0; id < heft_tensor_count(f) && total <= FUZZ_MAX_PAYLOAD; id++) {
+        uint64_t bytes = heft_tensor_bytes(f, id);
+        total += bytes < FUZZ_MAX_PAYLOAD ? bytes : FUZZ_MAX_PAYLOAD + 1;
+    }
+    return total <= FUZZ_MAX_PAYLOAD;
+}
+
+heft_file *fuzz_open_model(const heft_host *host, const void *data, size_t size)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    heft_file *f = NULL;
+    opt.host = host;
+    opt.limits = &fuzz_limits;
+    if (fuzz_open(&f, data, size, &opt) || fuzz_is_small(f))
+        return f;
+    heft_file_close(f);
+    return NULL;
+}
+
+uint32_t fuzz_faults(const heft_file *f)
+{
+    heft_verify_result result;
+    fuzz_require(!heft_file_verify(&result, f, NULL, NULL));
+    return result.faults;
+}
+
+typedef struct checksum_search {
+    const heft_file *f;
+    bool is_wrong;
+} checksum_search;
+
+static void find_wrong(void *ctx, const heft_finding *finding)
+{
+    checksum_search *s = ctx;
+    heft_checksum c;
+    if (finding->severity != HEFT_FAULT)
+        return;
+    for (size_t i = 0; heft_checksum_at(&c, s->f, i); i++)
+        s->is_wrong = s->is_wrong || !strcmp(c.rule, finding->rule);
+}
+
+bool fuzz_has_wrong_checksum(const heft_file *f)
+{
+    heft_verify_options opt = HEFT_VERIFY_OPTIONS_INIT;
+    checksum_search s = { f, false };
+    opt.on_finding = find_wrong;
+    opt.ctx = &s;
+    fuzz_require(!heft_file_verify(NULL, f, &opt, NULL));
+    return s.is_wrong;
+}
+
+bool fuzz_hash(heft_hash *out, const heft_file *f)
+{
+    heft_hash *tensors = malloc((heft_tensor_count(f) + (size_t)1) * sizeof *tensors);
+    fuzz_require(tensors);
+    heft_status st = heft_file_hash(out, tensors, f, NULL, NULL, NULL);
+    free(tensors);
+    return !st;
+}
+
+void fuzz_require_same(const heft_file *a, const heft_file *b)
+{
+    heft_hash of_a, of_b;
+    fuzz_require(heft_tensor_count(a) == heft_tensor_count(b));
+    fuzz_require(fuzz_hash(&of_a, a) && fuzz_hash(&of_b, b));
+    fuzz_require(!memcmp(of_a.bytes, of_b.bytes, sizeof of_a.bytes));
+}
+
+const heft_format *fuzz_writable(uint32_t number)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < heft_format_count(); i++)
+        count += (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE) != 0;
+    fuzz_require(count);
+    number %= count;
+    for (size_t i = 0;; i++)
+        if (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE && !number--)
+            return heft_format_at(i);
+}
+
+/* ---- sinks ---------------------------------------------------------------------------------- */
+
+enum { MAX_OUTPUT = 32 << 20 };
+
+typedef struct memory_sink {
+    heft_sink sink;
+    fuzz_bytes *to;
+    uint64_t reserved; /* HEFT_UNKNOWN_LENGTH: not announced */
+    uint64_t written;
+} memory_sink;
+
+static void grow(fuzz_bytes *to, size_t cap)
+{
+    if (cap <= to->cap)
+        return;
+    to->cap = 2 * to->cap > cap ? 2 * to->cap : cap;
+    to->ptr = realloc(to->ptr, to->cap);
+    fuzz_require(to->ptr);
+}
+
+static heft_status write_at(heft_sink *s, uint64_t offset, const void *data, size_t len,
+                            heft_error *err)
+{
+    memory_sink *m = (memory_sink *)s;
+    fuzz_bytes *to = m->to;
+    (void)err;
+    m->written += len;
+    fuzz_require(offset + len <= m->reserved && m->written <= m->reserved);
+    fuzz_require(offset + len <= MAX_OUTPUT);
+    grow(to, (size_t)offset + len);
+    if (len)
+        memcpy(to->ptr + offset, data, len);
+    to->len = to->len > offset + len ? to->len : (size_t)offset + len;
+    return HEFT_OK;
+}
+
+static heft_status append(heft_sink *s, const void *data, size_t len, heft_error *err)
+{
+    return write_at(s, ((memory_sink *)s)->to->len, data, len, err);
+}
+
+static heft_status reserve(heft_sink *s, uint64_t size, heft_error *err)
+{
+    (void)err;
+    ((memory_sink *)s)->reserved = size;
+    return HEFT_OK;
+}
+
+static heft_status finish(heft_sink *s, heft_error *err)
+{
+    const memory_sink *m = (const memory_sink *)s;
+    (void)err;
+    fuzz_require(m->reserved == HEFT_UNKNOWN_LENGTH || m->written == m->reserved);
+    free(s);
+    return HEFT_OK;
+}
+
+static void discard(heft_sink *s)
+{
+    free(s);
+}
+
+static heft_sink *open_sink(fuzz_bytes *to, const heft_sink_ops *ops)
+{
+    memory_sink *s = malloc(sizeof *s);
+    fuzz_require(s);
+    *s = (memory_sink){ .sink = { ops }, .to = to, .reserved = HEFT_UNKNOWN_LENGTH };
+    to->len = 0;
+    return &s->sink;
+}
+
+heft_sink *fuzz_sink(fuzz_bytes *to)
+{
+    static const heft_sink_ops ops = { .size = sizeof ops,
+                                       .write = append,
+                                       .reserve = reserve,
+                                       .finish = finish,
+                                       .discard = discard };
+    return open_sink(to, &ops);
+}
+
+heft_sink *fuzz_sink_at(fuzz_bytes *to)
+{
+    static const heft_sink_ops ops = { .size = sizeof ops,
+                                       .write_at = write_at,
+                                       .reserve = reserve,
+                                       .finish = finish,
+                                       .discard = discard };
+    return open_sink(to, &ops);
+}
