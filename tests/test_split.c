@@ -1,5 +1,5 @@
 /* test_split.c - splitting a model: number of plans, sizes of shards, losses, cancelling. */
-#include "heft_test.h"
+#include "models.h"
 
 #include "format/format.h"
 
@@ -355,6 +355,26 @@ static void cancels_comparing(void **state)
     free_model(&m);
 }
 
+/* GGUF aligns every tensor to 32 bytes; the padding does not count as progress. */
+static void reports_no_more_progress_than_the_total(void **state)
+{
+    heft_error err;
+    heft_file *f;
+    heft_bytes b = heft_test_many("safetensors", 100);
+    progress p = { .max_calls = UINT32_MAX };
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
+    heft_split_options opt = options_of(LIMIT);
+    (void)state;
+    opt.convert = &convert;
+    convert.progress = count_calls; /* asserts done <= total */
+    convert.progress_ctx = &p;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    heft_assert_ok(heft_file_split(f, heft_format_find("gguf"), &opt, &err), &err);
+    assert_true(p.moves);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +385,7 @@ int main(void)
         cmocka_unit_test(reports_tensors_beyond_the_size_limit),
         cmocka_unit_test(cancels_planning),
         cmocka_unit_test(cancels_comparing),
+        cmocka_unit_test(reports_no_more_progress_than_the_total),
     };
     return cmocka_run_group_tests_name("split", tests, NULL, NULL);
 }

@@ -23,8 +23,9 @@ typedef struct split_job {
     heft_split_units units;
     heft_memory mem;
     heft_shard_cut cut;
-    uint32_t *run; /* tensors of the next conversion, then scratch space for sorting */
-    uint64_t done; /* bytes of data in the files written so far */
+    uint32_t *run;         /* tensors of the next conversion, then scratch space for sorting */
+    uint64_t done;         /* bytes of data in the files written so far */
+    uint64_t file_payload; /* bytes of data in the file that is being written */
     uint64_t planned;
     heft_shard_set_writer *shard_writer; /* NULL: the index does not refer to the files */
     heft_error *err;
@@ -176,9 +177,11 @@ static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
     return s->opt.open(out, s->opt.ctx, text, s->err);
 }
 
+/* Report payload only: the conversion of a file also counts padding between the parts. */
 static bool progress(void *ctx, uint64_t done, uint64_t total)
 {
     const split_job *s = ctx;
+    done = done < s->file_payload ? done : s->file_payload;
     return s->caller.progress(s->caller.progress_ctx, s->done + done,
                               s->units.total ? s->units.total : total);
 }
@@ -193,6 +196,9 @@ static heft_status write_file(split_job *s, uint32_t i)
 {
     run r = run_of(s, i);
     heft_sink *sink;
+    s->file_payload = 0;
+    for (uint32_t u = r.first; u < r.end; u++)
+        s->file_payload += s->cut.payload[u];
     heft_status st = open_file(s, i, &sink);
     if (!st && s->shard_writer)
         sink = heft_shard_set_writer_sink(s->shard_writer, sink);
@@ -200,8 +206,7 @@ static heft_status write_file(split_job *s, uint32_t i)
         st = convert_run(s, r, sink);
     if (!st && s->shard_writer)
         st = heft_shard_set_writer_add(s->shard_writer, s->planned, s->err);
-    for (uint32_t u = r.first; u < r.end; u++)
-        s->done += s->cut.payload[u];
+    s->done += s->file_payload;
     return st;
 }
 
