@@ -92,9 +92,10 @@ void fuzz_require_same(const heft_file *a, const heft_file *b)
 
 const heft_format *fuzz_writable(uint32_t number)
 {
-    size_t count = 0;
+    uint32_t count = 0;
     for (size_t i = 0; i < heft_format_count(); i++)
-        count += (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE) != 0;
+        if (heft_format_caps(heft_format_at(i)) & HEFT_CAN_WRITE)
+            count++;
     fuzz_require(count);
     number %= count;
     for (size_t i = 0;; i++)
@@ -135,6 +136,16 @@ static heft_status write_at(heft_sink *s, uint64_t offset, const void *data, siz
     if (len)
         memcpy(to->ptr + offset, data, len);
     to->len = to->len > offset + len ? to->len : (size_t)offset + len;
+    return HEFT_OK;
+}
+
+static heft_status read_at(heft_sink *s, uint64_t offset, void *buf, size_t len, heft_error *err)
+{
+    const fuzz_bytes *to = ((const memory_sink *)s)->to;
+    (void)err;
+    fuzz_require(offset <= to->len && len <= to->len - offset);
+    if (len)
+        memcpy(buf, to->ptr + offset, len);
     return HEFT_OK;
 }
 
@@ -189,6 +200,7 @@ heft_sink *fuzz_sink_at(fuzz_bytes *to)
                                        .write_at = write_at,
                                        .reserve = reserve,
                                        .finish = finish,
-                                       .discard = discard };
+                                       .discard = discard,
+                                       .read_at = read_at };
     return open_sink(to, &ops);
 }
