@@ -37,7 +37,8 @@ static void check_part(const heft_file *f, uint32_t part, fuzz_script *s)
     fuzz_require(a && b);
     heft_status st = heft_part_read(a, f, part, 0, len, NULL);
     heft_status many = heft_part_read_many((void *[]){ b }, f, &part, 1, NULL, NULL, NULL);
-    fuzz_require(!st == !many && (st || !memcmp(a, b, len)));
+    if (len) /* an empty part need not be decoded */
+        fuzz_require(!st == !many && (st || !memcmp(a, b, len)));
     const void *view = heft_part_view(f, part);
     fuzz_require(!view || (!st && !memcmp(view, a, len)));
     if (!heft_stream_open(&stream, f, part, NULL)) {
