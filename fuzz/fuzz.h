@@ -64,6 +64,8 @@ heft_file *fuzz_open_model(const heft_host *host, const void *data, size_t size)
 bool fuzz_is_small(const heft_file *f);
 /* Verify a file and return the number of faults; verification itself must succeed. */
 uint32_t fuzz_faults(const heft_file *f);
+/* Return true if the model is complete and verifies without faults and without odd values. */
+bool fuzz_is_sound(const heft_file *f);
 /* Return true if a stored checksum that is more than advisory does not match. */
 bool fuzz_has_wrong_checksum(const heft_file *f);
 /* Hash the model; false if the tensors cannot be decoded. */

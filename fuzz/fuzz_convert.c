@@ -59,7 +59,7 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     c.in = fuzz_open_model(&m.host, data, size);
     if (c.in) {
         c.script = *s;
-        c.is_sound = !fuzz_faults(c.in) && !heft_file_is_complete(c.in, NULL);
+        c.is_sound = fuzz_is_sound(c.in);
         c.has_wrong_checksum = !c.is_sound && fuzz_has_wrong_checksum(c.in);
         heft_status st = convert(&c, &once, fuzz_sink_at(&bytes));
         check_status(&c, &once, st);

@@ -204,7 +204,7 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     edit e = { .host = &m.host, .data = data, .size = size };
     e.f = fuzz_open_model(&m.host, data, size);
     if (e.f) {
-        e.is_sound = !fuzz_faults(e.f);
+        e.is_sound = fuzz_is_sound(e.f);
         e.has_wrong_checksum = !e.is_sound && fuzz_has_wrong_checksum(e.f);
         if (fuzz_next(s) % 4)
             try_edit(&e, s);

@@ -1,13 +1,25 @@
-/* fuzz_mutator.c - libFuzzer's mutation of models: mutate bytes and repair checksums, or let the
- * library rewrite the model with other names, types and metadata, which keeps every length right. */
+/* fuzz_mutator.c - mutation of models for libFuzzer: mutate bytes and repair checksums, or let the
+ * library rewrite the model with other names, types and metadata, so that lengths stay right. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz_repair.h"
 #include "fuzz_request.h"
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+/* Print the size of the script and end, for the program that makes seeds. */
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    if (*argc == 2 && !strcmp((*argv)[1], "--script-bytes")) {
+        printf("%zu\n", fuzz_this.script_bytes);
+        exit(0);
+    }
+    return 0;
+}
 
 /* Replace the model by a conversion of the model, to the same format or to any other; return 0 if
  * that is not possible. */

@@ -139,7 +139,7 @@ static void damage(folder *d, fuzz_script *s)
 static void try_split(folder *d, const heft_file *in, fuzz_script *s)
 {
     fuzz_request r;
-    bool is_sound = !fuzz_faults(in) && !heft_file_is_complete(in, NULL);
+    bool is_sound = fuzz_is_sound(in);
     if (split(d, in, &r, s) || !d->count)
         return;
     uint32_t first = find_first(d);

@@ -5,7 +5,7 @@
 
 #include "fuzz.h"
 
-enum { MAX_TENSORS = 24, MAX_ELEMENTS = 64, MAX_CALLS = 200 };
+enum { MAX_TENSORS = 24, MAX_ELEMENTS = 64, MAX_CALLS = 48 };
 
 typedef struct declared {
     char name[16];
@@ -57,6 +57,8 @@ static void add_meta(program *p, uint32_t bits)
         v.as.array.ptr = bytes;
         v.as.array.count = bits % 5;
         v.as.array.dtype = HEFT_U8;
+    } else if (v.kind == HEFT_KIND_FLOAT) {
+        v.as.f = bits / 8.0;
     } else if (v.kind == HEFT_KIND_BOOL) {
         v.as.b = bits & 16;
     } else {
