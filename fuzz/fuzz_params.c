@@ -11,7 +11,7 @@ enum { MAX_HELD = 64, CALLS = 48 };
 
 typedef struct program {
     heft_params *store;
-    heft_file *model; /* the same file, to compare */
+    heft_file *model; /* a second opening of the file, to compare */
     heft_id128 held[MAX_HELD], pinned[MAX_HELD], forms[MAX_HELD];
     uint32_t held_count, pinned_count, form_count;
     uint64_t form_kind;

@@ -8,7 +8,7 @@
 
 enum {
     MAX_PASSES = 4,     /* a checksum may cover other checksums */
-    MAX_CHECKSUMS = 64, /* of one file */
+    MAX_CHECKSUMS = 64, /* most checksums of a file that are repaired */
     MAX_COPIES = 3      /* places that store a value: a zip archive has two */
 };
 

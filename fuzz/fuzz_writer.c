@@ -11,7 +11,7 @@ typedef struct declared {
     char name[16];
     heft_dtype dtype;
     uint32_t first_part, parts;
-    uint64_t bytes; /* of each part */
+    uint64_t bytes; /* size of each part */
     bool is_dense;
 } declared;
 

@@ -141,8 +141,8 @@ def main():
         f = run_target(target, args, seconds, samples, words)
         all_figures.append(f)
         print(f"{'not ok' if f['failed'] else 'ok'} {i + 1} - {target}: {f['executions']} "
-              f"executions, {f['per_cpu_second']} per CPU second, {f['edges']} edges, the last new edge "
-              f"{f['since_new_edge']} s before the end", flush=True)
+              f"executions, {f['per_cpu_second']} per CPU second, {f['edges']} edges, the last "
+              f"new edge {f['since_new_edge']} s before the end", flush=True)
     failures = sum(f["failed"] for f in all_figures)
     print("# " + json.dumps({
         "campaign": "fuzz", "cases": sum(f["executions"] for f in all_figures),
