@@ -28,4 +28,4 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
     fuzz_both_ways(parse_tar, data, size);
 }
 
-const fuzz_target fuzz_this = { .run = run };
+const fuzz_target fuzz_this = { .run = run, .takes_models = true }; /* checksums of headers */
