@@ -136,22 +136,36 @@ static void choose_texts(fuzz_request *r, uint32_t bits)
         r->opt.generator = heft_str_from("fuzz 1");
 }
 
+/* Most requests are plain, because most formats refuse unusual alignments, codecs and digests. */
+static void choose_form(fuzz_request *r, fuzz_script *s)
+{
+    uint32_t align = fuzz_next(s), digest = fuzz_next(s), encoding = fuzz_next(s);
+    if (align >= 0xF0)
+        r->write.align = align;
+    else if (align >= 0xC0)
+        r->write.align = UINT32_C(1) << (align & 15);
+    if (digest >= 0xC0)
+        r->write.digest = digests[digest % DIGESTS];
+    if (encoding >= 0xC0) {
+        r->write.encoding = encodings[encoding % ENCODINGS];
+        r->write.encoding_level = (int)(encoding >> 2 & 3);
+    }
+}
+
 void fuzz_request_init(fuzz_request *r, const heft_host *host, const heft_format *to,
                        fuzz_script *s)
 {
     *r = (fuzz_request){ .opt = HEFT_CONVERT_OPTIONS_INIT, .write = HEFT_WRITE_OPTIONS_INIT };
-    uint32_t version = fuzz_next(s), flags = fuzz_next(s), align = fuzz_next(s);
+    uint32_t version = fuzz_next(s), flags = fuzz_next(s);
     r->write.host = host;
     r->write.version = choose_version(r, to, version);
     r->write.allow_loss = flags & 1;
     r->write.strict = !(flags & 6);
-    r->opt.no_verify = flags & 8;
-    r->write.encoding = encodings[flags >> 4 & 3];
-    r->write.encoding_level = (int)(flags >> 6);
-    r->write.align = align & 128 ? align : align & 64 ? UINT32_C(1) << (align & 15) : 0;
-    r->write.digest = digests[fuzz_next(s) % DIGESTS];
-    choose_callbacks(r, fuzz_next(s));
-    choose_texts(r, fuzz_next(s));
+    r->opt.no_verify = !(flags & 24);
+    choose_form(r, s);
+    uint32_t callbacks = fuzz_next(s), texts = fuzz_next(s);
+    choose_callbacks(r, callbacks & fuzz_next(s));
+    choose_texts(r, texts & fuzz_next(s));
     r->script = *s;
     r->write.on_loss = count_loss;
     r->write.loss_ctx = r;
