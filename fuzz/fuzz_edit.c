@@ -184,8 +184,9 @@ static void try_append(const edit *e, fuzz_script *s)
     open.host = e->host;
     heft_status st = heft_append_convert(&tensors, e->f, e->f, fuzz_sink_at(&bytes), &opt, NULL);
     if (!st && tensors) {
-        fuzz_require(!fuzz_open(&added, bytes.ptr, bytes.len, &open));
-        st = heft_append_plan(&plan, e->f, added, &opt, NULL);
+        st = fuzz_open(&added, bytes.ptr, bytes.len, &open);
+        fuzz_require(!st || !e->is_sound);
+        st = st ? st : heft_append_plan(&plan, e->f, added, &opt, NULL);
         if (!st) {
             fuzz_bytes b = bytes_of(plan, e, bytes);
             fuzz_require(check(e, b, false) == heft_tensor_count(e->f) + tensors);
