@@ -67,9 +67,8 @@ static void run(const uint8_t *data, size_t size, fuzz_script *s)
             check_written(&c, &once, bytes);
         if (s->bytes[s->len - 1] % 4 == 0) {
             heft_status streamed = convert(&c, &again, fuzz_sink(&same));
+            /* Before a stream begins, more of a damaged file is checked. */
             fuzz_require(streamed == st || !c.is_sound);
-            /* Damage in bytes that the output leaves out is found before a stream begins. */
-            fuzz_require(!streamed == !st || (!c.is_sound && (once.losses || once.opt.keep)));
             fuzz_require(st || streamed ||
                          (same.len == bytes.len && !memcmp(same.ptr, bytes.ptr, same.len)));
         }
