@@ -31,7 +31,7 @@ def parse_arguments():
     p.add_argument("--seconds", type=float)
     p.add_argument("--each", type=float, default=60)
     p.add_argument("--seed", type=int, default=1)
-    return p.parse_args()
+    return p.parse_intermixed_args()
 
 
 def make_samples():
