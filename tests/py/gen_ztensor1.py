@@ -282,6 +282,7 @@ def bad_01(s):
             ("odd_map", Raw(b"\x81\xbf\x64name\xff"), "a key without a value")]
     for name, manifest, why in made:
         s.bad(f"ztensor01_{name}.zt", f.end(manifest), "reject", why)
+    s.bad("ztensor01_cut_before_data.zt", f.end([e])[:41], "reject", "only zeros before the data")
     s.bad("ztensor01_footer.zt", f.end([e], tail=MAGIC), "reject", "the footer of 1.1")
     for name, changes, expect, why in (("unaligned", {"offset": 72,
                                                       "size": 8}, "warn", "data that begin at 72"),

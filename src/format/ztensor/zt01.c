@@ -1,7 +1,7 @@
 /* zt01.c - reads zTensor 0.1.
  *
  *   "ZTEN0001", zeros, data at multiples of 64 with zeros between, the manifest in CBOR, u64 length
- *   of the manifest, which may be 0 when there are no tensors
+ *   of the manifest, which may be 0 in a file of 16 bytes: there are no tensors
  *
  * The manifest is an array of maps with "name", "offset", "size", "dtype", "layout", "shape",
  * "encoding", "data_endianness"?, "checksum"?. Any other field becomes an attribute.
@@ -183,6 +183,10 @@ heft_status heft_zt01_parse(heft_window *in, heft_index *x)
         return heft_error_set(x->err, HEFT_E_FORMAT, in->size - HEFT_ZT_MAGIC,
                               "file begins as zTensor 0.1 but ends as zTensor 1.1");
     x->version = heft_lit("0.1");
+    if (!st && !where.length && where.offset > HEFT_ZT_MAGIC)
+        st = heft_error_set(x->err, HEFT_E_FORMAT, where.offset,
+                            "file is truncated: there are %U bytes of data, but no manifest",
+                            where.offset - HEFT_ZT_MAGIC);
     if (st || !where.length)
         return st;
     st = heft_zt_open_manifest(&c, in, x, where);
