@@ -77,8 +77,8 @@ static bool damages_covered(const subject *s, const uint8_t *p)
     return is_changed;
 }
 
-/* True if it is wrong to accept a damaged file: a checksum covers the damage, or the file is shorter
- * and, without a further warning, has other tensors. */
+/* True if it is wrong to accept a damaged file: a checksum covers the damage, or the file has
+ * another length and, without a further warning, other tensors. */
 static bool is_to_refuse(const subject *s, const damage_answer *a, const uint8_t *p, size_t len)
 {
     enum { EMPTY = 16 }; /* the first bytes of a zTensor 0.1 file are a file without tensors */
@@ -207,12 +207,12 @@ static void run_kind(subject *s, damage_kind kind, const settings *set, double s
     uint64_t count = damage_cases(&s->d, kind), end = count;
     double began = now();
     uint64_t few_cases = few[kind] / (set->fewer ? 4 : 1);
-    if (!set->is_full && !set->seconds && few_cases < count)
+    if (!set->is_full && set->seconds <= 0 && few_cases < count)
         end = few_cases;
     for (uint64_t at = 0; at < end;) {
         uint64_t to = end - at < BLOCK ? end : at + BLOCK;
         at = run_process(s, kind, at, to, set->seed);
-        if (set->seconds && now() - began > seconds)
+        if (set->seconds > 0 && now() - began > seconds)
             return;
         if (s->shared->complaints > 1000) /* more would tell nothing */
             return;
