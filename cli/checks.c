@@ -26,6 +26,7 @@ int checks_begin(checks *c, const heft_file *f, const char *path)
 {
     static const uint32_t none;
     heft_error err;
+    c->f = f;
     if (model_settings.no_verify)
         return CODE_DONE;
     if (c->no_memory)
@@ -38,6 +39,8 @@ int checks_begin(checks *c, const heft_file *f, const char *path)
 int checks_end(checks *c, const char *path)
 {
     heft_error err;
+    if (c->f && heft_file_is_unchanged(c->f, &err))
+        return say_error(path, &err);
     return c->read && heft_checked_read_end(c->read, &err) ? say_error(path, &err) : CODE_DONE;
 }
 

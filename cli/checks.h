@@ -5,6 +5,7 @@
 
 typedef struct checks {
     heft_checked_read *read; /* NULL if no digests are verified */
+    const heft_file *f;      /* NULL before checks_begin() */
     uint32_t *parts, count, capacity;
     bool no_memory;
 } checks;
@@ -12,9 +13,11 @@ typedef struct checks {
 /* Register a part that will be read. Return false without memory; checks_begin() reports the
  * error. */
 bool checks_add(checks *c, uint32_t part);
-/* Begin after the last checks_add(). Does nothing under --no-verify. Return an exit code. */
+/* Begin after the last checks_add(). No digests are verified under --no-verify. Return an exit
+ * code. */
 int checks_begin(checks *c, const heft_file *f, const char *path);
-/* Call after all registered parts were read. Return an exit code. */
+/* Call after all registered parts were read. Fail if the file has changed meanwhile. Return an exit
+ * code. */
 int checks_end(checks *c, const char *path);
 void checks_close(checks *c); /* safe on a zeroed struct */
 

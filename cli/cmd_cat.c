@@ -120,6 +120,8 @@ static int put_bytes(outbuf *o, const content *c, void *buf)
             break;
     }
     heft_stream_close(stream);
+    if (!st)
+        st = heft_file_is_unchanged(c->f, &err);
     int code = st ? say_error(c->path, &err) : CODE_DONE;
     if (st == HEFT_E_CHECKSUM)
         say(c->path,

@@ -318,7 +318,7 @@ static heft_status read_all(array *a, uint64_t *at, heft_error *err)
     if (!st && by_stream)
         st = skip_to(&a->decoded, p.length, err);
     heft_stream_close(a->decoded.s);
-    return st;
+    return st ? st : heft_file_is_unchanged(a->f, err);
 }
 
 static int show_elements(outbuf *o, array *a, size_t shown)

@@ -1,4 +1,5 @@
-/* test_sources.c - file sources: paths that are not regular files, files truncated while open. */
+/* test_sources.c - file sources: paths that are not regular files, files truncated or rewritten while
+ * open. */
 #include "dump.h"
 #include "models.h"
 
@@ -253,6 +254,37 @@ static void reports_a_truncated_large_payload(void **state)
     heft_test_free(&b);
 }
 
+static void rewrite_and_use(const char *path, heft_bytes b, bool extend, heft_access access,
+                            size_t use)
+{
+    const struct timespec long_ago[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
+    heft_error err;
+    heft_file *f;
+    heft_test_save(path, b.p, b.len);
+    assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+    heft_assert_ok(open_at(&f, path, access, &err), &err);
+    heft_assert_ok(heft_file_is_unchanged(f, &err), &err);
+    int fd = open(path, O_WRONLY);
+    size_t at = extend ? b.len : b.len - 1;
+    assert_int_equal(pwrite(fd, b.p, 1, (off_t)at), 1);
+    close(fd);
+    heft_assert_fails(uses[use](f, &err), HEFT_E_IO, &err, "changed while it was being read");
+    heft_assert_fails(heft_file_is_unchanged(f, &err), HEFT_E_IO, &err, "changed while");
+    heft_file_close(f);
+}
+
+/* Otherwise a result could consist of bytes of two versions of the file. */
+static void reports_a_rewritten_file(void **state)
+{
+    enum { WHOLE_FILE_USES = 3 }; /* verify, hash, convert */
+    heft_bytes b = heft_test_many("mag", 100);
+    for (size_t i = 0; i < WHOLE_FILE_USES * HEFT_COUNT(accesses); i++)
+        for (int extend = 0; extend < 2; extend++)
+            rewrite_and_use(heft_test_path(*state, "model"), b, extend,
+                            accesses[i % HEFT_COUNT(accesses)], i / HEFT_COUNT(accesses));
+    heft_test_free(&b);
+}
+
 static void finds_names_in_a_truncated_file_safely(void **state)
 {
     const char *path = heft_test_path(*state, "cut");
@@ -418,6 +450,7 @@ int main(void)
         IN_A_DIRECTORY(view_of_a_truncated_file_faults),
         IN_A_DIRECTORY(reports_a_truncated_file_without_a_signal),
         IN_A_DIRECTORY(reports_a_truncated_large_payload),
+        IN_A_DIRECTORY(reports_a_rewritten_file),
         IN_A_DIRECTORY(finds_names_in_a_truncated_file_safely),
         IN_A_DIRECTORY(reports_a_file_truncated_while_it_is_opened),
         IN_A_DIRECTORY(refuses_paths_that_are_not_files),

@@ -510,6 +510,11 @@ HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
 /* Return HEFT_OK if every shard of the model is open and matches the index; else the first problem.
  * heft_file_verify() reports all problems. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_complete(const heft_file *f, heft_error *err);
+/* Return HEFT_OK unless the file or a shard was truncated, extended or rewritten in place after
+ * opening, judged by size and modification time: HEFT_E_IO.  heft_file_convert(), _split(),
+ * _append(), _hash() and _verify() ask this before they succeed; ask it after reading several parts
+ * that have to be of the same version. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err);
 
 /* ---- formats (static objects, in a stable order) ------------------------------------------ */
 

@@ -43,6 +43,8 @@ typedef struct heft_source_ops {
     void (*dont_need)(heft_source *s, uint64_t offset, uint64_t len);
     /* Optional, for a source that maps a file.  Load the range into memory before returning. */
     heft_status (*populate)(heft_source *s, uint64_t offset, uint64_t len, heft_error *err);
+    /* Optional.  Return an error if any byte may have changed since the source was opened. */
+    heft_status (*check_unchanged)(heft_source *s, heft_error *err);
 } heft_source_ops;
 struct heft_source {
     const heft_source_ops *ops;

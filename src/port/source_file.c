@@ -22,31 +22,55 @@ typedef struct file_source {
     uint8_t *map;        /* or NULL */
     heft_direct *direct; /* or NULL */
     heft_guard *guard;
-    atomic_bool is_truncated; /* another program made the file shorter */
+    struct timespec modified; /* when the file was last written before it was opened */
+    atomic_int change;
 } file_source;
 
-static heft_status truncated_error(heft_error *err, uint64_t at)
+/* What another program did to the file. */
+enum { UNCHANGED, REWRITTEN, TRUNCATED };
+
+static heft_status change_error(heft_error *err, int change, uint64_t at)
 {
-    heft_error_set(err, HEFT_E_IO, at, "the file was truncated while it was being read");
+    heft_error_set(err, HEFT_E_IO, at,
+                   change == TRUNCATED ? "the file was truncated while it was being read"
+                                       : "the file changed while it was being read");
     return heft_error_os(err, HEFT_E_IO, EIO);
 }
 
-/* Fail once the file was found truncated: bytes read before and after may be from different
- * versions of the file. */
+/* Fail once the file was found changed: bytes read before and after may be from different versions
+ * of the file. */
 static heft_status state(heft_source *s, heft_error *err)
 {
     file_source *f = (file_source *)s;
     struct stat info;
     if (f->guard && heft_guard_tripped(f->guard))
-        atomic_store(&f->is_truncated, true);
-    /* a file truncated within its last page reads as zeros there, without a fault */
-    if (!atomic_load(&f->is_truncated) && f->map) {
+        atomic_store(&f->change, TRUNCATED);
+    /* A file truncated within its last page reads as zeros there, without a fault. */
+    if (!atomic_load(&f->change) && f->map) {
         if (fstat(f->fd, &info))
             return heft_os_error(err, errno, "its status cannot be read");
         if ((uint64_t)info.st_size < f->base.size)
-            atomic_store(&f->is_truncated, true);
+            atomic_store(&f->change, TRUNCATED);
     }
-    return atomic_load(&f->is_truncated) ? truncated_error(err, HEFT_NOWHERE) : HEFT_OK;
+    int change = atomic_load(&f->change);
+    return change ? change_error(err, change, HEFT_NOWHERE) : HEFT_OK;
+}
+
+/* Compare size and time of the last write with those at opening. */
+static heft_status check_unchanged(heft_source *s, heft_error *err)
+{
+    file_source *f = (file_source *)s;
+    struct stat info;
+    heft_status st = state(s, err);
+    if (st)
+        return st;
+    if (fstat(f->fd, &info))
+        return heft_os_error(err, errno, "its status cannot be read");
+    bool is_same = (uint64_t)info.st_size == f->base.size &&
+                   info.st_mtim.tv_sec == f->modified.tv_sec &&
+                   info.st_mtim.tv_nsec == f->modified.tv_nsec;
+    bool is_shorter = (uint64_t)info.st_size < f->base.size;
+    return is_same ? HEFT_OK : change_error(err, is_shorter ? TRUNCATED : REWRITTEN, HEFT_NOWHERE);
 }
 
 static void enter(heft_source *s)
@@ -73,8 +97,8 @@ static heft_status pread_all(file_source *f, uint64_t off, uint8_t *buf, size_t 
         if (n < 0)
             return heft_os_error(err, errno, "reading failed");
         if (!n) {
-            atomic_store(&f->is_truncated, true);
-            return truncated_error(err, off);
+            atomic_store(&f->change, TRUNCATED);
+            return change_error(err, TRUNCATED, off);
         }
         buf += n;
         off += (size_t)n;
@@ -86,8 +110,9 @@ static heft_status pread_all(file_source *f, uint64_t off, uint8_t *buf, size_t 
 static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
 {
     file_source *f = (file_source *)s;
-    if (atomic_load(&f->is_truncated))
-        return truncated_error(err, HEFT_NOWHERE);
+    int change = atomic_load(&f->change);
+    if (change)
+        return change_error(err, change, HEFT_NOWHERE);
     if (f->direct) {
         size_t done = heft_direct_read(f->direct, off, buf, len);
         return pread_all(f, off + done, (uint8_t *)buf + done, len - done, err);
@@ -166,6 +191,7 @@ static const heft_source_ops ops = {
     .close = close_file,
     .populate = populate,
     .dont_need = dont_need,
+    .check_unchanged = check_unchanged,
 };
 
 int heft_source_descriptor(const heft_source *s)
@@ -184,6 +210,7 @@ static heft_status map_file(file_source *f, heft_access access, heft_error *err)
         return heft_error_os(
             err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
     f->base.size = (uint64_t)info.st_size;
+    f->modified = info.st_mtim;
     bool populates = access == HEFT_ACCESS_POPULATE,
          is_required = populates || access == HEFT_ACCESS_MAP;
     int flags = MAP_SHARED | (populates ? MAP_POPULATE : 0);

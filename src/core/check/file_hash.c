@@ -247,6 +247,8 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
     if (!st)
         st = hash_all(&s, model, tensors, err);
     st = heft_file_leave_after(f, st, err);
+    if (!st)
+        st = heft_file_is_unchanged(f, err);
     heft_checked_read_free(&s.checks);
     heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));

@@ -329,6 +329,8 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     if (!o.quick)
         progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
     st = heft_file_leave_after(f, check_all(&v), err);
+    if (!st)
+        st = heft_file_is_unchanged(f, err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(err, st);
 }

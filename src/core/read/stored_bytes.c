@@ -39,6 +39,17 @@ heft_status heft_file_leave(const heft_file *f, heft_error *err)
     return st;
 }
 
+heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i <= f->opened_shard_count && !st; i++) {
+        heft_source *s = heft_file_source(f, i);
+        if (s && HEFT_HAS(s->ops, check_unchanged))
+            st = s->ops->check_unchanged(s, err);
+    }
+    return st;
+}
+
 bool heft_file_has_bytes(const heft_file *f, uint64_t offset)
 {
     uint32_t number = heft_global_offset_file(&f->x, offset);
