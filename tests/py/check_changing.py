@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""check_changing.py COMMANDS [--full | --seconds N] [--seed N]: run commands on a file while it is
+truncated, replaced, rewritten in place or extended.
+
+A round starts a command and changes its input after a random time. A command that succeeds must
+give the result of a state that the file was in: the old or the new bytes, or a file that was
+written halfway before the command began. The expected results are those of undisturbed runs, and
+converted files are read by an independent reader. A command that fails must have an error status and
+leave no output. 30 rounds for each command, 10000 with --full; half of them with one thread where
+a command has --threads. TAP on stdout, and a comment with figures."""
+import argparse
+import concurrent.futures
+import itertools
+import json
+import os
+import pathlib
+import random
+import shutil
+import sys
+import tempfile
+import time
+
+import commands
+import gen_shards as gen
+import read_safetensors
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+SHAPE, TENSORS = [512, 256], 6  # 3 MiB: a command takes milliseconds
+ERRORS, FAULT = (3, 4), 1
+PIECE = 64 << 10
+
+
+def model(letter):
+    """A model whose names and sizes do not depend on the letter: a mixture would open."""
+    count = SHAPE[0] * SHAPE[1]
+    return {f"t{i}": ("F32", SHAPE, letter.encode() * 4 * count) for i in range(TENSORS)}
+
+
+# ---- changes: each returns what the file contained afterwards, and in between --------------------
+
+
+def truncate(path, old, new, rng):
+    size = rng.randrange(len(old))
+    os.truncate(path, size)
+    return [old[:size]]
+
+
+def replace(path, old, new, rng):
+    path.with_suffix(".new").write_bytes(new)
+    os.replace(path.with_suffix(".new"), path)
+    return [new]
+
+
+def rewrite(path, old, new, rng):
+    """Write the new bytes over the old ones, in pieces and in either direction."""
+    starts = list(range(0, len(new), PIECE))
+    if rng.randrange(2):
+        starts.reverse()
+    with open(path, "r+b", buffering=0) as f:
+        for at in starts:
+            os.pwrite(f.fileno(), new[at:at + PIECE], at)
+    return states(old, new, starts)
+
+
+def states(old, new, starts):
+    now = bytearray(old)
+    for at in starts:
+        now[at:at + PIECE] = new[at:at + PIECE]
+        yield bytes(now)
+
+
+def rewrite_range(path, old, new, rng):
+    """Write new bytes over a range of the data; the file is then a mixture."""
+    begin = rng.randrange(len(old) // 2, len(old) - PIECE)
+    with open(path, "r+b", buffering=0) as f:
+        os.pwrite(f.fileno(), new[begin:begin + PIECE], begin)
+    return [old[:begin] + new[begin:begin + PIECE] + old[begin + PIECE:]]
+
+
+def extend(path, old, new, rng):
+    with open(path, "ab") as f:
+        f.write(new[:PIECE])
+    return [old + new[:PIECE]]
+
+
+CHANGES = (truncate, replace, rewrite, rewrite_range, extend)
+
+
+# ---- commands -----------------------------------------------------------------------------------
+
+
+class Case:
+    """A command line with IN and OUT; `source` is the suffix of the input."""
+
+    def __init__(self, line, source=".safetensors", changes=CHANGES, target=None):
+        self.words, self.source, self.changes = line.split(), source, changes
+        self.target = target  # bytes of OUT before the command: a name of a model
+        self.title = f"{line}, {source[1:]}"
+        self.has_threads = self.words[0] in ("convert", "split", "merge", "append")
+
+
+CASES = [
+    Case("ls --json IN"), Case("info --json IN"), Case("verify --json IN"),
+    Case("verify --json IN", ".zt"), Case("hash --json IN"), Case("hash --json IN", ".zt"),
+    Case("stats --json IN"), Case("cat IN t3"), Case("cat IN t3", ".npz"), Case("show IN t5"),
+    Case("diff --json IN OUT", target="a"), Case("convert --no-sync IN OUT.safetensors"),
+    Case("convert --no-sync IN OUT.zt"), Case("convert --no-sync IN OUT.mag", ".zt"),
+    Case("convert --no-sync IN OUT.npz", ".npz"),
+    Case("convert --no-sync --cast f16 IN OUT.gten"),
+    Case("convert --no-sync --to gguf IN -"),
+    Case("split --no-sync -n 3 IN OUT"), Case("merge --no-sync IN OUT.safetensors"),
+    Case("append --no-sync OUT IN", target="c"),
+    # Only a replaced file: two writers of the same bytes have no order.
+    Case("edit --set k=v IN", changes=(replace,)),
+]
+
+
+def contents(path):
+    if path.is_dir():
+        return {p.name: p.read_bytes() for p in path.iterdir()}
+    return path.read_bytes() if path.exists() else None
+
+
+class Round:
+    """A folder, and a server that runs the command."""
+
+    def __init__(self, heft, pool, folder, models, case):
+        self.heft, self.pool, self.case = heft, pool, case
+        self.folder, self.models = folder, models
+        self.input = folder / f"in{case.source}"
+        word = next((w for w in case.words if w.startswith("OUT")), None)
+        self.out = folder / word.replace("OUT", "out") if word else None
+        if case.target:
+            self.out = folder / "out.safetensors"
+        if case.words[0] == "edit":
+            self.out = self.input
+        self.expected, self.took = {}, 0
+
+    def reset(self, data):
+        for p in self.folder.iterdir():
+            shutil.rmtree(p) if p.is_dir() else p.unlink()
+        self.input.write_bytes(data)
+        if self.case.target:
+            self.out.write_bytes(self.models[self.case.target, ".safetensors"])
+        os.utime(self.input, (1e9, 1e9))  # not written in the same tick of the clock
+
+    def run(self, more=()):
+        args = [str(self.input) if w == "IN" else str(self.out) if w.startswith("OUT") else w
+                for w in self.case.words]
+        p = self.heft.run(args[0], *more, *args[1:], text=False)
+        err = p.stderr.replace(str(self.folder).encode(), b"")
+        return p.returncode, p.stdout.replace(str(self.folder).encode(), b""), err
+
+    def undisturbed(self, data):
+        """Return status, stdout and output of a run on a file with these bytes."""
+        key = hash(data)
+        if key not in self.expected:
+            self.reset(data)
+            began = time.monotonic()
+            status, out, _ = self.run()
+            self.took = max(self.took, time.monotonic() - began)
+            kept = contents(self.out) if self.out else None
+            if len(self.expected) > 2:  # others hardly come again
+                return status, out, kept
+            self.expected[key] = status, out, kept
+        return self.expected[key]
+
+    def disturbed(self, rng):
+        """Run a round; return complaints."""
+        old, new = (self.models[letter, self.case.source] for letter in "ab")
+        change = rng.choice(self.case.changes)
+        self.undisturbed(old), self.undisturbed(new)
+        self.reset(old)
+        more = ["--threads", rng.choice("14")] if self.case.has_threads else []
+        job = self.pool.submit(self.run, more)
+        time.sleep(rng.random() * self.took * 1.2)
+        after = change(self.input, old, new, rng)
+        status, out, err = job.result()
+        kept = contents(self.out) if self.out else None
+        title = f"{change.__name__} {' '.join(more)}"
+        if self.case.words[0] == "verify" and status == FAULT and out:
+            return []
+        if status not in (0, FAULT, *ERRORS):
+            return [f"{title}: exit {status}: {err[:300]}"]
+        if self.case.words[0] == "edit":
+            allowed = (new, self.undisturbed(old)[2], self.undisturbed(new)[2])
+            return [] if kept in allowed else [f"{title}: exit {status}: a mixture"]
+        got = status, out, kept
+        if status in ERRORS and err and not self.is_left(kept):
+            return []
+        if any(got == self.undisturbed(data) for data in itertools.chain([old, new], after)):
+            return []
+        return [f"{title}: exit {status}: {err[:200]}"]
+
+    def is_left(self, kept):
+        """True if a failed command has left an output."""
+        if self.case.target:
+            return kept != self.models[self.case.target, ".safetensors"]
+        return bool(kept)
+
+
+def make_models(heft, folder):
+    """Return the bytes of each model in each source format, converted and compared."""
+    models = {}
+    for letter in "abc":
+        tensors = model(letter)
+        if letter == "c":
+            tensors = {f"own {name}": t for name, t in tensors.items()}
+        path = folder / f"{letter}.safetensors"
+        path.write_bytes(gen.pack(tensors, {"which": letter}))
+        models[letter, ".safetensors"] = path.read_bytes()
+        for suffix, *options in ((".zt", "--digest", "crc32c"), (".npz", )):
+            out = folder / f"{letter}{suffix}"
+            back = folder / f"{letter}{suffix}.safetensors"
+            for p in (heft.run("convert", *options, str(path), str(out)),
+                      heft.run("convert", str(out), str(back))):
+                if p.returncode:
+                    raise RuntimeError(p.stderr)
+            want = {t["name"]: t["sha256"] for t in read_safetensors.read(path)["tensors"]}
+            got = {t["name"]: t["sha256"] for t in read_safetensors.read(back)["tensors"]}
+            if got != want:
+                raise RuntimeError(f"{out} has other tensors")
+            models[letter, suffix] = out.read_bytes()
+    return models
+
+
+def run_case(heft, pool, folder, models, case, rounds, end, rng):
+    """Return (complaints, number of rounds)."""
+    r, complaints, n = Round(heft, pool, folder, models, case), [], 0
+    while n < rounds and (not end or time.monotonic() < end) and len(complaints) < 10:
+        complaints += r.disturbed(rng)
+        n += 1
+    return complaints, n
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="part of the title of a case")
+    o = parser.parse_args()
+    heft, began = commands.Commands(o.program), time.monotonic()
+    cases = [c for c in CASES if o.only in c.title]
+    results, total = [], 0
+    with tempfile.TemporaryDirectory(prefix="heft-changing-") as scratch, \
+            concurrent.futures.ThreadPoolExecutor(1) as pool:
+        made, folder = pathlib.Path(scratch, "models"), pathlib.Path(scratch, "round")
+        made.mkdir(), folder.mkdir()
+        models = pool.submit(make_models, heft, made).result()
+        for i, case in enumerate(cases):
+            now = time.monotonic()
+            left = began + o.seconds - now if o.seconds else 0
+            end = now + left / (len(cases) - i) if o.seconds else None
+            rounds = 10000 if o.full else 10**9 if o.seconds else 30
+            complaints, n = run_case(heft, pool, folder, models, case, rounds, end,
+                                     random.Random(f"{o.seed} {case.title}"))
+            results.append((f"{case.title}: {n} rounds", complaints))
+            total += n
+    failed = tap.report(results) | heft.end()
+    figures = {"campaign": "changing", "cases": total,
+               "seconds": round(time.monotonic() - began, 1),
+               "failures": sum(bool(c) for _, c in results) + bool(failed)}
+    print("#", json.dumps(figures))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
