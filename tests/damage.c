@@ -5,9 +5,9 @@
  *
  * Each file is a test: no case crashes, takes more than a second of processor time or 64 MiB, loses
  * memory, or ends with an unexpected status; a damaged byte that a checksum covers is always
- * reported. Without options a sample of the cases is run. Blocks of cases run in processes of their
- * own, so that a crash is reported and the other cases continue. TAP on stdout, and a comment with
- * figures. */
+ * reported. Without options a sample of the cases is run. Each block of cases runs in a separate
+ * process, so that a crash is reported and the other cases continue. TAP on stdout, and a comment
+ * with figures. */
 #include "damage_cases.h"
 #include "damage_read.h"
 
@@ -36,7 +36,7 @@ typedef struct settings {
     const char *fewer;
 } settings;
 
-/* Results of the processes that run cases. */
+/* The processes that run cases write results here. */
 typedef struct shared {
     uint64_t current; /* position of the case that is running */
     uint64_t cases, complaints, peak;
@@ -50,7 +50,7 @@ typedef struct subject { /* a file and how it is read undamaged */
     bool *is_payload, *is_covered;
     damage_rules rules;
     damage_answer intact;
-    uint32_t *outcomes; /* of each case of DAMAGE_FIELD */
+    uint32_t *outcomes; /* hashes of the answers to each case of DAMAGE_FIELD */
     shared *shared;
 } subject;
 
@@ -202,7 +202,7 @@ static double now(void)
 
 static void run_kind(subject *s, damage_kind kind, const settings *set, double seconds)
 {
-    /* so many cases without options */
+    /* the number of cases without options */
     static const uint64_t few[DAMAGE_KINDS] = { 6000, 1000, 256, 6000, 4000 };
     uint64_t count = damage_cases(&s->d, kind), end = count;
     double began = now();

@@ -35,9 +35,9 @@ typedef struct damage_file {
  * `fields` and `pairs_of` with free(). */
 void damage_list_fields(damage_file *d, const bool *is_payload);
 
-/* Choose the fields for DAMAGE_PAIR. outcomes: for each case of DAMAGE_FIELD a number that stands
- * for what the reader said, 0 if the case was not run; intact: that number for the intact file. Of
- * overlapping fields with equal outcomes one is chosen. */
+/* Choose the fields for DAMAGE_PAIR. outcomes: the hash of the answer to each case of DAMAGE_FIELD,
+ * 0 if the case was not run; intact: the hash for the intact file. Among overlapping fields with
+ * equal outcomes the first is chosen. */
 void damage_choose_pairs(damage_file *d, const uint32_t *outcomes, uint32_t intact);
 
 /* Return the number of cases. */

@@ -35,7 +35,7 @@ static void *resize(void *ctx, void *ptr, size_t old_size, size_t new_size, size
     return p;
 }
 
-/* ---- what the reader says ------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 typedef struct answer {
     damage_answer *to;

@@ -5,14 +5,14 @@
 
 enum { DAMAGE_MEMORY = 64 << 20 }; /* bytes of memory that reading may take */
 
-/* What the reader says about a file. */
+/* The answer of the library about a file. */
 typedef struct damage_answer {
     bool is_accepted;    /* the file opens, and neither a fault nor a wrong checksum is found */
     uint32_t warnings;   /* number of warnings */
-    uint32_t hash;       /* of everything that the reader says, without numbers in messages */
-    uint32_t content;    /* hash of the dense tensors and their data */
+    uint32_t hash;       /* hash of the whole answer, without numbers in messages */
+    uint32_t content;    /* hash of the dense tensors and the data */
     uint64_t peak;       /* bytes of memory */
-    char violation[300]; /* of the library's promises: a status, memory; empty: none */
+    char violation[300]; /* a broken promise of the library, or empty */
 } damage_answer;
 
 /* Rules of the checksums of a file: a wrong checksum may be a warning. */

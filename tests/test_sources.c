@@ -1,5 +1,5 @@
-/* test_sources.c - file sources: paths that are not regular files, files truncated or rewritten while
- * open. */
+/* test_sources.c - file sources: paths that are not regular files, files that are truncated or
+ * rewritten while open. */
 #include "dump.h"
 #include "models.h"
 

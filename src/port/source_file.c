@@ -26,7 +26,7 @@ typedef struct file_source {
     atomic_int change;
 } file_source;
 
-/* What another program did to the file. */
+/* A change of the file by another program. */
 enum { UNCHANGED, REWRITTEN, TRUNCATED };
 
 static heft_status change_error(heft_error *err, int change, uint64_t at)

@@ -2,12 +2,13 @@
 """check_changing.py COMMANDS [--full | --seconds N] [--seed N]: run commands on a file while it is
 truncated, replaced, rewritten in place or extended.
 
-A round starts a command and changes its input after a random time. A command that succeeds must
-give the result of a state that the file was in: the old or the new bytes, or a file that was
-written halfway before the command began. The expected results are those of undisturbed runs, and
-converted files are read by an independent reader. A command that fails must have an error status and
-leave no output. 30 rounds for each command, 10000 with --full; half of them with one thread where
-a command has --threads. TAP on stdout, and a comment with figures."""
+A round starts a command and changes the input after a random time. A command that succeeds must
+give the result of a state of the file: the old bytes, the new bytes, or a file that was written
+halfway before the command began. Undisturbed runs give the expected results, and an independent
+reader reads converted files. A command that fails must have an error status and leave no output.
+
+There are 30 rounds for each command, or 10000 with --full; commands with --threads run with 1 and 4
+threads. TAP on stdout, and a comment with figures."""
 import argparse
 import concurrent.futures
 import itertools
@@ -38,7 +39,7 @@ def model(letter):
     return {f"t{i}": ("F32", SHAPE, letter.encode() * 4 * count) for i in range(TENSORS)}
 
 
-# ---- changes: each returns what the file contained afterwards, and in between --------------------
+# ---- changes: each returns the later states of the file --------------------
 
 
 def truncate(path, old, new, rng):
@@ -96,7 +97,7 @@ class Case:
 
     def __init__(self, line, source=".safetensors", changes=CHANGES, target=None):
         self.words, self.source, self.changes = line.split(), source, changes
-        self.target = target  # bytes of OUT before the command: a name of a model
+        self.target = target  # name of the model that OUT holds before the command
         self.title = f"{line}, {source[1:]}"
         self.has_threads = self.words[0] in ("convert", "split", "merge", "append")
 
@@ -112,7 +113,7 @@ CASES = [
     Case("convert --no-sync --to gguf IN -"),
     Case("split --no-sync -n 3 IN OUT"), Case("merge --no-sync IN OUT.safetensors"),
     Case("append --no-sync OUT IN", target="c"),
-    # Only a replaced file: two writers of the same bytes have no order.
+    # The input is only replaced, because two writers of the same bytes have no order.
     Case("edit --set k=v IN", changes=(replace,)),
 ]
 
@@ -144,7 +145,7 @@ class Round:
         self.input.write_bytes(data)
         if self.case.target:
             self.out.write_bytes(self.models[self.case.target, ".safetensors"])
-        os.utime(self.input, (1e9, 1e9))  # not written in the same tick of the clock
+        os.utime(self.input, (1e9, 1e9))  # outside of the current tick of the clock
 
     def run(self, more=()):
         args = [str(self.input) if w == "IN" else str(self.out) if w.startswith("OUT") else w
@@ -162,7 +163,7 @@ class Round:
             status, out, _ = self.run()
             self.took = max(self.took, time.monotonic() - began)
             kept = contents(self.out) if self.out else None
-            if len(self.expected) > 2:  # others hardly come again
+            if len(self.expected) > 2:  # states of a rewritten file hardly recur
                 return status, out, kept
             self.expected[key] = status, out, kept
         return self.expected[key]

@@ -2,8 +2,8 @@
 """check_damage.py DAMAGE COMMANDS SAMPLES [--full | --seconds N] [--seed N]: run tests/damage.c on
 a small file of each generation of each format.
 
-The files are written by heft, and for generations that heft only reads by the generators of
-samples: the smallest sample of each generation and the samples of MORE. TAP on stdout."""
+Heft writes a file of each generation that it can write. The generators of samples write the other
+files: the smallest sample of each generation and the samples of MORE. TAP on stdout."""
 import json
 import pathlib
 import subprocess
@@ -13,8 +13,8 @@ import tempfile
 import commands
 import gen_shards as gen
 
-SMALLEST, LARGEST = 140, 20000  # bytes of a sample; smaller ones have hardly any content
-# Not chosen: the element type of .mag files with code 3 depends on the length of the file.
+SMALLEST, LARGEST = 140, 20000  # bytes of a sample; smaller samples are nearly empty
+# The element type of .mag files with code 3 depends on the length of the file: no such sample.
 MORE = [  # other byte orders, encodings and checksums of the same generation
     "flat_big_endian.gguf", "vocabulary.gguf", "version2.npy", "version3.npy", "f32_big.npy",
     "deflated_plain.npz", "stored_plain.npz", "zip64.npz", "crc_ieee_skipped.mag", "chk.bin",
