@@ -424,7 +424,11 @@ static void refuses_metadata_nested_beyond_the_limit(void **state)
 
 static void limits_have_defaults_and_the_depth_a_maximum(void **state)
 {
-    heft_limits huge = { sizeof huge, UINT64_MAX, UINT64_MAX, UINT32_MAX, UINT32_MAX };
+    heft_limits huge = { .size = sizeof huge,
+                         .index_bytes = UINT64_MAX,
+                         .memory = UINT64_MAX,
+                         .tensors = UINT32_MAX,
+                         .depth = UINT32_MAX };
     fixture f;
     (void)state;
     begin(&f, NULL);

@@ -613,16 +613,30 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_join(heft_file **out, const heft_
 
 /* ---- limits and allocators ---------------------------------------------------------------- */
 
+/* Counts the bytes that are read, see heft_limits.read_bytes.  Initialise with zeros. */
+typedef struct heft_read_counter {
+    uint64_t bytes;
+    uint32_t lock;     /* for the library */
+    uint32_t reserved; /* 0 */
+} heft_read_counter;
+
 struct heft_limits {      /* 0: the default in parentheses */
     size_t size;          /* = sizeof(heft_limits) */
     uint64_t index_bytes; /* bytes of the file that the index may occupy (4 GiB) */
     uint64_t memory;      /* bytes of memory that the index may occupy (4 GiB) */
     uint32_t tensors;     /* (16 Mi) */
     uint32_t depth;       /* nesting of JSON, CBOR and pickle (128) */
+    /* Bytes that may be read after the index, all calls together (no limit): of compressed data
+     * both the stored and the decoded bytes count; bytes that are read again count again.  Reading
+     * more is HEFT_E_LIMIT.  Views (heft_part_view(), heft_array_view()) do not count. */
+    uint64_t read_bytes;
+    /* Counter of several files with one limit; must outlive the files.  NULL: each file counts for
+     * itself.  Shards count with the model. */
+    heft_read_counter *read_counter;
 };
-#define HEFT_LIMITS_INIT                \
-    {                                   \
-        sizeof(heft_limits), 0, 0, 0, 0 \
+#define HEFT_LIMITS_INIT                         \
+    {                                            \
+        sizeof(heft_limits), 0, 0, 0, 0, 0, NULL \
     }
 
 struct heft_allocator {

@@ -212,7 +212,8 @@ static heft_status feed_range(const sweep *s, heft_range r, feed_fn feed, void *
     heft_chunks c;
     heft_status st = heft_chunks_open(&c, f->host->allocator, mapped, r.length, err);
     while (!st && !heft_progress_halted(s->progress) && heft_chunks_next(&c)) {
-        if (c.buf)
+        st = heft_file_count_read(f, HEFT_NONE, c.len, err);
+        if (!st && c.buf)
             st = heft_file_read_stored(f, r.offset + c.at, c.buf, c.len, err);
         if (!st)
             feed(ctx, c.data, c.len);

@@ -41,7 +41,9 @@ static void report(heft_check *c, heft_severity s, const char *rule, heft_range 
 
 static heft_status read_bytes(heft_check *c, uint64_t offset, void *buf, size_t len)
 {
-    return heft_file_read_stored(((verify *)c)->f, offset, buf, len, c->err);
+    const heft_file *f = ((verify *)c)->f;
+    heft_status st = heft_file_count_read(f, HEFT_NONE, len, c->err);
+    return st ? st : heft_file_read_stored(f, offset, buf, len, c->err);
 }
 
 static bool has_bytes(heft_check *c, uint64_t offset)
@@ -85,7 +87,7 @@ static heft_status padding(heft_check *c, const char *rule, heft_severity s, hef
         return HEFT_OK;
     for (uint64_t done = 0; done < where.length; done += sizeof buf) {
         size_t n = where.length - done < sizeof buf ? (size_t)(where.length - done) : sizeof buf;
-        heft_status st = heft_file_read_stored(v->f, where.offset + done, buf, n, c->err);
+        heft_status st = read_bytes(c, where.offset + done, buf, n);
         if (st)
             return st;
         size_t at = 0;

@@ -455,9 +455,11 @@ heft_status heft_edit_check(heft_edit_job *g)
         if (st)
             heft_file_close(edited);
     }
-    if (st)
-        return heft_error_plain(g->err, st == HEFT_E_FORMAT ? HEFT_E_UNSUPPORTED : st,
-                                "the edited file would be invalid: %s", why.message);
+    if (st) {
+        const char *format = st == HEFT_E_LIMIT ? "%s" : "the edited file would be invalid: %s";
+        st = st == HEFT_E_FORMAT ? HEFT_E_UNSUPPORTED : st;
+        return heft_error_plain(g->err, st, format, why.message);
+    }
     st = check_model(g, edited);
     heft_file_close(edited);
     return st;

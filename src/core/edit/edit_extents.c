@@ -57,6 +57,8 @@ heft_status heft_edit_bytes(const heft_edit_job *g, uint64_t at, void *buf, size
         if (p->data)
             memcpy(to, (const uint8_t *)p->data + skip, n);
         else
+            st = heft_file_count_read(g->in, HEFT_NONE, n, err);
+        if (!st && !p->data)
             st = heft_file_read_stored(g->in, p->from + skip, to, n, err);
         to += n;
         at += n;

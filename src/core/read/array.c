@@ -102,6 +102,10 @@ static heft_status cast_into(void *dst, const dense_tensor *d, heft_dtype dtype,
     if (!mapped)
         return cast_stream(dst, d, dtype, err);
     cast_job j = { d, mapped, dst, dtype };
+    heft_status st = heft_file_count_read(d->f, d->part,
+                                          heft_ix_part_row_at(&d->f->x, d->part)->length, err);
+    if (st)
+        return st;
     heft_host_run(d->f->host, (size_t)(d->count / CHUNK) + (d->count % CHUNK != 0),
                   cast_mapped_chunk, &j);
     heft_file_enter(d->f);

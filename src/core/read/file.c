@@ -70,6 +70,8 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
         .no_verify = o.no_verify,
     };
     heft_host_init_index(host, &f->x, &limits);
+    if (!f->x.limits.read_counter)
+        f->x.limits.read_counter = &f->read_counter;
     f->x.file_bytes = file_size;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
     heft_input_init(&f->input, &f->x.mem, file_size, f->x.limits.index_bytes);

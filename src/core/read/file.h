@@ -50,6 +50,7 @@ struct heft_file {
     heft_input input;
     heft_index x;
     heft_gzip_content gzip;
+    heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
     bool requested_ends; /* the first and last bytes were requested */
     bool ready;
     /* Once the file is ready, verify the digest of a part that is read as a whole. */
@@ -94,6 +95,11 @@ heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *e
  * model/index.h. */
 heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf, size_t len,
                                   heft_error *err);
+/* Count bytes of a part that are about to be read, or were decoded; part HEFT_NONE: of the file.
+ * HEFT_E_LIMIT beyond heft_limits.read_bytes.  Callers count where bytes are processed, because
+ * mapped bytes are not read by a function; read_limit.c. */
+heft_status heft_file_count_read(const heft_file *f, uint32_t part, uint64_t bytes,
+                                 heft_error *err);
 /* Return the stored bytes in place, or NULL if the file is not in memory. */
 const uint8_t *heft_file_map(const heft_file *f, uint64_t offset, uint64_t len);
 /* After a parse: add notes about odd tensor names and ranks, and the format's own;

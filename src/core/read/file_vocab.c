@@ -44,7 +44,9 @@ heft_status heft_vocab_open(heft_vocab **out, const heft_file *f, heft_error *er
     memcpy(v->key, f->x.key.secret, sizeof v->key);
     for (int i = 0; i < HEFT_SPECIALS && t->has_special; i++)
         v->special[i] = t->special[i];
-    st = heft_file_read_stored(f, t->where.offset, v->text, (size_t)t->where.length, err);
+    st = heft_file_count_read(f, HEFT_NONE, t->where.length, err);
+    if (!st)
+        st = heft_file_read_stored(f, t->where.offset, v->text, (size_t)t->where.length, err);
     if (!st)
         st = split_tokens(v, t, err);
     if (!st)

@@ -151,7 +151,9 @@ static heft_status refill(inflater *u, heft_error *err)
     size_t n = left < u->capacity ? (size_t)left : u->capacity;
     if (u->in_len || !n)
         return HEFT_OK;
-    heft_status st = heft_file_read_stored(u->f, deflated.offset + u->fetched, u->buf, n, err);
+    heft_status st = heft_file_count_read(u->f, HEFT_NONE, n, err);
+    if (!st)
+        st = heft_file_read_stored(u->f, deflated.offset + u->fetched, u->buf, n, err);
     u->in = u->buf;
     u->in_len = st ? 0 : n;
     u->fetched += n;
@@ -170,6 +172,8 @@ static heft_status inflate_some(inflater *u, uint8_t *out, size_t *len, heft_err
         if (!st)
             st = u->codec->decode(u->state, u->in, &consumed, out + produced, &n, &u->stream_ended,
                                   err);
+        if (!st)
+            st = heft_file_count_read(u->f, HEFT_NONE, n, err);
         if (st)
             break;
         if (!consumed && !n)

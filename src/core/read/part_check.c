@@ -68,7 +68,8 @@ heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *s
     heft_status st = heft_chunks_open(&c, f->host->allocator, mapped, r.length, err);
     heft_file_enter(f);
     while (!st && heft_chunks_next(&c)) {
-        if (c.buf)
+        st = heft_file_count_read(f, HEFT_NONE, c.len, err);
+        if (!st && c.buf)
             st = heft_file_read_stored(f, r.offset + c.at, c.buf, c.len, err);
         if (!st)
             d->update(state, c.data, c.len);

@@ -49,11 +49,12 @@ static heft_status read_part(void *buf, const heft_file *f, uint32_t part, uint6
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
     if (p->encoding != HEFT_RAW || checksum != HEFT_NONE)
         return read_stream(buf, f, part, from, len, checksum, err);
-    if (heft_ix_is_plain(p))
-        return heft_file_read_stored(f, p->offset + from, buf, len, err);
+    heft_status st = heft_file_count_read(f, part, len, err);
+    if (st || heft_ix_is_plain(p))
+        return st ? st : heft_file_read_stored(f, p->offset + from, buf, len, err);
     heft_strided_reader e = heft_strided_reader_of(f, part, NULL);
     heft_file_enter(f); /* strided elements may be mapped */
-    heft_status st = heft_strided_reader_read(&e, from, buf, len, err);
+    st = heft_strided_reader_read(&e, from, buf, len, err);
     return heft_file_leave_after(f, st, err);
 }
 

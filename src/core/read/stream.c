@@ -68,8 +68,9 @@ static heft_status refill(heft_stream *s, heft_error *err)
     heft_status st = HEFT_OK;
     if (s->in_len || !n)
         return HEFT_OK;
+    st = heft_file_count_read(s->f, s->part, n, err);
     s->in = mapped ? mapped + s->fetched : s->buf;
-    if (!mapped)
+    if (!st && !mapped)
         st = heft_file_read_stored(s->f, s->row.offset + s->fetched, s->buf, n, err);
     if (st)
         return st;
@@ -90,6 +91,8 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
                                          err);
     else if (!st)
         st = s->codec->decode(s->state, s->in, &consumed, out, len, &s->frame_ended, err);
+    if (!st)
+        st = heft_file_count_read(s->f, s->part, *len, err);
     if (st) {
         if (err && st == HEFT_E_FORMAT)
             err->offset = source_offset(s);
@@ -213,9 +216,9 @@ static bool is_observed(const heft_stream *s)
 /* Observers see the stored bytes before the byte-swap. */
 static heft_status read_raw(heft_stream *s, void *buf, size_t len, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    if (heft_ix_is_plain(&s->row))
-        return read_stored(s, buf, len, err);
+    heft_status st = heft_file_count_read(s->f, s->part, len, err);
+    if (st || heft_ix_is_plain(&s->row))
+        return st ? st : read_stored(s, buf, len, err);
     if (is_observed(s) && !s->strided.strides) {
         st = read_stored(s, buf, len, err);
         if (st)
@@ -267,8 +270,8 @@ static heft_status spill_content(void *ctx, uint8_t *buf, size_t len, heft_error
 /* Strided elements need random access to the whole content. */
 static heft_status read_strided(heft_stream *s, uint8_t *out, size_t len, heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    if (!s->spill.bytes)
+    heft_status st = heft_file_count_read(s->f, s->part, len, err);
+    if (!st && !s->spill.bytes)
         st = heft_spill_fill(&s->spill, s->f->host, s->spill_sink, s->content_bytes, spill_content,
                              s, err);
     if (st) {
@@ -344,8 +347,11 @@ heft_status heft_stream_view(const void **data, heft_stream *s, void *buf, size_
     *data = mapped ? mapped : buf;
     if (!mapped || len > s->row.length - s->delivered)
         return heft_stream_read(buf, s, len, err);
+    heft_status st = heft_file_count_read(s->f, s->part, len, err);
+    if (st)
+        return st;
     heft_file_enter(s->f);
-    heft_status st = heft_file_leave_after(s->f, observe_stored(s, at, mapped, len, err), err);
+    st = heft_file_leave_after(s->f, observe_stored(s, at, mapped, len, err), err);
     return st ? st : advance(s, len, err);
 }
 

@@ -341,7 +341,10 @@ heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint3
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (st)
         return st;
-    heft_limits limits = { sizeof limits, 0, UINT64_MAX, 0, 0 };
+    heft_limits limits = HEFT_LIMITS_INIT;
+    limits.memory = UINT64_MAX;
+    limits.read_bytes = files[0]->x.limits.read_bytes;
+    limits.read_counter = files[0]->x.limits.read_counter;
     open.host = files[0]->host;
     open.limits = &limits;
     for (uint32_t i = 0; i < count; i++) /* the highest limit of any file applies */

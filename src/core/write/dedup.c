@@ -144,8 +144,8 @@ static heft_status digest_part(dedup_job *t, uint32_t part, heft_hash *out, heft
                                       length ? heft_part_view(t->in, from) : NULL, length, err);
     while (!st && !heft_progress_halted(&t->progress) && heft_chunks_next(&c)) {
         heft_progress_add(&t->progress, 0);
-        if (c.buf)
-            st = heft_part_read(c.buf, t->in, from, c.at, c.len, err);
+        st = c.buf ? heft_part_read(c.buf, t->in, from, c.at, c.len, err)
+                   : heft_file_count_read(t->in, from, c.len, err);
         if (!st)
             heft_blake3_update(&h, c.data, c.len);
     }

@@ -101,6 +101,10 @@ static heft_status read_transposed(heft_part_source *w, uint64_t first, uint64_t
                                                    : heft_part_view(w->c->in, o->part);
     uint8_t *row = w->scratch + SCRATCH;
     uint64_t last = first + count - 1, touched = count < o->rows ? count : o->rows;
+    heft_status counted = lent ? heft_file_count_read(w->c->in, o->part, count * size, &w->err)
+                               : HEFT_OK;
+    if (counted)
+        return counted;
     for (uint64_t i = 0; i < touched; i++) {
         /* the element of row r, column k is number k * rows + r of the target */
         uint64_t k0 = heft_div(first + i, o->rows), r = first + i - k0 * o->rows;

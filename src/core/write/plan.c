@@ -33,7 +33,9 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
         st = heft_host_resolve(&p->host, o.host, err);
     if (st)
         return st;
-    heft_limits limits = { sizeof limits, 0, UINT64_MAX, UINT32_MAX - 1, 0 };
+    heft_limits limits = HEFT_LIMITS_INIT;
+    limits.memory = UINT64_MAX;
+    limits.tensors = UINT32_MAX - 1;
     heft_host_init_index(p->host, &p->x, &limits);
     p->arena.mem = &p->x.mem;
     heft_partial_crcs_init(&p->written, p->host);
