@@ -9,7 +9,9 @@
 #include "notices.h"
 #include "textfile.h"
 
-open_settings model_settings = { .limits = HEFT_LIMITS_INIT };
+static heft_read_counter read_counter; /* of all files together */
+open_settings model_settings = { .limits = { .size = sizeof(heft_limits),
+                                             .read_counter = &read_counter } };
 
 bool model_set_key(const char *key)
 {

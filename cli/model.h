@@ -14,7 +14,7 @@ typedef struct open_settings {
     bool no_verify;     /* ignore wrong checksums */
     bool no_sandbox;    /* restrict neither files nor system calls */
     bool check_parts;   /* verify the digest of each part read as a whole, unless no_verify */
-    heft_limits limits; /* --max-tensors; tensors is 0 for the default */
+    heft_limits limits; /* --max-tensors and --max-bytes; 0 for the defaults */
 } open_settings;
 extern open_settings model_settings;
 

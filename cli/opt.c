@@ -15,13 +15,15 @@
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
 /* Options of every command, listed after the command's own. */
-enum { COLOR, KEY, MAX_TENSORS, QUIET, NO_VERIFY, NO_SANDBOX, HELP, COMMON };
+enum { COLOR, KEY, MAX_TENSORS, MAX_BYTES, QUIET, NO_VERIFY, NO_SANDBOX, HELP, COMMON };
 static const opt common[COMMON] = {
     [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "colour the output: auto, always or never" },
     [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
               "open only this part of a nested checkpoint, e.g. state_dict" },
     [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
                       "maximum number of tensors in a file (16777216)" },
+    [MAX_BYTES] = { "max-bytes", 0, OPT_SIZE, &model_settings.limits.read_bytes, "N",
+                    "maximum number of bytes to read and decode (unlimited)" },
     [QUIET] = { "quiet", 'q', OPT_FLAG, &model_settings.quiet, NULL,
                 "print no warnings about files" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,

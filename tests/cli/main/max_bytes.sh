@@ -1,0 +1,28 @@
+# The limit on the bytes that a command reads: each command that reads data, within the limit and beyond it.
+run() { $HEFT "$@" > out 2> told; echo "$?: $*"; cat told >&2; }
+$HEFT convert --compress zstd --digest sha256 small.safetensors z.zt
+for command in "ls" "info" "ids" "verify --quick"; do
+    run $command --max-bytes 1 z.zt
+done
+for limit in 10 1MB; do
+    run cat --max-bytes $limit z.zt w
+    run show --max-bytes $limit z.zt w
+    run stats --max-bytes $limit z.zt
+    run hash --max-bytes $limit z.zt
+    run verify --max-bytes $limit z.zt
+    run diff --max-bytes $limit z.zt small.safetensors
+    run convert -f --max-bytes $limit z.zt out.npz
+    run convert -f --max-bytes $limit --transpose w z.zt t.safetensors
+    run split -f --max-bytes $limit --count 2 --to safetensors z.zt parts
+    run merge -f --max-bytes $limit z.zt out.safetensors
+    run append --max-bytes $limit --rename 's/^/x./' small.safetensors z.zt
+    $HEFT convert -f small.safetensors e.npz
+    run edit --max-bytes $limit --rename w=longer e.npz
+done
+ls *.npz *.safetensors parts
+echo "-- all inputs together"
+run hash --max-bytes 40 small.safetensors
+run diff --max-bytes 40 small.safetensors small.safetensors
+for bad in 0 -1 x ""; do
+    run ls --max-bytes "$bad" small.safetensors
+done
