@@ -4,7 +4,24 @@
 
 #include "core/read/stream.h"
 
-enum { MAX_DECODED = 1 << 30 }; /* limit for decoding a part of row pointers up to the last */
+enum {
+    MAX_DECODED = 1 << 30, /* limit for decoding a part of row pointers up to the last */
+    MIN_BUDGET = 1 << 29,  /* bytes that may be decoded for all parts of a small file */
+    MAX_RATIO = 256        /* the same for a larger file, in multiples of its size */
+};
+
+/* Tensors can share a compressed part, so the sum for all parts is limited as well. */
+typedef struct budget {
+    uint64_t left;
+} budget;
+
+/* Return false if nothing is left. */
+static bool spend(budget *b, uint64_t bytes)
+{
+    bool has_some = b->left;
+    b->left -= bytes < b->left ? bytes : b->left;
+    return has_some;
+}
 
 /* Ignore errors of a broken part: heft_file_verify() reports them.  Keep errors of the system. */
 static heft_status ignore_bad_part(heft_status st)
@@ -13,24 +30,27 @@ static heft_status ignore_bad_part(heft_status st)
     return system ? st : HEFT_OK;
 }
 
-static heft_status resolve_by_decoding(heft_file *f, uint32_t part, heft_error *err)
+static heft_status resolve_by_decoding(heft_file *f, uint32_t part, budget *b, heft_error *err)
 {
-    uint64_t length;
+    uint64_t length = 0;
+    if (!spend(b, 0))
+        return HEFT_OK;
     heft_status st = heft_stream_decoded_length(&length, f, part, err);
+    spend(b, length);
     if (!st)
         heft_ix_part_row_at(&f->x, part)->length = length;
     return ignore_bad_part(st);
 }
 
 /* Read the last row pointer: the number of entries. */
-static heft_status read_last_row_pointer(uint64_t *out, heft_file *f, uint32_t part,
+static heft_status read_last_row_pointer(uint64_t *out, heft_file *f, uint32_t part, budget *b,
                                          heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     uint32_t size = heft_dtype_size(row->dtype);
     uint8_t bytes[8] = { 0 };
     if (!size || size > sizeof bytes || row->length < size || row->length == HEFT_UNKNOWN_LENGTH ||
-        row->length > MAX_DECODED)
+        row->length > MAX_DECODED || !spend(b, row->encoding == HEFT_RAW ? size : row->length))
         return HEFT_E_UNSUPPORTED;
     heft_status st = heft_part_read(bytes, f, part, row->length - size, size, err);
     *out = heft_le64(bytes);
@@ -66,24 +86,24 @@ static void set_length(heft_index *x, uint32_t part, uint64_t entries, uint64_t 
 /* Count the entries of a sparse tensor: from a known length, from the last row pointer, or by
  * decoding the coordinates. */
 static heft_status count_entries(uint64_t *entries, bool *is_known, heft_file *f, const sparse *s,
-                                 heft_error *err)
+                                 budget *b, heft_error *err)
 {
     heft_status st = HEFT_OK;
     *is_known = entries_from_length(entries, &f->x, s->values, 1) ||
                 entries_from_length(entries, &f->x, s->indices, 1) ||
                 entries_from_length(entries, &f->x, s->coords, s->rank);
     if (!*is_known && s->indptr != HEFT_NONE) {
-        st = read_last_row_pointer(entries, f, s->indptr, err);
+        st = read_last_row_pointer(entries, f, s->indptr, b, err);
         *is_known = !st;
     } else if (!*is_known && s->coords != HEFT_NONE) {
         /* Values may exceed the ratio limit of heft_stream_decoded_length(). */
-        st = resolve_by_decoding(f, s->coords, err);
+        st = resolve_by_decoding(f, s->coords, b, err);
         *is_known = entries_from_length(entries, &f->x, s->coords, s->rank);
     }
     return ignore_bad_part(st);
 }
 
-static heft_status resolve_sparse(heft_file *f, uint32_t t, heft_error *err)
+static heft_status resolve_sparse(heft_file *f, uint32_t t, budget *b, heft_error *err)
 {
     sparse s = { .values = heft_ix_part_find(&f->x, t, heft_lit("values")),
                  .indices = heft_ix_part_find(&f->x, t, heft_lit("indices")),
@@ -92,7 +112,7 @@ static heft_status resolve_sparse(heft_file *f, uint32_t t, heft_error *err)
                  .rank = heft_ix_row(&f->x, t)->rank };
     uint64_t entries = 0;
     bool is_known;
-    heft_status st = count_entries(&entries, &is_known, f, &s, err);
+    heft_status st = count_entries(&entries, &is_known, f, &s, b, err);
     if (st || !is_known)
         return st;
     set_length(&f->x, s.values, entries, 1);
@@ -101,7 +121,7 @@ static heft_status resolve_sparse(heft_file *f, uint32_t t, heft_error *err)
     return HEFT_OK;
 }
 
-static heft_status resolve_tensor(heft_file *f, uint32_t t, heft_error *err)
+static heft_status resolve_tensor(heft_file *f, uint32_t t, budget *b, heft_error *err)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, t);
     bool is_sparse = row->layout == HEFT_SPARSE_CSR || row->layout == HEFT_SPARSE_COO;
@@ -110,18 +130,21 @@ static heft_status resolve_tensor(heft_file *f, uint32_t t, heft_error *err)
         unknown += heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_UNKNOWN_LENGTH;
     if (!unknown)
         return HEFT_OK;
-    heft_status st = is_sparse ? resolve_sparse(f, t, err) : HEFT_OK;
+    heft_status st = is_sparse ? resolve_sparse(f, t, b, err) : HEFT_OK;
     for (uint32_t i = 0; i < row->part_count && !st; i++)
         if (heft_ix_part_row_at(&f->x, row->first_part + i)->length == HEFT_UNKNOWN_LENGTH)
-            st = resolve_by_decoding(f, row->first_part + i, err);
+            st = resolve_by_decoding(f, row->first_part + i, b, err);
     return st;
 }
 
 heft_status heft_resolve_lengths(heft_file *f, heft_error *err)
 {
+    uint64_t size = f->x.file_bytes;
+    budget b = { size > UINT64_MAX / MAX_RATIO ? UINT64_MAX : size * MAX_RATIO };
     heft_status st = HEFT_OK;
+    b.left = b.left > MIN_BUDGET ? b.left : MIN_BUDGET;
     for (uint32_t t = 0; f->x.unknown_lengths && t < heft_ix_tensors(&f->x) && !st; t++)
-        st = resolve_tensor(f, t, err);
+        st = resolve_tensor(f, t, &b, err);
     return st;
 }
 
