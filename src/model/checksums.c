@@ -33,11 +33,6 @@ static size_t find_algorithm(const char *name)
     return i;
 }
 
-bool heft_ix_knows_digest(const char *name)
-{
-    return find_algorithm(name) < sizeof algorithms / sizeof *algorithms;
-}
-
 heft_status heft_ix_checksum(heft_index *x, heft_stored_checksum c)
 {
     heft_stored_checksum *to = heft_vec_push(&x->mem, &x->checksums, sizeof *to);

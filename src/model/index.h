@@ -330,14 +330,13 @@ heft_status heft_ix_checksum(heft_index *x, heft_stored_checksum c);
 /* Append the digest of a part; call in ascending order of parts.  `spelled` is the text of the
  * file, with the digits from offset hex_at on; an algorithm that is a number may have fewer digits
  * than usual.  decoded: the digest covers the decoded bytes.  Return HEFT_E_FORMAT if the digits
- * are invalid.  The caller has tested the algorithm `name` with heft_ix_knows_digest(). */
+ * are invalid.  `name` is one of the algorithms of checksums.c. */
 heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *name,
                            heft_str spelled, size_t hex_at, bool decoded);
 /* Append the CRC-32 of the decoded bytes of a compressed part. */
 heft_status heft_ix_digest_crc32(heft_index *x, uint32_t part, const char *rule, uint32_t crc);
-bool heft_ix_knows_digest(const char *algorithm);
-/* Convert hexadecimal digits to heft_stored_checksum.expect; false if the digits are invalid.  The
- * caller has tested the algorithm with heft_ix_knows_digest(). */
+/* Convert hexadecimal digits to heft_stored_checksum.expect; false if the digits are invalid.
+ * `algorithm` is one of checksums.c. */
 bool heft_ix_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const char *algorithm, heft_str hex);
 /* Append a note about the byte `at` (or HEFT_NOWHERE) and a tensor (or HEFT_NONE).  rule and text
  * are static, or in the arena. */
