@@ -159,10 +159,12 @@ static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_err
 static void dont_need(heft_source *s, uint64_t off, uint64_t len)
 {
     const file_source *f = (const file_source *)s;
+    if (!f->map)
+        return;
     uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
     uintptr_t from = (uintptr_t)(f->map + off) & ~mask,
               to = (uintptr_t)(f->map + off + len) & ~mask;
-    if (f->map && from < to)
+    if (from < to)
         madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
