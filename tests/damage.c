@@ -26,7 +26,7 @@
 
 enum { BLOCK = 4096 }; /* cases in a process */
 
-/* Defined in builds with the address sanitizer, which take longer and much more memory. */
+/* Defined in builds with the address sanitizer, for time and memory. */
 __attribute__((weak)) void __asan_poison_memory_region(void const volatile *p, size_t size);
 
 typedef struct settings {
@@ -44,7 +44,7 @@ typedef struct shared {
     char text[8][700]; /* the first complaints */
 } shared;
 
-typedef struct subject { /* a file and how it is read undamaged */
+typedef struct subject { /* a file and the undamaged content */
     damage_file d;
     const char *title;
     bool *is_payload, *is_covered;
@@ -64,7 +64,7 @@ static void complain(const subject *s, const char *title, const char *message)
     sh->complaints++;
 }
 
-/* True if bytes were changed, and checksums cover all of them. Where other bytes are changed, too,
+/* True if bytes were changed, and checksums cover all changes. Where other bytes are changed, too,
  * the file may state other checksums. */
 static bool damages_covered(const subject *s, const uint8_t *p)
 {

@@ -164,7 +164,7 @@ uint64_t damage_cases(const damage_file *d, damage_kind kind)
     }
 }
 
-/* Append n bytes: zeros, ones, the beginning of the file, or the end of the file. */
+/* Append n bytes: zeros, 0xFF, the beginning of the file, or the end of the file. */
 static void append(uint8_t *out, const damage_file *d, unsigned fill, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef enum damage_kind {
-    DAMAGE_BYTE,   /* a byte has another value: 255 cases for each byte */
+    DAMAGE_BYTE,   /* a byte has a different value: 255 cases for each byte */
     DAMAGE_CUT,    /* the file is truncated: each length */
     DAMAGE_APPEND, /* 1 to 64 bytes are appended, with four contents */
     DAMAGE_FIELD,  /* an integer of header or index has one of 16 edge values */

@@ -64,7 +64,7 @@ static void add_number(answer *a, uint64_t n)
     add_bytes(a, &n, sizeof n);
 }
 
-/* Add a message without the numbers in it. */
+/* Add a message without the numbers. */
 static void add_message(answer *a, const char *text)
 {
     for (; *text; text++)

@@ -235,7 +235,7 @@ int mkdir(const char *name, mode_t mode)
     return f ? f(name, mode) : -1;
 }
 
-/* Only duplicates fail, which report errors like close(). */
+/* Only duplicates fail, and report errors like close(). */
 int fcntl(int fd, int what, ...)
 {
     va_list ap;

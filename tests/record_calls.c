@@ -26,7 +26,7 @@ enum { BUFFER_SIZE = 1 << 16 };
 
 typedef struct record {
     char call[8];
-    uint64_t file, dir; /* identities; a folder is the file of its sync */
+    uint64_t file, dir; /* identities; a folder is the file of a sync */
     uint64_t at, length;
     uint32_t name_length, new_name_length;
 } record;
@@ -135,7 +135,7 @@ static ssize_t end(const char *call, ssize_t result, record r, const char *name,
             record_bytes(fd, r.at, r.length);
     }
     if (is_killed)
-        raise(SIGKILL); /* after the call, or after half of it */
+        raise(SIGKILL); /* after the call, or after half of the call */
     pthread_mutex_unlock(&lock);
     errno = os;
     return result;

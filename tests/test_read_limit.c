@@ -167,7 +167,7 @@ typedef struct model_file {
     bool is_compressed;
 } model_file;
 
-/* Zeros and ones compress well. */
+/* Zeros and 0xFF compress well. */
 static model_file ztensor(const char *name, heft_encoding encoding)
 {
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;

@@ -1,4 +1,4 @@
-"""mutants.py - finds mutants in C sources and writes a source that contains them all.
+"""mutants.py - finds mutants in C sources and writes a source that contains all mutants.
 
 Every mutant is compiled in and has a number. heft_mutant_hit(N) (mutant.h) is called where mutant N
 changes a value and returns true if N is active: `if (a < b)` becomes `if (a < b, or a == b when
@@ -37,8 +37,8 @@ class Mutant:
     function: str
     line: int
     kind: str
-    text: str  # of the expression, blanks folded
-    nth: int = 1  # of the mutants of this kind, function and text
+    text: str  # text of the expression, blanks folded
+    nth: int = 1  # number among mutants of the same kind, function and text
     id: int = 0
 
     @property
@@ -47,7 +47,7 @@ class Mutant:
 
 
 class Source:
-    """One file while its mutants are collected: insertions into its text, and the mutants."""
+    """A file while mutants are collected: insertions into the text, and the mutants."""
 
     def __init__(self, name, data, macros):
         self.name, self.data, self.macros = name, data, sorted(macros)
@@ -62,7 +62,7 @@ class Source:
         return self.data[begin:end].decode(errors="replace")
 
     def in_macro(self, begin, end):
-        """Whether the range begins or ends inside the use of a macro, or is one."""
+        """Return True if the range begins or ends inside the use of a macro, or is a macro."""
         for i in range(bisect.bisect_left(self.starts, begin), len(self.macros)):
             s, e = self.macros[i]
             if s >= end:
@@ -73,7 +73,7 @@ class Source:
         return i >= 0 and self.macros[i][1] > begin
 
     def add(self, node, kind):
-        """Registers a mutant; returns the mark that stands for its number."""
+        """Registers a mutant; returns the mark that stands for the number."""
         begin, end = extent(node)
         text = " ".join(re.sub(r"/\*.*?\*/", " ", self.text(begin, end), flags=re.S).split())
         same = (self.function, kind, text)
@@ -183,12 +183,12 @@ def temporary(node, name):
 
 
 def bound(source, node, op, begin, end):
-    """a < b: evaluates both operands once; the mutant differs where they are equal."""
+    """a < b: evaluates both operands once; the mutant differs where both are equal."""
     left, right = children(node)
     mark = source.add(node, "bound")
     n = len(source.mutants) - 1
     x, y, v = f"mutant_x\0{n}\0", f"mutant_y\0{n}\0", f"mutant_v\0{n}\0"
-    # typeof does not evaluate its operand: the plain text serves, without the mutants inside.
+    # typeof evaluates nothing: the plain text serves, without the mutants inside.
     declare = [
         temporary(child, name).replace("\1", source.text(*extent(child)))
         for child, name in ((left, x), (right, y))
@@ -295,7 +295,7 @@ class Walk:
 
 
 def find(root, name, options):
-    """The Source of the file with its mutants; options are those of the compiler."""
+    """Return the Source of the file with mutants; options are the compiler's."""
     path = str(root / name)
     unit = ci.Index.create().parse(path, args=[*options, "-std=c11", "-xc"],
                                    options=ci.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""mutate.py [OPTION...] [N]: change one check of the library at a time; does a test fail?
+"""mutate.py [OPTION...] [N]: change a check of the library at a time; does a test fail?
 
 Takes N mutants (200), as many from each layer, at random. All mutants of the tree are compiled into
-one build (mutants.py says how). Each test runs once to record which mutants change a value in it.
-Then, for each mutant taken, these tests run, the fastest first, until one fails. A test that takes
-longer than ten times its normal time and 10 s has failed.
+one build (see mutants.py). Each test runs once to record the mutants that change values. Then,
+for each mutant taken, these tests run, the fastest first, until a test fails. A test that takes
+longer than ten times the normal time and 10 s has failed.
 
   --all                 every mutant
-  --layer L, --file F   only those of a layer, of a file
+  --layer L, --file F   only mutants of a layer, of a file
   --id N                only this mutant; may be repeated
-  --survivors           only those that survived when they were last run
+  --survivors           only mutants that survived the last run
   --seed N              other mutants
   --list                print the mutants instead of running them
   --book FILE           where the results are (.dev/mutants.jsonl)
@@ -43,12 +43,12 @@ import mutants
 TOP = pathlib.Path(__file__).resolve().parent.parent
 WORK = TOP / "build-mutate"
 TREE, CACHE, SEEN = WORK / "tree", WORK / "cache", WORK / "seen"
-BUILD = TREE / "build"  # inside, since heft finds its profiles in ../share
+BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
 LAYERS = ["base", "model", "grammar", "format", "companion", "core", "params", "port", "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
-MUTANTS = 1 << 17  # as in mutant.h
+MUTANTS = 1 << 17  # equal to MUTANTS in mutant.h
 FAILED_LINE = re.compile(rb"^not ok (?!.*# SKIP)", re.M)
 
 
@@ -136,7 +136,7 @@ def find_one(job):
 
 
 def write_mutants(names):
-    """Writes every source with its mutants; returns the mutants."""
+    """Writes every source with mutants; returns the mutants."""
     CACHE.mkdir(parents=True, exist_ok=True)
     options = compiler_options()
     other = options["src/port/disk.c"]
@@ -163,8 +163,8 @@ class Test:
         self.seconds, self.works, self.seen = 0.0, False, b""
 
     def run(self, folder, limit, **more):
-        """Runs the test in a temporary folder: whether it passed."""
-        os.chmod(folder, 0o755)  # some tests become another user
+        """Runs the test in a temporary folder; returns True if the test passed."""
+        os.chmod(folder, 0o755)  # some tests change the user
         env = {**os.environ, **self.env, "TMPDIR": folder, "HEFT_TEST_FEWER": "1", **more}
 
         def restrict():
@@ -186,7 +186,7 @@ class Test:
             child.communicate()
 
     def key(self):
-        """Changes when a file changes on which the test depends: programs, scripts and samples."""
+        """Return a digest of the files that the test depends on: programs, scripts and samples."""
         words = [pathlib.Path(self.folder) / word for word in self.command]
         files = {f.resolve() for f in words if f.is_file()}
         if any(f.suffix == ".py" for f in files):
@@ -223,7 +223,7 @@ def all_tests():
 
 
 def record(test):
-    """Runs the test without a mutant, unless it did so before, and records what it can notice."""
+    """Runs the test once without a mutant, and records mutants that the test can notice."""
     path = SEEN / test.key()
     if not path.exists():
         with tempfile.TemporaryDirectory(prefix="heft-mutate-") as folder:
@@ -267,7 +267,7 @@ def try_mutant(mutant, tests):
 
 
 def accepted(found):
-    """Keys of mutants.tsv; complains of those that no mutant has."""
+    """Return the keys of mutants.tsv; complain of keys that no mutant has."""
     known = {m.key for m in found}
     rows, stale = set(), []
     for line in ACCEPTED.read_text().splitlines() if ACCEPTED.exists() else []:

@@ -293,7 +293,7 @@ typedef struct heft_convert_options {
     /* Change *id, the identity in the input without a base id, and return true; false keeps the
      * identity. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
-    heft_str generator; /* as heft_writer_set_generator(); ptr NULL: as in the input */
+    heft_str generator; /* see heft_writer_set_generator(); ptr NULL: as in the input */
     /* Change how part `role` of the output is stored and return true.  *how is initially as in the
      * input if the format stays the same, else as in `write`.  Text is copied. */
     bool (*storage)(void *ctx, const heft_tensor *t, heft_str role, heft_storage *how);
@@ -341,7 +341,7 @@ typedef struct heft_edit_options {
     /* See heft_convert_options; with tensor and identity before the edit. */
     bool (*identify)(void *ctx, const heft_tensor *t, heft_identity *id);
     void *identify_ctx;
-    const heft_limits *limits; /* as in heft_open_options */
+    const heft_limits *limits; /* see heft_open_options */
     /* New vocabulary with special tokens, for formats that store one (EMBD); NULL: keep. */
     const heft_vocab *vocab;
     const heft_special_id *special; /* special tokens to change */

@@ -110,7 +110,7 @@ static heft_status open_source(heft_source **out, location *p, bool is_entry, he
     heft_status st;
     if (!is_entry) {
         st = heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
-    } else if ((st = open_named(out, p, p->name, &cause))) { /* not trusted more than other files */
+    } else if ((st = open_named(out, p, p->name, &cause))) { /* no more trusted than other files */
         if (st == HEFT_E_NOMEM)
             heft_error_plain(err, st, "%s", cause.message);
         else

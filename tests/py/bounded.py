@@ -27,7 +27,7 @@ def run(*args):
 
 
 def faults(allowed, *args):
-    """Run a command; yield what is wrong about its exit status, time and memory."""
+    """Run a command; yield faults of the exit status, time and memory."""
     code, seconds, memory = run(*args)
     command = args[1]
     if code not in allowed:

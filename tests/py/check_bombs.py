@@ -40,7 +40,7 @@ def dense(stored, shape, version="1.0", **more):
 
 
 def unknown_layout(stored, version="1.0"):
-    """Return a file with a component of unknown layout, which has no decoded length."""
+    """Return a file with a component of unknown layout, without a decoded length."""
     f = File(version)
     part = {k: v for k, v in f.part("u8", b"", stored=stored).items() if k != "uncompressed_length"}
     return f.end(f.root({"t": f.tensor("u8", [4], "quantized_4bit", {"data": part})}))
@@ -90,7 +90,7 @@ def nested(byte, levels, end=b"\0"):
 
 
 def names(count):
-    """Return the pairs of a map of tensors whose long names differ only at the end."""
+    """Return the pairs of a map of tensors with long names that differ only at the end."""
     return b"".join(encode("n" * 200 + str(i)) + b"\xa0" for i in range(count))
 
 

@@ -55,7 +55,7 @@ def replace(path, old, new, rng):
 
 
 def rewrite(path, old, new, rng):
-    """Write the new bytes over the old ones, in pieces and in either direction."""
+    """Write the new bytes over the old bytes, in pieces and in either direction."""
     starts = list(range(0, len(new), PIECE))
     if rng.randrange(2):
         starts.reverse()
@@ -155,7 +155,7 @@ class Round:
         return p.returncode, p.stdout.replace(str(self.folder).encode(), b""), err
 
     def undisturbed(self, data):
-        """Return status, stdout and output of a run on a file with these bytes."""
+        """Return status, stdout and output of a run on a file with the bytes."""
         key = hash(data)
         if key not in self.expected:
             self.reset(data)

@@ -14,7 +14,7 @@ import commands
 import gen_shards as gen
 
 SMALLEST, LARGEST = 140, 20000  # bytes of a sample; smaller samples are nearly empty
-# The element type of .mag files with code 3 depends on the length of the file: no such sample.
+# The type of .mag tensors with code 3 depends on the length of the file: no sample has code 3.
 MORE = [  # other byte orders, encodings and checksums of the same generation
     "flat_big_endian.gguf", "vocabulary.gguf", "version2.npy", "version3.npy", "f32_big.npy",
     "deflated_plain.npz", "stored_plain.npz", "zip64.npz", "crc_ieee_skipped.mag", "chk.bin",

@@ -30,14 +30,14 @@ FROM_THEN_ON = [{"HEFT_FAIL_ERRNO": str(e), "HEFT_FAIL_ON": "1"}
 WAYS = [*ONCE, HALF, *FROM_THEN_ON]
 TRANSFERS = {"read", "pread", "preadv", "write", "pwrite", "copy_file_range"}
 REPEATED = TRANSFERS | {"fallocate", "flock", "fsync", "ftruncate", "openat"}
-# Files may be left where the search for them, or their removal, fails.
+# Files may be left where the search for files, or the removal, fails.
 CLEANING = {"unlinkat", "readdir", "fdopendir", "openat", "flock", "fstat", "fstatat"}
 SHORT = 8  # failures per scene
 MAX_COMPLAINTS = 5
 
 
 class Campaign:
-    """Fail the calls of one scene."""
+    """Fail the calls of a scene."""
 
     def __init__(self, options, scene, work):
         self.heft, self.shim, self.scene = options.heft, options.shim, scene

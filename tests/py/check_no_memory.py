@@ -101,7 +101,7 @@ def unexpected_result(box, got, good):
 
 
 class Campaign:
-    """Fail the allocations of one command."""
+    """Fail the allocations of a command."""
 
     def __init__(self, box, args):
         self.box, self.args = box, args

@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 KNOWN = ("crc32:", "crc32c:", "sha256:", "xxh3:")
 CHUNK = 1 << 20  # buffer of cat
-# Parts of one file that are damaged, at most; the first COPIED are also copied by other commands.
+# Number of damaged parts per file; the first COPIED are also copied by other commands.
 MAX_PARTS, COPIED = 6, 2
 
 
@@ -72,7 +72,7 @@ def commands(tensor, part, path, other):
 
 
 def copies(path, folder):
-    """The commands that copy the data of the whole file: within the format, and to others."""
+    """The commands that copy all data of the file: within the format, and to other formats."""
     for name in ("copy.zt", "copy.npz", "copy.safetensors"):
         yield ["convert", "--no-sync", path, folder / name]
     for to in ("ztensor", "safetensors"):
@@ -86,7 +86,7 @@ def remove(path):
 
 
 def check_copies(heft, path, bad, part, folder):
-    """A copy of wrong bytes is not written, unless --no-verify asks for it."""
+    """Wrong bytes are not copied without --no-verify."""
     for of_good, command in zip(copies(path, folder), copies(bad, folder)):
         remove(command[-1])
         if run(heft, *of_good).returncode:
@@ -183,7 +183,7 @@ def write_npz(path, method, count):
 
 
 def break_crc(path):
-    """Change the CRC-32 of each member in its header and in the directory, but not the content."""
+    """Change the CRC-32 of each member in the header and in the directory, but not the content."""
     data = bytearray(path.read_bytes())
     with zipfile.ZipFile(path) as z:
         for info in z.infolist():

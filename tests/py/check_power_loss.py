@@ -30,7 +30,7 @@ SPARE = {"edit after a kill": 1, "split again": 1, "complete: split again": 1}
 
 
 class Campaign:
-    """Check all states of one command."""
+    """Check all states of a command."""
 
     def __init__(self, judge, start, calls):
         self.judge, self.start, self.calls = judge, start, calls  # start: the disk

@@ -65,7 +65,7 @@ def digests(count):
 # ---- npz ----
 
 def npz(count, header):
-    """Return an archive with `count` entries for one deflated array with a long header."""
+    """Return an archive with `count` entries for a deflated array with a long header."""
     head_bytes = b"\x93NUMPY\2\0" + struct.pack("<I", header)
     text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }"
     m = gen_npz.Member(b"0000000.npy", head_bytes + text.ljust(header - 1) + b"\n" + bytes(16),
@@ -79,7 +79,7 @@ def npz(count, header):
 
 
 def transposed(size):
-    """Return an archive with a deflated array in column-major order, which is decoded twice."""
+    """Return an archive with a deflated array in column-major order, decoded twice."""
     side = int(size**0.5)
     text = b"{'descr': '|u1', 'fortran_order': True, 'shape': (%d, %d), }\n" % (side, side)
     content = b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + bytes(side * side)

@@ -26,7 +26,7 @@ MAX_KILLS = 4  # in a row
 
 
 class Campaign:
-    """Kill the command of one scene."""
+    """Kill the command of a scene."""
 
     def __init__(self, options, scene, work):
         self.scene, self.work = scene, work

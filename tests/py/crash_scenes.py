@@ -14,13 +14,13 @@ KILLED = -9
 # A kill may leave temporary files and the note about a replaced file until the next command.
 LEFT = re.compile(r"(^|/)(\..*\.heft-new|[^/]*\.heft-journal-new|[^/]*\.heft-replaced)$")
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz", "npy"]
-TENSORS = 10  # their names take several sectors
+TENSORS = 10  # names that take several sectors
 RENAMED = ["--rename", "layer.0.weight=layer.a.weight", "--rename", "layer.9.weight=layer.b.weight"]
 SIMPLE_TITLE = ", simple file system"
 SIMPLE = ["convert to zt", "replace zt", "split", "split again", "edit by a new file",
           "append to zt", "append to safetensors", "replace after a kill", "undo: split again"]
 ONE_TENSOR = {"npy": ["--keep", "layer.0.*"]}
-LONG = "x" * 9000  # does not fit into the header as it is
+LONG = "x" * 9000  # does not fit into the present header
 
 
 @dataclasses.dataclass

@@ -156,7 +156,7 @@ class Folder:
         return self.after(self.pending)
 
     def kept(self, mask):
-        """Keep the last changes whose bit is set, and all earlier changes."""
+        """Keep the last changes with a set bit, and all earlier changes."""
         first = max(len(self.pending) - ENUMERATED, 0)
         return self.after(c for i, c in enumerate(self.pending, -first)
                           if i < 0 or mask >> i & 1)
@@ -171,7 +171,7 @@ class Disk:
     """The folder of a command after some calls, in the cache and on disk."""
 
     def __init__(self, root):
-        self.nodes = {}  # by identity; a new file may get the identity of a removed one
+        self.nodes = {}  # by identity; a new file may get the identity of a removed file
         self.root = self.scan(pathlib.Path(root))
 
     def scan(self, path):
@@ -180,7 +180,7 @@ class Disk:
             node = Folder(key, {p.name: self.scan(p) for p in path.iterdir()})
         else:
             node = File(key, path.read_bytes())
-        return self.nodes.setdefault(key, node)  # hard links are one file
+        return self.nodes.setdefault(key, node)  # hard links are the same file
 
     def do(self, call):
         if call.name in ("create", "unnamed"):

@@ -7,7 +7,7 @@
 enum {
     MAX_DECODED = 1 << 30, /* limit for decoding a part of row pointers up to the last */
     MIN_BUDGET = 1 << 29,  /* bytes that may be decoded for all parts of a small file */
-    MAX_RATIO = 256        /* the same for a larger file, in multiples of its size */
+    MAX_RATIO = 256        /* limit for a larger file, in multiples of its size */
 };
 
 /* Tensors can share a compressed part, so the sum for all parts is limited as well. */

@@ -31,7 +31,7 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
     return best;
 }
 
-/* What a file is that no format recognises, and what the user can do. */
+/* Descriptions of files that no format recognises, with advice. */
 typedef struct foreign_kind {
     const char *prefix, *description, *advice;
 } foreign_kind;
