@@ -51,7 +51,7 @@ struct heft_file {
     heft_index x;
     heft_gzip_content gzip;
     heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
-    bool requested_ends; /* the first and last bytes were requested */
+    bool requested_ends;            /* the first and last bytes were requested */
     bool ready;
     /* Once the file is ready, verify the digest of a part that is read as a whole. */
     bool check_parts;
