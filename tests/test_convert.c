@@ -524,7 +524,12 @@ static void progress_reaches_the_total_and_can_cancel(void **state)
     uint64_t calls = c.calls;
     for (c.stop_at = 1; c.stop_at <= calls; c.stop_at += calls / 3) {
         c.last = c.calls = 0;
-        heft_assert_status(run(&f, "safetensors", &o), HEFT_E_CANCELLED, &f.err);
+        heft_status st = run(&f, "safetensors", &o);
+        if (c.calls < c.stop_at) { /* threads that wait for each other report less often */
+            assert_true(c.stop_at > 1 && !st);
+            break;
+        }
+        heft_assert_status(st, HEFT_E_CANCELLED, &f.err);
         assert_in_range(c.calls, c.stop_at,
                         c.stop_at + 64); /* other threads may report once more */
     }
