@@ -44,7 +44,7 @@ heft_status heft_ix_checksum(heft_index *x, heft_stored_checksum c)
     return HEFT_OK;
 }
 
-/* Append a note, or record that it was dropped: missing memory for a note is not an error. */
+/* Append a note, or record that the note was lost: the caller then reports missing memory. */
 static void add_note(heft_index *x, heft_note note)
 {
     if (x->notes.len >= MAX_NOTES) {

@@ -220,7 +220,7 @@ typedef struct heft_index {
     void (*on_parsed_upto)(void *ctx, const char **from, const char *name);
     void *on_parsed_ctx;
     const char *parsed_from; /* *from of on_parsed_upto */
-    bool lost_notes;         /* a note was lost: out of memory */
+    bool lost_notes;         /* a note was lost: opening the file fails */
     bool lost_omissions;     /* an omission, or the name of one, was lost: out of memory */
     bool notes_cut;          /* notes beyond the maximum number were discarded */
     bool odd_names;          /* heft_str_may_be_path() holds for a name */

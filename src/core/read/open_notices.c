@@ -30,7 +30,8 @@ heft_status heft_file_add_notes(heft_file *f)
             heft_ix_note(x, HEFT_WARNING, rules->rank_rule, HEFT_NOWHERE, t,
                          "it exceeds the limit of 64 dimensions of NumPy and PyTorch");
     }
-    return f->format->notice ? f->format->notice(x) : HEFT_OK;
+    heft_status st = f->format->notice ? f->format->notice(x) : HEFT_OK;
+    return !st && x->lost_notes ? heft_error_no_memory(x->err, "for the notes about the file") : st;
 }
 
 heft_finding heft_file_finding(const heft_file *f, const heft_note *note)
