@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model.h"
+
 heft_status work_run(work *w, size_t n, void (*fn)(void *work, size_t i))
 {
     heft_executor threads = heft_executor_threads(0);
@@ -55,7 +57,10 @@ bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char 
 {
     *p = (chunk_reader){ .f = f, .path = path, .part = part, .checks = checks };
     p->length = heft_part_at(f, part).length;
-    p->mapped = heft_part_view(f, part);
+    p->mapped = model_settings.limits.read_bytes ? NULL /* views do not count */
+                                                 : heft_part_view(f, part);
+    if (!work_step(w, 0)) /* another thread failed */
+        return false;
     if ((p->mapped && !checks) || !p->length)
         return true;
     p->buf = p->mapped ? NULL : malloc(p->length < WORK_CHUNK ? (size_t)p->length : WORK_CHUNK);
