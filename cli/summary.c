@@ -170,6 +170,8 @@ bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32
     t.numbers_per_element = number_kind_of(t.type) == NUMBER_COMPLEX ? 2 : 1;
     t.elements = info.layout == HEFT_DENSE ? tensor_elements(&info) : UINT64_MAX;
     bool ok = chunk_reader_open(&t.bytes, w, f, path, part, checks) && pass(s, w, &t, add_values);
+    if (isnan(s->deviation)) /* infinity minus infinity, or times 0: the squares have overflowed */
+        s->deviation = HUGE_VAL;
     s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
     if (ok && s->finite)
         ok = pass(s, w, &t, fill_bins) && check_bins(s, w, &t);
