@@ -18,8 +18,9 @@ static struct {
     const char *stat_name; /* part of the file name for which fstatat() fails */
 } failing;
 
-/* Override realpath() and fstatat() of the C library. */
-char *realpath(const char *path, char *resolved)
+/* Override realpath() and fstatat() of the C library. The parentheses keep the macros of
+ * msan_calls.h from being expanded. */
+char *(realpath)(const char *path, char *resolved)
 {
     char *(*real)(const char *, char *);
     *(void **)&real = dlsym(RTLD_NEXT, "realpath");
@@ -29,7 +30,7 @@ char *realpath(const char *path, char *resolved)
     return NULL;
 }
 
-int fstatat(int dir, const char *name, struct stat *out, int flags)
+int(fstatat)(int dir, const char *name, struct stat *out, int flags)
 {
     int (*real)(int, const char *, struct stat *, int);
     *(void **)&real = dlsym(RTLD_NEXT, "fstatat64");

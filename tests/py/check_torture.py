@@ -2,6 +2,7 @@
 """check_torture.py: slices are recorded, continued, summed and published.  TAP on stdout."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,10 +74,19 @@ def check(top):
     yield "figures are published", [] if good else page.splitlines()
 
 
+def check_table():
+    """Yield the title and the complaints of the test of the table in the tree."""
+    targets = re.findall(r"'(\w+)'", " ".join(re.findall(r"^(?:models =|names [+=]=?) .*",
+                         (TOP / "fuzz/meson.build").read_text(), re.M)))
+    table = (TOP / "tools/campaigns.tsv").read_text()
+    missing = [t for t in targets if f"\nfuzz {t}\t" not in table and t != "chosen"]
+    yield "every fuzz target has a campaign", missing
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         fill(pathlib.Path(name))
-        return tap.report(list(check(pathlib.Path(name))))
+        return tap.report([*check(pathlib.Path(name)), *check_table()])
 
 
 if __name__ == "__main__":

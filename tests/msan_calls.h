@@ -1,0 +1,73 @@
+/* msan_calls.h - mark memory as initialised after calls that the memory sanitizer does not see.
+ *
+ * Included before every source of the build with that sanitizer (./dev analyze). The sanitizer of
+ * clang 14 does not know stat() of glibc 2.33 and later, nor the functions of libraries. */
+#ifndef HEFT_MSAN_CALLS_H
+#define HEFT_MSAN_CALLS_H
+
+#ifdef _GNU_SOURCE
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include <openssl/sha.h>
+#include <sanitizer/msan_interface.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
+
+static inline int heft_msan_stat(int failed, struct stat *info)
+{
+    if (!failed)
+        __msan_unpoison(info, sizeof *info);
+    return failed;
+}
+
+static inline char *heft_msan_text(char *text)
+{
+    if (text)
+        __msan_unpoison_string(text);
+    return text;
+}
+
+static inline int heft_msan_inflate(z_stream *z, int flush)
+{
+    Bytef *out = z->next_out;
+    int code = inflate(z, flush);
+    __msan_unpoison(out, (size_t)(z->next_out - out));
+    return code;
+}
+
+static inline size_t heft_msan_decompress(ZSTD_DStream *d, ZSTD_outBuffer *to, ZSTD_inBuffer *from)
+{
+    size_t code = ZSTD_decompressStream(d, to, from);
+    __msan_unpoison(to->dst, to->pos);
+    return code;
+}
+
+static inline size_t heft_msan_compress(ZSTD_CCtx *c, void *out, size_t capacity, const void *in,
+                                        size_t len)
+{
+    size_t n = ZSTD_compress2(c, out, capacity, in, len);
+    if (!ZSTD_isError(n))
+        __msan_unpoison(out, n);
+    return n;
+}
+
+static inline int heft_msan_sha256(unsigned char *out, SHA256_CTX *state)
+{
+    int done = SHA256_Final(out, state);
+    __msan_unpoison(out, SHA256_DIGEST_LENGTH);
+    return done;
+}
+
+#define stat(path, info)                          heft_msan_stat(stat(path, info), info)
+#define lstat(path, info)                         heft_msan_stat(lstat(path, info), info)
+#define fstat(fd, info)                           heft_msan_stat(fstat(fd, info), info)
+#define fstatat(d, path, info, how)               heft_msan_stat(fstatat(d, path, info, how), info)
+#define realpath(path, to)                        heft_msan_text(realpath(path, to))
+#define inflate(z, flush)                         heft_msan_inflate(z, flush)
+#define ZSTD_decompressStream(d, to, from)        heft_msan_decompress(d, to, from)
+#define ZSTD_compress2(c, out, capacity, in, len) heft_msan_compress(c, out, capacity, in, len)
+#define SHA256_Final(out, state)                  heft_msan_sha256(out, state)
+#endif
+
+#endif
