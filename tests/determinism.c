@@ -119,8 +119,8 @@ static heft_status convert(heft_blob *out, const heft_blob *from, const heft_for
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
     heft_host host;
     heft_source *source;
-    heft_sink *sink;
-    heft_file *f;
+    heft_sink *sink = NULL;
+    heft_file *f = NULL;
     heft_host_copy(&host, heft_host_default(), sizeof host);
     host.executor = &x;
     open.host = write.host = &host;
