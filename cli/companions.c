@@ -130,7 +130,7 @@ static void add_settings(folder *f)
     for (size_t i = 0; f->settings && i < KEYS; i++)
         for (size_t k = 0; k < 3 && keys[i].settings[k]; k++) {
             heft_value v;
-            if (!heft_settings_find(&v, f->settings, keys[i].settings[k]) ||
+            if (!heft_settings_find(&v, f->settings, str_of(keys[i].settings[k])) ||
                 v.kind == HEFT_KIND_BOOL)
                 continue;
             v.key = str_of(keys[i].key);
@@ -144,8 +144,8 @@ static bool find_setting(heft_value *out, const folder *f, const char *const *na
 {
     bool found = false;
     for (; f->settings && *names && !found; names++)
-        found = heft_settings_find(out, f->settings, *names) && out->kind != HEFT_KIND_BOOL &&
-                (out->kind != HEFT_KIND_STR || out->as.s.len);
+        found = heft_settings_find(out, f->settings, str_of(*names)) &&
+                out->kind != HEFT_KIND_BOOL && (out->kind != HEFT_KIND_STR || out->as.s.len);
     return found;
 }
 

@@ -30,8 +30,8 @@ static void try_settings(heft_str text)
     heft_value v;
     if (heft_settings_parse_json(&s, text, NULL, NULL))
         return;
-    fuzz_use(heft_settings_find(&v, s, "vocab_size"));
-    fuzz_use(heft_settings_find_path(s, "config.layers.0.heads"));
+    fuzz_use(heft_settings_find(&v, s, HEFT_STR("vocab_size")));
+    fuzz_use(heft_settings_find_path(s, HEFT_STR("config.layers.0.heads")));
     for (uint32_t i = 0, count = heft_settings_value_count(s); i < count;
          i = heft_settings_next(s, i)) {
         v = heft_settings_value_at(s, i);

@@ -200,7 +200,8 @@ static heft_status hidden_size(int64_t *out, heft_str config, heft_error *err)
     heft_status st = heft_settings_parse_json(&settings, config, NULL, err);
     if (st)
         return st;
-    *out = heft_settings_find(&v, settings, "hidden_size") && v.kind == HEFT_KIND_INT ? v.as.i : 0;
+    bool found = heft_settings_find(&v, settings, HEFT_STR("hidden_size"));
+    *out = found && v.kind == HEFT_KIND_INT ? v.as.i : 0;
     heft_settings_close(settings);
     return HEFT_OK;
 }

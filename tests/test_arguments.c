@@ -161,10 +161,10 @@ static void tokens_and_settings_past_the_end_are_empty(void **state)
     }
     assert_int_equal(heft_vocab_special(vocab, (heft_special)7), HEFT_NONE);
     heft_vocab_set_special(vocab, (heft_special)7, 0);
-    assert_false(heft_settings_find(&v, s, "none such"));
-    assert_false(heft_settings_find(&v, s, NULL));
-    assert_int_equal(heft_settings_find_path(s, "a.b"), HEFT_NONE);
-    assert_int_equal(heft_settings_find_path(s, NULL), HEFT_NONE);
+    assert_false(heft_settings_find(&v, s, HEFT_STR("none such")));
+    assert_false(heft_settings_find(&v, s, (heft_str){ NULL, 0 }));
+    assert_int_equal(heft_settings_find_path(s, HEFT_STR("a.b")), HEFT_NONE);
+    assert_int_equal(heft_settings_find_path(s, (heft_str){ NULL, 0 }), HEFT_NONE);
     heft_settings_close(s);
     heft_vocab_close(vocab);
 }

@@ -220,20 +220,20 @@ static void scalars_at_the_top_level_are_settings(void **state)
                         "\"map\": {\"int\": 3}, \"int\": 7}");
     heft_assert_ok(heft_settings_parse_json(&s, text, NULL, &err), &err);
     assert_int_equal(heft_settings_count(s), 6);
-    assert_true(heft_settings_find(&v, s, "text"));
+    assert_true(heft_settings_find(&v, s, str("text")));
     assert_int_equal(v.kind, HEFT_KIND_STR);
     assert_memory_equal(v.as.s.ptr, "a\nb", 3);
-    assert_true(heft_settings_find(&v, s, "int"));
+    assert_true(heft_settings_find(&v, s, str("int")));
     assert_int_equal(v.as.i, 7);
     assert_int_equal(heft_settings_at(s, 1).as.i, -12);
-    assert_true(heft_settings_find(&v, s, "real"));
+    assert_true(heft_settings_find(&v, s, str("real")));
     assert_int_equal(v.kind, HEFT_KIND_STR);
     assert_memory_equal(v.as.s.ptr, "1e-12", 5);
-    assert_true(heft_settings_find(&v, s, "yes"));
+    assert_true(heft_settings_find(&v, s, str("yes")));
     assert_true(v.kind == HEFT_KIND_BOOL && v.as.b);
-    assert_true(heft_settings_find(&v, s, "huge"));
+    assert_true(heft_settings_find(&v, s, str("huge")));
     assert_true(v.kind == HEFT_KIND_UINT && v.as.u == UINT64_MAX);
-    assert_false(heft_settings_find(&v, s, "nothing"));
+    assert_false(heft_settings_find(&v, s, str("nothing")));
     heft_settings_close(s);
     heft_settings_close(NULL);
     assert_int_equal(heft_settings_parse_json(&s, str("[1]"), NULL, &err), HEFT_E_FORMAT);
@@ -242,7 +242,7 @@ static void scalars_at_the_top_level_are_settings(void **state)
 
 static heft_value at_path(const heft_settings *s, const char *path)
 {
-    uint32_t i = heft_settings_find_path(s, path);
+    uint32_t i = heft_settings_find_path(s, str(path));
     if (i == HEFT_NONE)
         fail_msg("there is no %s", path);
     return heft_settings_value_at(s, i);
@@ -274,7 +274,7 @@ static void nested_settings_are_found_by_their_path(void **state)
         "kind.0"
     };
     for (size_t i = 0; i < HEFT_COUNT(missing); i++)
-        if (heft_settings_find_path(s, missing[i]) != HEFT_NONE)
+        if (heft_settings_find_path(s, str(missing[i])) != HEFT_NONE)
             fail_msg("there is a %s", missing[i]);
     heft_settings_close(s);
 }

@@ -27,8 +27,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_parse_lines(heft_vocab **out, he
 /* Parse a tokenizer.json.  HEFT_E_FORMAT also if ids are not 0, 1, 2, ... or not unique. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_vocab_parse_json(heft_vocab **out, heft_str text,
                                                            const heft_host *host, heft_error *err);
-HEFT_API void heft_vocab_close(heft_vocab *v); /* NULL is ignored */
-/* Number of tokens; ids are below this number. */
+/* Close a vocabulary.  NULL is ignored. */
+HEFT_API void heft_vocab_close(heft_vocab *v);
+/* Return the number of tokens; ids are below this number. */
 HEFT_API uint32_t heft_vocab_count(const heft_vocab *v);
 /* Return the token with that id, borrowed from v. */
 HEFT_API heft_str heft_vocab_token(const heft_vocab *v, uint32_t id);
@@ -39,7 +40,8 @@ HEFT_API uint32_t heft_vocab_find(const heft_vocab *v, heft_str token);
 HEFT_API uint32_t heft_vocab_special(const heft_vocab *v, heft_special s);
 /* Set the id of a special token; HEFT_NONE removes the special token. */
 HEFT_API void heft_vocab_set_special(heft_vocab *v, heft_special s, uint32_t id);
-HEFT_API const char *heft_vocab_special_name(heft_special s); /* "pad", "unk" */
+/* Return the name of a special token, "pad" or "unk". */
+HEFT_API const char *heft_vocab_special_name(heft_special s);
 
 /* ---- settings ----------------------------------------------------------------------------- */
 
@@ -49,25 +51,28 @@ typedef struct heft_settings heft_settings;
 HEFT_API HEFT_MUST_CHECK heft_status heft_settings_parse_json(heft_settings **out, heft_str text,
                                                               const heft_host *host,
                                                               heft_error *err);
-HEFT_API void heft_settings_close(heft_settings *s); /* NULL is ignored */
-/* The strings, numbers and booleans at the top level, in the order of the document.  Integers are
- * HEFT_KIND_INT, or HEFT_KIND_UINT past INT64_MAX; other numbers are HEFT_KIND_STR, spelled as in
- * the document.  Values are borrowed from s. */
+/* Close the settings.  NULL is ignored. */
+HEFT_API void heft_settings_close(heft_settings *s);
+/* Return the number of strings, numbers and booleans at the top level, which heft_settings_at()
+ * lists in the order of the document.  Integers are HEFT_KIND_INT, or HEFT_KIND_UINT past
+ * INT64_MAX; other numbers are HEFT_KIND_STR, spelled as in the document.  Values are borrowed
+ * from s. */
 HEFT_API size_t heft_settings_count(const heft_settings *s);
 /* Return top-level value i; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_settings_at(const heft_settings *s, size_t i);
 /* Find a top-level value by key; false if there is none. */
-HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key);
-/* All values, as a flat list.  A list or map precedes its children: the first child of value i is i
- * + 1, and heft_settings_next(s, i) is the index after value i and all descendants. */
-HEFT_API uint32_t heft_settings_value_count(const heft_settings *s); /* children included */
+HEFT_API bool heft_settings_find(heft_value *out, const heft_settings *s, heft_str key);
+/* Return the number of all values, children included: a flat list.  A list or map precedes its
+ * children: the first child of value i is i + 1, and heft_settings_next(s, i) is the index after
+ * value i and all descendants. */
+HEFT_API uint32_t heft_settings_value_count(const heft_settings *s);
 /* Return value i of the flat list; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_settings_value_at(const heft_settings *s, uint32_t i);
 /* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_settings_next(const heft_settings *s, uint32_t i);
 /* Return the index of the value at a path of keys and list positions, "config.layers.0.kind", or
  * HEFT_NONE.  If keys contain dots, the longest key that the path begins with is taken. */
-HEFT_API uint32_t heft_settings_find_path(const heft_settings *s, const char *path);
+HEFT_API uint32_t heft_settings_find_path(const heft_settings *s, heft_str path);
 
 /* ---- profiles ----------------------------------------------------------------------------- */
 
@@ -78,8 +83,9 @@ typedef struct heft_profile heft_profile;
 HEFT_API HEFT_MUST_CHECK heft_status heft_profile_parse_json(heft_profile **out, heft_str text,
                                                              const heft_host *host,
                                                              heft_error *err);
-HEFT_API void heft_profile_close(heft_profile *p); /* NULL is ignored */
-/* Name of the profile; borrowed from p. */
+/* Close a profile.  NULL is ignored. */
+HEFT_API void heft_profile_close(heft_profile *p);
+/* Return the name of the profile, borrowed from p. */
 HEFT_API heft_str heft_profile_name(const heft_profile *p);
 /* Compare a file with a profile.  Each difference is a finding of a rule "profile/..." and is added
  * to the counts in *out. out and fn may be NULL.  HEFT_OK: the comparison was completed. */

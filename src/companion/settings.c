@@ -151,10 +151,10 @@ heft_value heft_settings_at(const heft_settings *s, size_t i)
 }
 
 /* The last value of a repeated key wins, as in common JSON readers. */
-bool heft_settings_find(heft_value *out, const heft_settings *s, const char *key)
+bool heft_settings_find(heft_value *out, const heft_settings *s, heft_str key)
 {
-    for (size_t i = key ? s->scalars.len : 0; i--;)
-        if (heft_str_is(heft_settings_at(s, i).key, key)) {
+    for (size_t i = s->scalars.len; i--;)
+        if (heft_str_eq(heft_settings_at(s, i).key, key)) {
             *out = heft_settings_at(s, i);
             return true;
         }
@@ -191,15 +191,14 @@ static size_t match_length(heft_str path, const heft_value *v, uint32_t number, 
 }
 
 /* Keys may contain dots: the longest matching key wins and, among equal keys, the last. */
-uint32_t heft_settings_find_path(const heft_settings *s, const char *path)
+uint32_t heft_settings_find_path(const heft_settings *s, heft_str path)
 {
-    heft_str left = heft_lit(path ? path : "");
     uint32_t i = 0, end = s->values.len, found = HEFT_NONE;
     bool in_list = false;
-    while (left.len) {
+    while (path.len) {
         size_t longest = 0;
         for (uint32_t number = 0; i < end; i = heft_settings_next(s, i), number++) {
-            size_t len = match_length(left, at(s, i), number, in_list);
+            size_t len = match_length(path, at(s, i), number, in_list);
             if (len && len >= longest) {
                 found = i;
                 longest = len;
@@ -207,7 +206,7 @@ uint32_t heft_settings_find_path(const heft_settings *s, const char *path)
         }
         if (!longest)
             return HEFT_NONE;
-        left = (heft_str){ left.ptr + longest, left.len - longest };
+        path = (heft_str){ path.ptr + longest, path.len - longest };
         in_list = at(s, found)->kind == HEFT_KIND_LIST;
         i = found + 1;
         end = heft_settings_next(s, found);
