@@ -205,7 +205,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_open(heft_file **out, const char 
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_open_source(heft_file **out, heft_source *take,
                                                            const heft_open_options *opt,
                                                            heft_error *err);
-HEFT_API void heft_file_close(heft_file *f); /* NULL is ignored */
+/* Close a file and free everything that was borrowed from it.  NULL is ignored. */
+HEFT_API void heft_file_close(heft_file *f);
 
 /* ---- tensors and parts -------------------------------------------------------------------- */
 
@@ -355,7 +356,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_stream_read(void *buf, heft_stream *s,
  * heft_part_view() does, or to buf, a buffer of len bytes. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_stream_view(const void **data, heft_stream *s, void *buf,
                                                       size_t len, heft_error *err);
-HEFT_API void heft_stream_close(heft_stream *s); /* NULL is ignored */
+/* Close a stream, read to the end or not.  NULL is ignored. */
+HEFT_API void heft_stream_close(heft_stream *s);
 
 /* Read many parts through streams, on any threads, and compare all checksums that cover the parts:
  * the digest of each part (by the stream), and checksums over several parts, such as the checksum
@@ -374,7 +376,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_stream(heft_stream **out,
 /* Compare the checksums after the last byte was read.  Covered bytes that no stream has read, such
  * as headers before arrays, are read now.  HEFT_E_CHECKSUM at the first mismatch. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_end(heft_checked_read *r, heft_error *err);
-HEFT_API void heft_checked_read_close(heft_checked_read *r); /* after all streams, or NULL */
+/* Close a checked read, after all its streams.  NULL is ignored. */
+HEFT_API void heft_checked_read_close(heft_checked_read *r);
 
 /* ---- element types (numbers: dtypes.h) ---------------------------------------------------- */
 
@@ -444,17 +447,19 @@ typedef struct heft_value {
     } as;
 } heft_value;
 
-/* Metadata is a flat list.  A list or map precedes its children: the first child of value i
- * is i + 1, and heft_meta_next(f, i) is the index after value i and all descendants. */
-HEFT_API uint32_t heft_meta_count(const heft_file *f); /* all values, children included */
+/* Return the number of all metadata values, children included.  Metadata is a flat list.  A list or
+ * map precedes its children: the first child of value i is i + 1, and heft_meta_next(f, i) is the
+ * index after value i and all descendants. */
+HEFT_API uint32_t heft_meta_count(const heft_file *f);
 /* Return value i; HEFT_KIND_NULL past the end. */
 HEFT_API heft_value heft_meta_at(const heft_file *f, uint32_t i);
 /* Return the index after value i and all descendants. */
 HEFT_API uint32_t heft_meta_next(const heft_file *f, uint32_t i);
 /* Find a top-level value by key; false if there is none. */
 HEFT_API bool heft_meta_find(heft_value *out, const heft_file *f, heft_str key);
-/* Get value i of a tensor's attributes ("burn.param_id"), a flat list like the metadata;
- * container.end, too, is a number to pass as i.  False after the last value. */
+/* Get value i of a tensor's attributes ("burn.param_id"), a flat list like the metadata: after a
+ * list or map continue with i = value.as.container.end to skip the children.  False after the last
+ * value. */
 HEFT_API bool heft_attribute_at(heft_value *out, const heft_file *f, uint32_t tensor, uint32_t i);
 
 /* ---- identities --------------------------------------------------------------------------- */
@@ -480,22 +485,26 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_ids_open(heft_ids **out, const heft_fi
                                                    heft_error *err);
 /* Like heft_tensor_find_id(), in logarithmic time. */
 HEFT_API uint32_t heft_ids_find(const heft_ids *ids, const heft_id *id, uint32_t *count);
-HEFT_API void heft_ids_close(heft_ids *ids); /* NULL is ignored */
+/* Close a table of identities.  NULL is ignored. */
+HEFT_API void heft_ids_close(heft_ids *ids);
 
 /* ---- facts of the file -------------------------------------------------------------------- */
 
 /* Return the format of the file; static. */
 HEFT_API const heft_format *heft_file_format(const heft_file *f);
-HEFT_API heft_str heft_file_name(const heft_file *f); /* without folders; empty: not known */
-/* Version of the format: "1", "100", "snapshot"; may be empty. */
+/* Return the name of the file without folders; empty if not known. */
+HEFT_API heft_str heft_file_name(const heft_file *f);
+/* Return the version of the format: "1", "100", "snapshot"; may be empty. */
 HEFT_API heft_str heft_file_version(const heft_file *f);
-/* Program that wrote the file (stored by zTensor 1.0); may be empty. */
+/* Return the program that wrote the file (stored by zTensor 1.0); may be empty. */
 HEFT_API heft_str heft_file_generator(const heft_file *f);
-/* Size of the file in bytes; of a model in shards, of the file that was opened. */
+/* Return the size of the file in bytes; of a model in shards, of the file that was opened. */
 HEFT_API uint64_t heft_file_size(const heft_file *f);
-/* Greatest power of two, at most 64 KiB, that divides the offset of every part; 0 without data. */
+/* Return the greatest power of two, at most 64 KiB, that divides the offset of every part; 0
+ * without data. */
 HEFT_API uint64_t heft_file_alignment(const heft_file *f);
-HEFT_API uint64_t heft_file_memory(const heft_file *f); /* bytes that the index occupies */
+/* Return the bytes of memory that the index occupies. */
+HEFT_API uint64_t heft_file_memory(const heft_file *f);
 
 typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_str name;               /* file name; if not known, the label used in this file */
@@ -503,7 +512,7 @@ typedef struct heft_shard_file { /* a further file with parts of the model */
     heft_status status; /* HEFT_E_IO: missing or unreadable; HEFT_E_FORMAT: not that file */
     uint32_t reserved[3];
 } heft_shard_file;
-/* Number of other files that hold parts of the model. */
+/* Return the number of other files that hold parts of the model. */
 HEFT_API uint32_t heft_shard_file_count(const heft_file *f);
 /* Return shard i; an empty name past the end. */
 HEFT_API heft_shard_file heft_shard_file_at(const heft_file *f, uint32_t i);
@@ -530,19 +539,24 @@ enum {
     HEFT_ONE_TENSOR = 256,  /* holds a single tensor without a name */
     HEFT_CAN_OPEN_KEY = 512 /* nested: heft_open_options.key opens an entry */
 };
-HEFT_API size_t heft_format_count(void);              /* number of formats in this build */
-HEFT_API const heft_format *heft_format_at(size_t i); /* NULL after the last */
+/* Return the number of formats in this build. */
+HEFT_API size_t heft_format_count(void);
+/* Return format i; NULL after the last. */
+HEFT_API const heft_format *heft_format_at(size_t i);
 /* Find a format by name ("mag"); NULL if there is none. */
 HEFT_API const heft_format *heft_format_find(const char *name);
 /* Find a format by the suffix of a path ("dir/model.mag"); NULL if none matches. */
 HEFT_API const heft_format *heft_format_for_path(const char *path);
-/* Name of the format on the command line: "gptrs-archive". */
+/* Return the name of the format on the command line: "gptrs-archive". */
 HEFT_API const char *heft_format_name(const heft_format *f);
-HEFT_API const char *heft_format_title(const heft_format *f);    /* for display */
-HEFT_API const char *heft_format_suffixes(const heft_format *f); /* ".pt .pth" */
-/* Versions that can be written, the default first: "1 100 snapshot". */
+/* Return the name of the format for display: "gpt-rs tensor archive". */
+HEFT_API const char *heft_format_title(const heft_format *f);
+/* Return the suffixes of file names, separated by spaces: ".pt .pth". */
+HEFT_API const char *heft_format_suffixes(const heft_format *f);
+/* Return the versions that can be written, the default first: "1 100 snapshot". */
 HEFT_API const char *heft_format_versions(const heft_format *f);
-HEFT_API uint32_t heft_format_caps(const heft_format *f); /* sum of HEFT_CAN_..., HEFT_ONE_TENSOR */
+/* Return what the format can do: the sum of HEFT_CAN_... and HEFT_ONE_TENSOR. */
+HEFT_API uint32_t heft_format_caps(const heft_format *f);
 
 /* ---- sources (heft_ext.h: sources of your own) -------------------------------------------- */
 
@@ -564,11 +578,13 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_file(heft_source **out, co
 /* Make a source of len bytes in memory; data is borrowed until the source is closed. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_memory(heft_source **out, const void *data,
                                                              size_t len, heft_error *err);
-HEFT_API void heft_source_close(heft_source *s); /* unless taken by a file; NULL is ignored */
+/* Close a source that no file has taken.  NULL is ignored. */
+HEFT_API void heft_source_close(heft_source *s);
 
 /* ---- feeding: open without a source, in browsers, event loops and firmware ---------------- */
 
-/* The library never waits: the caller asks for the needed ranges and feeds the bytes.
+/* Begin to open a file of file_size bytes that the caller feeds.  The library never waits: the
+ * caller asks for the needed ranges and feeds the bytes.
  *     heft_file_begin(&f, size, NULL, &err);
  *     while ((st = heft_file_step(f, &err)) == HEFT_AGAIN)
  *         for each range of heft_file_needs(f, &ranges): heft_file_feed(f, ...);

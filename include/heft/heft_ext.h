@@ -154,26 +154,28 @@ typedef struct heft_edit_extent {
  * it; dry_run and progress of the options are ignored. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_edit_plan(heft_edit **out, const heft_file *f,
                                                     const heft_edit_options *opt, heft_error *err);
-/* First half of heft_file_append(): write the tensors of `from` as a file in the format and version
- * of f.  *tensors becomes the number of tensors written; 0: there is nothing to add.  On a dry run
- * take may be NULL, and planned_bytes becomes the size of both files together, or 0.  no_sync is
- * ignored. */
+/* Do the first half of heft_file_append(): write the tensors of `from` as a file in the format
+ * and version of f.  *tensors becomes the number of tensors written; 0: there is nothing to
+ * add.  On a dry run take may be NULL, and planned_bytes becomes the size of both files
+ * together, or 0.  no_sync is ignored. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_append_convert(uint32_t *tensors, const heft_file *f,
                                                          const heft_file *from, heft_sink *take,
                                                          const heft_append_options *opt,
                                                          heft_error *err);
-/* Second half: plan a file with the tensors of f and of `added`, the file written by
- * heft_append_convert().  Both may be closed afterwards. */
+/* Do the second half of heft_file_append(): plan a file with the tensors of f and of `added`,
+ * the file written by heft_append_convert().  Both may be closed afterwards. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_append_plan(heft_edit **out, const heft_file *f,
                                                       const heft_file *added,
                                                       const heft_append_options *opt,
                                                       heft_error *err);
 /* Return the number of extents; *out is borrowed from e. */
 HEFT_API size_t heft_edit_extents(const heft_edit *e, const heft_edit_extent **out);
-HEFT_API uint64_t heft_edit_size(const heft_edit *e); /* of the edited file */
+/* Return the size of the edited file. */
+HEFT_API uint64_t heft_edit_size(const heft_edit *e);
 /* Return true if all copied extents keep their offsets. */
 HEFT_API bool heft_edit_is_in_place(const heft_edit *e);
-HEFT_API void heft_edit_close(heft_edit *e); /* NULL is ignored */
+/* Close a plan.  NULL is ignored. */
+HEFT_API void heft_edit_close(heft_edit *e);
 
 /* ---- threads ------------------------------------------------------------------------------ */
 

@@ -108,7 +108,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_add(heft_id128 *space, heft_par
 HEFT_API HEFT_MUST_CHECK heft_status heft_params_add_to(heft_params *p, heft_id128 space,
                                                         heft_file *take, heft_error *err);
 
-/* Number of parameters of all files. */
+/* Return the number of parameters of all files. */
 HEFT_API uint32_t heft_params_count(const heft_params *p);
 /* Return key number i, in the order of adding files; zero bytes after the last key. */
 HEFT_API heft_id128 heft_params_key_at(const heft_params *p, uint32_t i);
@@ -165,15 +165,15 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_params_resolve(heft_param *out, heft_p
 /* Release a derived form, once per heft_params_resolve().  Thread-safe. */
 HEFT_API void heft_params_release_form(heft_params *p, heft_id128 key, uint64_t kind);
 
-/* The parameter's numbers as f32, from any plain type. */
+/* Return the derivation of a parameter's numbers as f32, from any plain type. */
 HEFT_API heft_derivation heft_derivation_f32(void);
 typedef struct heft_tiling { /* size of a tile in elements */
     uint32_t rows, columns;
 } heft_tiling;
-/* A matrix in tiles: tiles in row-major order, elements of a tile in column-major order, padded
- * with zeros at the edges; dims stay the dims of the matrix.  t is borrowed as long as the
- * derivation is used.  Resolving fails with HEFT_E_UNSUPPORTED unless the parameter is a matrix of
- * a plain type. */
+/* Return the derivation of a matrix in tiles: tiles in row-major order, elements of a tile in
+ * column-major order, padded with zeros at the edges; dims stay the dims of the matrix.  t is
+ * borrowed as long as the derivation is used.  Resolving fails with HEFT_E_UNSUPPORTED unless
+ * the parameter is a matrix of a plain type. */
 HEFT_API heft_derivation heft_derivation_tiles(const heft_tiling *t);
 
 #ifdef __cplusplus

@@ -55,8 +55,10 @@ typedef struct heft_blob { /* a file in memory */
  * and must outlive the blob. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_open_memory(heft_sink **out, heft_blob *to,
                                                            const heft_host *host, heft_error *err);
-HEFT_API void heft_blob_free(heft_blob *b);    /* an empty blob is ignored */
-HEFT_API void heft_sink_discard(heft_sink *s); /* leaves no file; NULL is ignored */
+/* Free the bytes, and empty the blob.  An empty blob is ignored. */
+HEFT_API void heft_blob_free(heft_blob *b);
+/* Close a sink that no function has taken; no file appears.  NULL is ignored. */
+HEFT_API void heft_sink_discard(heft_sink *s);
 
 /* A set of files in a folder.  All files appear when the set is finished, in the order of adding;
  * on failure the old files are unchanged.  If the program is killed meanwhile,
@@ -73,7 +75,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_add(heft_sink **out, heft_sin
 /* Make all files of the set appear.  Frees s, also on failure.  HEFT_E_ARGUMENT: a sink is not
  * finished, or a file exists and HEFT_SINK_REPLACE is not set. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_dir_finish(heft_sink_dir *s, heft_error *err);
-HEFT_API void heft_sink_dir_discard(heft_sink_dir *s); /* leaves no files; NULL is ignored */
+/* Give up the set: no file appears.  Frees s; NULL is ignored. */
+HEFT_API void heft_sink_dir_discard(heft_sink_dir *s);
 
 typedef enum heft_recovery {
     HEFT_RECOVERY_NONE,       /* there was nothing to recover */
@@ -142,7 +145,7 @@ typedef struct heft_writer heft_writer;
  * with the size of the data.
  *
  * A format with HEFT_CAN_APPEND accepts metadata, tensors and a generator after heft_writer_begin()
- * as well (examples/train_loop.c).  A loss is then HEFT_E_LOSSY, and an existing name or key
+ * as well (examples/write_history.c).  A loss is then HEFT_E_LOSSY, and an existing name or key
  * HEFT_E_ARGUMENT, from the call that adds the tensor or value; the writer continues without the
  * tensor or value.  Losses of the whole model are reported by heft_writer_finish(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_open(heft_writer **out, const heft_format *fmt,
@@ -230,7 +233,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_writer_write(heft_writer *w, uint32_t 
                                                        heft_error *err);
 /* Complete the file.  Frees w, also on failure. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_finish(heft_writer *w, heft_error *err);
-HEFT_API void heft_writer_discard(heft_writer *w); /* leaves no file; NULL is ignored */
+/* Give up the file: no file appears.  Frees w; NULL is ignored. */
+HEFT_API void heft_writer_discard(heft_writer *w);
 
 /* ---- saving arrays ------------------------------------------------------------------------ */
 
