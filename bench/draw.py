@@ -4,7 +4,7 @@ import re
 from html import escape
 
 WIDTH, HEIGHT, LEFT, TOP, LEGEND, BELOW = 330, 270, 72, 52, 185, 104
-PARSERS = {"jansson on ": "JSON parser: ", "libcbor on ": "CBOR parser: "}
+PARSERS = {"jansson on ": "jansson (JSON): ", "libcbor on ": "libcbor (CBOR): "}
 COLOURS = [
     "#3b82c4", "#e0526a", "#2e9b57", "#b8860b", "#8a63d2", "#d2691e", "#1f9e9e", "#c2569b",
     "#808080"
