@@ -361,10 +361,9 @@ HEFT_API void heft_stream_close(heft_stream *s);
 
 /* Read many parts through streams, on any threads, and compare all checksums that cover the parts:
  * the digest of each part (by the stream), and checksums over several parts, such as the checksum
- * of all data of an EMBD file (by heft_checked_read_end()).  parts: the parts that will be read;
- * NULL: all parts of all tensors. */
+ * of all data of an EMBD file (by heft_checked_read_end()). */
 typedef struct heft_checked_read heft_checked_read;
-/* Open a checked read of n parts; parts NULL: all parts of all tensors. */
+/* Open a checked read of `count` parts; parts NULL: all parts of all tensors. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_checked_read_open(heft_checked_read **out,
                                                             const heft_file *f,
                                                             const uint32_t *parts, uint32_t count,
