@@ -151,6 +151,40 @@ static void eight_threads_open_and_close_files(void **state)
     heft_test_free(&b);
 }
 
+/* ---- checksums of the index ------------------------------------------------------------------ */
+
+/* Open a model of more index bytes than one thread compares with the checksum. */
+static heft_status open_on_threads(heft_bytes b, uint32_t threads, heft_error *err)
+{
+    heft_test_host h;
+    heft_file *f;
+    heft_test_host_init(&h, threads);
+    heft_status st = heft_test_open(&f, b, &h.host, err);
+    heft_file_close(f);
+    return st;
+}
+
+static void a_large_index_is_compared_with_its_checksum_on_all_threads(void **state)
+{
+    static const char first[] = "layers.7.weight", last[] = "layers.299999.weight";
+    heft_error err;
+    (void)state;
+    heft_bytes b = heft_test_many("mag", 300000);
+    uint8_t *names[] = { memmem(b.p, b.len, first, sizeof first - 1),
+                         memmem(b.p, b.len, last, sizeof last - 1) };
+    heft_assert_ok(open_on_threads(b, 4, &err), &err);
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        assert_non_null(names[i]);
+        *names[i] = 'x';
+        for (uint32_t threads = 1; threads <= 4; threads += 3) {
+            assert_int_equal(open_on_threads(b, threads, &err), HEFT_E_CHECKSUM);
+            assert_string_equal(err.rule, "mag/header-crc");
+        }
+        *names[i] = 'l';
+    }
+    heft_test_free(&b);
+}
+
 /* ---- the executor --------------------------------------------------------------------------- */
 
 typedef struct tasks {
@@ -192,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(eight_threads_read_the_same_file),
         IN_A_DIRECTORY(eight_threads_open_and_close_files),
+        cmocka_unit_test(a_large_index_is_compared_with_its_checksum_on_all_threads),
         cmocka_unit_test(executor_runs_every_task_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
