@@ -364,12 +364,20 @@ static void refuses_unsupported_storage(void **state)
 {
     static const struct {
         const char *format;
+        heft_status st;
         heft_storage storage;
         const char *words;
     } rows[] = {
-        { "mag", { .encoding = HEFT_ZSTD }, "component 'data': mag does not support compression" },
-        { "mag", { .digest = "crc32c" }, "component 'data': mag cannot store a digest" },
-        { "ztensor", { .digest = "none such" }, "component 'data': this build cannot compute" },
+        { "mag",
+          HEFT_E_UNSUPPORTED,
+          { .encoding = HEFT_ZSTD },
+          "mag does not support compression" },
+        { "mag", HEFT_E_UNSUPPORTED, { .digest = "crc32c" }, "mag cannot store a digest" },
+        { "ztensor", HEFT_E_UNSUPPORTED, { .digest = "none such" }, "this build cannot compute" },
+        { "ztensor", HEFT_E_UNSUPPORTED, { .encoding = HEFT_DEFLATE }, "can only decode deflate" },
+        { "ztensor", HEFT_E_ARGUMENT, { .encoding = HEFT_ENCODING_OTHER }, "unknown encoding" },
+        { "ztensor", HEFT_E_ARGUMENT, { .reserved = { 1 } }, "heft_storage.reserved is not 0" },
+        { "ztensor", HEFT_E_ARGUMENT, { .reserved = { 0, 1 } }, "heft_storage.reserved is not 0" },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
@@ -382,8 +390,8 @@ static void refuses_unsupported_storage(void **state)
             s.components = own ? &data : NULL;
             s.component_count = (uint32_t)own;
             begin(&f, rows[i].format, NULL);
-            heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_UNSUPPORTED,
-                              &f.err, rows[i].words);
+            heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), rows[i].st, &f.err,
+                              rows[i].words);
             /* the refused tensor changed nothing */
             heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
             discard(&f);
