@@ -25,7 +25,7 @@ static size_t utf8_at(const uint8_t *p, size_t n, uint32_t *code)
 /* Return true for characters that move the cursor, hide text or change the text direction. */
 static bool is_harmful(uint32_t c)
 {
-    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x200E || c == 0x200F ||
+    return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
 }
 
@@ -101,7 +101,7 @@ void out_name(outbuf *o, heft_str s)
         out_text(o, "\"\"");
 }
 
-static void out_json_control(outbuf *o, uint8_t c)
+static void out_json_escape(outbuf *o, uint32_t c)
 {
     switch (c) {
     case '\n':
@@ -128,16 +128,17 @@ void out_json_string(outbuf *o, heft_str s)
     for (size_t i = 0; i < s.len;) {
         uint32_t c = p[i];
         size_t len = c < 0x80 ? 1 : utf8_at(p + i, s.len - i, &c);
-        if (len && c >= 0x20 && c != '"' && c != '\\' && c != 0x7F) {
+        if (len && c != '"' && c != '\\' && !is_harmful(c)) {
             i += len;
             continue;
         }
         out_bytes(o, s.ptr + from, i - from);
         if (len)
-            out_json_control(o, (uint8_t)c);
+            out_json_escape(o, c);
         else
             out_text(o, "\xEF\xBF\xBD");
-        from = ++i;
+        i += len ? len : 1;
+        from = i;
     }
     out_bytes(o, s.ptr + from, s.len - from);
     out_char(o, '"');

@@ -10,7 +10,8 @@ void out_escaped(outbuf *o, heft_str s);
 void out_message(outbuf *o, const char *s);
 /* Escape a name for a table; an empty name is written as "". */
 void out_name(outbuf *o, heft_str s);
-/* Write a JSON string with its quotation marks; invalid UTF-8 becomes U+FFFD. */
+/* Write a JSON string with its quotation marks; the same characters are written as \u202e, and
+ * invalid UTF-8 becomes U+FFFD. */
 void out_json_string(outbuf *o, heft_str s);
 
 static inline heft_str str_of(const char *s)
