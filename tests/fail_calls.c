@@ -1,6 +1,7 @@
 /* fail_calls.c - system calls on files, preloaded into the command, that fail at a chosen call.
  * HEFT_FAIL_AT is the number of the call; with HEFT_FAIL_ON all later calls fail, too.
- * HEFT_FAIL_ERRNO is the error. With HEFT_FAIL_HALF a call that reads or writes does not fail, but
+ * HEFT_FAIL_ERRNO is the error; 0: the call succeeds after descriptor 0 was closed, so that a file
+ * that the call opens gets 0. With HEFT_FAIL_HALF a call that reads or writes does not fail, but
  * transfers half of the bytes. When the call is reached, the name of the function is written to the
  * file descriptor HEFT_FAIL_TELL. Calls inside the C library never fail. */
 #include <dirent.h>
@@ -14,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static atomic_ulong calls;
@@ -46,7 +49,11 @@ static void *next(const char *name)
     if (call == fail_at && tell(reached_fd, name, strlen(name)) < 0)
         _exit(120); /* the test would not notice that the call was reached */
     is_halved = halves;
-    if (halves)
+    if (!error) {
+        int (*close_it)(int) = dlsym(RTLD_NEXT, "close");
+        close_it(0);
+    }
+    if (halves || !error)
         return dlsym(RTLD_NEXT, name);
     errno = error;
     return NULL;
@@ -227,6 +234,18 @@ int unlinkat(int dir, const char *name, int flags)
 {
     int (*f)(int, const char *, int) = next("unlinkat");
     return f ? f(dir, name, flags) : -1;
+}
+
+int fsetxattr(int fd, const char *name, const void *value, size_t len, int flags)
+{
+    int (*f)(int, const char *, const void *, size_t, int) = next("fsetxattr");
+    return f ? f(fd, name, value, len, flags) : -1;
+}
+
+ssize_t getrandom(void *to, size_t len, unsigned flags)
+{
+    ssize_t (*f)(void *, size_t, unsigned) = next("getrandom");
+    return f ? f(to, len, flags) : -1;
 }
 
 int mkdir(const char *name, mode_t mode)

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """check_failing_calls.py HEFT SHIM: every system call on a file fails once, in each command.
 
-With EIO the command ends with 4, a message, and the same folder as before; or says that the result
-is saved, and the result is there; or can do without the call, as COMMANDS says. `heft edit` removes
-files that the command leaves. With EINTR the command does the same as without a failure. If all
-calls from a call on fail, the old or the new files are there after `heft edit`. TAP on stdout."""
+With EIO the command ends with 4, a message with the error, and the same folder as before; or says
+that the result is saved, and the result is there; or can do without the call, as COMMANDS says.
+`heft edit` removes files that the command leaves. With EINTR, and if a file gets descriptor 0, the
+command does the same as without a failure. If all calls from a call on fail, the old or the new
+files are there after `heft edit`. TAP on stdout."""
 import collections
 import concurrent.futures
+import contextlib
 import errno
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,9 +26,12 @@ HEFT, SHIM = (str(pathlib.Path(a).resolve()) for a in sys.argv[1:3])
 SYSTEM = 4
 LONG = "x" * 9000  # too long for the header in place
 REPEATED = {
-    "copy_file_range", "fallocate", "flock", "fsync", "ftruncate", "openat", "pread", "preadv",
-    "pwrite", "read", "write"
+    "copy_file_range", "fallocate", "flock", "fsync", "ftruncate", "getrandom", "openat", "pread",
+    "preadv", "pwrite", "read", "write"
 }
+OPENING = {"fcntl", "openat"}
+HALF = ["half.safetensors", "half.safetensors.heft-journal"]
+UNCOUNTED = {"readdir", "getrandom"}  # ignored; their number depends on the folder
 TEMPORARY = (".heft-new", ".heft-journal-new")  # left where removing fails, too
 # Name, the file or folder that `heft edit` completes or rolls back, arguments, and how often a call
 # may fail without consequence: a hint, a lock on a file system without locks, a temporary file of
@@ -49,6 +56,12 @@ COMMANDS = [
     ("edit by a new file", "m.safetensors", ["edit", "--set", "zz=" + LONG, "m.safetensors"],
      {"close": 1, "fdopendir": 3, "flock": 2, "fstat": 5, "fstatat": 5, "mmap": 2,
       "openat": 7, "realpath": 3, "stat": 2}),
+    ("edit after an interruption", "half.safetensors",
+     ["edit", "--set", "license=six", "half.safetensors"],
+     {"close": 2, "fdopendir": 3, "flock": 1, "fstat": 2, "fstatat": 5, "mmap": 2, "openat": 7,
+      "realpath": 3, "stat": 1, "unlinkat": 1, "write": 1}),
+    ("roll back", "half.safetensors", ["edit", "half.safetensors"],
+     {"close": 1, "fdopendir": 2, "flock": 1, "openat": 2, "realpath": 2, "write": 1}),
     ("append by a new file", "m.safetensors",
      ["append", "-j1", "m.safetensors", "other.safetensors"],
      {"close": 3, "fallocate": 1, "fdopendir": 2, "flock": 3, "fstat": 6, "fstatat": 6,
@@ -77,30 +90,48 @@ def recover(box, name):
     return contents(box.folder)
 
 
-def complaint(box, name, got, good):
+def complaint(box, got, good, name, whole):
     """Return a complaint about a failed call, None, or "" if the failure had no consequence."""
     _, code, out, said, after = got
     text = said.decode(errors="replace")
     if code == 0:
         return "" if (out, after) == (good[2], good[4]) else "ends with 0, but does something else"
-    if code != SYSTEM or not text.startswith("heft: "):
+    if code != SYSTEM or not text.startswith("heft: ") or os.strerror(errno.EIO) not in text:
         return f"ends with {code}: {text[:200]}"
     if after == box.start:
         return None
     if after == good[4]:
-        return None if "saved, but " in text else f"saves the result, but says {text[:200]}"
-    return None if recover(box, name) in (box.start, good[4]) else f"leaves other files: {text}"
+        said_so = "saved, but " in text or "rolled back" in text
+        return None if said_so else f"saves the result, but says {text[:200]}"
+    return None if recover(box, name) in whole else f"leaves other files: {text}"
 
 
-def fail_each(box, name, args, good, check, **how):
+def leave_half_edited(model, folder):
+    """Leave half.safetensors with the journal of an edit that failed while writing the bytes."""
+    box = Box(HEFT, SHIM, model, folder)
     for n in range(1, 1000):
+        box.run(["edit", "--set", "license=two", "half.safetensors"], n, fail_on=True)
+        found = sorted(box.folder.glob("half.safetensors*"))
+        if [p.name for p in found] == HALF:
+            for p in found:
+                shutil.copy(p, model)
+            return
+        box.reset()
+
+
+def fail_each(box, args, calls, check, **how):
+    """Fail each of the calls, or each call of the command, and return the names of all."""
+    names = []
+    for n in calls or range(1, 1000):
         got = box.run(args, n, **how)
         if got[0]:
             check(got, f"call {n}, {got[0]}")
         if contents(box.folder) != box.start:
             box.reset()
         if not got[0]:
-            return
+            break
+        names.append(got[0])
+    return names
 
 
 def check_command(box, name, args, tolerated):
@@ -110,27 +141,36 @@ def check_command(box, name, args, tolerated):
     if good[1]:
         return [f"ends with {good[1]}: {good[3].decode()}"]
     bad, ignored = [], collections.Counter()
+    whole = box.start, good[4], recover(box, name)  # the last: an earlier edit was rolled back
+    box.reset()
 
     def once(got, which):
-        why = complaint(box, name, got, good)
-        ignored[got[0]] += why == "" and got[0] != "readdir"  # depends on the folder
+        why = complaint(box, got, good, name, whole)
+        ignored[got[0]] += why == "" and got[0] not in UNCOUNTED
         if why:
             bad.append(f"{which}: {why}")
 
     def interrupted(got, which):
-        if got[0] in REPEATED and got[1:] != good[1:]:
+        if got[1:] != good[1:]:
             bad.append(f"{which}, interrupted: {got[1]}, {got[3].decode()[:200]}")
+
+    def numbered(got, which):
+        if got[1:] != good[1:]:
+            bad.append(f"{which}, of descriptor 0: {got[1]}, {got[3].decode()[:200]}")
 
     def from_then_on(got, which):
         after = recover(box, name)
-        whole = {f: data for f, data in after.items() if not f.endswith(TEMPORARY)}
-        if got[1] not in (0, SYSTEM) or whole not in (box.start, good[4]):
+        kept = {f: data for f, data in after.items() if not f.endswith(TEMPORARY)}
+        if got[1] not in (0, SYSTEM) or kept not in whole:
             bad.append(f"{which} and all later: {got[1]}, {sorted(got[4])}, "
                        f"{got[3].decode()[:200]}")
 
-    fail_each(box, name, args, good, once)
-    fail_each(box, name, args, good, interrupted, HEFT_FAIL_ERRNO=str(errno.EINTR))
-    fail_each(box, name, args, good, from_then_on, fail_on=True)
+    names = fail_each(box, args, None, once)
+    repeated = [n for n, call in enumerate(names, 1) if call in REPEATED]
+    opening = [n for n, call in enumerate(names, 1) if call in OPENING]
+    fail_each(box, args, repeated, interrupted, HEFT_FAIL_ERRNO=str(errno.EINTR))
+    fail_each(box, args, opening, numbered, HEFT_FAIL_ERRNO="0")
+    fail_each(box, args, None, from_then_on, fail_on=True)
     bad += [f"{n} failures of {call} are ignored, not {tolerated.get(call, 0)}"
             for call, n in sorted(ignored.items()) if n > tolerated.get(call, 0)]
     return bad
@@ -145,9 +185,14 @@ def main():
             safetensors([f"layer.{i}.weight" for i in range(3)], format="pt"))
         (model / "other.safetensors").write_bytes(safetensors(["more"]))
         (model / "old.zt").write_bytes(b"old")
+        (model / "half.safetensors").write_bytes(safetensors(["w"], license="one"))
+        with contextlib.suppress(OSError):  # where there are none
+            os.setxattr(model / "m.safetensors", "user.origin", b"a test")
         for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
                      ["split", "-n", "2", "m.safetensors", "set"]):
             subprocess.run([HEFT, *made], cwd=model, check=True)
+
+        leave_half_edited(model, root / "half")
 
         def one(i):
             title, name, args, tolerated = COMMANDS[i]
