@@ -162,12 +162,26 @@ void heft_assert_same_bytes(heft_bytes a, heft_bytes b)
     fail();
 }
 
+static int open_descriptors; /* when the directory was made */
+
+static int count_descriptors(void)
+{
+    int count = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        count++;
+    if (d)
+        closedir(d);
+    return count;
+}
+
 int heft_test_dir_make(void **state)
 {
     const char *where = getenv("TMPDIR");
     char *dir = malloc(512);
     snprintf(dir, 512, "%s/heft-test-XXXXXX", where ? where : "/tmp");
     *state = dir;
+    open_descriptors = count_descriptors();
     return mkdtemp(dir) ? 0 : -1;
 }
 
@@ -182,8 +196,11 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 int heft_test_dir_remove(void **state)
 {
     int gone = nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    int more = count_descriptors() - open_descriptors;
     free(*state);
-    return gone;
+    if (more)
+        print_error("%d descriptors were not closed\n", more);
+    return more ? -1 : gone;
 }
 
 const char *heft_test_path(const char *dir, const char *name)
