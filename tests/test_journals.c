@@ -193,6 +193,105 @@ static void refuses_a_half_edited_shard(void **state)
     end(&s);
 }
 
+/* ---- rolling back ------------------------------------------------------------------------- */
+
+typedef struct change {
+    const char *path;
+    bool sets; /* else unset */
+    heft_test_host host;
+} change;
+
+static heft_status set_or_unset(const heft_disk *disk, const change *c, heft_error *err)
+{
+    heft_value license = {
+        .kind = HEFT_KIND_STR,
+        .key = heft_test_str("license"),
+        .as.s =
+            heft_test_str("a license with so long a name that the manifest grows by some bytes"),
+    };
+    heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    o.host = &c->host.host;
+    o.set = &license;
+    o.set_count = c->sets;
+    o.unset = &license.key;
+    o.unset_count = !c->sets;
+    return heft_edit_file_on(disk, NULL, c->path, &o, err);
+}
+
+static heft_status do_change(void *ctx)
+{
+    heft_error err;
+    return set_or_unset(&heft_stopping_disk, ctx, &err);
+}
+
+/* Change each byte of a half-edited file: a byte that the edit covers must prevent the rollback,
+ * unless it is the old or the new byte, or a zero past the old end. */
+static void assert_bytes_are_checked(const fixture *s, heft_bytes half)
+{
+    heft_error err;
+    bool undone;
+    heft_bytes journal = heft_test_load(s->journal);
+    for (size_t i = 0; i < half.len; i++) {
+        uint8_t byte = half.p[i] ^ 0x5A;
+        bool is_old = i < s->old.len && byte == s->old.p[i];
+        bool is_new = i < s->new.len &&byte == s->new.p[i];
+        bool changes = i >= s->old.len || i >= s->new.len || s->old.p[i] != s->new.p[i];
+        if (!changes || is_old || is_new || (i >= s->old.len && !byte))
+            continue;
+        half.p[i] ^= 0x5A;
+        heft_test_save(s->path, half.p, half.len);
+        heft_assert_fails(heft_edit_recover(&undone, s->path, &err), HEFT_E_FORMAT, &err,
+                          "was changed after the interrupted edit");
+        assert_true(file_is(s->path, half) && file_is(s->journal, journal));
+        half.p[i] ^= 0x5A;
+    }
+    heft_test_save(s->path, half.p, half.len);
+    heft_test_free(&journal);
+}
+
+/* The edit from s->old to s->new is killed at each call. */
+static void check_rollbacks(const fixture *s, change *c)
+{
+    heft_error err;
+    bool killed = true, undone;
+    unsigned checked = 0;
+    for (unsigned n = 1; killed; n++) {
+        heft_test_save(s->path, s->old.p, s->old.len);
+        killed = heft_test_is_killed(HEFT_KILLED, n, do_change, c);
+        if (!killed || !heft_test_exists(s->journal))
+            continue;
+        heft_bytes half = heft_test_load(s->path);
+        assert_bytes_are_checked(s, half);
+        checked++;
+        heft_assert_ok(heft_edit_recover(&undone, s->path, &err), &err);
+        assert_true(undone && file_is(s->path, s->old));
+        heft_test_free(&half);
+    }
+    assert_true(checked > 1 && file_is(s->path, s->new));
+}
+
+static void rolls_back_only_a_file_in_the_middle_of_the_edit(void **state)
+{
+    fixture s = begin(*state);
+    heft_error err;
+    change c = { .path = s.path, .sets = true };
+    heft_test_host_init(&c.host, 1);
+    heft_test_free(&s.old);
+    heft_test_free(&s.new);
+    s.old = heft_test_one("ztensor", 200);
+    heft_test_save(s.path, s.old.p, s.old.len);
+    heft_assert_ok(set_or_unset(&heft_system_disk, &c, &err), &err);
+    s.new = heft_test_load(s.path);
+    assert_true(s.new.len > s.old.len);
+    check_rollbacks(&s, &c);
+    c.sets = false; /* the file shrinks */
+    heft_bytes longer = s.new;
+    s.new = s.old;
+    s.old = longer;
+    check_rollbacks(&s, &c);
+    end(&s);
+}
+
 /* ---- replacing ------------------------------------------------------------------------------ */
 
 static heft_status replace(const fixture *s, heft_error *err)
@@ -379,6 +478,7 @@ int main(void)
         in_dir(refuses_to_open_when_the_journal_search_fails),
         in_dir(opens_an_unlinked_file),
         in_dir(refuses_a_half_edited_shard),
+        in_dir(rolls_back_only_a_file_in_the_middle_of_the_edit),
         in_dir(replacing_a_file_removes_its_journal),
         in_dir(replacing_survives_a_kill_at_every_call),
         in_dir(replacing_survives_a_failure_of_every_call),

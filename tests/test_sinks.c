@@ -325,6 +325,24 @@ static void drops_set_id_bits_for_another_owner(void **state)
     assert_int_equal(st.st_mode & 07777, geteuid() ? 06755 : 0755);
 }
 
+static void keeps_owner_and_group(void **state)
+{
+    static const gid_t owners[][2] = { { 1, 0 }, { 0, 1 }, { 1, 1 } };
+    heft_error err;
+    struct stat st;
+    const char *path = heft_test_path(*state, "old");
+    if (geteuid())
+        skip(); /* only root may change the owner */
+    for (size_t i = 0; i < HEFT_COUNT(owners); i++) {
+        heft_test_save(path, "old", 3);
+        assert_int_equal(chown(path, owners[i][0], owners[i][1]), 0);
+        heft_assert_ok(write_file(path, HEFT_SINK_REPLACE, text, &err), &err);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_uid, owners[i][0]);
+        assert_int_equal(st.st_gid, owners[i][1]);
+    }
+}
+
 static int error_of_writing(const char *path)
 {
     heft_error err;
@@ -580,6 +598,7 @@ int main(void)
         IN_A_DIRECTORY(replaced_set_keeps_its_permissions),
         IN_A_DIRECTORY(replaced_file_keeps_its_owner),
         IN_A_DIRECTORY(drops_set_id_bits_for_another_owner),
+        IN_A_DIRECTORY(keeps_owner_and_group),
         IN_A_DIRECTORY(replacing_creates_a_missing_file),
         IN_A_DIRECTORY(discarded_replacement_keeps_the_old_file),
         IN_A_DIRECTORY(replaces_the_target_of_a_link),
