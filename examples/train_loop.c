@@ -3,8 +3,8 @@
  *     cc -std=c11 train_loop.c -o train_loop $(pkg-config --cflags --libs heft)
  *     ./train_loop CHECKPOINT.mag [STEPS]
  *
- * A run takes STEPS further steps, 1000 by default, and replaces the checkpoint after every 100 steps.
- * A program that is killed leaves the previous checkpoint unchanged. */
+ * A run takes STEPS further steps, 1000 by default, and replaces the checkpoint after every 100
+ * steps. A program that is killed leaves the previous checkpoint unchanged. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -186,7 +186,7 @@ def main():
         (model / "other.safetensors").write_bytes(safetensors(["more"]))
         (model / "old.zt").write_bytes(b"old")
         (model / "half.safetensors").write_bytes(safetensors(["w"], license="one"))
-        with contextlib.suppress(OSError):  # where there are none
+        with contextlib.suppress(OSError):  # none exist
             os.setxattr(model / "m.safetensors", "user.origin", b"a test")
         for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
                      ["split", "-n", "2", "m.safetensors", "set"]):

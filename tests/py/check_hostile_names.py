@@ -21,14 +21,16 @@ from gen_gguf import File, Layout  # noqa: E402
 from gen_shards import pack  # noqa: E402
 
 NAMES = {
-    "escape sequences": "a\x1b[31mred\x1b[2J\x1b]0;title\x07b", "C1 controls": "a\x9b31mb\x90c\x85d",
+    "escape sequences": "a\x1b[31mred\x1b[2J\x1b]0;title\x07b",
+    "C1 controls": "a\x9b31mb\x90c\x85d",
     "newlines": "a\nheft: ok\r\n\x0b\x0cb", "tabs and backspaces": "a\tb\b\b\bc\x7f",
     "bidi": "a\u202eb\u2066c\u2069d\u200fe\u061cf\ufeffg", "lines": "a\u2028b\u2029c",
     "percent": "%s%n%d%%%*c", "backslashes": "\\n\\x1b[31m", "long": "n" * 5000,
     "paths": "../../../etc/passwd", "an absolute path": "/etc/passwd", "an option": "--help",
     "invalid UTF-8": b"a\xff\xfe\xc0\x80\xed\xa0\x80b".decode(errors="surrogateescape"),
 }
-HARMFUL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+HARMFUL = re.compile(
+    "[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 PROGRESS = re.compile("\r\x1b\\[K|\r[^\r\n]*$")
 COMMANDS = [["ls"], ["ls", "-l"], ["ls", "--raw"], ["ls", "--json"], ["info"], ["info", "-v"],
             ["info", "--json"], ["ids"], ["hash"], ["hash", "--json"], ["stats"], ["verify"],
@@ -90,7 +92,8 @@ def in_files(folder, name):
     yield ["convert", "-f", str(gguf), str(folder / "out.npz")]
     yield ["diff", str(gguf), str(plain)]
     yield ["diff", "--json", str(plain), str(gguf)]
-    for words in (["ls", name], ["cat", str(plain), name], ["show", str(plain), "--part", name, "w"],
+    for words in (["ls", name], ["cat", str(plain), name],
+                  ["show", str(plain), "--part", name, "w"],
                   ["ls", str(plain), name], ["convert", "--to", name, str(plain), "x"],
                   ["convert", "--cast", name, str(plain), "x.npz"], [name],
                   ["convert", str(plain), f"{folder}/none/{name}"],

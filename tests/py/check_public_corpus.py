@@ -70,7 +70,8 @@ def main():
         numpy = f"{python} {shlex.quote(str(root / 'numpy_reader.py'))} {{file}}"
         npz = ["--format", "npz", "--good"]
         if subprocess.run([sys.executable, "-c", "import numpy"], check=False).returncode == 0:
-            results.append(("NumPy passes", passes(root, numpy, "--known", root / "numpy_known.txt", "--format", "npy", *npz)))
+            known = ["--known", root / "numpy_known.txt", "--format", "npy", *npz]
+            results.append(("NumPy passes", passes(root, numpy, *known)))
             for key in ("name", "dtype", "sha256"):
                 wrong = f"{numpy} | sed 's/\"{key}\": \"./&x/g'"
                 results.append((f"a wrong {key} fails", fails(
