@@ -7,7 +7,8 @@ import resource
 import subprocess
 
 MIB, GIB = 1 << 20, 1 << 30
-SECONDS, MEMORY, CPU_LIMIT = 2, 128 * MIB, 30
+SECONDS, MEMORY, CPU_LIMIT = 2, 128 * MIB, 30  # a command that only lists
+READ_SECONDS, READ_MEMORY = 10, 256 * MIB  # a command that reads data, within --max-bytes
 ADDRESS_SPACE = 2 * GIB  # bytes; includes the stacks of threads and the mappings of files
 SLOWER = float(os.environ.get("HEFT_SLOWER", "1"))
 
@@ -26,13 +27,13 @@ def run(*args):
     return child.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
 
-def faults(allowed, *args):
+def faults(allowed, *args, most=(SECONDS, MEMORY)):
     """Run a command; yield faults of the exit status, time and memory."""
     code, seconds, memory = run(*args)
     command = args[1]
     if code not in allowed:
         yield f"{command} ended with {code}, not {sorted(allowed)}"
-    if seconds > SECONDS * SLOWER:
+    if seconds > most[0] * SLOWER:
         yield f"{command} took {seconds:.1f} s"
-    if memory > MEMORY * SLOWER:
+    if memory > most[1] * SLOWER:
         yield f"{command} took {memory // MIB} MiB"
