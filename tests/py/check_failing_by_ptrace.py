@@ -17,9 +17,9 @@ import check_failing_system as failing
 from campaign import parse_options, run_campaign
 from crash_scenes import copy_folder
 
-KINDS = ("openat read pread64 preadv write pwrite64 copy_file_range fsync ftruncate fallocate ioctl "
-         "newfstatat fstat readlinkat getdents64 flock fchmod linkat renameat renameat2 unlinkat mmap "
-         "mkdir close").split()
+KINDS = ("openat read pread64 preadv write pwrite64 copy_file_range fsync ftruncate fallocate "
+         "ioctl newfstatat fstat readlinkat getdents64 flock fchmod linkat renameat renameat2 "
+         "unlinkat mmap mkdir close").split()
 NAMES = {"pread64": "pread", "pwrite64": "pwrite", "newfstatat": "fstatat", "getdents64": "readdir"}
 SHORT = 2  # failures per scene
 
