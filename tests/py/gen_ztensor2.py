@@ -592,6 +592,9 @@ def bad_sparse(s):
                                      }, "a column twice")):
         own = {k: v for k, v in (csr | parts).items() if v}
         s.bad(f"ztensor2_csr_{name}.zt", sparse(shape, "zt.sparse_csr/1", **own), "reject", why)
+    empty = {"values": ("f32", []), "indices": ("u32", []), "indptr": ("u32", [])}
+    s.bad("ztensor2_csr_overflow.zt", sparse([2**64 - 1, 1], "zt.sparse_csr/1", **empty), "reject",
+          "the number of row pointers overflows to 0, as many as there are", "ztensor/structure")
     coo = {"values": ("f32", [1.0] * 3), "coords": ("u64", COO[0] + COO[1])}
     for name, shape, parts, why in (("rank", [], {}, "a scalar"), ("missing", [3, 4], {
             "coords": None

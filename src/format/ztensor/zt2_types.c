@@ -130,7 +130,7 @@ static const char *csr_fault(const heft_index *x, uint32_t t, heft_str *role)
     *role = heft_lit("indptr");
     if (indptr->dtype != indices->dtype)
         return "element type differs from that of the indices";
-    if (!count_entries(&rows, indptr, 1) || rows != heft_ix_dims(x, t)[0] + 1)
+    if (!count_entries(&rows, indptr, 1) || !rows || rows - 1 != heft_ix_dims(x, t)[0])
         return "length is not the number of rows plus one";
     *role = heft_lit("values");
     return has_elements(values, entries) ? NULL
