@@ -3,7 +3,8 @@
 
 A campaign is the long form of a test; campaigns.tsv has the commands. Campaigns run in slices; the
 next slice belongs to the campaign with the least processor time so far. Slices are recorded as soon
-as done, so that the next run continues. The output of failed slices is kept in .dev/torture.
+as done, so that the next run continues; an interrupted slice is not recorded. The output of failed
+slices is kept in .dev/torture.
 
   --only NAME,...     leave out other campaigns
   --slice SECONDS     length of a slice (300)
@@ -27,6 +28,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -97,11 +99,12 @@ class Runs:
             self.done.add((row["campaign"], row["commit"]))
         self.end = time.monotonic() + options.hours * 3600
         self.left, self.failures = options.slices, 0
+        self.children, self.stopped = set(), False
 
     def next(self):
         """Return the next campaign and a seed, or None when nothing is left."""
         with self.lock:
-            if time.monotonic() >= self.end or not self.left:
+            if time.monotonic() >= self.end or not self.left or self.stopped:
                 return None
             left = [c for c in self.campaigns
                     if c.kind == "seconds" or (c.name, self.commit) not in self.done]
@@ -113,6 +116,24 @@ class Runs:
             self.left -= 1
             self.done.add((chosen.name, self.commit))
             return chosen, self.slices[chosen.name]
+
+    def start(self, campaign, seed, seconds):
+        """Start a slice in a session of its own, so that Ctrl-C reaches torture.py alone."""
+        with self.lock:
+            child = subprocess.Popen(arguments(campaign, seed, seconds), cwd=TOP,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     stdin=subprocess.DEVNULL, start_new_session=True)
+            self.children.add(child)
+            if self.stopped:
+                os.killpg(child.pid, signal.SIGKILL)
+        return child
+
+    def stop(self):
+        """Kill the slices that run; they are not recorded."""
+        with self.lock:
+            self.stopped = True
+            for child in self.children:
+                os.killpg(child.pid, signal.SIGKILL)
 
     def record(self, campaign, seed, figures, cpu, output):
         row = {"campaign": campaign.name, "commit": self.commit, "seed": seed, "cpu": round(cpu, 1),
@@ -154,11 +175,14 @@ def work(runs):
     while (chosen := runs.next()):
         campaign, seed = chosen
         seconds = max(1, min(runs.options.slice, int(runs.end - time.monotonic())))
-        with subprocess.Popen(arguments(campaign, seed, seconds), cwd=TOP, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL) as p:
+        with runs.start(campaign, seed, seconds) as p:
             output = p.stdout.read()
+            with runs.lock:
+                runs.children.remove(p)
             _, status, used = os.wait4(p.pid, 0)
             p.returncode = os.waitstatus_to_exitcode(status)
+        if runs.stopped:
+            return
         figures = figures_of(campaign, output, p.returncode)
         runs.record(campaign, seed, figures, used.ru_utime + used.ru_stime, output)
 
@@ -166,8 +190,12 @@ def work(runs):
 def run(campaigns, rows, book, options):
     runs = Runs(campaigns, rows, book, options)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for done in [pool.submit(work, runs) for _ in range(options.jobs)]:
-            done.result()
+        try:
+            for done in [pool.submit(work, runs) for _ in range(options.jobs)]:
+                done.result()
+        except KeyboardInterrupt:
+            runs.stop()
+            return 128 + signal.SIGINT
     return int(runs.failures != 0)
 
 
@@ -215,6 +243,7 @@ def main():
     p.add_argument("--publish", action="store_true")
     p.add_argument("--page", type=pathlib.Path, default=TOP / "docs" / "reliability.md")
     options = p.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options.book.parent.mkdir(exist_ok=True)
     campaigns = campaigns_of(options.campaigns)
     rows = published_rows(options.page.with_suffix(".tsv")) + rows_of(slices_of(options.book))

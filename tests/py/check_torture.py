@@ -3,9 +3,11 @@
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tools"))
@@ -18,9 +20,10 @@ echo "# {\\"campaign\\": \\"sound\\", \\"cases\\": 1000, \\"failures\\": 0}"
 """
 FAULTY = SOUND.replace("ok 1", "not ok 1").replace("sound", "faulty")
 STOPPED = "#!/bin/sh\nkill -9 $$\n"
+ENDLESS = "#!/bin/sh\necho $$ > \"$0.pid\"\nsleep 1000\n"
 WHOLE = "#!/bin/sh\n[ \"$*\" = --full ] && echo '# {\"campaign\": \"whole\", \"cases\": 7}'\n"
 KINDS = {"sound": "seconds", "faulty": "seconds", "stopped": "seconds", "whole": "full",
-         "plain": "plain"}
+         "plain": "plain", "endless": "seconds"}
 PAGE = """# Page
 
 <!-- figures: written by tools/torture.py -->
@@ -33,7 +36,7 @@ tail
 def fill(top):
     lines = []
     for name, text in (("sound", SOUND), ("faulty", FAULTY), ("stopped", STOPPED),
-                       ("whole", WHOLE), ("plain", "#!/bin/sh\n")):
+                       ("whole", WHOLE), ("plain", "#!/bin/sh\n"), ("endless", ENDLESS)):
         (top / name).write_text(text)
         (top / name).chmod(0o755)
         lines.append(f"{name}\t{KINDS[name]}\tthings\tThe {name} one\t{top / name}\n")
@@ -41,11 +44,28 @@ def fill(top):
     (top / "page.md").write_text(PAGE)
 
 
+def command(top, *args):
+    return [sys.executable, TOP / "tools/torture.py", "--campaigns", top / "campaigns.tsv",
+            "--book", top / "book", "--page", top / "page.md", "--slice", "1", "--jobs", "1", *args]
+
+
 def torture(top, *args):
-    return subprocess.run(
-        [sys.executable, TOP / "tools/torture.py", "--campaigns", top / "campaigns.tsv", "--book",
-         top / "book", "--page", top / "page.md", "--slice", "1", "--jobs", "1", *args],
-        check=False, capture_output=True, text=True)
+    return subprocess.run(command(top, *args), check=False, capture_output=True, text=True)
+
+
+def interrupted(top, number):
+    """Interrupt a slice; return the exit status, and whether the slice has ended unrecorded."""
+    before, pid = (top / "book").read_text(), top / "endless.pid"
+    pid.unlink(missing_ok=True)
+    with subprocess.Popen(command(top, "--only", "endless"), stdout=subprocess.DEVNULL,
+                          start_new_session=True) as p:
+        while not (pid.exists() and pid.read_text()):
+            time.sleep(0.01)
+        p.send_signal(number)
+        status = p.wait()
+    ended = subprocess.run(["kill", "-0", pid.read_text().strip()], check=False,
+                           capture_output=True).returncode != 0
+    return status, ended and (top / "book").read_text() == before
 
 
 def slices(top):
@@ -66,6 +86,8 @@ def check(top):
         out = torture(top, "--only", bad, "--slices", "1")
         good = out.returncode == 1 and (top / "torture" / f"{bad}-1.log").exists()
         yield f"a slice that is {bad} fails and keeps its output", [] if good else [out]
+    got = [interrupted(top, n) for n in (signal.SIGINT, signal.SIGTERM)]
+    yield "an interrupted slice ends and is not recorded", [] if got == 2 * [(130, True)] else [got]
     for _ in range(2):  # the second time nothing is new
         torture(top, "--publish")
     page = (top / "page.md").read_text()
