@@ -25,8 +25,8 @@ check("merge", [traced.NAMED, at_write], "merge", "in.safetensors", "new.mag")
 check("split", [traced.NAMED, at_write], "split", "-n", "3", "in.safetensors", "shards")
 check("edit in a new file", ["inject=copy_file_range:signal=TERM:when=1"], "edit", "--set", "k=" + 5000 * "v", "in.safetensors")
 check("a second signal kills", ["inject=pwrite64:signal=HUP:when=1+"], "convert", "-j1", "in.safetensors", "new.mag")
-check("before there is an output", ["inject=openat:signal=HUP:when=1"], "convert", "in.safetensors", "new.mag",
-      path="in.safetensors")
+check("before there is an output", ["inject=openat:signal=HUP:when=1"], "convert",
+      os.path.abspath("in.safetensors"), "new.mag", path="in.safetensors")
 check("into a pipe", ["inject=write:signal=TERM:when=1"], "convert", "--to", "mag", "in.safetensors", "-")
 check("a command that only reads", ["inject=write:signal=HUP:when=1"], "ls", "in.safetensors")
 check("too late", ["inject=fsync:signal=HUP:when=2"], "convert", "in.safetensors", "new.mag")
