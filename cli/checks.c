@@ -30,7 +30,7 @@ int checks_begin(checks *c, const heft_file *f, const char *path)
     if (model_settings.no_verify)
         return CODE_DONE;
     if (c->no_memory)
-        return say_code(CODE_SYSTEM, path, "no memory for a list of parts");
+        return say_status(HEFT_E_NOMEM, path, "no memory for a list of parts");
     const uint32_t *parts = c->parts ? c->parts : &none; /* NULL would select all parts */
     return heft_checked_read_open(&c->read, f, parts, c->count, &err) ? say_error(path, &err)
                                                                       : CODE_DONE;

@@ -2,6 +2,7 @@
  * printed an error line unless the code is CODE_DONE. */
 #ifndef HEFT_CLI_CMD_H
 #define HEFT_CLI_CMD_H
+#include "message.h"
 #include "term.h"
 
 enum {

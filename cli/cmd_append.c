@@ -24,6 +24,17 @@ static int prepare(job *j, inputs *from, const char *source)
     return code;
 }
 
+static void say_result(const job *j, const heft_append_result *result)
+{
+    json line;
+    outbuf o;
+    if (!result_begin(&line, &o, j->out))
+        return;
+    json_member_u64(&line, "tensors", result->tensors);
+    job_result_edited(&line, &result->edit, j->dry_run);
+    result_end(&line);
+}
+
 static int say_done(const job *j, const heft_append_result *result)
 {
     const heft_edit_result *edit = &result->edit;
@@ -33,7 +44,8 @@ static int say_done(const job *j, const heft_append_result *result)
         job_say_edited(j->out, edit);
         const char *how = !edit->changed ? "" : edit->in_place ? " in place" : " in a new file";
         if (model_settings.verbose)
-            say(j->out, "%u %s appended%s, %llu bytes", result->tensors, tensors, how, bytes);
+            say(MESSAGE_INFO, j->out, "%u %s appended%s, %llu bytes", result->tensors, tensors, how,
+                bytes);
         return CODE_DONE;
     }
     outbuf o;
@@ -63,11 +75,15 @@ static int append(job *j, const heft_file *from)
     heft_status st = heft_file_append(&result, j->out, from, &o, &err);
     progress_end(&j->bar);
     if (result.edit.rolled_back)
-        say(j->out, "note: rolled back an interrupted edit");
+        say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
-    if (!st)
-        return say_done(j, &result);
+    if (!st) {
+        int code = say_done(j, &result);
+        if (!code)
+            say_result(j, &result);
+        return code;
+    }
     int code = model_say_open_error(result.source_failed ? j->source : j->out, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }

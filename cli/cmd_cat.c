@@ -41,8 +41,9 @@ static bool set_shape(content *c, uint32_t tensor, bool has_role)
         if (numpy_types[i].dtype == p.dtype)
             c->descr = numpy_types[i].descr;
     if (!c->descr) {
-        say(c->path, "NumPy has no element type for %s: omit --npy, or convert with --cast first",
-            dtype_name(p.dtype));
+        say_status(HEFT_E_UNSUPPORTED, c->path,
+                   "NumPy has no element type for %s: omit --npy, or convert with --cast first",
+                   dtype_name(p.dtype));
         return false;
     }
     c->length[0] = p.dtype ? p.length / heft_dtype_get(p.dtype)->block_bytes : p.length;
@@ -55,8 +56,9 @@ static bool set_shape(content *c, uint32_t tensor, bool has_role)
         c->dims = t.dims;
         c->rank = t.rank;
     } else if (!has_role) {
-        say(c->path, "tensor '%.*s' is not a dense array: choose a part with --part",
-            (int)t.name.len, t.name.ptr);
+        say_status(HEFT_E_UNSUPPORTED, c->path,
+                   "tensor '%.*s' is not a dense array: choose a part with --part", (int)t.name.len,
+                   t.name.ptr);
         return false;
     }
     return true;
@@ -124,7 +126,7 @@ static int put_bytes(outbuf *o, const content *c, void *buf)
         st = heft_file_is_unchanged(c->f, &err);
     int code = st ? say_error(c->path, &err) : CODE_DONE;
     if (st == HEFT_E_CHECKSUM)
-        say(c->path,
+        say(MESSAGE_INFO, c->path,
             begun ? "all %llu bytes were already written: discard them"
                   : "none of the %llu bytes were written; --no-verify writes them anyway",
             (unsigned long long)length);
@@ -136,7 +138,7 @@ static int put_content(const content *c)
     outbuf o;
     void *buf = malloc(CHUNK);
     if (!buf)
-        return say_code(CODE_SYSTEM, c->path, "no memory for a buffer");
+        return say_status(HEFT_E_NOMEM, c->path, "no memory for a buffer");
     out_open(&o, STDOUT_FILENO);
     int code = put_bytes(&o, c, buf);
     free(buf);

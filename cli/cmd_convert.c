@@ -11,7 +11,6 @@ typedef struct request {
     job job;
     const char *in;
     folder folder; /* companion files; empty if IN is a file */
-    uint64_t planned;
 } request;
 
 static int choose_target(job *j)
@@ -56,8 +55,8 @@ static int use_folder(request *r)
     if (!j->vocab)
         j->vocab = r->folder.vocab;
     if (!j->vocab)
-        say(r->in,
-            "warning: no vocab.txt or tokenizer.json in the folder: the output has no vocabulary");
+        say(MESSAGE_WARNING, r->in,
+            "no vocab.txt or tokenizer.json in the folder: the output has no vocabulary");
     return folder_read_values(&r->folder, r->in, j->strict);
 }
 
@@ -70,18 +69,17 @@ static int prepare(request *r)
     if (!code && path_is_folder(r->in))
         code = use_folder(r);
     if (!code && (j->vocab || j->special) && !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
-        code = say_code(CODE_CANNOT, j->out, "%s files cannot store a vocabulary",
-                        heft_format_name(j->target));
+        code = say_status(HEFT_E_UNSUPPORTED, j->out, "%s files cannot store a vocabulary",
+                          heft_format_name(j->target));
     if (!code)
         code = gptrs_check_target(&j->rules.gptrs, j->target, j->out);
     if (!code && !rules_add_values(&j->rules, r->folder.values, r->folder.count))
-        code = say_code(CODE_SYSTEM, r->in, "no memory for metadata");
+        code = say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
     if (!code)
         code = check_output(r, NULL);
     if (!code)
         code = job_read_texts(j, j->vocab == r->folder.vocab ? TEXT_FOUND : TEXT_NAMED);
     job_set_options(j, r->in);
-    j->convert.planned_bytes = &r->planned;
     return code;
 }
 
@@ -109,7 +107,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
         return CODE_DONE;
     int code = vocab_find(&own, f, j->source);
     if (!code && !own)
-        say(r->in, "note: the vocabulary in the folder is not used; give it by --vocab %s",
+        say(MESSAGE_NOTE, r->in, "the vocabulary in the folder is not used; give it by --vocab %s",
             r->folder.vocab);
     heft_vocab_close(own);
     return code;
@@ -119,14 +117,15 @@ static int say_done(const request *r)
 {
     const job *j = &r->job;
     if (model_settings.verbose)
-        say(j->out, "%s, %llu bytes", heft_format_name(j->target), (unsigned long long)r->planned);
+        say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
+            (unsigned long long)j->bytes);
     if (!j->dry_run && !j->to_stdout)
         return CODE_DONE;
     outbuf o;
     out_open(&o, STDOUT_FILENO);
     if (j->dry_run) {
         out_message(&o, j->out);
-        out_format(&o, ": %llu bytes\n", (unsigned long long)r->planned);
+        out_format(&o, ": %llu bytes\n", (unsigned long long)j->bytes);
     }
     return out_end(&o, CODE_DONE);
 }
@@ -176,6 +175,8 @@ int cmd_convert(int argc, char **argv)
     }
     if (!code)
         code = say_done(&r);
+    if (!code)
+        job_say_result(j);
     heft_file_close(f);
     job_release(j);
     folder_close(&r.folder);

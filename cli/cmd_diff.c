@@ -245,7 +245,7 @@ static int diff(comparison *c, bool as_json)
     work w;
     outbuf o;
     if (!find_pairs(c))
-        return say_code(CODE_SYSTEM, c->path_a, "no memory for the comparison");
+        return say_status(HEFT_E_NOMEM, c->path_a, "no memory for the comparison");
     int code = begin_checks(c);
     if (!code && compare_values(c, &w))
         code = say_error(w.path, &w.err);

@@ -42,7 +42,7 @@ static int prepare(request *r)
     r->keys = calloc(j->unset.count + 1, sizeof *r->keys);
     r->renames = calloc(j->renames.count + 1, sizeof *r->renames);
     if (!code && (!r->keys || !r->renames))
-        code = say_code(CODE_SYSTEM, NULL, "no memory for the options");
+        code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
     for (size_t i = 0; i < j->unset.count && !code; i++)
         r->keys[i] = str_of(j->unset.item[i]);
     for (size_t i = 0; i < j->renames.count && !code; i++)
@@ -71,6 +71,16 @@ static int prepare(request *r)
     return code;
 }
 
+static void say_result(const job *j, const heft_edit_result *result)
+{
+    json line;
+    outbuf o;
+    if (!result_begin(&line, &o, j->out))
+        return;
+    job_result_edited(&line, result, j->dry_run);
+    result_end(&line);
+}
+
 static int say_done(const job *j, const heft_edit_result *result)
 {
     unsigned long long size = result->size, copied = result->copied;
@@ -85,11 +95,12 @@ static int say_done(const job *j, const heft_edit_result *result)
     if (!model_settings.verbose)
         return CODE_DONE;
     if (!result->changed)
-        say(j->out, "already up to date; file left unchanged");
+        say(MESSAGE_INFO, j->out, "already up to date; file left unchanged");
     else if (result->in_place)
-        say(j->out, "edited in place");
+        say(MESSAGE_INFO, j->out, "edited in place");
     else
-        say(j->out, "replaced by a new file: %llu bytes, %llu of them copied", size, copied);
+        say(MESSAGE_INFO, j->out, "replaced by a new file: %llu bytes, %llu of them copied", size,
+            copied);
     return CODE_DONE;
 }
 
@@ -118,28 +129,35 @@ static int edit(job *j, const heft_edit_options *o)
     heft_status st = heft_file_edit(&result, j->out, o, &err);
     progress_end(&j->bar);
     if (result.rolled_back)
-        say(j->out, "note: rolled back an interrupted edit");
+        say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
     if (st)
         return model_say_open_error(j->out, &err);
     if (j->rules.ids.ran_out)
-        return say_code(
-            CODE_SYSTEM, j->out,
+        return say_status(
+            HEFT_E_IO, j->out,
             "gained tensors during the edit, which have no new ids: run the command again");
     code = gptrs_check(&j->rules.gptrs, j->out);
-    return code ? code : say_done(j, &result);
+    if (!code)
+        code = say_done(j, &result);
+    if (!code)
+        say_result(j, &result);
+    return code;
 }
 
-static int undo(const char *path, bool recovered)
+static int undo(const job *j, bool recovered)
 {
+    const char *path = j->out;
     bool undone;
     heft_error err;
     interrupt_hold();
     if (heft_edit_recover(&undone, path, &err))
         return say_error(path, &err);
     if (undone)
-        say(path, "note: rolled back an interrupted edit");
-    if (undone || recovered)
+        say(MESSAGE_NOTE, path, "rolled back an interrupted edit");
+    if (undone || recovered) {
+        say_result(j, &(heft_edit_result){ .rolled_back = undone });
         return CODE_DONE;
+    }
     return say_usage("edit", "nothing to change: use --set, --unset, --rename or another option");
 }
 
@@ -173,7 +191,7 @@ int cmd_edit(int argc, char **argv)
     if (!code && !j->dry_run)
         code = recover_set(&recovered, j->out);
     if (!code)
-        code = has_changes ? edit(j, &r.options) : undo(j->out, recovered);
+        code = has_changes ? edit(j, &r.options) : undo(j, recovered);
     job_release(j);
     free(r.keys);
     free(r.renames);

@@ -44,7 +44,7 @@ static int hash(const heft_file *f, const char *path, bool as_json)
     heft_error err;
     heft_hash model, *tensors = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tensors);
     if (!tensors)
-        return say_code(CODE_SYSTEM, path, "no memory for the digests");
+        return say_status(HEFT_E_NOMEM, path, "no memory for the digests");
     progress p;
     progress_begin(&p, path);
     heft_status st = heft_file_hash(&model, tensors, f, progress_step, &p, &err);

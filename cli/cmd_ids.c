@@ -131,7 +131,7 @@ static int print_ids(request *r)
         return code;
     if (r->model ? !burn_names_of_model(&r->parameters, r->model)
                  : !burn_names_of_record(&r->parameters, r->f))
-        return say_code(CODE_SYSTEM, r->path, "no memory for a list of parameters");
+        return say_status(HEFT_E_NOMEM, r->path, "no memory for a list of parameters");
     out_open(&o, STDOUT_FILENO);
     if (r->as_json)
         print_json(&o, r);

@@ -17,9 +17,8 @@ static void on_conflict(void *ctx, heft_str key, uint32_t file)
     out_escaped(&name, key);
     const char *text = out_cstr(&name);
     r->no_memory = r->no_memory || name.os;
-    say(r->in.paths[r->in.distinct_index[file]],
-        "%s: metadata \"%s\" differs from an earlier file; the earlier value is kept",
-        r->job.strict ? "error" : "warning", text);
+    say_lost(r->job.strict, r->in.paths[r->in.distinct_index[file]],
+             "metadata \"%s\" differs from an earlier file; the earlier value is kept", text);
     out_free(&name);
     r->conflicts++;
 }
@@ -96,6 +95,8 @@ int cmd_merge(int argc, char **argv)
     code = prepare(&r);
     if (!code)
         code = job_convert(&r.job, inputs_model(&r.in));
+    if (!code)
+        job_say_result(&r.job);
     inputs_close(&r.in);
     job_release(&r.job);
     return code;

@@ -328,7 +328,7 @@ static int show_elements(outbuf *o, array *a, size_t shown)
     a->shown = malloc(shown * sizeof *a->shown);
     int code = CODE_DONE;
     if (!a->shown || !at) {
-        say(a->path, "no memory for the values");
+        say_status(HEFT_E_NOMEM, a->path, "no memory for the values");
         code = CODE_SYSTEM;
     } else if (read_all(a, at, &err)) {
         code = say_error(a->path, &err);
@@ -367,9 +367,9 @@ static int show_array(outbuf *o, array *a)
     if (!elements)
         return show_empty(o, a);
     if (shown > MAX_SHOWN)
-        return say_code(CODE_CANNOT, a->path,
-                        "too many dimensions to show: the edges alone have more than %d values",
-                        MAX_SHOWN);
+        return say_status(HEFT_E_UNSUPPORTED, a->path,
+                          "too many dimensions to show: the edges alone have more than %d values",
+                          MAX_SHOWN);
     return show_elements(o, a, (size_t)shown);
 }
 

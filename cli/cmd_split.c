@@ -16,6 +16,7 @@ typedef struct request {
     job job; /* job.out is the folder */
     const heft_file *f;
     heft_sink_dir *set;
+    outbuf files;      /* names of the shards, each with a zero byte */
     bool about_target; /* an error concerns the output folder, not the input */
 } request;
 
@@ -27,9 +28,10 @@ static int choose_target(job *j, const heft_file *f)
                          j->to);
     if (heft_format_can_split(j->target))
         return CODE_DONE;
-    return say_code(CODE_CANNOT, j->source,
-                    "%s does not support models in several files: choose another format with --to",
-                    heft_format_name(j->target));
+    return say_status(
+        HEFT_E_UNSUPPORTED, j->source,
+        "%s does not support models in several files: choose another format with --to",
+        heft_format_name(j->target));
 }
 
 /* Programs expect safetensors shards to be called "model"; other formats keep the input's stem. */
@@ -71,15 +73,14 @@ static heft_status open_path(heft_sink **out, request *r, const char *path, cons
     const input in = { r->job.source, "the input itself", r->f };
     struct stat info;
     char reason[128];
-    int code;
+    heft_status st;
     if (!stat(path, &info)) {
-        if (inputs_contain(reason, &code, &in, 1, &info))
-            return set_error(err, code == CODE_USAGE ? HEFT_E_ARGUMENT : HEFT_E_NOMEM, name,
-                             reason);
+        if (inputs_contain(reason, &st, &in, 1, &info))
+            return set_error(err, st, name, reason);
         if (S_ISREG(info.st_mode) && !r->job.force)
             return set_error(err, HEFT_E_ARGUMENT, name, "already exists: --force replaces it");
     }
-    heft_status st = heft_sink_dir_add(out, r->set, name, err);
+    st = heft_sink_dir_add(out, r->set, name, err);
     return st ? st : sink_watch(out, path, &r->job.failure, err);
 }
 
@@ -88,14 +89,30 @@ static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_
     request *r = ctx;
     char *path = path_in(r->job.out, name);
     *out = NULL;
-    heft_status st = path ? open_path(out, r, path, name, err)
-                          : set_error(err, HEFT_E_NOMEM, name, "no memory for its path");
+    out_bytes(&r->files, name, strlen(name) + 1);
+    heft_status st = path && !r->files.os
+                         ? open_path(out, r, path, name, err)
+                         : set_error(err, HEFT_E_NOMEM, name, "no memory for its path");
     free(path);
     r->about_target = st;
     return st;
 }
 
 /* ---- the command ---- */
+
+static void say_result(const request *r)
+{
+    json line;
+    outbuf o;
+    if (!result_begin(&line, &o, r->job.out))
+        return;
+    json_member_str(&line, "format", str_of(heft_format_name(r->job.target)));
+    json_member_begin(&line, "files", '[');
+    for (size_t at = 0; at < r->files.used; at += strlen(r->files.buf + at) + 1)
+        json_str(&line, str_of(r->files.buf + at));
+    json_end(&line, ']');
+    result_end(&line);
+}
 
 static int split(request *r)
 {
@@ -108,7 +125,7 @@ static int split(request *r)
         return code;
     char *stem = choose_stem(r);
     if (!stem)
-        return say_code(CODE_SYSTEM, j->source, "no memory for a name");
+        return say_status(HEFT_E_NOMEM, j->source, "no memory for a name");
     o.convert = &j->convert;
     o.max_bytes = j->max_bytes;
     o.count = (uint32_t)j->count;
@@ -174,12 +191,16 @@ int cmd_split(int argc, char **argv)
     if (!code)
         code = model_open_whole(&f, j->source);
     r.f = f;
+    out_open(&r.files, -1);
     if (!code)
         code = rules_check(&j->rules, "split", f, j->source);
     if (!code)
         code = choose_target(j, f);
     if (!code)
         code = split(&r);
+    if (!code)
+        say_result(&r);
+    out_free(&r.files);
     heft_file_close(f);
     job_release(j);
     return code;

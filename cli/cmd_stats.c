@@ -137,7 +137,7 @@ static int compute_all(stats_run *v)
     work w = { .ctx = v, .path = v->path };
     v->sums = calloc((size_t)v->chosen.count + 1, sizeof *v->sums);
     if (!v->sums)
-        return say_code(CODE_SYSTEM, v->path, "no memory for the results");
+        return say_status(HEFT_E_NOMEM, v->path, "no memory for the results");
     bool ok = true;
     for (uint32_t i = 0; i < v->chosen.count && ok; i++) {
         uint32_t part = summary_part(v->f, selected(&v->chosen, i));

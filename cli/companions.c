@@ -190,8 +190,8 @@ static int read_epoch(folder *f)
         return CODE_DONE;
     long long seconds = strtoll(text, &end, 10);
     if (!*text || *end || !write_time(f, seconds))
-        return say_code(CODE_USAGE, NULL, "SOURCE_DATE_EPOCH is '%s', not a number of seconds",
-                        text);
+        return say_status(HEFT_E_ARGUMENT, NULL,
+                          "SOURCE_DATE_EPOCH is '%s', not a number of seconds", text);
     return CODE_DONE;
 }
 
@@ -206,8 +206,8 @@ static int add_time(folder *f, bool strict)
         v.key = str_of("created_at");
         f->values[f->count++] = v;
     } else if (v.kind != HEFT_KIND_INT || !write_time(f, v.as.i)) {
-        say(f->config, "%s: the creation date is neither ISO 8601 nor a number of seconds",
-            strict ? "error" : "warning");
+        say_lost(strict, f->config,
+                 "the creation date is neither ISO 8601 nor a number of seconds");
         code = strict ? CODE_CANNOT : read_epoch(f);
     }
     if (!code && *f->created)
@@ -234,12 +234,11 @@ int folder_read_values(folder *f, const char *dir, bool strict)
     if (config && path_exists(config)) {
         code = read_config(f, config);
     } else if (config) {
-        say(dir, "%s: no config.json in the folder: most metadata will be missing",
-            strict ? "error" : "warning");
+        say_lost(strict, dir, "no config.json in the folder: most metadata will be missing");
         code = strict ? CODE_CANNOT : CODE_DONE;
     }
     if (!code && !f->values) {
-        say(dir, "no memory for metadata");
+        say_status(HEFT_E_NOMEM, dir, "no memory for metadata");
         code = CODE_SYSTEM;
     }
     if (code)

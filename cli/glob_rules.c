@@ -87,7 +87,7 @@ int glob_rules_prepare(glob_rules *p, glob_rule_kind kind, const char *cmd)
     }
     return p->items && code != CODE_SYSTEM
                ? code
-               : say_code(CODE_SYSTEM, NULL, "no memory for the options");
+               : say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
 }
 
 void glob_rules_release(glob_rules *p)
@@ -116,7 +116,7 @@ const glob_rule *glob_rules_find_default(const glob_rules *p)
 
 void glob_warn_unmatched(const char *path, const char *option, const char *glob)
 {
-    say(path, "warning: no tensor matches --%s '%s'", option, glob);
+    say(MESSAGE_WARNING, path, "no tensor matches --%s '%s'", option, glob);
 }
 
 void glob_warn_if_unmatched(bool *no_memory, const heft_file *f, const char *path,
@@ -178,7 +178,7 @@ bool storage_rules_choose(void *ctx, const heft_tensor *t, heft_str role, heft_s
 
 int say_no_memory_to_match(const char *path)
 {
-    return say_code(CODE_SYSTEM, path, "no memory to match tensor names");
+    return say_status(HEFT_E_NOMEM, path, "no memory to match tensor names");
 }
 
 void storage_rules_warn_unmatched(storage_rules *s, const heft_file *f, const char *path)

@@ -23,8 +23,8 @@ int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const ch
 {
     if (!r->base_ids || !strncmp(heft_format_name(target), "gptrs-", 6))
         return CODE_DONE;
-    return say_code(CODE_CANNOT, path, "--base-ids: %s files have no base ids",
-                    heft_format_name(target));
+    return say_status(HEFT_E_UNSUPPORTED, path, "--base-ids: %s files have no base ids",
+                      heft_format_name(target));
 }
 
 /* Return the first rule that matches. Test all rules, so that gptrs_check() knows the unused
@@ -69,7 +69,7 @@ bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str
 int gptrs_check(const gptrs_rules *r, const char *path)
 {
     if (r->no_memory)
-        return say_code(CODE_SYSTEM, NULL, "no memory for --requires-grad");
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for --requires-grad");
     for (size_t i = 0; r->grads.items && i < r->grads.args.count; i++)
         if (r->grads.items[i].glob && !r->grads.items[i].has_matched)
             glob_warn_unmatched(path, "requires-grad", r->grads.items[i].glob);

@@ -27,7 +27,7 @@ bool identities_are_given(const identities *r)
 
 static int no_memory(void)
 {
-    return say_code(CODE_SYSTEM, NULL, "no memory for the ids of tensors");
+    return say_status(HEFT_E_NOMEM, NULL, "no memory for the ids of tensors");
 }
 
 /* ---- what was given ---- */
@@ -83,8 +83,8 @@ static int parse_assignments(identities *r, const char *cmd, const heft_file *f,
         id_assignment *g = &r->assigned[i];
         code = parse_assignment(g, cmd, r->set.item[i]);
         if (!code && heft_tensor_find(f, g->name) == HEFT_NONE) {
-            say(path, "--set-id '%s': no tensor has that name", g->text);
-            code = CODE_USAGE;
+            code = say_status(HEFT_E_NOTFOUND, path, "--set-id '%s': no tensor has that name",
+                              g->text);
         }
     }
     if (code)
@@ -118,12 +118,13 @@ static int refuse_record(const char *path, heft_str name)
     outbuf text;
     out_open(&text, -1);
     out_escaped(&text, name);
-    say(path,
+    int code = say_status(
+        HEFT_E_UNSUPPORTED, path,
         "tensor '%s' is part of an optimizer record: its id names a parameter of the model and "
         "cannot be changed alone",
         out_cstr(&text));
     out_free(&text);
-    return CODE_CANNOT;
+    return code;
 }
 
 static int refuse_duplicate(const char *path, const id_assignment *g, heft_str other)
@@ -131,9 +132,10 @@ static int refuse_duplicate(const char *path, const id_assignment *g, heft_str o
     outbuf text;
     out_open(&text, -1);
     out_escaped(&text, other);
-    say(path, "--set-id '%s': tensor '%s' already has that id", g->text, out_cstr(&text));
+    int code = say_status(HEFT_E_ARGUMENT, path, "--set-id '%s': tensor '%s' already has that id",
+                          g->text, out_cstr(&text));
     out_free(&text);
-    return CODE_USAGE;
+    return code;
 }
 
 typedef struct id_survey { /* ids of the selected tensors after the change */
@@ -191,7 +193,7 @@ static int generate_id(uint64_t *id, const identities *r, uint64_t *state, const
         z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
         *id = z ^ z >> 31;
         if (!r->seed && heft_param_id_new(id, &err))
-            return say_code(CODE_SYSTEM, NULL, "cannot generate ids: %s", err.message);
+            return say_status(HEFT_E_IO, NULL, "cannot generate ids: %s", err.message);
         key.id = *id;
     } while (bsearch(&key, s->owned, s->owned_count, sizeof key, compare_ids));
     return CODE_DONE;

@@ -5,7 +5,7 @@
 
 #include "textfile.h"
 
-bool inputs_contain(char reason[128], int *code, const input *all, size_t count,
+bool inputs_contain(char reason[128], heft_status *status, const input *all, size_t count,
                     const struct stat *info)
 {
     enum { REASON = 128 };
@@ -19,7 +19,7 @@ bool inputs_contain(char reason[128], int *code, const input *all, size_t count,
             snprintf(reason, REASON, "is %s: inputs are never overwritten", all[i].label);
         else
             snprintf(reason, REASON, "no memory to check whether the output is an input");
-        *code = is ? CODE_USAGE : CODE_SYSTEM;
+        *status = is ? HEFT_E_ARGUMENT : HEFT_E_NOMEM;
         return true;
     }
     return false;
@@ -28,10 +28,10 @@ bool inputs_contain(char reason[128], int *code, const input *all, size_t count,
 int inputs_check(const char *name, const input *all, size_t count, const struct stat *info)
 {
     char reason[128];
-    int code = CODE_DONE;
-    if (inputs_contain(reason, &code, all, count, info))
-        say(name, "%s", reason);
-    return code;
+    heft_status status;
+    if (inputs_contain(reason, &status, all, count, info))
+        return say_status(status, name, "%s", reason);
+    return CODE_DONE;
 }
 
 /* ---- several models as input ---- */
@@ -58,7 +58,7 @@ int inputs_open(inputs *in)
     in->distinct = calloc(in->count, sizeof *in->distinct);
     in->distinct_index = calloc(in->count, sizeof *in->distinct_index);
     if (!in->files || !in->distinct || !in->distinct_index)
-        return say_code(CODE_SYSTEM, NULL, "no memory for a list of files");
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
     for (uint32_t i = 0; i < in->count && !code; i++)
         code = model_load_whole(&in->files[i], in->paths[i]);
     if (code)
@@ -71,7 +71,7 @@ int inputs_open(inputs *in)
     if (!in->distinct_count)
         in->distinct[in->distinct_count++] = in->files[0];
     if (no_memory)
-        return say_code(CODE_SYSTEM, NULL, "no memory for a list of files");
+        return say_status(HEFT_E_NOMEM, NULL, "no memory for a list of files");
     for (uint32_t i = 0; i < in->distinct_count; i++)
         model_say_notices(in->distinct[i], in->paths[in->distinct_index[i]]);
     return CODE_DONE;

@@ -11,9 +11,9 @@ typedef struct input {
 } input;
 
 /* Return true if `info`, the stat() of an output with links followed, is an input. Then `reason` is
- * the text of an error line and *code the exit code. Also true if memory ran out before the answer
+ * the text of an error line and *status the status. Also true if memory ran out before the answer
  * was known. */
-bool inputs_contain(char reason[128], int *code, const input *all, size_t count,
+bool inputs_contain(char reason[128], heft_status *status, const input *all, size_t count,
                     const struct stat *info);
 /* Check the output `name` with inputs_contain() and print the error line. Return an exit code. */
 int inputs_check(const char *name, const input *all, size_t count, const struct stat *info);

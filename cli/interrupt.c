@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "message.h"
+
 static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
 enum { SIGNALS = sizeof signals / sizeof *signals };
 
@@ -21,9 +23,7 @@ static void die_of(int signal_number)
 
 static void announce(int signal_number)
 {
-    static const char text[] = "heft: interrupted; nothing written\n";
-    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)ignored;
+    message_from_handler("interrupted; nothing written", HEFT_E_CANCELLED);
     die_of(signal_number);
 }
 

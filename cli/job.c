@@ -153,7 +153,8 @@ int job_choose_target(job *j)
         return say_usage(cmd, "cannot tell the format from the suffix of '%s': use --to", j->out);
     if (heft_format_caps(j->target) & HEFT_CAN_WRITE)
         return CODE_DONE;
-    return say_code(CODE_CANNOT, j->out, "this build cannot write %s", heft_format_name(j->target));
+    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s",
+                      heft_format_name(j->target));
 }
 
 int job_read_texts(job *j, text_origin of_vocab)
@@ -171,10 +172,10 @@ int job_read_texts(job *j, text_origin of_vocab)
 int job_check_output(const job *j, const struct stat *info)
 {
     if (S_ISDIR(info->st_mode))
-        return say_code(CODE_USAGE, j->out, "is a directory");
+        return say_status(HEFT_E_ARGUMENT, j->out, "is a directory");
     if (j->to_stdout || !S_ISREG(info->st_mode) || j->force)
         return CODE_DONE;
-    return say_code(CODE_USAGE, j->out, "already exists: --force replaces it");
+    return say_status(HEFT_E_ARGUMENT, j->out, "already exists: --force replaces it");
 }
 
 void job_set_options(job *j, const char *source)
@@ -194,6 +195,7 @@ void job_set_options(job *j, const char *source)
     j->write.loss_ctx = &j->losses;
     o->no_verify = model_settings.no_verify;
     o->dry_run = j->dry_run;
+    o->planned_bytes = &j->bytes;
     o->progress = progress_step;
     o->progress_ctx = &j->bar;
     if (j->generator)
@@ -236,6 +238,28 @@ int job_convert(job *j, const heft_file *f)
               : gptrs_check(&j->rules.gptrs, j->source);
 }
 
+void job_say_result(const job *j)
+{
+    json line;
+    outbuf o;
+    if (!result_begin(&line, &o, j->out))
+        return;
+    json_member_str(&line, "format", str_of(heft_format_name(j->target)));
+    json_member_u64(&line, "bytes", j->bytes);
+    json_member_bool(&line, "dry_run", j->dry_run);
+    result_end(&line);
+}
+
+void job_result_edited(json *j, const heft_edit_result *result, bool dry_run)
+{
+    json_member_u64(j, "bytes", result->size);
+    json_member_u64(j, "copied", result->copied);
+    json_member_bool(j, "changed", result->changed);
+    json_member_bool(j, "in_place", result->in_place);
+    json_member_bool(j, "rolled_back", result->rolled_back);
+    json_member_bool(j, "dry_run", dry_run);
+}
+
 void job_say_edited(const char *path, const heft_edit_result *result)
 {
     unsigned n = result->hard_links;
@@ -243,7 +267,8 @@ void job_say_edited(const char *path, const heft_edit_result *result)
         return;
     const char *links = n == 1 ? "link" : "links", *show = n == 1 ? "shows" : "show";
     if (result->in_place)
-        say(path, "note: %u other hard %s to the file also %s the change", n, links, show);
+        say(MESSAGE_NOTE, path, "%u other hard %s to the file also %s the change", n, links, show);
     else
-        say(path, "warning: %u other hard %s to the file still %s the old content", n, links, show);
+        say(MESSAGE_WARNING, path, "%u other hard %s to the file still %s the old content", n,
+            links, show);
 }

@@ -36,6 +36,7 @@ typedef struct job {
     sink_failure failure;
     heft_write_options write;
     heft_convert_options convert; /* convert.write points to `write` */
+    uint64_t bytes;               /* size of the converted file */
 } job;
 
 /* Parse the command line as opt_parse() does, with the options of usage->command; usage->options is
@@ -59,7 +60,11 @@ void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
 /* Check the rules against the model and convert it; a dry run writes nothing. */
 int job_convert(job *j, const heft_file *f);
+/* Print the result message of a conversion. */
+void job_say_result(const job *j);
 /* Print a note or a warning if the edited file has other hard links. */
 void job_say_edited(const char *path, const heft_edit_result *result);
+/* Add the members of a result message that edit and append share. */
+void job_result_edited(json *j, const heft_edit_result *result, bool dry_run);
 
 #endif

@@ -54,11 +54,10 @@ static int say_unknown(const char *name)
             differing_letters(name, commands[i].name) < differing_letters(name, closest->name))
             closest = &commands[i];
     if (differing_letters(name, closest->name) <= 2)
-        say(NULL, "unknown command '%s'; did you mean '%s'? (see heft --help)", name,
-            closest->name);
-    else
-        say(NULL, "unknown command '%s' (see heft --help)", name);
-    return CODE_USAGE;
+        return say_status(HEFT_E_ARGUMENT, NULL,
+                          "unknown command '%s'; did you mean '%s'? (see heft --help)", name,
+                          closest->name);
+    return say_status(HEFT_E_ARGUMENT, NULL, "unknown command '%s' (see heft --help)", name);
 }
 
 static void print_usage(outbuf *o)
@@ -108,7 +107,7 @@ static int run_global_option(int argc, char **argv)
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))
         return print(print_usage);
     if (*name == '-')
-        return say_code(CODE_USAGE, NULL, "unknown option '%s' (see heft --help)", name);
+        return say_status(HEFT_E_ARGUMENT, NULL, "unknown option '%s' (see heft --help)", name);
     return say_unknown(name);
 }
 
@@ -116,10 +115,8 @@ static int run_global_option(int argc, char **argv)
  * command also touches mapped bytes directly. */
 static void on_bus_error(int signal_number)
 {
-    static const char text[] = "heft: a file was truncated while it was being read\n";
     (void)signal_number;
-    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)ignored;
+    message_from_handler("a file was truncated while it was being read", HEFT_E_IO);
     _exit(CODE_SYSTEM);
 }
 
@@ -130,15 +127,16 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
     signal(SIGBUS, on_bus_error);
     setlocale(LC_CTYPE, "C.UTF-8");
+    message_find_format(argc, argv);
     if (argc < 2)
-        return say_code(CODE_USAGE, NULL, "no command given (see heft --help)");
+        return say_status(HEFT_E_ARGUMENT, NULL, "no command given (see heft --help)");
     const command *c = find_command(argv[1]);
     if (c && c->writes)
         interrupt_announce();
     int code = c ? c->run(argc - 1, argv + 1) : run_global_option(argc, argv);
     /* A signal that arrived too late to stop the work still kills the process, after the report. */
     if (code == CODE_DONE && interrupt_is_pending())
-        say(NULL, "interrupted after the output was complete");
+        say(MESSAGE_INFO, NULL, "interrupted after the output was complete");
     interrupt_die();
     return code;
 }

@@ -41,7 +41,8 @@ int model_say_open_error(const char *path, const heft_error *err)
     int code = say_error(path, err);
     const char *rule = err->rule ? err->rule : "";
     if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
-        say(path, "--max-tensors N raises this limit (now %u) and the limits on the index",
+        say(MESSAGE_INFO, path,
+            "--max-tensors N raises this limit (now %u) and the limits on the index",
             model_settings.limits.tensors ? model_settings.limits.tensors : DEFAULT_TENSORS);
     return code;
 }
@@ -91,7 +92,7 @@ int model_open(heft_file **out, const char *path)
     if (model_try_open(out, path, &err))
         return model_say_open_error(path, &err);
     if (heft_file_is_complete(*out, &err) && !model_settings.quiet)
-        say(path, "warning: the model is incomplete: %s", err.message);
+        say(MESSAGE_WARNING, path, "the model is incomplete: %s", err.message);
     model_say_notices(*out, path);
     return CODE_DONE;
 }
@@ -224,11 +225,11 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
             out->ids[out->count++] = i;
     for (int k = 0; k < glob_count && !no_memory; k++)
         if (!used[k])
-            say(path, "warning: no tensor matches '%s'", globs[k]);
+            say(MESSAGE_WARNING, path, "no tensor matches '%s'", globs[k]);
     free(used);
     if (!no_memory)
         return true;
-    say(path, "no memory for a list of %u tensors", count);
+    say_status(HEFT_E_NOMEM, path, "no memory for a list of %u tensors", count);
     free(out->ids);
     out->ids = NULL;
     return false;
@@ -238,7 +239,7 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name)
 {
     uint32_t id = heft_tensor_find(f, heft_str_from(name));
     if (id == HEFT_NONE)
-        say(path, "no tensor named '%s' (`heft ls` lists the names)", name);
+        say_status(HEFT_E_NOTFOUND, path, "no tensor named '%s' (`heft ls` lists the names)", name);
     return id;
 }
 
@@ -263,7 +264,8 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
     bool is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
     uint32_t count = 0, tensor = HEFT_NONE;
     if (!parse_base(&id, text + (is_hex ? 2 : 0)) && !identity_read(&id.burn, text)) {
-        say(path,
+        say_status(
+            HEFT_E_ARGUMENT, path,
             "'%s' is not an id: expected 32 hexadecimal digits (gpt-rs), a number below 2^64, or "
             "the 13 characters that Burn prints",
             text);
@@ -271,10 +273,12 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
     }
     tensor = heft_tensor_find_id(f, &id, &count);
     if (!count)
-        say(path, "no tensor has the id '%s' (`heft ids` lists the ids)", text);
+        say_status(HEFT_E_NOTFOUND, path, "no tensor has the id '%s' (`heft ids` lists the ids)",
+                   text);
     else if (count > 1)
-        say(path, "%u tensors have the id '%s': choose one by name (`heft ids` lists the ids)",
-            count, text);
+        say_status(HEFT_E_ARGUMENT, path,
+                   "%u tensors have the id '%s': choose one by name (`heft ids` lists the ids)",
+                   count, text);
     return count == 1 ? tensor : HEFT_NONE;
 }
 
@@ -303,10 +307,12 @@ static void say_parts(const heft_file *f, const char *path, uint32_t tensor, con
     out_text(&list, !count ? "none" : count > MAX_LISTED ? ", ..." : "");
     const char *owner = tensor == HEFT_NONE ? "the file" : "the tensor";
     if (role)
-        say(path, "%s has no part '%s' (parts: %s)", owner, role, out_cstr(&list));
+        say_status(HEFT_E_NOTFOUND, path, "%s has no part '%s' (parts: %s)", owner, role,
+                   out_cstr(&list));
     else
-        say(path, "%s has no part 'data': choose another with --part (parts: %s)", owner,
-            out_cstr(&list));
+        say_status(HEFT_E_NOTFOUND, path,
+                   "%s has no part 'data': choose another with --part (parts: %s)", owner,
+                   out_cstr(&list));
     out_free(&list);
 }
 
@@ -357,7 +363,7 @@ uint32_t *model_find_tied(const heft_file *f, const char *path)
     heft_error err;
     uint32_t *tied = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tied);
     if (!tied)
-        say(path, "no memory for a list of tensors");
+        say_status(HEFT_E_NOMEM, path, "no memory for a list of tensors");
     else if (heft_tensor_find_tied(tied, f, &err)) {
         say_error(path, &err);
         free(tied);

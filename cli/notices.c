@@ -1,35 +1,36 @@
 #include "notices.h"
 
-#include "term.h"
+#include "message.h"
+
+static heft_str tensor_of(const heft_file *f, const heft_finding *x)
+{
+    if (x->tensor == HEFT_NONE)
+        return (heft_str){ NULL, 0 };
+    heft_str name = heft_tensor_at(f, x->tensor).name;
+    return name.len ? name : HEFT_STR("");
+}
+
+static heft_str shard_of(const heft_file *f, const heft_finding *x)
+{
+    return x->shard ? heft_shard_file_at(f, x->shard - 1).name : (heft_str){ NULL, 0 };
+}
 
 void out_finding(outbuf *o, const heft_file *f, const heft_finding *x)
 {
-    bool has_offset = x->where.offset != HEFT_NOWHERE, tensor = x->tensor != HEFT_NONE;
     out_format(o, "%s: ", x->rule);
     out_message(o, x->text);
-    if (tensor) {
-        out_text(o, " (tensor \"");
-        out_escaped(o, heft_tensor_at(f, x->tensor).name);
-        out_char(o, '"');
-    }
-    if (has_offset)
-        out_format(o, "%sat byte %llu", tensor ? ", " : " (", (unsigned long long)x->where.offset);
-    if (has_offset && x->shard) {
-        out_text(o, " of ");
-        out_name(o, heft_shard_file_at(f, x->shard - 1).name);
-    }
-    out_text(o, tensor || has_offset ? ")" : "");
+    out_place(o, tensor_of(f, x), x->where.offset, shard_of(f, x));
 }
 
 static void say_one(const heft_file *f, const char *path, const heft_finding *x)
 {
-    static const char *const severities[] = { "note", "warning", "fault" };
-    outbuf line;
-    out_open(&line, -1);
-    out_finding(&line, f, x);
-    const char *text = out_cstr(&line);
-    say(path, "%s: %s", severities[x->severity], line.os ? x->rule : text);
-    out_free(&line);
+    message_print(&(message){ .kind = (message_kind)x->severity,
+                              .file = path,
+                              .rule = x->rule,
+                              .text = x->text,
+                              .tensor = tensor_of(f, x),
+                              .shard = shard_of(f, x),
+                              .offset = x->where.offset });
 }
 
 void notices_say(const heft_file *f, const char *path, bool notes)
@@ -45,5 +46,5 @@ void notices_say(const heft_file *f, const char *path, bool notes)
             say_one(f, path, &x);
     }
     if (said > MAX_SHOWN)
-        say(path, "warning: and %zu more (`heft verify` lists all)", said - MAX_SHOWN);
+        say(MESSAGE_WARNING, path, "and %zu more (`heft verify` lists all)", said - MAX_SHOWN);
 }

@@ -15,9 +15,11 @@
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
 /* Options of every command, listed after the command's own. */
-enum { COLOR, KEY, MAX_TENSORS, MAX_BYTES, QUIET, NO_VERIFY, NO_SANDBOX, HELP, COMMON };
+enum { COLOR, MESSAGES, KEY, MAX_TENSORS, MAX_BYTES, QUIET, NO_VERIFY, NO_SANDBOX, HELP, COMMON };
 static const opt common[COMMON] = {
     [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "colour the output: auto, always or never" },
+    [MESSAGES] = { "messages", 0, OPT_TEXT, NULL, "FORMAT",
+                   "print messages on stderr as text or json" },
     [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
               "open only this part of a nested checkpoint, e.g. state_dict" },
     [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
@@ -39,6 +41,7 @@ static const struct {
     const char *message; /* format for the option's name and value */
 } setters[COMMON] = {
     [COLOR] = { term_set_colour, "--%s must be auto, always or never, not '%s'" },
+    [MESSAGES] = { message_set_format, "--%s must be text or json, not '%s'" },
     [KEY] = { model_set_key, "--%s is empty" },
     [MAX_TENSORS] = { model_set_max_tensors,
                       "--%s must be a number from 1 to 4294967295, not '%s'" },
@@ -258,7 +261,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     optind = 1;
     bool ok = make_lists(u, argc);
     if (!ok)
-        *code = say_code(CODE_SYSTEM, NULL, "no memory for the options of %s", u->command);
+        *code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options of %s", u->command);
     for (int c; ok && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };

@@ -96,7 +96,7 @@ int profile_read(heft_profile **out, const char *name)
     char *path = find(name, &code);
     *out = NULL;
     if (!path && code == CODE_SYSTEM)
-        say(name, "no memory to look for the profile");
+        say_status(HEFT_E_NOMEM, name, "no memory to look for the profile");
     if (!path)
         return code;
     code = text_read(&text, path, TEXT_NAMED);

@@ -8,6 +8,7 @@
 
 #include "escape.h"
 #include "interrupt.h"
+#include "message.h"
 #include "term.h"
 
 static const double SHOW_AFTER = 0.5, REDRAW_EVERY = 0.1;
@@ -130,7 +131,7 @@ void progress_begin(progress *p, const char *label)
 {
     const char *slash = strrchr(label, '/');
     *p = (progress){ .label = slash ? slash + 1 : label,
-                     .enabled = isatty(STDERR_FILENO),
+                     .enabled = message_is_json() || isatty(STDERR_FILENO),
                      .began = now() };
 }
 
@@ -145,8 +146,11 @@ bool progress_step(void *ctx, uint64_t done, uint64_t total)
     if (t - p->began < SHOW_AFTER || t - p->drawn < REDRAW_EVERY)
         return true;
     p->drawn = t;
-    p->is_visible = true;
-    draw(p, done, total, t - p->began);
+    p->is_visible = !message_is_json();
+    if (p->is_visible)
+        draw(p, done, total, t - p->began);
+    else
+        message_progress(done, total);
     return true;
 }
 

@@ -1,5 +1,6 @@
 /* progress_line.h - a progress bar on stderr with rate and time left. It appears only on a
- * terminal, and only after half a second. */
+ * terminal, and only after half a second. With --messages json each drawing is a message, and
+ * stderr need not be a terminal. */
 #ifndef HEFT_CLI_PROGRESS_LINE_H
 #define HEFT_CLI_PROGRESS_LINE_H
 #include <heft/heft.h>

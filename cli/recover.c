@@ -9,8 +9,8 @@ int recover_set(bool *recovered, const char *path)
         return say_error(path, &err);
     *recovered = how != HEFT_RECOVERY_NONE;
     if (how == HEFT_RECOVERY_COMPLETED)
-        say(path, "note: completed an interrupted split");
+        say(MESSAGE_NOTE, path, "completed an interrupted split");
     if (how == HEFT_RECOVERY_ROLLED_BACK)
-        say(path, "note: rolled back an interrupted split: the old files are restored");
+        say(MESSAGE_NOTE, path, "rolled back an interrupted split: the old files are restored");
     return CODE_DONE;
 }

@@ -238,7 +238,7 @@ static int prepare_substitution(substitution *s, const char *cmd, const char *ar
         code = say_usage(cmd, "'%s' is not s/RE/TEXT/ or s/RE/TEXT/g", arg);
     int failed = no_memory ? REG_ESPACE : code ? 0 : regcomp(&s->re, re, REG_EXTENDED);
     if (failed == REG_ESPACE) {
-        code = say_code(CODE_SYSTEM, NULL, "no memory for '%s'", arg);
+        code = say_status(HEFT_E_NOMEM, NULL, "no memory for '%s'", arg);
     } else if (failed) {
         regerror(failed, &s->re, why, sizeof why);
         code = say_usage(cmd, "'%s': %s", arg, why);
@@ -277,7 +277,7 @@ int rules_prepare(rules *r, const char *cmd, heft_write_options *o)
     r->substitutions = calloc(r->rename.count + 1, sizeof *r->substitutions);
     r->values = calloc(r->set.count + 1, sizeof *r->values);
     if (!code && (!r->substitutions || !r->values))
-        code = say_code(CODE_SYSTEM, NULL, "no memory for the options");
+        code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
     for (size_t i = 0; i < r->rename.count && !code; i++)
         code = prepare_substitution(&r->substitutions[i], cmd, r->rename.item[i]);
     if (!code)
@@ -366,8 +366,8 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
         if (keep(r, &t))
             return CODE_DONE;
     }
-    return say_code(CODE_USAGE, path,
-                    "--keep and --drop leave none of the %u tensors: nothing written", count);
+    return say_status(HEFT_E_ARGUMENT, path,
+                      "--keep and --drop leave none of the %u tensors: nothing written", count);
 }
 
 int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)

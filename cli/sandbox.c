@@ -168,7 +168,7 @@ static void allow_temporary(landlock *l)
 static void say_missing(const char *part, int os)
 {
     if (os && model_settings.verbose)
-        say(NULL, "note: the sandbox has no %s: %s", part, strerror(os));
+        say(MESSAGE_NOTE, NULL, "the sandbox has no %s: %s", part, strerror(os));
 }
 
 void sandbox_enter(const opt_usage *u, const opt_args *args)

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "interrupt.h"
-#include "term.h"
+#include "message.h"
 
 typedef struct watched {
     heft_sink base;

@@ -1,4 +1,4 @@
-/* term.h - error lines on stderr, and colours. */
+/* term.h - the terminal: colours and width; the end of stdout. */
 #ifndef HEFT_CLI_TERM_H
 #define HEFT_CLI_TERM_H
 #include "escape.h"
@@ -24,15 +24,6 @@ bool term_is_stdout(void);
 /* Return the terminal's present width, at least 1. The width may change at any time. */
 size_t term_columns(int fd);
 
-/* Print "heft: FILE: text" on stderr, or "heft: text" if file is NULL. */
-void say(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Print an error line; return code. */
-int say_code(int code, const char *file, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Print the error of a library call; return its exit code. */
-int say_error(const char *file, const heft_error *err);
-/* Print an error in a command's usage and refer to its --help; return CODE_USAGE. */
-int say_usage(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Flush and close o, which writes to stdout. Return code, or CODE_SYSTEM after an error line if a
  * write failed. */
 int out_end(outbuf *o, int code);

@@ -14,13 +14,8 @@ enum { MAX_TEXT = 256 << 20, STEP = 1 << 16 };
 
 static int say_too_long(const char *path)
 {
-    return say_code(CODE_CANNOT, path, "exceeds the limit of %d MiB for text files",
-                    MAX_TEXT >> 20);
-}
-
-static int say_system(const char *path, int os)
-{
-    return say_code(CODE_SYSTEM, path, "%s", strerror(os));
+    return say_status(HEFT_E_UNSUPPORTED, path, "exceeds the limit of %d MiB for text files",
+                      MAX_TEXT >> 20);
 }
 
 /* ---- files ---- */
@@ -35,7 +30,7 @@ static int read_source(heft_str *out, heft_source *s, const char *path)
     size_t len = (size_t)s->size;
     char *text = malloc(len + 1);
     if (!text)
-        return say_system(path, ENOMEM);
+        return say_system(ENOMEM, path);
     if (len && s->ops->read(s, 0, text, len, &err)) {
         free(text);
         return say_error(path, &err);
@@ -77,7 +72,7 @@ static int read_pipe(heft_str *out, int fd, const char *path)
         return CODE_DONE;
     }
     out_free(&text);
-    return os ? say_system(path, os) : say_too_long(path);
+    return os ? say_system(os, path) : say_too_long(path);
 }
 
 static int text_from_pipe(heft_str *out, const char *path)
@@ -85,10 +80,10 @@ static int text_from_pipe(heft_str *out, const char *path)
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return say_system(path, errno);
+        return say_system(errno, path);
     int code = CODE_SYSTEM;
     if (fstat(fd, &info) || !S_ISFIFO(info.st_mode))
-        say(path, "changed while it was being opened");
+        say_status(HEFT_E_IO, path, "changed while it was being opened");
     else
         code = read_pipe(out, fd, path);
     close(fd);
@@ -124,7 +119,7 @@ char *path_in(const char *dir, const char *name)
     if (path)
         sprintf(path, "%s%s%s", dir, len && dir[len - 1] == '/' ? "" : "/", name);
     else
-        say(dir, "no memory for a path");
+        say_status(HEFT_E_NOMEM, dir, "no memory for a path");
     return path;
 }
 

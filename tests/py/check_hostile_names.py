@@ -2,7 +2,8 @@
 """check_hostile_names.py HEFT: names that move the cursor, hide or reverse text, or are paths.
 
 Each name is tried in each place that a file or the command line offers, with each command, on a
-pipe and on a terminal: no harmful character may be printed raw. Shards whose names leave the folder
+pipe and on a terminal: no harmful character may be printed raw. With --messages json each line on
+stderr must be a JSON object. Shards whose names leave the folder
 must not be opened. TAP on stdout."""
 import json
 import os
@@ -65,6 +66,21 @@ def complaints(words):
             yield f"{words[1:-1]} prints {found[0]!r} on {place}: {text[:300]!r}"
 
 
+def bad_messages(words):
+    """Yield the lines on stderr that are not messages in JSON."""
+    raw = [w.encode(errors="surrogateescape") for w in [*words, "--messages=json"]]
+    p = subprocess.run(raw, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                       stdin=subprocess.DEVNULL, check=False)
+    for line in p.stderr.splitlines():
+        text = line.decode(errors="replace")
+        try:
+            is_message = "kind" in json.loads(line) and not HARMFUL.search(text)
+        except ValueError:
+            is_message = False
+        if not is_message:
+            yield f"{words[1:-1]} prints as a message {text[:300]!r}"
+
+
 # ---- places of names ----
 
 def in_gguf(folder, name):
@@ -118,6 +134,7 @@ def name_is_escaped(name):
         found = []
         for words in in_files(folder, name):
             found += complaints([HEFT, *words])
+            found += bad_messages([HEFT, *words])
         return found[:5]
 
 

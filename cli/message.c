@@ -1,0 +1,332 @@
+#include "message.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "interrupt.h"
+
+/* --messages; applies to the whole process. */
+static bool is_json;
+
+bool message_set_format(const char *format)
+{
+    is_json = !strcmp(format, "json");
+    return is_json || !strcmp(format, "text");
+}
+
+void message_find_format(int argc, char **argv)
+{
+    static const char option[] = "--messages";
+    enum { LEN = sizeof option - 1 };
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strncmp(argv[i], option, LEN) && argv[i][LEN] == '=')
+            message_set_format(argv[i] + LEN + 1);
+        else if (!strcmp(argv[i], option) && i + 1 < argc)
+            message_set_format(argv[++i]);
+}
+
+bool message_is_json(void)
+{
+    return is_json;
+}
+
+/* ---- without memory ---- */
+
+typedef struct fixed_line {
+    char bytes[PATH_MAX + 1024];
+    size_t used;
+} fixed_line;
+
+static void put_plain(fixed_line *l, const char *text)
+{
+    size_t n = strlen(text), left = sizeof l->bytes - l->used;
+    n = n < left ? n : left;
+    memcpy(l->bytes + l->used, text, n);
+    l->used += n;
+}
+
+/* Characters that need an escape sequence become question marks. */
+static void put_sanitized(fixed_line *l, const char *text)
+{
+    enum { REST = 512 }; /* kept free for the rest of the line */
+    for (; *text && l->used < sizeof l->bytes - REST; text++) {
+        uint8_t c = (uint8_t)*text;
+        bool is_bad = c < ' ' || c == 0x7F || (is_json && (c == '"' || c == '\\' || c > 0x7F));
+        l->bytes[l->used++] = is_bad ? '?' : *text;
+    }
+}
+
+static void write_fixed(const char *file, const char *text, heft_status status)
+{
+    fixed_line l = { .used = 0 };
+    put_plain(&l, is_json ? "{\"kind\": \"error\", \"file\": " : "heft: ");
+    put_plain(&l, !is_json ? "" : file ? "\"" : "null");
+    put_sanitized(&l, file ? file : "");
+    put_plain(&l, is_json ? file ? "\", \"text\": \"" : ", \"text\": \"" : file ? ": " : "");
+    put_sanitized(&l, text);
+    if (is_json) {
+        put_plain(&l, "\", \"status\": \"");
+        put_plain(&l, heft_status_name(status));
+        put_plain(&l, "\", \"rule\": null, \"tensor\": null, \"offset\": null, \"errno\": null}");
+    }
+    put_plain(&l, "\n");
+    ssize_t ignored = write(STDERR_FILENO, l.bytes, l.used);
+    (void)ignored;
+}
+
+void message_from_handler(const char *text, heft_status status)
+{
+    write_fixed(NULL, text, status);
+}
+
+/* ---- text ---- */
+
+void out_place(outbuf *o, heft_str tensor, uint64_t offset, heft_str shard)
+{
+    bool has_offset = offset != HEFT_NOWHERE;
+    if (tensor.ptr) {
+        out_text(o, " (tensor \"");
+        out_escaped(o, tensor);
+        out_char(o, '"');
+    }
+    if (has_offset)
+        out_format(o, "%sat byte %llu", tensor.ptr ? ", " : " (", (unsigned long long)offset);
+    if (has_offset && shard.ptr) {
+        out_text(o, " of ");
+        out_name(o, shard);
+    }
+    out_text(o, tensor.ptr || has_offset ? ")" : "");
+}
+
+static const char *const kinds[] = { "note", "warning", "fault", "loss", "error", "info" };
+static const char *const loss_severities[] = { "note", "warning", "error" };
+
+static void put_text(outbuf *o, const message *m)
+{
+    bool is_finding = m->kind <= MESSAGE_FAULT;
+    const char *label = m->kind == MESSAGE_LOSS ? loss_severities[m->severity]
+                        : is_finding            ? kinds[m->kind]
+                                                : NULL;
+    term_paint(o, COLOUR_BOLD);
+    out_text(o, "heft: ");
+    term_paint(o, COLOUR_NONE);
+    const char *const before[] = { m->file, label, is_finding ? m->rule : NULL };
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        if (before[i]) {
+            out_message(o, before[i]);
+            out_text(o, ": ");
+        }
+    out_message(o, m->text);
+    out_place(o, m->tensor, m->offset, m->shard);
+    out_char(o, '\n');
+}
+
+/* ---- JSON ---- */
+
+static void member_or_null(json *j, const char *key, heft_str s)
+{
+    if (s.ptr)
+        json_member_str(j, key, s);
+    else
+        json_member_null(j, key);
+}
+
+static heft_str optional(const char *s)
+{
+    return s ? str_of(s) : (heft_str){ NULL, 0 };
+}
+
+static void put_json(outbuf *o, const message *m)
+{
+    bool is_error = m->kind == MESSAGE_ERROR;
+    json j = json_open(o);
+    json_member_str(&j, "kind", str_of(kinds[m->kind]));
+    if (m->kind == MESSAGE_LOSS)
+        json_member_str(&j, "severity", str_of(loss_severities[m->severity]));
+    member_or_null(&j, "file", optional(m->file));
+    json_member_str(&j, "text", str_of(m->text));
+    member_or_null(&j, "status", optional(is_error ? heft_status_name(m->status) : NULL));
+    member_or_null(&j, "rule", optional(m->rule));
+    member_or_null(&j, "tensor", m->tensor);
+    json_member_length(&j, "offset", m->offset);
+    if (m->shard.ptr)
+        json_member_str(&j, "shard", m->shard);
+    if (is_error && m->os)
+        json_member_u64(&j, "errno", (uint64_t)m->os);
+    else if (is_error)
+        json_member_null(&j, "errno");
+    json_close(&j);
+}
+
+void message_print(const message *m)
+{
+    outbuf o;
+    out_open(&o, STDERR_FILENO);
+    if (is_json)
+        put_json(&o, m);
+    else
+        put_text(&o, m);
+    out_flush(&o);
+    if (o.os == ENOMEM)
+        write_fixed(m->file, m->text, HEFT_E_NOMEM);
+    out_free(&o);
+}
+
+static json begin(outbuf *o, const char *kind)
+{
+    out_open(o, STDERR_FILENO);
+    json j = json_open(o);
+    json_member_str(&j, "kind", str_of(kind));
+    return j;
+}
+
+static void end(json *j)
+{
+    json_close(j);
+    out_flush(j->o);
+    out_free(j->o);
+}
+
+void message_progress(uint64_t done, uint64_t total)
+{
+    outbuf o;
+    json j = begin(&o, "progress");
+    json_member_u64(&j, "done", done);
+    json_member_u64(&j, "total", total);
+    end(&j);
+}
+
+bool result_begin(json *j, outbuf *o, const char *file)
+{
+    if (!is_json)
+        return false;
+    *j = begin(o, "result");
+    json_member_str(j, "file", str_of(file));
+    return true;
+}
+
+void result_end(json *j)
+{
+    end(j);
+}
+
+/* ---- messages with a format ---- */
+
+/* Print m with the formatted text. help_command: command whose --help the line refers to, or
+ * NULL. */
+static void print_formatted(message *m, const char *help_command, const char *format, va_list args)
+{
+    char fixed[512]; /* used if memory runs out */
+    outbuf text;
+    va_list args_copy;
+    va_copy(args_copy, args);
+    out_open(&text, -1);
+    out_vformat(&text, format, args);
+    if (help_command)
+        out_format(&text, " (see heft %s --help)", help_command);
+    vsnprintf(fixed, sizeof fixed, format, args_copy);
+    va_end(args_copy);
+    const char *whole = out_cstr(&text);
+    m->text = text.os ? fixed : whole;
+    m->offset = HEFT_NOWHERE;
+    message_print(m);
+    out_free(&text);
+}
+
+void say(message_kind kind, const char *file, const char *format, ...)
+{
+    message m = { .kind = kind, .file = file };
+    va_list args;
+    va_start(args, format);
+    print_formatted(&m, NULL, format, args);
+    va_end(args);
+}
+
+void say_lost(bool is_error, const char *file, const char *format, ...)
+{
+    message m = { .kind = MESSAGE_LOSS,
+                  .severity = is_error ? HEFT_FAULT : HEFT_WARNING,
+                  .file = file };
+    va_list args;
+    va_start(args, format);
+    print_formatted(&m, NULL, format, args);
+    va_end(args);
+}
+
+static int code_of(heft_status s)
+{
+    switch (s) {
+    case HEFT_OK:
+        return CODE_DONE;
+    case HEFT_E_FORMAT:
+    case HEFT_E_CHECKSUM:
+        return CODE_INVALID;
+    case HEFT_E_UNSUPPORTED:
+    case HEFT_E_LOSSY:
+    case HEFT_E_LIMIT:
+        return CODE_CANNOT;
+    case HEFT_E_ARGUMENT:
+    case HEFT_E_NOTFOUND:
+        return CODE_USAGE;
+    case HEFT_AGAIN:
+    case HEFT_E_NOMEM:
+    case HEFT_E_IO:
+    case HEFT_E_CANCELLED:
+        break;
+    }
+    return CODE_SYSTEM;
+}
+
+int say_status(heft_status status, const char *file, const char *format, ...)
+{
+    message m = { .kind = MESSAGE_ERROR, .status = status, .file = file };
+    va_list args;
+    va_start(args, format);
+    print_formatted(&m, NULL, format, args);
+    va_end(args);
+    return code_of(status);
+}
+
+int say_system(int os, const char *file)
+{
+    message_print(&(message){ .kind = MESSAGE_ERROR,
+                              .status = os == ENOMEM ? HEFT_E_NOMEM : HEFT_E_IO,
+                              .os = os,
+                              .file = file,
+                              .text = strerror(os),
+                              .offset = HEFT_NOWHERE });
+    return CODE_SYSTEM;
+}
+
+int say_usage(const char *cmd, const char *format, ...)
+{
+    message m = { .kind = MESSAGE_ERROR, .status = HEFT_E_ARGUMENT, .file = is_json ? NULL : cmd };
+    va_list args;
+    va_start(args, format);
+    print_formatted(&m, cmd, format, args);
+    va_end(args);
+    return CODE_USAGE;
+}
+
+int say_error(const char *file, const heft_error *err)
+{
+    message m = { .kind = MESSAGE_ERROR,
+                  .status = err->status,
+                  .os = err->os,
+                  .file = file,
+                  .text = err->message,
+                  .rule = err->rule,
+                  .offset = err->offset };
+    if (err->status == HEFT_E_CANCELLED && interrupt_is_pending()) {
+        m.file = NULL;
+        m.text = "interrupted; nothing written";
+        m.offset = HEFT_NOWHERE;
+    }
+    if (err->os != EPIPE) /* the reader closed the pipe: no message */
+        message_print(&m);
+    return code_of(err->status);
+}

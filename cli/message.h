@@ -1,0 +1,64 @@
+/* message.h - the lines on stderr: errors, warnings, notes, losses, progress and results, as text
+ * or, with --messages json, as one JSON object per line. */
+#ifndef HEFT_CLI_MESSAGE_H
+#define HEFT_CLI_MESSAGE_H
+#include "jsonout.h"
+
+typedef enum message_kind {
+    MESSAGE_NOTE = HEFT_NOTE,
+    MESSAGE_WARNING = HEFT_WARNING,
+    MESSAGE_FAULT = HEFT_FAULT,
+    MESSAGE_LOSS,  /* what a target format cannot represent */
+    MESSAGE_ERROR, /* why the command fails */
+    MESSAGE_INFO   /* a summary or a hint */
+} message_kind;
+
+typedef struct message {
+    message_kind kind;
+    heft_severity severity; /* of a loss; HEFT_FAULT: the loss ends the conversion */
+    heft_status status;     /* of an error */
+    int os;                 /* errno of an error, or 0 */
+    const char *file, *text;
+    const char *rule;       /* or NULL */
+    heft_str tensor, shard; /* ptr NULL: none */
+    uint64_t offset;        /* or HEFT_NOWHERE */
+} message;
+
+/* Set --messages: "text" (the default) or "json". Return false for another value. */
+bool message_set_format(const char *format);
+/* Use JSON if the command line asks for it, even in words that are never parsed because an earlier
+ * word is wrong. */
+void message_find_format(int argc, char **argv);
+bool message_is_json(void);
+
+/* Print a message. Text has the form "heft: FILE: KIND: RULE: text (tensor "w", at byte N)". */
+void message_print(const message *m);
+/* Write " (tensor "w", at byte 10 of SHARD)", or nothing if both tensor and offset are missing. */
+void out_place(outbuf *o, heft_str tensor, uint64_t offset, heft_str shard);
+/* Print an error without a file. Safe in a signal handler. */
+void message_from_handler(const char *text, heft_status status);
+/* Print the progress of a long operation, in bytes; for --messages json only. */
+void message_progress(uint64_t done, uint64_t total);
+
+/* Begin the last message of a successful command that writes `file`; the caller adds members.
+ * Return false, without anything to add, unless messages are JSON. */
+bool result_begin(json *j, outbuf *o, const char *file);
+void result_end(json *j);
+
+/* Print "heft: FILE: KIND: text", or "heft: KIND: text" if file is NULL. */
+void say(message_kind kind, const char *file, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Print a loss, which is an error with is_error. */
+void say_lost(bool is_error, const char *file, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Print an error line; return the exit code for the status. */
+int say_status(heft_status status, const char *file, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Print the error of a system call; return CODE_SYSTEM. */
+int say_system(int os, const char *file);
+/* Print the error of a library call; return its exit code. */
+int say_error(const char *file, const heft_error *err);
+/* Print an error in a command's usage and refer to its --help; return CODE_USAGE. */
+int say_usage(const char *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
