@@ -8,15 +8,15 @@ typedef enum message_kind {
     MESSAGE_NOTE = HEFT_NOTE,
     MESSAGE_WARNING = HEFT_WARNING,
     MESSAGE_FAULT = HEFT_FAULT,
-    MESSAGE_LOSS,  /* what a target format cannot represent */
+    MESSAGE_LOSS,  /* a target format cannot represent something */
     MESSAGE_ERROR, /* why the command fails */
     MESSAGE_INFO   /* a summary or a hint */
 } message_kind;
 
 typedef struct message {
     message_kind kind;
-    heft_severity severity; /* of a loss; HEFT_FAULT: the loss ends the conversion */
-    heft_status status;     /* of an error */
+    heft_severity severity; /* severity of a loss; HEFT_FAULT ends the conversion */
+    heft_status status;     /* the status of an error */
     int os;                 /* errno of an error, or 0 */
     const char *file, *text;
     const char *rule;       /* or NULL */
