@@ -1,0 +1,16 @@
+"""Model weights in every format: open, read, write, verify, convert.
+
+heft.open(path) gives a mapping from names to tensors, which are read on demand."""
+from collections.abc import Mapping
+
+from ._heft import (ArgumentError, CancelledError, ChecksumError, Error, File, FormatError, IOError,
+                    LimitError, LossError, NoMemoryError, NotFoundError, Tensor, UnsupportedError,
+                    __version__, open)
+
+Mapping.register(File)
+
+__all__ = [
+    "ArgumentError", "CancelledError", "ChecksumError", "Error", "File", "FormatError", "IOError",
+    "LimitError", "LossError", "NoMemoryError", "NotFoundError", "Tensor", "UnsupportedError",
+    "__version__", "open"
+]

@@ -1,0 +1,56 @@
+/* module.h - what the files of the extension share.
+ *
+ * All state is that of the module, so that several interpreters can load the extension. A heft_file
+ * belongs to a capsule (handle): each object that borrows from the file, and each call that reads
+ * without the interpreter's lock, holds a reference to the handle, and the last one closes the
+ * file. */
+#ifndef HEFT_PYTHON_MODULE_H
+#define HEFT_PYTHON_MODULE_H
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <heft/heft.h>
+
+enum { ERROR_CLASSES = 11 };
+
+typedef struct module_state {
+    PyObject *errors[ERROR_CLASSES]; /* by -status; 0: heft.Error */
+    PyTypeObject *file, *tensor;
+} module_state;
+
+module_state *state_of(PyObject *module);
+/* Return the state of the module that defines the type of self, which has no subclasses. */
+module_state *state_of_self(PyObject *self);
+
+/* ---- errors (py_errors.c) ---- */
+
+bool errors_load(PyObject *module, module_state *s);
+void errors_clear(module_state *s);
+/* Raise the exception for a failed call about a file and return NULL. path may be NULL. */
+void *raise_error(module_state *s, const heft_error *err, PyObject *path, heft_str tensor);
+/* Raise an exception of the class of that status with a text and return NULL. */
+void *raise_text(module_state *s, heft_status status, const char *text);
+
+/* ---- files (py_file.c) ---- */
+
+extern PyType_Spec file_spec;
+PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs);
+/* Return a new reference to the handle of a File; NULL with an exception if the file is closed. */
+PyObject *file_handle(module_state *s, PyObject *file);
+PyObject *file_path(PyObject *file); /* borrowed */
+/* Return the library's file of a handle. */
+heft_file *handle_file(PyObject *handle);
+
+/* ---- tensors (py_tensor.c) ---- */
+
+extern PyType_Spec tensor_spec;
+PyObject *tensor_new(module_state *s, PyObject *file, uint32_t id);
+
+/* ---- values (py_values.c) ---- */
+
+PyObject *str_object(heft_str s);
+/* Return metadata value i of the file as an object, with all children. */
+PyObject *metadata_object(const heft_file *f);
+PyObject *attributes_object(const heft_file *f, uint32_t tensor);
+
+#endif

@@ -1,0 +1,211 @@
+/* py_tensor.c - type Tensor: facts of a tensor, and the bytes in place by the buffer protocol. */
+#include "module.h"
+
+#include <string.h>
+
+typedef struct tensor_object {
+    PyObject_HEAD PyObject *file; /* File */
+    uint32_t id;
+} tensor_object;
+
+PyObject *tensor_new(module_state *s, PyObject *file, uint32_t id)
+{
+    tensor_object *self = (tensor_object *)PyType_GenericAlloc(s->tensor, 0);
+    if (!self)
+        return NULL;
+    self->file = Py_NewRef(file);
+    self->id = id;
+    return (PyObject *)self;
+}
+
+static void tensor_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_CLEAR(((tensor_object *)self)->file);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* ---- facts ---- */
+
+static PyObject *fact_name(const heft_file *f, uint32_t id)
+{
+    return str_object(heft_tensor_at(f, id).name);
+}
+
+static PyObject *fact_dtype(const heft_file *f, uint32_t id)
+{
+    const heft_dtype_info *type = heft_dtype_get(heft_tensor_at(f, id).dtype);
+    return type ? PyUnicode_FromString(type->name) : Py_NewRef(Py_None);
+}
+
+static PyObject *fact_shape(const heft_file *f, uint32_t id)
+{
+    heft_tensor t = heft_tensor_at(f, id);
+    PyObject *shape = PyTuple_New((Py_ssize_t)t.rank);
+    for (uint32_t i = 0; shape && i < t.rank; i++) {
+        PyObject *dim = PyLong_FromUnsignedLongLong(t.dims[i]);
+        if (!dim || PyTuple_SetItem(shape, (Py_ssize_t)i, dim) < 0)
+            Py_CLEAR(shape);
+    }
+    return shape;
+}
+
+static PyObject *fact_nbytes(const heft_file *f, uint32_t id)
+{
+    uint64_t bytes = heft_tensor_bytes(f, id);
+    return bytes == HEFT_UNKNOWN_LENGTH ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(bytes);
+}
+
+static PyObject *fact_layout(const heft_file *f, uint32_t id)
+{
+    return str_object(heft_tensor_layout_name(f, id));
+}
+
+typedef PyObject *(*fact_fn)(const heft_file *f, uint32_t id);
+static const fact_fn facts[] = { fact_name,   fact_dtype,  fact_shape,
+                                 fact_nbytes, fact_layout, attributes_object };
+
+/* Return a fact of the tensor; fact points to the function. */
+static PyObject *tensor_fact(PyObject *self, void *fact)
+{
+    const tensor_object *t = (tensor_object *)self;
+    PyObject *handle = file_handle(state_of_self(self), t->file);
+    PyObject *value = handle ? (*(const fact_fn *)fact)(handle_file(handle), t->id) : NULL;
+    Py_XDECREF(handle);
+    return value;
+}
+
+static PyObject *tensor_repr(PyObject *self)
+{
+    const tensor_object *t = (tensor_object *)self;
+    PyObject *handle = file_handle(state_of_self(self), t->file);
+    if (!handle)
+        return NULL;
+    const heft_file *f = handle_file(handle);
+    PyObject *name = fact_name(f, t->id), *dtype = fact_dtype(f, t->id);
+    PyObject *shape = fact_shape(f, t->id), *text = NULL;
+    if (name && dtype && shape)
+        text = PyUnicode_FromFormat("<heft.Tensor %R: %S %R>", name, dtype, shape);
+    Py_XDECREF(name);
+    Py_XDECREF(dtype);
+    Py_XDECREF(shape);
+    Py_DECREF(handle);
+    return text;
+}
+
+/* ---- the bytes ---- */
+
+typedef struct lent { /* memory of one exported buffer */
+    heft_array array;
+    PyObject *handle;
+} lent;
+
+static int tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
+    const tensor_object *t = (tensor_object *)self;
+    module_state *s = state_of_self(self);
+    heft_error err;
+    heft_status st;
+    lent *l = PyMem_Calloc(1, sizeof *l);
+    view->obj = NULL;
+    if (!l)
+        return PyErr_NoMemory(), -1;
+    l->handle = file_handle(s, t->file);
+    if (!l->handle)
+        return PyMem_Free(l), -1;
+    const heft_file *f = handle_file(l->handle);
+    heft_str name = heft_tensor_at(f, t->id).name;
+    Py_BEGIN_ALLOW_THREADS st = heft_array_view(&l->array, f, name, &err);
+    Py_END_ALLOW_THREADS if (st)
+    {
+        raise_error(s, &err, file_path(t->file), name);
+    }
+    else if (!PyBuffer_FillInfo(view, self, (void *)(uintptr_t)l->array.data,
+                                (Py_ssize_t)l->array.bytes, 1, flags))
+    {
+        view->internal = l;
+        return 0;
+    }
+    heft_array_free(&l->array);
+    Py_DECREF(l->handle);
+    PyMem_Free(l);
+    return -1;
+}
+
+static void tensor_release_buffer(PyObject *Py_UNUSED(self), Py_buffer *view)
+{
+    lent *l = view->internal;
+    heft_array_free(&l->array);
+    Py_DECREF(l->handle);
+    PyMem_Free(l);
+}
+
+/* ---- reading ---- */
+
+static PyObject *tensor_read_into(PyObject *self, PyObject *args)
+{
+    const tensor_object *t = (tensor_object *)self;
+    module_state *s = state_of_self(self);
+    const char *as = NULL;
+    Py_buffer to;
+    heft_array array;
+    heft_error err;
+    heft_status st;
+    if (!PyArg_ParseTuple(args, "w*|z:read_into", &to, &as))
+        return NULL;
+    heft_dtype dtype = as ? heft_dtype_find(heft_str_from(as)) : HEFT_UNTYPED;
+    PyObject *handle = as && !dtype ? raise_text(s, HEFT_E_NOTFOUND, "unknown element type")
+                                    : file_handle(s, t->file);
+    PyObject *result = NULL;
+    if (handle) {
+        const heft_file *f = handle_file(handle);
+        heft_str name = heft_tensor_at(f, t->id).name;
+        Py_BEGIN_ALLOW_THREADS st = heft_array_read(&array, f, name, dtype, to.buf, (size_t)to.len,
+                                                    &err);
+        Py_END_ALLOW_THREADS result = st ? raise_error(s, &err, file_path(t->file), name)
+                                         : PyLong_FromUnsignedLongLong(array.bytes);
+        heft_array_free(&array);
+        Py_DECREF(handle);
+    }
+    PyBuffer_Release(&to);
+    return result;
+}
+
+static PyMethodDef methods[] = {
+    { "read_into", tensor_read_into, METH_VARARGS,
+      "read_into(buffer, dtype=None) -> int: read the elements, row by row, into a writable "
+      "buffer,\n"
+      "converted to dtype. Returns the number of bytes." },
+    { NULL, NULL, 0, NULL },
+};
+
+static PyGetSetDef getters[] = {
+    { "name", tensor_fact, NULL, "Name of the tensor.", (void *)&facts[0] },
+    { "dtype", tensor_fact, NULL, "Name of the element type, \"f32\", or None.",
+      (void *)&facts[1] },
+    { "shape", tensor_fact, NULL, "Dimensions: a tuple of int.", (void *)&facts[2] },
+    { "nbytes", tensor_fact, NULL, "Decoded bytes, or None if not known.", (void *)&facts[3] },
+    { "layout", tensor_fact, NULL, "\"dense\", \"sparse_csr\", ...", (void *)&facts[4] },
+    { "attributes", tensor_fact, NULL, "Attributes: a new dict.", (void *)&facts[5] },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot slots[] = {
+    { Py_tp_doc,
+      "A tensor of an open file. The buffer protocol lends the stored bytes, read-only." },
+    { Py_tp_dealloc, tensor_dealloc },
+    { Py_tp_repr, tensor_repr },
+    { Py_tp_methods, methods },
+    { Py_tp_getset, getters },
+    { Py_bf_getbuffer, tensor_get_buffer },
+    { Py_bf_releasebuffer, tensor_release_buffer },
+    { 0, NULL },
+};
+
+PyType_Spec tensor_spec = {
+    .name = "heft.Tensor",
+    .basicsize = sizeof(tensor_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = slots,
+};
