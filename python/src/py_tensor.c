@@ -1,8 +1,6 @@
 /* py_tensor.c - type Tensor: facts of a tensor, and the bytes in place by the buffer protocol. */
 #include "module.h"
 
-#include <string.h>
-
 typedef struct tensor_object {
     PyObject_HEAD PyObject *file; /* File */
     uint32_t id;
@@ -96,49 +94,121 @@ static PyObject *tensor_repr(PyObject *self)
 
 /* ---- the bytes ---- */
 
+/* Formats of the struct module for element types; types that it does not know are lent as bytes. */
+static const char *const formats[HEFT_DTYPES] = {
+    [HEFT_BOOL] = "?", [HEFT_U8] = "B",  [HEFT_I8] = "b",   [HEFT_U16] = "H",  [HEFT_I16] = "h",
+    [HEFT_U32] = "I",  [HEFT_I32] = "i", [HEFT_U64] = "Q",  [HEFT_I64] = "q",  [HEFT_F16] = "e",
+    [HEFT_F32] = "f",  [HEFT_F64] = "d", [HEFT_C64] = "Zf", [HEFT_C128] = "Zd"
+};
+
 typedef struct lent { /* memory of one exported buffer */
     heft_array array;
     PyObject *handle;
+    Py_ssize_t dims[]; /* shape, strides */
 } lent;
 
-static int tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
+/* Describe the array as elements in rows. */
+static void set_dims(Py_buffer *view, lent *l, int flags)
+{
+    const heft_array *a = &l->array;
+    view->itemsize = heft_dtype_get(a->dtype)->block_bytes;
+    view->ndim = (int)a->rank;
+    view->shape = l->dims;
+    view->strides = flags & PyBUF_STRIDES ? l->dims + a->rank : NULL;
+    view->format = flags & PyBUF_FORMAT ? (char *)(uintptr_t)formats[a->dtype] : NULL;
+    Py_ssize_t stride = view->itemsize;
+    for (uint32_t i = a->rank; i--;) {
+        l->dims[i] = (Py_ssize_t)a->dims[i];
+        l->dims[a->rank + i] = stride;
+        stride *= l->dims[i] ? l->dims[i] : 1;
+    }
+}
+
+static void lent_free(lent *l)
+{
+    heft_array_free(&l->array);
+    Py_DECREF(l->handle);
+    PyMem_Free(l);
+}
+
+/* Return the memory of a tensor, without a copy if possible. */
+static lent *lend(PyObject *self)
 {
     const tensor_object *t = (tensor_object *)self;
     module_state *s = state_of_self(self);
     heft_error err;
     heft_status st;
-    lent *l = PyMem_Calloc(1, sizeof *l);
+    PyObject *handle = file_handle(s, t->file);
+    if (!handle)
+        return NULL;
+    const heft_file *f = handle_file(handle);
+    heft_tensor info = heft_tensor_at(f, t->id);
+    lent *l = PyMem_Calloc(1, sizeof *l + 2 * (size_t)info.rank * sizeof *l->dims);
+    if (!l) {
+        Py_DECREF(handle);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    l->handle = handle;
+    Py_BEGIN_ALLOW_THREADS st = heft_array_view(&l->array, f, info.name, &err);
+    Py_END_ALLOW_THREADS if (!st) return l;
+    lent_free(l);
+    return raise_error(s, &err, file_path(t->file), info.name);
+}
+
+static int tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
+{
     view->obj = NULL;
+    lent *l = lend(self);
     if (!l)
-        return PyErr_NoMemory(), -1;
-    l->handle = file_handle(s, t->file);
-    if (!l->handle)
-        return PyMem_Free(l), -1;
-    const heft_file *f = handle_file(l->handle);
-    heft_str name = heft_tensor_at(f, t->id).name;
-    Py_BEGIN_ALLOW_THREADS st = heft_array_view(&l->array, f, name, &err);
-    Py_END_ALLOW_THREADS if (st)
-    {
-        raise_error(s, &err, file_path(t->file), name);
+        return -1;
+    const heft_array *a = &l->array;
+    /* Release the memory if the caller asks for a writable buffer. */
+    if (PyBuffer_FillInfo(view, self, (void *)(uintptr_t)a->data, (Py_ssize_t)a->bytes, 1, flags)) {
+        lent_free(l);
+        return -1;
     }
-    else if (!PyBuffer_FillInfo(view, self, (void *)(uintptr_t)l->array.data,
-                                (Py_ssize_t)l->array.bytes, 1, flags))
-    {
-        view->internal = l;
-        return 0;
-    }
-    heft_array_free(&l->array);
-    Py_DECREF(l->handle);
-    PyMem_Free(l);
-    return -1;
+    view->internal = l;
+    if (formats[a->dtype] && flags & PyBUF_ND)
+        set_dims(view, l, flags);
+    return 0;
 }
 
 static void tensor_release_buffer(PyObject *Py_UNUSED(self), Py_buffer *view)
 {
-    lent *l = view->internal;
-    heft_array_free(&l->array);
-    Py_DECREF(l->handle);
-    PyMem_Free(l);
+    lent_free(view->internal);
+}
+
+/* ---- conversions, in heft/_arrays.py ---- */
+
+/* Call a function of heft._arrays with the tensor as the first argument. */
+static PyObject *delegate(const char *name, PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *module = PyImport_ImportModule("heft._arrays");
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    PyObject *first = PyTuple_Pack(1, self);
+    PyObject *all = function && first ? PySequence_Concat(first, args) : NULL;
+    PyObject *result = all ? PyObject_Call(function, all, kwargs) : NULL;
+    Py_XDECREF(all);
+    Py_XDECREF(first);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+static PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return delegate("numpy", self, args, kwargs);
+}
+
+static PyObject *tensor_torch(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return delegate("torch", self, args, kwargs);
+}
+
+static PyObject *tensor_to(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return delegate("to", self, args, kwargs);
 }
 
 /* ---- reading ---- */
@@ -173,6 +243,13 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
+    { "numpy", (PyCFunction)(void (*)(void))tensor_numpy, METH_VARARGS | METH_KEYWORDS,
+      "numpy(copy=False) -> numpy.ndarray: the elements, read-only and in place unless copied.\n"
+      "bf16 and 8-bit floats need ml_dtypes." },
+    { "torch", (PyCFunction)(void (*)(void))tensor_torch, METH_VARARGS | METH_KEYWORDS,
+      "torch() -> torch.Tensor: a copy of the elements on the CPU." },
+    { "to", (PyCFunction)(void (*)(void))tensor_to, METH_VARARGS | METH_KEYWORDS,
+      "to(dtype) -> numpy.ndarray: a copy of the elements converted to dtype, \"f32\"." },
     { "read_into", tensor_read_into, METH_VARARGS,
       "read_into(buffer, dtype=None) -> int: read the elements, row by row, into a writable "
       "buffer,\n"
