@@ -45,6 +45,13 @@ heft_file *handle_file(PyObject *handle);
 
 extern PyType_Spec tensor_spec;
 PyObject *tensor_new(module_state *s, PyObject *file, uint32_t id);
+PyObject *tensor_file(PyObject *tensor); /* borrowed */
+uint32_t tensor_id(PyObject *tensor);
+
+/* ---- DLPack (py_dlpack.c) ---- */
+
+PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *tensor_dlpack_device(PyObject *self, PyObject *none);
 
 /* ---- values (py_values.c) ---- */
 

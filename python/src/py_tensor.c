@@ -16,6 +16,16 @@ PyObject *tensor_new(module_state *s, PyObject *file, uint32_t id)
     return (PyObject *)self;
 }
 
+PyObject *tensor_file(PyObject *tensor)
+{
+    return ((tensor_object *)tensor)->file;
+}
+
+uint32_t tensor_id(PyObject *tensor)
+{
+    return ((tensor_object *)tensor)->id;
+}
+
 static void tensor_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -254,6 +264,11 @@ static PyMethodDef methods[] = {
       "read_into(buffer, dtype=None) -> int: read the elements, row by row, into a writable "
       "buffer,\n"
       "converted to dtype. Returns the number of bytes." },
+    { "__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
+      "The elements as a DLPack capsule: in place and read-only for consumers of version 1, else "
+      "a\n"
+      "copy." },
+    { "__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(1, 0): the CPU." },
     { NULL, NULL, 0, NULL },
 };
 

@@ -117,3 +117,40 @@ def test_numpy_is_imported_on_first_use(path):
     code = ("import heft, sys; f = heft.open(sys.argv[1]); memoryview(f['w']); "
             "sys.exit('numpy' in sys.modules or 'torch' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 0
+
+
+class Old:
+    """A consumer that asks as DLPack before 1.0."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, **ignored):
+        return self.tensor.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+def test_dlpack_gives_old_consumers_a_copy(path, arrays):
+    f = heft.open(path)
+    for name in ("w", "n", "scalar", "empty"):
+        got = np.from_dlpack(Old(f[name]))
+        assert got.dtype == arrays[name].dtype and np.array_equal(got, arrays[name])
+    torch = pytest.importorskip("torch")
+    got = torch.from_dlpack(Old(f["w"]))
+    got += 1  # must not write to the mapped file
+    assert np.array_equal(heft.open(path)["w"].numpy(), arrays["w"])
+
+
+def test_dlpack_capsules_that_nobody_uses(path):
+    f = heft.open(path)
+    for _ in range(100):
+        f["w"].__dlpack__()
+        f["w"].__dlpack__(max_version=(1, 0))
+        f["w"].__dlpack__(max_version=(1, 0), copy=True)
+    assert "dltensor_versioned" in repr(f["w"].__dlpack__(max_version=(1, 1)))
+    assert f["w"].__dlpack_device__() == (1, 0)
+    for wrong in ({"copy": False}, {"dl_device": (2, 0)}, {"stream": 1}):
+        with pytest.raises(BufferError):
+            f["w"].__dlpack__(**wrong)
