@@ -7,10 +7,12 @@ from ._heft import (ArgumentError, CancelledError, ChecksumError, Error, File, F
                     LimitError, LossError, NoMemoryError, NotFoundError, Tensor, UnsupportedError,
                     __version__, open)
 
+from ._load import load
+
 Mapping.register(File)
 
 __all__ = [
     "ArgumentError", "CancelledError", "ChecksumError", "Error", "File", "FormatError", "IOError",
     "LimitError", "LossError", "NoMemoryError", "NotFoundError", "Tensor", "UnsupportedError",
-    "__version__", "open"
+    "__version__", "load", "open"
 ]

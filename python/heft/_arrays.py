@@ -50,8 +50,14 @@ def numpy(tensor, copy=False):
         array = np.empty(tensor.shape, dtype)
         _read(tensor, array, None)
         return array
-    flat = np.frombuffer(memoryview(tensor).cast("B") if tensor.nbytes else b"", dtype)
-    return flat.reshape(tensor.shape)
+    return numpy_over(tensor, memoryview(tensor).cast("B") if tensor.nbytes else b"")
+
+
+def numpy_over(tensor, memory):
+    """Return an array over the bytes of a tensor."""
+    import numpy as np
+    dtype = _numpy_dtype(tensor, tensor.dtype)
+    return np.frombuffer(memory, dtype).reshape(tensor.shape)
 
 
 def _read(tensor, array, dtype):
@@ -71,13 +77,18 @@ def to(tensor, dtype):
 
 def torch(tensor):
     """Return a copy of the elements as a tensor on the CPU."""
+    data = bytearray(tensor.nbytes)
+    tensor.read_into(data)
+    return torch_over(tensor, data)
+
+
+def torch_over(tensor, memory):
+    """Return a tensor over the writable bytes of a tensor."""
     module = importlib.import_module("torch")
     dtype = getattr(module, TORCH.get(tensor.dtype, ""), None)
     if dtype is None:
         raise _unsupported(tensor, f"this version of torch has no element type for {tensor.dtype}: "
                            "convert with to()")
-    data = bytearray(tensor.nbytes)
-    if not data:
+    if not tensor.nbytes:
         return module.empty(tensor.shape, dtype=dtype)
-    tensor.read_into(data)
-    return module.frombuffer(data, dtype=dtype).reshape(tensor.shape)
+    return module.frombuffer(memory, dtype=dtype).reshape(tensor.shape)

@@ -27,7 +27,8 @@ static int load(PyObject *module)
     bool ok = version && PyModule_AddObjectRef(module, "__version__", version) == 0;
     Py_XDECREF(version);
     ok = ok && errors_load(module, s) && (s->file = add_type(module, &file_spec)) &&
-         (s->tensor = add_type(module, &tensor_spec));
+         (s->tensor = add_type(module, &tensor_spec)) &&
+         (s->buffer = add_type(module, &buffer_spec));
     return ok ? 0 : -1;
 }
 
@@ -37,6 +38,7 @@ static int clear(PyObject *module)
     errors_clear(s);
     Py_CLEAR(s->file);
     Py_CLEAR(s->tensor);
+    Py_CLEAR(s->buffer);
     return 0;
 }
 
@@ -47,6 +49,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(s->errors[i]);
     Py_VISIT(s->file);
     Py_VISIT(s->tensor);
+    Py_VISIT(s->buffer);
     return 0;
 }
 

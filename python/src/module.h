@@ -15,7 +15,7 @@ enum { ERROR_CLASSES = 11 };
 
 typedef struct module_state {
     PyObject *errors[ERROR_CLASSES]; /* by -status; 0: heft.Error */
-    PyTypeObject *file, *tensor;
+    PyTypeObject *file, *tensor, *buffer;
 } module_state;
 
 module_state *state_of(PyObject *module);
@@ -52,6 +52,12 @@ uint32_t tensor_id(PyObject *tensor);
 
 PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *tensor_dlpack_device(PyObject *self, PyObject *none);
+
+/* ---- loading (py_load.c) ---- */
+
+extern PyType_Spec buffer_spec;
+/* Read the tensors of a list of pairs (Tensor of this file, writable buffer). */
+PyObject *file_read_many(PyObject *file, PyObject *pairs);
 
 /* ---- values (py_values.c) ---- */
 

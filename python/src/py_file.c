@@ -259,6 +259,8 @@ static PyMethodDef methods[] = {
     { "keys", file_keys, METH_NOARGS, "keys() -> list[str]: names of the tensors, in file order." },
     { "close", file_close, METH_NOARGS,
       "close(): end the use of the file. Memory that was borrowed stays valid." },
+    { "_read_many", file_read_many, METH_O,
+      "_read_many(list of (tensor, buffer)): read tensors into writable buffers, by all threads." },
     { "__enter__", file_enter, METH_NOARGS, NULL },
     { "__exit__", file_exit, METH_VARARGS, NULL },
     { NULL, NULL, 0, NULL },
