@@ -7,12 +7,15 @@ from ._heft import (ArgumentError, CancelledError, ChecksumError, Error, File, F
                     LimitError, LossError, NoMemoryError, NotFoundError, Tensor, UnsupportedError,
                     __version__, open)
 
+from ._exceptions import LossWarning
 from ._load import load
+from ._save import save
 
 Mapping.register(File)
 
 __all__ = [
     "ArgumentError", "CancelledError", "ChecksumError", "Error", "File", "FormatError", "IOError",
     "LimitError", "LossError", "NoMemoryError", "NotFoundError", "Tensor", "UnsupportedError",
-    "__version__", "load", "open"
+    "LossWarning", "__version__", "load", "open",
+    "save"
 ]

@@ -49,3 +49,13 @@ class LossError(Error):
 
 class CancelledError(Error):
     """A callback stopped the work."""
+
+
+class LossWarning(UserWarning):
+    """Something that the target format cannot represent.
+
+    rule: name of the rule (docs/findings.md). tensor: name of the tensor, or None."""
+
+    def __init__(self, text, rule=None, tensor=None):
+        super().__init__(text)
+        self.rule, self.tensor = rule, tensor

@@ -59,6 +59,10 @@ extern PyType_Spec buffer_spec;
 /* Read the tensors of a list of pairs (Tensor of this file, writable buffer). */
 PyObject *file_read_many(PyObject *file, PyObject *pairs);
 
+/* ---- saving (py_save.c) ---- */
+
+PyObject *save_arrays(PyObject *module, PyObject *args);
+
 /* ---- values (py_values.c) ---- */
 
 PyObject *str_object(heft_str s);

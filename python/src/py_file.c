@@ -175,6 +175,39 @@ static PyObject *file_iter(PyObject *self)
     return iter;
 }
 
+/* Call a function or class of collections.abc with the file as the first argument. */
+static PyObject *call_abc(const char *name, const char *attribute, PyObject *self, PyObject *args)
+{
+    PyObject *abc = PyImport_ImportModule("collections.abc");
+    PyObject *class = abc ? PyObject_GetAttrString(abc, name) : NULL;
+    PyObject *function = class && attribute ? PyObject_GetAttrString(class, attribute)
+                                            : Py_XNewRef(class);
+    PyObject *first = PyTuple_Pack(1, self);
+    PyObject *all = function && first ? PySequence_Concat(first, args) : NULL;
+    PyObject *result = all ? PyObject_Call(function, all, NULL) : NULL;
+    Py_XDECREF(all);
+    Py_XDECREF(first);
+    Py_XDECREF(function);
+    Py_XDECREF(class);
+    Py_XDECREF(abc);
+    return result;
+}
+
+static PyObject *file_items(PyObject *self, PyObject *args)
+{
+    return call_abc("ItemsView", NULL, self, args);
+}
+
+static PyObject *file_values(PyObject *self, PyObject *args)
+{
+    return call_abc("ValuesView", NULL, self, args);
+}
+
+static PyObject *file_get(PyObject *self, PyObject *args)
+{
+    return call_abc("Mapping", "get", self, args);
+}
+
 /* ---- closing ---- */
 
 static PyObject *file_close(PyObject *self, PyObject *Py_UNUSED(none))
@@ -257,6 +290,9 @@ static PyObject *file_repr(PyObject *self)
 
 static PyMethodDef methods[] = {
     { "keys", file_keys, METH_NOARGS, "keys() -> list[str]: names of the tensors, in file order." },
+    { "items", file_items, METH_VARARGS, "items(): view of pairs of name and tensor." },
+    { "values", file_values, METH_VARARGS, "values(): view of the tensors." },
+    { "get", file_get, METH_VARARGS, "get(name, default=None): the tensor, or default." },
     { "close", file_close, METH_NOARGS,
       "close(): end the use of the file. Memory that was borrowed stays valid." },
     { "_read_many", file_read_many, METH_O,

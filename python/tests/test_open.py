@@ -45,6 +45,8 @@ def test_a_file_is_a_mapping(path, arrays):
         assert isinstance(f, collections.abc.Mapping)
         assert list(f) == f.keys() == list(arrays) and len(f) == 5
         assert "w" in f and "x" not in f and 3 not in f
+        assert f.get("x") is None and f.get("w").name == "w" and len(f.values()) == 5
+        assert [(n, t.name) for n, t in f.items()] == [(n, n) for n in arrays]
         assert (f.format, f.metadata, f.shards) == ("safetensors", {"format": "np"}, [])
         assert (f["w"].dtype, f["w"].shape, f["w"].nbytes) == ("f32", (3, 4), 48)
 

@@ -1,0 +1,197 @@
+/* py_save.c - saving arrays: the part of heft.save below heft/_save.py. */
+#include "module.h"
+
+#include <string.h>
+
+#include <heft/write.h>
+
+typedef struct saving {
+    module_state *s;
+    Py_ssize_t count, open; /* the first `open` of the views are open */
+    heft_array *arrays;
+    Py_buffer *views;
+    uint64_t **dims;
+    heft_value *meta;
+    Py_ssize_t meta_count;
+    PyObject *on_loss;
+    heft_write_options write;
+    heft_save_options save;
+} saving;
+
+static void saving_end(saving *v)
+{
+    for (Py_ssize_t i = 0; v->dims && i < v->count; i++)
+        PyMem_Free(v->dims[i]);
+    while (v->open)
+        PyBuffer_Release(&v->views[--v->open]);
+    PyMem_Free(v->arrays);
+    PyMem_Free(v->views);
+    PyMem_Free(v->dims);
+    PyMem_Free(v->meta);
+}
+
+/* Borrow the bytes of a str or bytes object. False with an exception. */
+static bool text_of(heft_str *out, PyObject *object)
+{
+    Py_ssize_t len;
+    const char *text = PyBytes_Check(object) ? PyBytes_AsString(object)
+                                             : PyUnicode_AsUTF8AndSize(object, &len);
+    if (text && PyBytes_Check(object))
+        len = PyBytes_Size(object);
+    *out = (heft_str){ text, text ? (size_t)len : 0 };
+    return text != NULL;
+}
+
+/* ---- what is saved ---- */
+
+static bool add_dims(saving *v, heft_array *a, PyObject *shape)
+{
+    Py_ssize_t rank = PyTuple_Size(shape);
+    if (rank < 0)
+        return false;
+    uint64_t *dims = PyMem_Calloc((size_t)rank + 1, sizeof *dims);
+    v->dims[v->open] = dims;
+    for (Py_ssize_t i = 0; dims && i < rank; i++) {
+        dims[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
+        if (PyErr_Occurred())
+            return false;
+    }
+    a->dims = dims;
+    a->rank = (uint32_t)rank;
+    return dims || PyErr_NoMemory();
+}
+
+/* Add (name, element type, shape, buffer). */
+static bool add_array(saving *v, PyObject *row)
+{
+    PyObject *name, *shape, *buffer;
+    const char *dtype;
+    heft_array *a = &v->arrays[v->open];
+    if (!PyArg_ParseTuple(row, "OsO!O", &name, &dtype, &PyTuple_Type, &shape, &buffer) ||
+        !text_of(&a->name, name) || !add_dims(v, a, shape))
+        return false;
+    a->dtype = heft_dtype_find(heft_str_from(dtype));
+    if (!a->dtype)
+        return raise_text(v->s, HEFT_E_NOTFOUND, "unknown element type");
+    if (PyObject_GetBuffer(buffer, &v->views[v->open], PyBUF_SIMPLE))
+        return false;
+    a->data = v->views[v->open].buf;
+    a->bytes = (uint64_t)v->views[v->open++].len;
+    return true;
+}
+
+static bool add_value(heft_value *out, PyObject *key, PyObject *value)
+{
+    if (!text_of(&out->key, key))
+        return false;
+    if (PyBool_Check(value)) {
+        out->kind = HEFT_KIND_BOOL;
+        out->as.b = value == Py_True;
+    } else if (PyLong_Check(value)) {
+        int overflow;
+        out->kind = HEFT_KIND_INT;
+        out->as.i = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow > 0) {
+            out->kind = HEFT_KIND_UINT;
+            out->as.u = PyLong_AsUnsignedLongLong(value);
+        } else if (overflow < 0) {
+            PyErr_SetString(PyExc_OverflowError, "a number of the metadata is below -2^63");
+        }
+    } else if (PyFloat_Check(value)) {
+        out->kind = HEFT_KIND_FLOAT;
+        out->as.f = PyFloat_AsDouble(value);
+    } else if (PyUnicode_Check(value) || PyBytes_Check(value)) {
+        out->kind = PyBytes_Check(value) ? HEFT_KIND_BYTES : HEFT_KIND_STR;
+        text_of(&out->as.s, value);
+    } else {
+        PyErr_Format(PyExc_TypeError,
+                     "metadata %R: values are str, bytes, int, float or bool, not %R", key,
+                     (PyObject *)Py_TYPE(value));
+    }
+    return !PyErr_Occurred();
+}
+
+/* Borrow the lists, which must live, and keep their length, until the file is saved. */
+static bool collect(saving *v, PyObject *arrays, PyObject *meta)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    v->count = PyTuple_Size(arrays);
+    v->arrays = PyMem_Calloc((size_t)v->count + 1, sizeof *v->arrays);
+    v->views = PyMem_Calloc((size_t)v->count + 1, sizeof *v->views);
+    v->dims = PyMem_Calloc((size_t)v->count + 1, sizeof *v->dims);
+    v->meta = PyMem_Calloc((size_t)PyDict_Size(meta) + 1, sizeof *v->meta);
+    if (!v->arrays || !v->views || !v->dims || !v->meta)
+        return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < v->count; i++)
+        if (!add_array(v, PyTuple_GetItem(arrays, i)))
+            return false;
+    while (PyDict_Next(meta, &at, &key, &value))
+        if (!add_value(&v->meta[v->meta_count++], key, value))
+            return false;
+    return true;
+}
+
+/* ---- losses ---- */
+
+/* Call on_loss(severity, rule, tensor, text); an exception is raised when the call has ended. */
+static void report_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                        const char *text)
+{
+    const saving *v = ctx;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *name = tensor.ptr ? str_object(tensor) : Py_NewRef(Py_None);
+    if (name && !PyErr_Occurred()) {
+        PyObject *result = PyObject_CallFunction(v->on_loss, "isOs", (int)severity, rule, name,
+                                                 text);
+        Py_XDECREF(result);
+    }
+    Py_XDECREF(name);
+    PyGILState_Release(state);
+}
+
+/* ---- the call ---- */
+
+static PyObject *run(saving *v, const char *path, PyObject *shown)
+{
+    heft_error err;
+    heft_status st;
+    v->write.on_loss = report_loss;
+    v->write.loss_ctx = v;
+    v->save.write = &v->write;
+    v->save.meta = v->meta;
+    v->save.meta_count = (size_t)v->meta_count;
+    Py_BEGIN_ALLOW_THREADS st = heft_array_save(path, v->arrays, (uint32_t)v->count, &v->save,
+                                                &err);
+    Py_END_ALLOW_THREADS if (st) return raise_error(v->s, &err, shown, (heft_str){ NULL, 0 });
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+PyObject *save_arrays(PyObject *module, PyObject *args)
+{
+    saving v = { .s = state_of(module),
+                 .write = HEFT_WRITE_OPTIONS_INIT,
+                 .save = HEFT_SAVE_OPTIONS_INIT };
+    PyObject *path, *arrays, *meta, *result = NULL;
+    const char *format, *encoding;
+    int allow_loss, strict;
+    if (!PyArg_ParseTuple(args, "O&O!O!OzzzzIippI:save", PyUnicode_FSConverter, &path,
+                          &PyTuple_Type, &arrays, &PyDict_Type, &meta, &v.on_loss, &format,
+                          &v.write.version, &v.write.digest, &encoding, &v.write.align,
+                          &v.write.encoding_level, &allow_loss, &strict, &v.save.flags))
+        return NULL;
+    v.write.allow_loss = allow_loss;
+    v.write.strict = strict;
+    v.write.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
+    v.save.format = format ? heft_format_find(format) : NULL;
+    const char *name = PyBytes_AsString(path);
+    PyObject *shown = PyUnicode_DecodeFSDefault(name);
+    if (format && !v.save.format)
+        raise_text(v.s, HEFT_E_NOTFOUND, "unknown format: `heft formats` lists the formats");
+    else if (shown && collect(&v, arrays, meta))
+        result = run(&v, name, shown);
+    saving_end(&v);
+    Py_XDECREF(shown);
+    Py_DECREF(path);
+    return result;
+}
