@@ -67,6 +67,11 @@ def _read(tensor, array, dtype):
         tensor.read_into(array.reshape(-1).view(np.uint8), dtype)
 
 
+def getitem(tensor, index):
+    """Return the elements of an index of NumPy: of a mapped file only these pages are read."""
+    return numpy(tensor)[index]
+
+
 def to(tensor, dtype):
     """Return a copy of the elements, converted."""
     import numpy as np

@@ -70,9 +70,38 @@ static PyObject *fact_layout(const heft_file *f, uint32_t id)
     return str_object(heft_tensor_layout_name(f, id));
 }
 
+/* Return a dict of a part's facts. */
+static PyObject *part_object(heft_part p)
+{
+    static const char *const encodings[] = { "raw", "zstd", "deflate", "other", "msgpack" };
+    const heft_dtype_info *type = heft_dtype_get(p.dtype);
+    bool is_known = p.encoding < sizeof encodings / sizeof *encodings;
+    bool has_length = p.length != HEFT_UNKNOWN_LENGTH;
+    return Py_BuildValue(
+        "{s:N,s:z,s:s,s:K,s:K,s:N,s:N,s:I}", "role", str_object(p.role), "dtype",
+        type ? type->name : NULL, "encoding",
+        encodings[is_known ? p.encoding : HEFT_ENCODING_OTHER], "offset",
+        (unsigned long long)p.offset, "stored", (unsigned long long)p.stored, "nbytes",
+        has_length ? PyLong_FromUnsignedLongLong(p.length) : Py_NewRef(Py_None), "digest",
+        p.digest.len ? str_object(p.digest) : Py_NewRef(Py_None), "shard", (unsigned)p.shard);
+}
+
+static PyObject *fact_parts(const heft_file *f, uint32_t id)
+{
+    heft_tensor t = heft_tensor_at(f, id);
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < t.part_count; i++) {
+        PyObject *part = part_object(heft_part_at(f, t.first_part + i));
+        if (!part || PyList_Append(list, part) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(part);
+    }
+    return list;
+}
+
 typedef PyObject *(*fact_fn)(const heft_file *f, uint32_t id);
-static const fact_fn facts[] = { fact_name,   fact_dtype,  fact_shape,
-                                 fact_nbytes, fact_layout, attributes_object };
+static const fact_fn facts[] = { fact_name,   fact_dtype,        fact_shape, fact_nbytes,
+                                 fact_layout, attributes_object, fact_parts };
 
 /* Return a fact of the tensor; fact points to the function. */
 static PyObject *tensor_fact(PyObject *self, void *fact)
@@ -221,6 +250,14 @@ static PyObject *tensor_to(PyObject *self, PyObject *args, PyObject *kwargs)
     return delegate("to", self, args, kwargs);
 }
 
+static PyObject *tensor_subscript(PyObject *self, PyObject *index)
+{
+    PyObject *args = PyTuple_Pack(1, index);
+    PyObject *result = args ? delegate("getitem", self, args, NULL) : NULL;
+    Py_XDECREF(args);
+    return result;
+}
+
 /* ---- reading ---- */
 
 static PyObject *tensor_read_into(PyObject *self, PyObject *args)
@@ -279,6 +316,10 @@ static PyGetSetDef getters[] = {
     { "shape", tensor_fact, NULL, "Dimensions: a tuple of int.", (void *)&facts[2] },
     { "nbytes", tensor_fact, NULL, "Decoded bytes, or None if not known.", (void *)&facts[3] },
     { "layout", tensor_fact, NULL, "\"dense\", \"sparse_csr\", ...", (void *)&facts[4] },
+    { "parts", tensor_fact, NULL,
+      "Parts: a list of dicts with role, dtype, encoding, offset, stored, nbytes, digest and "
+      "shard.",
+      (void *)&facts[6] },
     { "attributes", tensor_fact, NULL, "Attributes: a new dict.", (void *)&facts[5] },
     { NULL, NULL, NULL, NULL, NULL },
 };
@@ -290,6 +331,7 @@ static PyType_Slot slots[] = {
     { Py_tp_repr, tensor_repr },
     { Py_tp_methods, methods },
     { Py_tp_getset, getters },
+    { Py_mp_subscript, tensor_subscript },
     { Py_bf_getbuffer, tensor_get_buffer },
     { Py_bf_releasebuffer, tensor_release_buffer },
     { 0, NULL },

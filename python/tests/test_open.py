@@ -121,6 +121,19 @@ def test_numpy_is_imported_on_first_use(path):
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 0
 
 
+def test_slices_and_parts(path, arrays):
+    f = heft.open(path)
+    w = arrays["w"]
+    for index in (np.s_[1], np.s_[1:, ::2], np.s_[..., -1], np.s_[::-1], np.s_[[0, 2]], np.s_[2, 3]):
+        assert np.array_equal(f["w"][index], w[index])
+    with pytest.raises(IndexError):
+        f["w"][3]
+    (part, ) = f["w"].parts
+    assert (part["role"], part["encoding"], part["nbytes"]) == ("data", "raw", 48)
+    at = part["offset"]
+    assert path.read_bytes()[at:at + part["stored"]] == w.tobytes()
+
+
 class Old:
     """A consumer that asks as DLPack before 1.0."""
 
