@@ -1,0 +1,133 @@
+"""Run the command of the package as a child process, and read its messages while it works."""
+import json
+import os
+import pathlib
+import selectors
+import signal
+import subprocess
+import sys
+
+COMMAND = str(pathlib.Path(__file__).parent / "bin" / "heft")
+
+
+class _Lines:
+    """Splits what a pipe delivers into lines."""
+
+    def __init__(self):
+        self.rest = b""
+
+    def feed(self, data):
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        return lines
+
+
+def _stop(child):
+    """Interrupt the child and wait until it has removed what it wrote.
+
+    The pipes are closed, so that the child cannot wait for a reader; another interrupt makes it end
+    at once."""
+    child.stdout.close()
+    child.stderr.close()
+    child.send_signal(signal.SIGINT)
+    while True:
+        try:
+            child.wait()
+            return
+        except KeyboardInterrupt:
+            child.send_signal(signal.SIGINT)
+
+
+def _read(child, on_message):
+    """Pass on each message; return all of stdout."""
+    out, lines = [], _Lines()
+    with selectors.DefaultSelector() as pipes:
+        for pipe in (child.stdout, child.stderr):
+            pipes.register(pipe, selectors.EVENT_READ)
+        while pipes.get_map():
+            for key, _ in pipes.select():
+                data = os.read(key.fd, 1 << 16)
+                if not data:
+                    pipes.unregister(key.fileobj)
+                elif key.fileobj is child.stdout:
+                    out.append(data)
+                else:
+                    for line in lines.feed(data):
+                        on_message(json.loads(line))
+    return b"".join(out)
+
+
+def run(words, on_message):
+    """Run the command; return (exit status, stdout). on_message gets each message as a dict.
+
+    The child has a process group of its own: an interrupt from the keyboard reaches Python only,
+    which then interrupts the child once, so that the child has the time to clean up."""
+    child = subprocess.Popen([COMMAND, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, process_group=0)
+    try:
+        out = _read(child, on_message)
+        status = child.wait()
+    except BaseException:
+        _stop(child)
+        raise
+    child.stdout.close()
+    child.stderr.close()
+    return status, out
+
+
+class _Percentage:
+    """A line with the percentage on stderr, for progress=True without tqdm."""
+
+    def __init__(self, label):
+        self.label, self.drawn = label, False
+
+    def __call__(self, done, total):
+        self.drawn = True
+        sys.stderr.write(f"\r{self.label}: {100 * done // max(total, 1):3d}%")
+        sys.stderr.flush()
+
+    def close(self):
+        if self.drawn:
+            sys.stderr.write("\n")
+
+
+class _Tqdm:
+    def __init__(self, tqdm, label):
+        self.make = lambda: tqdm(desc=label, unit="B", unit_scale=True)
+        self.bar = None
+
+    def __call__(self, done, total):
+        self.bar = self.bar or self.make()
+        self.bar.total = total
+        self.bar.update(done - self.bar.n)
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
+class Progress:
+    """What `progress` stands for: nothing, a callable of (done, total), or True for a bar."""
+
+    def __init__(self, progress, label):
+        self.call, self.close, self.total = None, lambda: None, None
+        if progress is True:
+            try:
+                from tqdm import tqdm
+                self.call = _Tqdm(tqdm, label)
+            except ImportError:
+                self.call = _Percentage(label)
+            self.close = self.call.close
+        elif callable(progress):
+            self.call = progress
+        elif progress not in (None, False):
+            raise TypeError("progress must be a callable, True or None")
+
+    def step(self, done, total):
+        self.total = total
+        if self.call:
+            self.call(done, total)
+
+    def finish(self):
+        """Report the end of work that took long enough to report anything."""
+        if self.total is not None:
+            self.step(self.total, self.total)

@@ -1,0 +1,251 @@
+"""The commands of heft as functions: convert, verify, diff, hash, stats, edit, split, merge, append
+and info run the command that is part of the package and give dataclasses."""
+import inspect
+import json
+import os
+import pathlib
+import warnings
+
+from dataclasses import dataclass
+
+from . import _child, _errors
+from ._options import FLAG, options_of
+from ._results import (Appended, Converted, Difference, Digests, Edited, Info, Message, Report,
+                       Result, Split, Stats, build)
+
+
+class LossWarning(UserWarning):
+    """Something that the target of a conversion could not represent. .message is a Message."""
+
+
+class FileWarning(UserWarning):
+    """Something unusual, though allowed, about a file. .message is a Message."""
+
+
+# ---- arguments ----
+
+def _path(value):
+    """Return the path as the command takes it: - is a name, not a stream."""
+    path = os.fsdecode(value)
+    return ["./-" if path == "-" else path]
+
+
+def _paths(value):
+    """Return several paths, or one."""
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return _path(value)
+    paths = [word for item in value for word in _path(item)]
+    if not paths:
+        raise ValueError("no files")
+    return paths
+
+
+def _globs(value):
+    return [value] if isinstance(value, str) else [_text(glob) for glob in value]
+
+
+def _text(value):
+    if not isinstance(value, str):
+        raise TypeError(f"patterns must be str, not {type(value).__name__}")
+    return value
+
+
+ANNOTATIONS = {_path: "str | os.PathLike[str]",
+               _paths: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]",
+               _globs: "str | Iterable[str]"}
+
+
+# ---- results ----
+
+@dataclass
+class _Done:
+    """What a command has said and printed, for the functions that make results of it."""
+    arguments: dict
+    out: bytes
+    messages: list
+    result: dict
+
+    def build(self, cls, members):
+        return build(cls, {**members, "messages": tuple(self.messages)})
+
+    def path(self, name):
+        """Return an argument: in messages, bytes that are not UTF-8 are replaced."""
+        return os.fsdecode(self.arguments[name])
+
+    def document(self):
+        return json.loads(self.out)
+
+
+def _of_document(cls, file=None):
+    def make(done):
+        members = done.document()
+        return done.build(cls, {**members, "file": done.path(file)} if file else members)
+    return make
+
+
+def _of_result(cls, file):
+    return lambda done: done.build(cls, {**done.result, "file": done.path(file)})
+
+
+def _split_result(done):
+    folder = done.path("folder")
+    files = tuple(pathlib.Path(folder, name) for name in done.result["files"])
+    return done.build(Split, {**done.result, "folder": folder, "files": files})
+
+
+def _reports(done):
+    """A Report for one file, a list of them for several."""
+    document = done.document()
+    if isinstance(document, list):
+        return [done.build(Report, report) for report in document]
+    report = done.build(Report, document)
+    given = done.arguments["files"]
+    return report if isinstance(given, (str, bytes, os.PathLike)) else [report]
+
+
+# ---- the table ----
+
+@dataclass(frozen=True)
+class _Command:
+    name: str
+    parameters: dict  # name -> how it becomes words
+    result: object    # makes the result of a _Done
+    returns: str      # annotation of the result
+    summary: str
+    defaults: dict = None
+    statuses: tuple = (0,)  # exit statuses with a result
+    flags: tuple = ()       # always given
+
+    def signature(self):
+        defaults = self.defaults or {}
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                              annotation=ANNOTATIONS[kind],
+                              default=defaults.get(name, inspect.Parameter.empty))
+            for name, kind in self.parameters.items()]
+        parameters += [
+            inspect.Parameter(option.keyword, inspect.Parameter.KEYWORD_ONLY,
+                              default=False if option.kind is FLAG else None,
+                              annotation=option.kind.annotation)
+            for option in options_of(self.name)]
+        parameters.append(inspect.Parameter(
+            "progress", inspect.Parameter.KEYWORD_ONLY, default=None,
+            annotation="Callable[[int, int], object] | bool | None"))
+        return inspect.Signature(parameters, return_annotation=self.returns)
+
+    def documentation(self):
+        rows = [f"    {option.keyword}: {option.help}" for option in options_of(self.name)]
+        return "\n".join([self.summary, "", "Options:", *rows,
+                          "    progress: a callable of (done, total) bytes, or True for a bar",
+                          "", "Errors are heft.Error and its subclasses."])
+
+    def words(self, arguments):
+        """Return the words of the command line."""
+        words = [self.name, "--messages=json", *self.flags]
+        for option in options_of(self.name):
+            words += option.words(arguments[option.keyword])
+        words.append("--")
+        for name, kind in self.parameters.items():
+            try:
+                words += kind(arguments[name])
+            except TypeError as error:
+                raise TypeError(f"{name}: {error}") from None
+        return words
+
+
+JSON = ("--json",)
+_COMMANDS = [
+    _Command("info", {"file": _path}, _of_document(Info, "file"), "Info",
+             "Return facts of a file: format, version, counts, metadata, checksums.", flags=JSON),
+    _Command("verify", {"files": _paths}, _reports, "Report | list[Report]",
+             "Check structure, checksums, padding and reserved bits of a file, or of several, which "
+             "gives a list.\nFaults are findings, not exceptions; a file that cannot be read is an "
+             "exception.", statuses=(0, 1), flags=JSON),
+    _Command("diff", {"a": _path, "b": _path}, _of_document(Difference), "Difference",
+             "Compare names, element types, shapes and values of two files, across formats.",
+             statuses=(0, 1), flags=JSON),
+    _Command("hash", {"file": _path}, _of_document(Digests, "file"), "Digests",
+             "Return content digests, equal for equal tensors whatever the format.", flags=JSON),
+    _Command("stats", {"file": _path, "patterns": _globs}, _of_document(Stats, "file"), "Stats",
+             "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
+             defaults={"patterns": ()}, flags=JSON),
+    _Command("convert", {"source": _path, "target": _path}, _of_result(Converted, "target"),
+             "Converted", "Write a file or a folder in another format. The target appears whole or not at all."),
+    _Command("split", {"source": _path, "folder": _path}, _split_result, "Split",
+             "Write a model as shards. Needs max_size or count."),
+    _Command("merge", {"sources": _paths, "target": _path}, _of_result(Converted, "target"),
+             "Converted", "Write all tensors of several files, or of a folder of shards, into one file."),
+    _Command("append", {"file": _path, "sources": _paths}, _of_result(Appended, "file"), "Appended",
+             "Add the tensors of other files to a file, all of them or none."),
+    _Command("edit", {"file": _path}, _of_result(Edited, "file"), "Edited",
+             "Change metadata, names, ids, vocabulary or configuration of a file, atomically. "
+             "Without changes:\nroll back an interrupted edit."),
+]
+
+
+# ---- running ----
+
+def _warn(messages, level):
+    """Give the warnings of a command that succeeded."""
+    for message in messages:
+        category = None
+        if message.kind == "loss" and message.severity != "note":
+            category = LossWarning
+        elif message.kind in ("warning", "fault"):
+            category = FileWarning
+        if category:
+            warning = category(str(message))
+            warning.message = message
+            warnings.warn(warning, stacklevel=level)
+
+
+def _run(command, arguments):
+    messages, results = [], []
+    words = command.words(arguments)
+    progress = _child.Progress(arguments["progress"], f"heft {command.name}")
+
+    def on_message(members):
+        if members["kind"] == "progress":
+            progress.step(members["done"], members["total"])
+        elif members["kind"] == "result":
+            results.append(members)
+        else:
+            messages.append(build(Message, members))
+
+    try:
+        status, out = _child.run(words, on_message)
+        if status not in command.statuses:
+            raise _errors.exception_of(command.name, status, messages)
+        progress.finish()
+    finally:
+        progress.close()
+    _warn(messages, level=4)
+    return command.result(_Done(arguments, out, messages, results[-1] if results else {}))
+
+
+def _function(command):
+    signature = command.signature()
+
+    def function(*args, **options):
+        try:
+            bound = signature.bind(*args, **options)
+        except TypeError as error:
+            raise TypeError(f"{command.name}(): {error}") from None
+        bound.apply_defaults()
+        return _run(command, bound.arguments)
+
+    function.__name__ = function.__qualname__ = command.name
+    function.__module__ = "heft"
+    function.__doc__ = command.documentation()
+    function.__signature__ = signature
+    function.__annotations__ = {name: p.annotation for name, p in signature.parameters.items()}
+    function.__annotations__["return"] = command.returns
+    return function
+
+
+FUNCTIONS = {command.name: _function(command) for command in _COMMANDS}
+append, convert, diff, edit, hash, info, merge, split, stats, verify = (
+    FUNCTIONS[name] for name in sorted(FUNCTIONS))
+
+__all__ = [*FUNCTIONS, "LossWarning", "FileWarning", "Message", "Result", "Converted", "Split",
+           "Edited", "Appended", "Report", "Difference", "Digests", "Stats", "Info"]

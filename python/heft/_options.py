@@ -1,0 +1,212 @@
+"""The options of the commands, as keyword arguments of Python and as words of the command line.
+
+OPTIONS is the only list of options: signatures, documentation and command lines come from it, and
+a test compares it with what the command prints for --help."""
+import dataclasses
+import os
+
+_INTEGERS = {"i64": (-2**63, 2**63 - 1), "u64": (0, 2**64 - 1)}
+
+
+def _text(value):
+    if not isinstance(value, str):
+        raise TypeError(f"expected a str, not {type(value).__name__}")
+    return [value]
+
+
+def _path(value):
+    path = os.fsdecode(value)
+    return ["./-" if path == "-" else path]
+
+
+def _number(value):
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"expected an int, not {type(value).__name__}")
+    return [str(value.__index__())]
+
+
+def _size(value):
+    return [value] if isinstance(value, str) else _number(value)
+
+
+def _real(value):
+    return [repr(float(value))]
+
+
+def _texts(value):
+    return [value] if isinstance(value, str) else [word for item in value for word in _text(item)]
+
+
+def _plain(value):
+    """Return the value of an option as the command spells it."""
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def _rules(value):
+    """[GLOB=]VALUE: a value for all tensors, or {GLOB: value} of which the first match counts."""
+    if not isinstance(value, dict):
+        return [_plain(value)] if isinstance(value, (str, bool)) else _texts(value)
+    return [f"{_text(glob)[0]}={_plain(v)}" for glob, v in value.items()]
+
+
+def _grads(value):
+    """As _rules(), but None leaves unset whether the tensor is trained."""
+    if isinstance(value, dict):
+        return _rules({glob: "unset" if v is None else v for glob, v in value.items()})
+    return _rules(value)
+
+
+def _first_equals(key, what):
+    """Return the key, which the first = of the word on the command line ends."""
+    if "=" in _text(key)[0]:
+        raise ValueError(f"{what} {key!r}: the command line cannot express a '='")
+    return key
+
+
+def _typed(value):
+    """Return (type, text) of a value of metadata."""
+    if isinstance(value, tuple):
+        kind, value = value
+        return _text(kind)[0], "" if value is None else _plain(value)
+    if value is None:
+        return "null", ""
+    if isinstance(value, bool):
+        return "bool", _plain(value)
+    if isinstance(value, str):
+        return "str", value
+    if isinstance(value, float):
+        return "f64", repr(value)
+    number = int(_number(value)[0])
+    for kind, (least, most) in _INTEGERS.items():
+        if least <= number <= most:
+            return kind, str(number)
+    raise OverflowError(f"{number} does not fit into 64 bits")
+
+
+def _settings(value):
+    typed = {_first_equals(key, "metadata key"): _typed(v) for key, v in value.items()}
+    return [f"{key}:{kind}={text}" for key, (kind, text) in typed.items()]
+
+
+def _renames(value):
+    return [f"{_first_equals(a, 'name')}={_text(b)[0]}" for a, b in value.items()]
+
+
+def _ids(value):
+    return [f"{_text(name)[0]}={_plain(v)}" for name, v in value.items()]
+
+
+def _special(value):
+    return [",".join(_ids(value))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A kind of value: its type in signatures, and the function that spells it for the command."""
+    annotation: str
+    words: object
+
+
+FLAG = Kind("bool", None)
+TEXT = Kind("str | None", _text)
+PATH = Kind("str | os.PathLike[str] | None", _path)
+NUMBER = Kind("int | None", _number)
+SIZE = Kind("int | str | None", _size)
+REAL = Kind("float | None", _real)
+TEXTS = Kind("str | Iterable[str] | None", _texts)
+RULES = Kind("str | Iterable[str] | Mapping[str, str] | None", _rules)
+GRADS = Kind("bool | str | Mapping[str, bool | None] | None", _grads)
+SETTINGS = Kind("Mapping[str, object] | None", _settings)
+RENAMES = Kind("Mapping[str, str] | None", _renames)
+IDS = Kind("Mapping[str, int | str | None] | None", _ids)
+SPECIAL = Kind("Mapping[str, int | None] | None", _special)
+
+WRITING = "convert merge split append"
+ALL = "info verify diff hash stats convert merge split append edit"
+NO_QUIET = " ".join(name for name in ALL.split() if name != "verify")
+NO_VERIFY = " ".join(name for name in NO_QUIET.split() if name != "edit")
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """An option of one or more commands; --no-sync is the keyword argument no_sync."""
+    name: str
+    commands: str
+    kind: Kind
+    help: str
+
+    @property
+    def keyword(self):
+        return self.name.replace("-", "_")
+
+    def words(self, value):
+        """Return the words of the command line for the value."""
+        if self.kind is FLAG:
+            if not isinstance(value, bool):
+                raise TypeError(f"{self.keyword} must be a bool, not {type(value).__name__}")
+            return [f"--{self.name}"] if value else []
+        if value is None:
+            return []
+        try:
+            return [f"--{self.name}={word}" for word in self.kind.words(value)]
+        except (AttributeError, TypeError) as error:
+            raise TypeError(f"{self.keyword}: {error}") from None
+
+
+OPTIONS = [Option(*row) for row in (
+    ("profile", "verify", PATH, "also check a model's tensors and metadata: a name, or a file"),
+    ("strict", "verify", FLAG, "any finding is a failure, notes included"),
+    ("quick", "verify", FLAG, "check structure and header checksums only"),
+    ("atol", "diff", REAL, "tolerate differences up to this value"),
+    ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
+    ("max-size", "split", SIZE, "maximum bytes per file, header included: 5 * 10**9 or \"5GB\""),
+    ("count", "split", NUMBER, "minimum number of files"),
+    ("name", "split", TEXT, "beginning of the files' names"),
+    ("to", "convert merge split", TEXT, "target format; default: by the suffix, or as the input"),
+    ("format-version", "convert merge", TEXT, "version of the target format"),
+    ("keep", "convert append", TEXTS, "keep only tensors that match one of the patterns"),
+    ("drop", "convert append", TEXTS, "leave out tensors that match one of the patterns"),
+    ("rename", "convert append", TEXTS, "rename tensors: s/RE/TEXT/, as sed -E does"),
+    ("rename", "edit", RENAMES, "new names of tensors: {old: new}"),
+    ("cast", "convert append", RULES, "element type, or {pattern: element type}"),
+    ("transpose", "convert", TEXTS, "transpose matrices that match"),
+    ("densify", "convert", TEXTS, "convert sparse tensors that match to dense"),
+    ("sparsify", "convert", RULES, "csr or coo, or {pattern: layout}"),
+    ("set", "convert edit", SETTINGS, "metadata: {key: value} or {key: (type, value)}"),
+    ("unset", "edit", TEXTS, "keys of metadata to remove"),
+    ("duplicates", "merge append", TEXT, "which tensor of a name to keep: first or last"),
+    ("set-id", "convert merge edit", IDS, "Burn ids: {name: id}; None removes the id"),
+    ("new-ids", "convert merge edit", FLAG, "new random Burn ids for all tensors"),
+    ("fill-ids", "convert merge edit", FLAG, "new random Burn ids for tensors without one"),
+    ("id-seed", "convert merge edit", NUMBER, "derive the new ids from a number"),
+    ("generator", "convert", TEXT, "writing program to store (zTensor 1.0)"),
+    ("requires-grad", "convert merge edit", GRADS, "whether tensors are trained (gpt-rs): "
+     "a bool, or {pattern: bool or None}"),
+    ("base-ids", "convert merge edit", TEXT, "name: derive base ids from names (gpt-rs); none"),
+    ("config", "convert edit", PATH, "configuration of the model (gpt-rs)"),
+    ("vocab", "convert edit", PATH, "vocabulary: vocab.txt or tokenizer.json"),
+    ("special", "convert edit", SPECIAL, "ids of the tokens pad, unk, cls, sep and mask"),
+    ("compress", WRITING, RULES, "zstd[:LEVEL] or none, or {pattern: compression}"),
+    ("digest", WRITING, RULES, "crc32c, sha256, xxh3 or none, or {pattern: digest}"),
+    ("align", "convert merge append", NUMBER, "align payloads to this many bytes"),
+    ("strict", WRITING, FLAG, "treat warnings about losses as errors"),
+    ("allow-loss", WRITING, FLAG, "leave out or alter what the target cannot represent"),
+    ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
+    ("force", "convert merge split", FLAG, "replace existing files"),
+    ("no-sync", WRITING, FLAG, "do not wait for the disk (scratch files)"),
+    ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
+    ("verbose", "info " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
+    ("key", ALL, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
+    ("max-tensors", ALL, NUMBER, "maximum number of tensors in a file"),
+    ("max-bytes", ALL, SIZE, "maximum number of bytes to read and decode"),
+    ("quiet", NO_QUIET, FLAG, "give no warnings about files"),
+    ("no-verify", NO_VERIFY, FLAG, "read in spite of wrong checksums"),
+    ("no-sandbox", ALL, FLAG, "restrict neither files nor system calls"),
+)]
+
+
+def options_of(command):
+    """Return the options of a command, in the order of the table."""
+    return [option for option in OPTIONS if command in option.commands.split()]

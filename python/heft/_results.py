@@ -1,0 +1,243 @@
+"""What the commands give: frozen dataclasses made from the JSON that the command prints."""
+import dataclasses
+import pathlib
+
+from dataclasses import dataclass, field
+
+
+def build(cls, members):
+    """Make a cls of the members of a JSON object. Members that cls lacks are ignored."""
+    values = {}
+    for f in dataclasses.fields(cls):
+        if f.name in members:
+            convert = f.metadata.get("convert")
+            values[f.name] = convert(members[f.name]) if convert else members[f.name]
+    return cls(**values)
+
+
+def _as(convert, **options):
+    return field(metadata={"convert": convert}, **options)
+
+
+def _all(cls):
+    return lambda items: tuple(build(cls, item) for item in items)
+
+
+def _real(value):
+    """Numbers that JSON lacks are the strings "NaN", "Infinity" and "-Infinity"."""
+    return None if value is None else float(value)
+
+
+def _shape_or_text(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a command said: kind is error, warning, note, fault, loss or info."""
+    kind: str
+    text: str
+    file: str | None = None
+    status: str | None = None
+    rule: str | None = None
+    tensor: str | None = None
+    offset: int | None = None
+    shard: str | None = None
+    severity: str | None = None
+    errno: int | None = None
+
+    def __str__(self):
+        place = [f"tensor {self.tensor!r}"] if self.tensor is not None else []
+        place += [f"at byte {self.offset}"] if self.offset is not None else []
+        file = f"{self.file}: " if self.file is not None else ""
+        return f"{file}{self.text}{' (%s)' % ', '.join(place) if place else ''}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What all results have: the messages of the command, in order."""
+    messages: tuple[Message, ...] = field(default=(), kw_only=True, repr=False)
+
+    @property
+    def losses(self):
+        """What the target could not represent."""
+        return tuple(m for m in self.messages if m.kind == "loss")
+
+
+@dataclass(frozen=True)
+class Converted(Result):
+    """A written file. bytes: its size."""
+    file: pathlib.Path = _as(pathlib.Path)
+    format: str
+    bytes: int
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Split(Result):
+    """A folder of shards. files: their paths, and that of the index if the format has one."""
+    folder: pathlib.Path = _as(pathlib.Path)
+    format: str
+    files: tuple[pathlib.Path, ...]
+
+
+@dataclass(frozen=True)
+class Edited(Result):
+    """An edited file. copied: bytes of data that were copied; changed is false if the file was
+    already up to date, in_place if a new file replaced it. rolled_back: an interrupted edit was
+    rolled back first."""
+    file: pathlib.Path = _as(pathlib.Path)
+    bytes: int
+    copied: int
+    changed: bool
+    in_place: bool
+    rolled_back: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class Appended(Edited):
+    """As Edited; tensors: the number of tensors that were added."""
+    tensors: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What verify found: severity is note, warning or fault; offset and length are bytes."""
+    severity: str
+    rule: str
+    text: str
+    offset: int | None
+    length: int
+    tensor: str | None
+    shard: str | None = None
+
+
+@dataclass(frozen=True)
+class Report(Result):
+    """What verify says about a file; true if ok."""
+    file: str
+    format: str | None
+    ok: bool
+    findings: tuple[Finding, ...] = _as(_all(Finding))
+    bytes_checked: int
+
+    def __bool__(self):
+        return self.ok
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference of a tensor: what is dtype, shape, layout (a and b say which) or value."""
+    name: str
+    what: str
+    a: str | tuple[int, ...] | None = _as(_shape_or_text, default=None)
+    b: str | tuple[int, ...] | None = _as(_shape_or_text, default=None)
+    max_abs: float | None = _as(_real, default=None)
+    max_rel: float | None = _as(_real, default=None)
+    differing: int | None = None
+
+
+@dataclass(frozen=True)
+class Difference(Result):
+    """What diff found. There is no truth value: use .equal."""
+    equal: bool
+    only_in_a: tuple[str, ...] = _as(tuple)
+    only_in_b: tuple[str, ...] = _as(tuple)
+    changed: tuple[Change, ...] = _as(_all(Change))
+
+    def __bool__(self):
+        raise TypeError("the truth of a Difference is ambiguous: use .equal")
+
+
+@dataclass(frozen=True)
+class Digests(Result):
+    """Hexadecimal digests of the model and, by name, of its tensors."""
+    file: str
+    format: str
+    model: str
+    tensors: dict[str, str] = _as(lambda rows: {row["name"]: row["digest"] for row in rows})
+
+
+@dataclass(frozen=True)
+class TensorStats:
+    """Statistics of the finite values of a tensor; None for a part without numbers."""
+    name: str
+    dtype: str | None
+    shape: tuple[int, ...] = _as(tuple)
+    count: int | None
+    min: float | None = _as(_real)
+    max: float | None = _as(_real)
+    mean: float | None = _as(_real)
+    std: float | None = _as(_real)
+    zeros: int | None
+    nan: int | None
+    inf: int | None
+    histogram: tuple[int, ...] = _as(tuple)
+
+
+@dataclass(frozen=True)
+class Stats(Result):
+    """Statistics of the tensors, in the order of the file."""
+    file: str
+    format: str
+    version: str | None
+    size: int
+    tensors: tuple[TensorStats, ...] = _as(_all(TensorStats))
+
+    def __getitem__(self, name):
+        for tensor in self.tensors:
+            if tensor.name == name:
+                return tensor
+        raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the file itself, such as a vocabulary. Offsets and lengths are bytes."""
+    role: str
+    offset: int
+    stored: int
+    length: int | None
+    encoding: str
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A checksum that the file stores, and the range of bytes that it covers."""
+    rule: str
+    algorithm: str
+    offset: int
+    length: int
+    shard: str | None = None
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file of the model: state is present, another file, or missing."""
+    name: str
+    state: str
+    size: int | None = None
+
+
+@dataclass(frozen=True)
+class Info(Result):
+    """Facts of a file. size: bytes of the file and its shards; tensors: their number; bytes: the
+    decoded bytes of all tensors; memory: bytes that the index uses, with verbose."""
+    file: str
+    format: str
+    version: str | None
+    size: int
+    tensors: int
+    bytes: int
+    alignment: int
+    metadata: dict[str, object]
+    parts: tuple[Part, ...] = _as(_all(Part))
+    checksums: tuple[Checksum, ...] = _as(_all(Checksum))
+    shards: tuple[Shard, ...] = _as(_all(Shard), default=())
+    tied: dict[str, str] = _as(lambda rows: {row["name"]: row["with"] for row in rows},
+                               default_factory=dict)
+    generator: str | None = None
+    vocabulary: dict[str, object] | None = None
+    record: dict[str, object] | None = None
+    memory: int | None = None

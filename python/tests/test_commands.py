@@ -1,0 +1,319 @@
+"""The commands of heft as functions: options, results, errors, warnings."""
+import concurrent.futures
+import errno
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+import heft
+from heft import _child, _commands, _options
+from command_files import f32, write_program, write_safetensors
+
+NAMES = sorted(_commands.FUNCTIONS)
+# Options that the functions give by themselves, or that only people need.
+OTHERS = {"color", "messages", "json", "raw", "help"}
+
+
+def command(*words):
+    """Run the command; return stdout."""
+    return subprocess.run([_child.COMMAND, *map(os.fspath, words)], check=False,
+                          capture_output=True, text=True).stdout
+
+
+def words_of(name, *args, **options):
+    """Return the words of the command line for a call, without those that are always given."""
+    chosen = next(c for c in _commands._COMMANDS if c.name == name)
+    bound = chosen.signature().bind(*args, **options)
+    bound.apply_defaults()
+    words = chosen.words(bound.arguments)
+    assert words[:2] == [name, "--messages=json"]
+    return [w for w in words[2:] if w != "--json"]
+
+
+@pytest.fixture(name="model")
+def _model(tmp_path):
+    return write_safetensors(tmp_path / "model.safetensors", {
+        "layer.weight": ("F32", [2, 3], f32(1, 2, 3, 4, 5, 6.5)),
+        "layer.bias": ("F32", [2], f32(float("nan"), float("inf"))),
+        "step": ("I64", [], bytes(8)),
+    }, {"license": "MIT"})
+
+
+# ---- options ----
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_options_are_those_of_the_command(name):
+    rows = re.findall(r"^ +(?:-\w, +)?--([a-z-]+)( \S)?", command(name, "--help"), re.M)
+    printed = {option: bool(value) for option, value in rows if option not in OTHERS}
+    table = {o.name: o.kind is not _options.FLAG for o in _options.options_of(name)}
+    assert table == printed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signature_and_documentation_come_from_the_table(name):
+    function = getattr(heft, name)
+    parameters = inspect.signature(function).parameters
+    for option in _options.options_of(name):
+        assert parameters[option.keyword].kind is inspect.Parameter.KEYWORD_ONLY
+        assert f"    {option.keyword}: " in function.__doc__
+    assert function.__name__ == name and function.__module__ == "heft"
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"cast": "bf16"}, ["--cast=bf16"]),
+    ({"cast": {"*.weight": "bf16", "a=b": "f32"}}, ["--cast=*.weight=bf16", "--cast=a=b=f32"]),
+    ({"cast": ["*.weight=bf16", "f32"]}, ["--cast=*.weight=bf16", "--cast=f32"]),
+    ({"keep": "a*"}, ["--keep=a*"]),
+    ({"keep": ["a*", "--x"]}, ["--keep=a*", "--keep=--x"]),
+    ({"keep": []}, []),
+    ({"compress": {"*": "zstd:3", "b": None}}, ["--compress=*=zstd:3", "--compress=b=none"]),
+    ({"requires_grad": True}, ["--requires-grad=true"]),
+    ({"requires_grad": {"a": False, "b": None}}, ["--requires-grad=a=false",
+                                                  "--requires-grad=b=unset"]),
+    ({"set": {"a": 1, "b": True, "c": 0.5, "d": None, "e": "1", "f": 2**63, "g": ("f32", 1)}},
+     ["--set=a:i64=1", "--set=b:bool=true", "--set=c:f64=0.5", "--set=d:null=", "--set=e:str=1",
+      f"--set=f:u64={2**63}", "--set=g:f32=1"]),
+    ({"set_id": {"a=b": 7, "c": None}}, ["--set-id=a=b=7", "--set-id=c=none"]),
+    ({"special": {"pad": 0, "unk": None}}, ["--special=pad=0,unk=none"]),
+    ({"align": 64, "max_bytes": "2GiB"}, ["--align=64", "--max-bytes=2GiB"]),
+    ({"force": True, "strict": False, "no_verify": True}, ["--force", "--no-verify"]),
+])
+def test_options_become_words(options, words):
+    assert words_of("convert", "in", "out", **options) == [*words, "--", "in", "out"]
+
+
+def test_paths_are_names_whatever_they_are():
+    assert words_of("convert", "-", b"--force")[-2:] == ["./-", "--force"]
+    assert words_of("merge", ["a", "b"], "c")[-3:] == ["a", "b", "c"]
+    assert words_of("edit", "a", rename={"x": "y=z"})[0] == "--rename=x=y=z"
+
+
+@pytest.mark.parametrize("options, error", [
+    ({"cast": 3}, TypeError), ({"force": 1}, TypeError), ({"keep": [1]}, TypeError),
+    ({"align": 1.5}, TypeError), ({"align": True}, TypeError), ({"set": ["a"]}, TypeError),
+    ({"set": {"a=b": 1}}, ValueError), ({"set": {"a": 2**64}}, OverflowError),
+    ({"set": {"a": object()}}, TypeError), ({"to": 1}, TypeError), ({"nothing": 1}, TypeError),
+    ({"progress": 3}, TypeError), ({"vocab": 3}, TypeError), ({"generator": "a\0b"}, ValueError),
+])
+def test_wrong_options_are_refused_before_anything_runs(model, options, error):
+    with pytest.raises(error):
+        heft.convert(model, model.with_suffix(".zt"), **options)
+    assert not model.with_suffix(".zt").exists()
+
+
+def test_wrong_arguments_name_the_function(model):
+    with pytest.raises(TypeError, match=r"convert\(\)"):
+        heft.convert(model)
+    with pytest.raises(TypeError, match="patterns"):
+        heft.stats(model, 3)
+    with pytest.raises(ValueError, match="no files"):
+        heft.merge([], "out.zt")
+
+
+# ---- results ----
+
+def test_info_is_the_document(model):
+    document, info = json.loads(command("info", "--json", model)), heft.info(model)
+    for name in ("file", "format", "version", "size", "tensors", "bytes", "alignment", "metadata"):
+        assert getattr(info, name) == document[name]
+    assert heft.info(model, verbose=True).memory > 0
+    with pytest.raises(AttributeError):
+        info.format = "other"
+
+
+def test_hash_and_stats_are_the_documents(model):
+    document = json.loads(command("hash", "--json", model))
+    digests = heft.hash(model)
+    assert digests.model == document["model"]
+    assert digests.tensors == {t["name"]: t["digest"] for t in document["tensors"]}
+    stats = heft.stats(model, "layer.*")
+    assert [t.name for t in stats.tensors] == ["layer.weight", "layer.bias"]
+    assert stats["layer.weight"].max == 6.5 and stats["layer.weight"].shape == (2, 3)
+    bias = stats["layer.bias"]
+    assert (bias.nan, bias.inf, bias.min) == (1, 1, None)
+
+
+def test_verify_gives_findings(model, tmp_path):
+    report = heft.verify(model)
+    assert report and report.ok and report.format == "safetensors"
+    bad = tmp_path / "bad.safetensors"
+    bad.write_bytes(model.read_bytes()[:-1])
+    report = heft.verify(bad)
+    assert not report
+    assert report.findings[0].severity == "fault"
+    assert report.findings[0].rule == "safetensors/structure"
+    assert [r.ok for r in heft.verify([model, bad])] == [True, False]
+    assert isinstance(heft.verify([model]), list)
+
+
+def test_diff_gives_changes(model, tmp_path):
+    other = tmp_path / "other.zt"
+    heft.convert(model, other, cast={"layer.bias": "bf16"}, drop="step")
+    found = heft.diff(model, other)
+    assert not found.equal and found.only_in_a == ("step",) and found.only_in_b == ()
+    assert [(c.name, c.what, c.a, c.b) for c in found.changed] == [
+        ("layer.bias", "dtype", "f32", "bf16")]
+    assert heft.diff(model, model).equal
+    with pytest.raises(TypeError):
+        bool(found)
+
+
+def test_values_of_metadata_keep_their_types(model, tmp_path):
+    values = {"i": -1, "u": 2**64 - 1, "b": True, "f": 0.1, "t": "1"}
+    done = heft.convert(model, tmp_path / "out.gguf", set=values, drop="step")
+    metadata = heft.info(done.file).metadata
+    assert {key: metadata[key] for key in values} == values
+    assert all(type(metadata[key]) is type(value) for key, value in values.items())
+
+
+def test_convert_split_merge_edit_and_append(model, tmp_path):
+    done = heft.convert(model, tmp_path / "out.zt", cast={"*.weight": "bf16"})
+    assert done.file == tmp_path / "out.zt" and done.format == "ztensor"
+    assert done.bytes == done.file.stat().st_size
+    shards = heft.split(model, tmp_path / "shards", count=2)
+    assert all(path.exists() for path in shards.files) and len(shards.files) == 3
+    merged = heft.merge(tmp_path / "shards", tmp_path / "one.safetensors")
+    assert heft.diff(model, merged.file).equal
+    edited = heft.edit(merged.file, set={"epoch": "7"}, unset="license", rename={"step": "s"})
+    assert edited.changed and heft.info(merged.file).metadata == {"epoch": "7"}
+    assert not heft.edit(merged.file, set={"epoch": "7"}).changed
+    added = heft.append(done.file, model, rename="s/^/ema./")
+    assert added.tensors == 3 and added.in_place
+    assert "ema.step" in heft.hash(done.file).tensors
+
+
+def test_a_dry_run_writes_nothing(model, tmp_path):
+    done = heft.convert(model, tmp_path / "out.zt", dry_run=True)
+    assert done.dry_run and done.bytes > 0 and not done.file.exists()
+    before = model.read_bytes()
+    edit = heft.edit(model, set={"a": "b"}, dry_run=True)
+    assert edit.dry_run and model.read_bytes() == before
+
+
+def test_file_names_of_any_bytes(model, tmp_path):
+    out = os.fsencode(tmp_path) + b"/\xff.zt"
+    done = heft.convert(model, out)
+    assert os.fsencode(done.file) == out and os.path.exists(out)
+    assert os.fsencode(heft.info(out).file) == out
+
+
+# ---- errors and warnings ----
+
+def test_a_missing_file_is_an_oserror(tmp_path):
+    with pytest.raises(heft.Error) as caught:
+        heft.info(tmp_path / "none")
+    error = caught.value
+    assert isinstance(error, OSError) and error.errno == errno.ENOENT and error.status == "io"
+    assert error.filename == str(tmp_path / "none")
+
+
+def test_a_damaged_file_is_a_format_error(model):
+    model.write_bytes(model.read_bytes()[:-1])
+    with pytest.raises(heft.FormatError) as caught:
+        heft.hash(model)
+    assert caught.value.status == "format" and caught.value.rule == "safetensors/structure"
+    assert caught.value.offset > 0
+
+
+def test_a_wrong_checksum_is_a_checksum_error(model, tmp_path):
+    file = heft.convert(model, tmp_path / "out.zt", digest="sha256").file
+    data = bytearray(file.read_bytes())
+    data[data.index(f32(1, 2, 3))] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(heft.ChecksumError):
+        heft.hash(file)
+    assert heft.hash(file, no_verify=True).model
+    assert not heft.verify(file)
+
+
+def test_a_missing_name_is_a_keyerror(model):
+    with pytest.raises(heft.NotFoundError) as caught:
+        heft.edit(model, unset="nothing")
+    assert isinstance(caught.value, KeyError) and caught.value.rule == "heft/no-metadata"
+
+
+def test_a_limit_is_a_limit_error(model):
+    with pytest.raises(heft.LimitError) as caught:
+        heft.info(model, max_tensors=1)
+    assert caught.value.rule == "heft/limit-tensors"
+
+
+def test_an_existing_target_stays(model, tmp_path):
+    target = tmp_path / "out.zt"
+    target.write_text("old")
+    with pytest.raises(heft.Error, match="already exists"):
+        heft.convert(model, target)
+    assert target.read_text() == "old"
+    heft.convert(model, target, force=True)
+
+
+def test_a_loss_error_names_the_tensor(model, tmp_path):
+    with pytest.raises(heft.LossError) as caught:
+        heft.convert(model, tmp_path / "out.npy")
+    error = caught.value
+    assert error.status == "lossy" and error.rule == "npy/one-tensor"
+    assert error.tensor in ("layer.weight", "layer.bias", "step")
+    assert any("npy" in note for note in error.__notes__)
+
+
+def test_losses_are_warnings_at_the_call(model, tmp_path):
+    with pytest.warns(heft.LossWarning, match="license") as caught:
+        done = heft.convert(model, tmp_path / "out.npz")
+    assert caught[0].filename == __file__
+    assert caught[0].message.message.rule == "npz/metadata"
+    assert done.losses and done.losses[0].severity == "warning"
+
+
+def test_strict_makes_losses_errors(model, tmp_path):
+    with pytest.raises(heft.LossError):
+        heft.convert(model, tmp_path / "out.npz", strict=True)
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_strict_conflicts_of_a_merge_are_a_loss_error(model, tmp_path):
+    other = write_safetensors(tmp_path / "b.safetensors", {"v": ("U8", [1], b"x")},
+                              {"license": "GPL"})
+    with pytest.raises(heft.LossError, match="license"):
+        heft.merge([model, other], tmp_path / "out.zt", strict=True)
+    with pytest.warns(heft.LossWarning, match="license"):
+        heft.merge([model, other], tmp_path / "out.zt")
+
+
+def test_warnings_about_files(tmp_path):
+    odd = write_safetensors(tmp_path / "odd.safetensors", {"../x": ("U8", [1], b"x")})
+    with pytest.warns(heft.FileWarning, match="looks like a path"):
+        heft.info(odd)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        heft.info(odd, quiet=True)
+
+
+def test_a_child_that_is_killed_is_an_error(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(_child, "COMMAND", write_program(tmp_path / "killed", """
+os.kill(os.getpid(), signal.SIGKILL)
+"""))
+    with pytest.raises(heft.Error, match="SIGKILL"):
+        heft.info(model)
+
+
+# ---- the command, threads ----
+
+def test_python_m_heft_is_the_command(model):
+    mine = subprocess.run([sys.executable, "-m", "heft", "ls", "--raw", model], check=True,
+                          capture_output=True, text=True)
+    assert mine.stdout == command("ls", "--raw", model)
+    wrong = subprocess.run([sys.executable, "-m", "heft", "ls", "none"], check=False,
+                           capture_output=True, text=True)
+    assert wrong.returncode == 4 and wrong.stderr.startswith("heft: none: ")
+
+
+def test_functions_run_on_several_threads(model):
+    want = heft.hash(model)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(got == want for got in pool.map(heft.hash, [model] * 32))
