@@ -158,9 +158,9 @@ _COMMANDS = [
     _Command("info", {"file": _path}, _of_document(Info, "file"), "Info",
              "Return facts of a file: format, version, counts, metadata, checksums.", flags=JSON),
     _Command("verify", {"files": _paths}, _reports, "Report | list[Report]",
-             "Check structure, checksums, padding and reserved bits of a file, or of several, which "
-             "gives a list.\nFaults are findings, not exceptions; a file that cannot be read is an "
-             "exception.", statuses=(0, 1), flags=JSON),
+             "Check structure, checksums, padding and reserved bits of a file, or of several, "
+             "which gives a list.\nFaults are findings, not exceptions; a file that cannot be "
+             "read is an exception.", statuses=(0, 1), flags=JSON),
     _Command("diff", {"a": _path, "b": _path}, _of_document(Difference), "Difference",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),
@@ -170,11 +170,13 @@ _COMMANDS = [
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
              defaults={"patterns": ()}, flags=JSON),
     _Command("convert", {"source": _path, "target": _path}, _of_result(Converted, "target"),
-             "Converted", "Write a file or a folder in another format. The target appears whole or not at all."),
+             "Converted",
+             "Write a file or a folder in another format. The target appears whole or not at all."),
     _Command("split", {"source": _path, "folder": _path}, _split_result, "Split",
              "Write a model as shards. Needs max_size or count."),
     _Command("merge", {"sources": _paths, "target": _path}, _of_result(Converted, "target"),
-             "Converted", "Write all tensors of several files, or of a folder of shards, into one file."),
+             "Converted",
+             "Write all tensors of several files, or of a folder of shards, into one file."),
     _Command("append", {"file": _path, "sources": _paths}, _of_result(Appended, "file"), "Appended",
              "Add the tensors of other files to a file, all of them or none."),
     _Command("edit", {"file": _path}, _of_result(Edited, "file"), "Edited",

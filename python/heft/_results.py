@@ -53,10 +53,10 @@ class Message:
         return f"{file}{self.text}{' (%s)' % ', '.join(place) if place else ''}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Result:
     """What all results have: the messages of the command, in order."""
-    messages: tuple[Message, ...] = field(default=(), kw_only=True, repr=False)
+    messages: tuple[Message, ...] = field(default=(), repr=False)
 
     @property
     def losses(self):

@@ -1,0 +1,394 @@
+# Made by tests/command_stubs.py --write from the table of options.
+import os
+import pathlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+@dataclass(frozen=True)
+class Message:
+    kind: str
+    text: str
+    file: str | None = ...
+    status: str | None = ...
+    rule: str | None = ...
+    tensor: str | None = ...
+    offset: int | None = ...
+    shard: str | None = ...
+    severity: str | None = ...
+    errno: int | None = ...
+
+    def __str__(self) -> str:
+        ...
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    messages: tuple[Message, ...] = ...
+
+    @property
+    def losses(self) -> tuple[Message, ...]:
+        ...
+
+@dataclass(frozen=True)
+class Converted(Result):
+    file: pathlib.Path
+    format: str
+    bytes: int
+    dry_run: bool
+
+@dataclass(frozen=True)
+class Split(Result):
+    folder: pathlib.Path
+    format: str
+    files: tuple[pathlib.Path, ...]
+
+@dataclass(frozen=True)
+class Edited(Result):
+    file: pathlib.Path
+    bytes: int
+    copied: int
+    changed: bool
+    in_place: bool
+    rolled_back: bool
+    dry_run: bool
+
+@dataclass(frozen=True)
+class Appended(Edited):
+    tensors: int
+
+@dataclass(frozen=True)
+class Finding:
+    severity: str
+    rule: str
+    text: str
+    offset: int | None
+    length: int
+    tensor: str | None
+    shard: str | None = ...
+
+@dataclass(frozen=True)
+class Report(Result):
+    file: str
+    format: str | None
+    ok: bool
+    findings: tuple[Finding, ...]
+    bytes_checked: int
+
+    def __bool__(self) -> bool:
+        ...
+
+@dataclass(frozen=True)
+class Change:
+    name: str
+    what: str
+    a: str | tuple[int, ...] | None = ...
+    b: str | tuple[int, ...] | None = ...
+    max_abs: float | None = ...
+    max_rel: float | None = ...
+    differing: int | None = ...
+
+@dataclass(frozen=True)
+class Difference(Result):
+    equal: bool
+    only_in_a: tuple[str, ...]
+    only_in_b: tuple[str, ...]
+    changed: tuple[Change, ...]
+
+    def __bool__(self) -> bool:
+        ...
+
+@dataclass(frozen=True)
+class Digests(Result):
+    file: str
+    format: str
+    model: str
+    tensors: dict[str, str] = ...
+
+@dataclass(frozen=True)
+class TensorStats:
+    name: str
+    dtype: str | None
+    shape: tuple[int, ...]
+    count: int | None
+    min: float | None
+    max: float | None
+    mean: float | None
+    std: float | None
+    zeros: int | None
+    nan: int | None
+    inf: int | None
+    histogram: tuple[int, ...]
+
+@dataclass(frozen=True)
+class Stats(Result):
+    file: str
+    format: str
+    version: str | None
+    size: int
+    tensors: tuple[TensorStats, ...]
+
+    def __getitem__(self, name) -> TensorStats:
+        ...
+
+@dataclass(frozen=True)
+class Part:
+    role: str
+    offset: int
+    stored: int
+    length: int | None
+    encoding: str
+
+@dataclass(frozen=True)
+class Checksum:
+    rule: str
+    algorithm: str
+    offset: int
+    length: int
+    shard: str | None = ...
+
+@dataclass(frozen=True)
+class Shard:
+    name: str
+    state: str
+    size: int | None = ...
+
+@dataclass(frozen=True)
+class Info(Result):
+    file: str
+    format: str
+    version: str | None
+    size: int
+    tensors: int
+    bytes: int
+    alignment: int
+    metadata: dict[str, object]
+    parts: tuple[Part, ...]
+    checksums: tuple[Checksum, ...]
+    shards: tuple[Shard, ...] = ...
+    tied: dict[str, str] = ...
+    generator: str | None = ...
+    vocabulary: dict[str, object] | None = ...
+    record: dict[str, object] | None = ...
+    memory: int | None = ...
+
+class LossWarning(UserWarning):
+    message: Message
+
+class FileWarning(UserWarning):
+    message: Message
+
+def append(
+    file: str | os.PathLike[str],
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    keep: str | Iterable[str] | None = ...,
+    drop: str | Iterable[str] | None = ...,
+    rename: str | Iterable[str] | None = ...,
+    cast: str | Iterable[str] | Mapping[str, str] | None = ...,
+    duplicates: str | None = ...,
+    compress: str | Iterable[str] | Mapping[str, str] | None = ...,
+    digest: str | Iterable[str] | Mapping[str, str] | None = ...,
+    align: int | None = ...,
+    strict: bool = ...,
+    allow_loss: bool = ...,
+    dry_run: bool = ...,
+    no_sync: bool = ...,
+    threads: int | None = ...,
+    verbose: bool = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Appended: ...
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    to: str | None = ...,
+    format_version: str | None = ...,
+    keep: str | Iterable[str] | None = ...,
+    drop: str | Iterable[str] | None = ...,
+    rename: str | Iterable[str] | None = ...,
+    cast: str | Iterable[str] | Mapping[str, str] | None = ...,
+    transpose: str | Iterable[str] | None = ...,
+    densify: str | Iterable[str] | None = ...,
+    sparsify: str | Iterable[str] | Mapping[str, str] | None = ...,
+    set: Mapping[str, object] | None = ...,
+    set_id: Mapping[str, int | str | None] | None = ...,
+    new_ids: bool = ...,
+    fill_ids: bool = ...,
+    id_seed: int | None = ...,
+    generator: str | None = ...,
+    requires_grad: bool | str | Mapping[str, bool | None] | None = ...,
+    base_ids: str | None = ...,
+    config: str | os.PathLike[str] | None = ...,
+    vocab: str | os.PathLike[str] | None = ...,
+    special: Mapping[str, int | None] | None = ...,
+    compress: str | Iterable[str] | Mapping[str, str] | None = ...,
+    digest: str | Iterable[str] | Mapping[str, str] | None = ...,
+    align: int | None = ...,
+    strict: bool = ...,
+    allow_loss: bool = ...,
+    dry_run: bool = ...,
+    force: bool = ...,
+    no_sync: bool = ...,
+    threads: int | None = ...,
+    verbose: bool = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Converted: ...
+
+def diff(
+    a: str | os.PathLike[str],
+    b: str | os.PathLike[str],
+    *,
+    atol: float | None = ...,
+    rtol: float | None = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Difference: ...
+
+def edit(
+    file: str | os.PathLike[str],
+    *,
+    rename: Mapping[str, str] | None = ...,
+    set: Mapping[str, object] | None = ...,
+    unset: str | Iterable[str] | None = ...,
+    set_id: Mapping[str, int | str | None] | None = ...,
+    new_ids: bool = ...,
+    fill_ids: bool = ...,
+    id_seed: int | None = ...,
+    requires_grad: bool | str | Mapping[str, bool | None] | None = ...,
+    base_ids: str | None = ...,
+    config: str | os.PathLike[str] | None = ...,
+    vocab: str | os.PathLike[str] | None = ...,
+    special: Mapping[str, int | None] | None = ...,
+    dry_run: bool = ...,
+    verbose: bool = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Edited: ...
+
+def hash(
+    file: str | os.PathLike[str],
+    *,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Digests: ...
+
+def info(
+    file: str | os.PathLike[str],
+    *,
+    verbose: bool = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Info: ...
+
+def merge(
+    sources: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    target: str | os.PathLike[str],
+    *,
+    to: str | None = ...,
+    format_version: str | None = ...,
+    duplicates: str | None = ...,
+    set_id: Mapping[str, int | str | None] | None = ...,
+    new_ids: bool = ...,
+    fill_ids: bool = ...,
+    id_seed: int | None = ...,
+    requires_grad: bool | str | Mapping[str, bool | None] | None = ...,
+    base_ids: str | None = ...,
+    compress: str | Iterable[str] | Mapping[str, str] | None = ...,
+    digest: str | Iterable[str] | Mapping[str, str] | None = ...,
+    align: int | None = ...,
+    strict: bool = ...,
+    allow_loss: bool = ...,
+    force: bool = ...,
+    no_sync: bool = ...,
+    threads: int | None = ...,
+    verbose: bool = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Converted: ...
+
+def split(
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    max_size: int | str | None = ...,
+    count: int | None = ...,
+    name: str | None = ...,
+    to: str | None = ...,
+    compress: str | Iterable[str] | Mapping[str, str] | None = ...,
+    digest: str | Iterable[str] | Mapping[str, str] | None = ...,
+    strict: bool = ...,
+    allow_loss: bool = ...,
+    force: bool = ...,
+    no_sync: bool = ...,
+    threads: int | None = ...,
+    verbose: bool = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Split: ...
+
+def stats(
+    file: str | os.PathLike[str],
+    patterns: str | Iterable[str] = ...,
+    *,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Stats: ...
+
+def verify(
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    profile: str | os.PathLike[str] | None = ...,
+    strict: bool = ...,
+    quick: bool = ...,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Report | list[Report]: ...
