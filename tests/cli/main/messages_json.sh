@@ -1,6 +1,6 @@
 # With --messages json each line on stderr is an object with the same members, wrong usage included.
 $PYTHON - <<'P'
-import json, os, subprocess
+import json, os, struct, subprocess
 from samples import write_safetensors
 
 MEMBERS = ["kind", "file", "text", "status", "rule", "tensor", "offset"]
@@ -8,6 +8,11 @@ HOSTILE = "b\u202e\n\"x\\"
 write_safetensors("in.safetensors", {"w": ("F32", [4], bytes(16)), HOSTILE: ("BF16", [2], bytes(4)),
                                      "../s": ("F32", [], bytes(4))}, {"license": "MIT"})
 write_safetensors("other.safetensors", {"v": ("F32", [4], bytes(16))}, {"license": "GPL"})
+config = json.dumps({"vocab_size": 8, "context_length": 4, "embed_dim": 2, "num_layers": 1,
+                     "num_heads": 1, "mlp_ratio": 4, "dropout": 0.5}).encode()
+index = struct.pack("<II1s16xIQIBQQ", 1, 1, b"w", 1, 2, 0, 0, 256, 8)
+front = b"GPTRSCHK" + struct.pack("<II", 2, len(config)) + config + struct.pack("<I", len(index)) + index
+open("bare.gptrs", "wb").write(front.ljust(256, b"\0") + bytes(8))
 open("broken.safetensors", "wb").write(open("in.safetensors", "rb").read()[:-1])
 
 def run(*words):
@@ -25,6 +30,7 @@ def run(*words):
 JSON = ("--messages", "json")
 run("ls", *JSON, "in.safetensors", "nothing*")
 run("ls", *JSON, "missing.safetensors")
+run("ls", *JSON, "bare.gptrs")
 run("info", *JSON, "broken.safetensors")
 run("show", *JSON, "in.safetensors", "none")
 run("convert", *JSON, "in.safetensors", "out.mag")
