@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 
 from . import _child, _errors
-from ._options import FLAG, options_of
+from ._options import FLAG, options_of, path_words
 from ._results import (Appended, Converted, Difference, Digests, Edited, Info, Message, Report,
                        Result, Split, Stats, build)
 
@@ -24,17 +24,11 @@ class FileWarning(UserWarning):
 
 # ---- arguments ----
 
-def _path(value):
-    """Return the path as the command takes it: - is a name, not a stream."""
-    path = os.fsdecode(value)
-    return ["./-" if path == "-" else path]
-
-
 def _paths(value):
     """Return several paths, or one."""
     if isinstance(value, (str, bytes, os.PathLike)):
-        return _path(value)
-    paths = [word for item in value for word in _path(item)]
+        return path_words(value)
+    paths = [word for item in value for word in path_words(item)]
     if not paths:
         raise ValueError("no files")
     return paths
@@ -50,7 +44,7 @@ def _text(value):
     return value
 
 
-ANNOTATIONS = {_path: "str | os.PathLike[str]",
+ANNOTATIONS = {path_words: "str | os.PathLike[str]",
                _paths: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]",
                _globs: "str | Iterable[str]"}
 
@@ -155,31 +149,35 @@ class _Command:
 
 JSON = ("--json",)
 _COMMANDS = [
-    _Command("info", {"file": _path}, _of_document(Info, "file"), "Info",
+    _Command("info", {"file": path_words}, _of_document(Info, "file"), "Info",
              "Return facts of a file: format, version, counts, metadata, checksums.", flags=JSON),
     _Command("verify", {"files": _paths}, _reports, "Report | list[Report]",
              "Check structure, checksums, padding and reserved bits of a file, or of several, "
              "which gives a list.\nFaults are findings, not exceptions; a file that cannot be "
              "read is an exception.", statuses=(0, 1), flags=JSON),
-    _Command("diff", {"a": _path, "b": _path}, _of_document(Difference), "Difference",
+    _Command("diff", {"a": path_words, "b": path_words}, _of_document(Difference), "Difference",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),
-    _Command("hash", {"file": _path}, _of_document(Digests, "file"), "Digests",
+    _Command("hash", {"file": path_words}, _of_document(Digests, "file"), "Digests",
              "Return content digests, equal for equal tensors whatever the format.", flags=JSON),
-    _Command("stats", {"file": _path, "patterns": _globs}, _of_document(Stats, "file"), "Stats",
+    _Command("stats", {"file": path_words, "patterns": _globs}, _of_document(Stats, "file"),
+             "Stats",
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
              defaults={"patterns": ()}, flags=JSON),
-    _Command("convert", {"source": _path, "target": _path}, _of_result(Converted, "target"),
+    _Command("convert", {"source": path_words, "target": path_words},
+             _of_result(Converted, "target"),
              "Converted",
              "Write a file or a folder in another format. The target appears whole or not at all."),
-    _Command("split", {"source": _path, "folder": _path}, _split_result, "Split",
+    _Command("split", {"source": path_words, "folder": path_words}, _split_result, "Split",
              "Write a model as shards. Needs max_size or count."),
-    _Command("merge", {"sources": _paths, "target": _path}, _of_result(Converted, "target"),
+    _Command("merge", {"sources": _paths, "target": path_words},
+             _of_result(Converted, "target"),
              "Converted",
              "Write all tensors of several files, or of a folder of shards, into one file."),
-    _Command("append", {"file": _path, "sources": _paths}, _of_result(Appended, "file"), "Appended",
+    _Command("append", {"file": path_words, "sources": _paths}, _of_result(Appended, "file"),
+             "Appended",
              "Add the tensors of other files to a file, all of them or none."),
-    _Command("edit", {"file": _path}, _of_result(Edited, "file"), "Edited",
+    _Command("edit", {"file": path_words}, _of_result(Edited, "file"), "Edited",
              "Change metadata, names, ids, vocabulary or configuration of a file, atomically. "
              "Without changes:\nroll back an interrupted edit."),
 ]

@@ -14,7 +14,8 @@ def _text(value):
     return [value]
 
 
-def _path(value):
+def path_words(value):
+    """Return the path as the command takes it: - is a name, not a stream."""
     path = os.fsdecode(value)
     return ["./-" if path == "-" else path]
 
@@ -111,7 +112,7 @@ class Kind:
 
 FLAG = Kind("bool", None)
 TEXT = Kind("str | None", _text)
-PATH = Kind("str | os.PathLike[str] | None", _path)
+PATH = Kind("str | os.PathLike[str] | None", path_words)
 NUMBER = Kind("int | None", _number)
 SIZE = Kind("int | str | None", _size)
 REAL = Kind("float | None", _real)

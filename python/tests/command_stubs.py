@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 '''
 
+RETURNS = {"__bool__": "bool", "__str__": "str", "losses": "tuple[Message, ...]",
+           "__getitem__": "TensorStats"}
+
 
 def _function(name, function):
     signature = function.__signature__
@@ -38,8 +41,7 @@ def _shorten(node):
             kept.append(item)
         elif isinstance(item, ast.FunctionDef):
             item.body = [ast.Expr(ast.Constant(...))]
-            item.returns = ast.Name({"__bool__": "bool", "__str__": "str", "losses":
-                                     "tuple[Message, ...]", "__getitem__": "TensorStats"}[item.name])
+            item.returns = ast.Name(RETURNS[item.name])
             kept.append(item)
     node.body = kept
     return ast.unparse(node)

@@ -1,8 +1,10 @@
 """Progress and interrupts of the command functions: a child is never left behind."""
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
 import types
 
 import pytest
@@ -16,8 +18,7 @@ for done in (0, 5, 10):
     say(kind="progress", done=done, total=20)
 say(kind="result", file="out", format="mag", bytes=3, dry_run=False)
 """
-# Runs until an interrupt, then takes its time to clean up. The full pipe keeps the child waiting
-# for a reader, were it not closed.
+# Runs until an interrupt, then takes its time to clean up.
 SLOW = """
 def stop(number, frame):
     time.sleep(0.2)
@@ -96,19 +97,58 @@ def test_what_progress_raises_stops_the_child(program, tmp_path, error):
     assert no_children()
 
 
-def test_an_interrupt_stops_a_child_that_writes_much(program):
-    program("""
-signal.signal(signal.SIGINT, lambda *_: sys.exit(4))
+def test_an_interrupted_child_need_not_wait_for_a_reader(program, tmp_path):
+    """The child prints more than a pipe holds before it cleans up; the alarm ends it if that
+    blocks."""
+    program(f"""
+def stop(number, frame):
+    for pipe in (1, 2):
+        try:
+            os.write(pipe, bytes(1 << 20))
+        except BrokenPipeError:
+            pass
+    pathlib.Path({str(tmp_path / "cleaned")!r}).write_text("clean")
+    os._exit(4)
+signal.signal(signal.SIGINT, stop)
+signal.alarm(60)
 say(kind="progress", done=1, total=2)
 while True:
-    os.write(1, bytes(1 << 16))
+    time.sleep(0.01)
 """)
 
     def fail(done, total):
         raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt):
         heft.convert("in", "out", progress=fail)
+    assert (tmp_path / "cleaned").exists()
     assert no_children()
+
+
+def test_an_interrupt_from_the_keyboard_reaches_the_child_once(tmp_path):
+    """A terminal signals the whole process group; a second signal would end the child before it has
+    cleaned up."""
+    program = write_program(tmp_path / "program", f"""
+def stop(number, frame):
+    with open({str(tmp_path / "signals")!r}, "a") as file:
+        file.write("x")
+    time.sleep(0.5)
+    os._exit(4)
+signal.signal(signal.SIGINT, stop)
+pathlib.Path({str(tmp_path / "ready")!r}).write_text("")
+while True:
+    time.sleep(0.01)
+""")
+    python = subprocess.Popen([sys.executable, "-c", f"""
+import heft
+from heft import _child
+_child.COMMAND = {program!r}
+heft.convert("in", "out")
+"""], start_new_session=True, stderr=subprocess.PIPE)
+    while not (tmp_path / "ready").exists() and python.poll() is None:
+        time.sleep(0.01)
+    os.killpg(python.pid, signal.SIGINT)
+    assert b"KeyboardInterrupt" in python.communicate()[1]
+    assert (tmp_path / "signals").read_text() == "x"
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
