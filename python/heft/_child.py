@@ -10,15 +10,28 @@ import sys
 COMMAND = str(pathlib.Path(__file__).parent / "bin" / "heft")
 
 
-class _Lines:
-    """Splits what a pipe delivers into lines."""
+class _Messages:
+    """Makes messages of what stderr delivers."""
 
-    def __init__(self):
-        self.rest = b""
+    def __init__(self, on_message):
+        self.on_message, self.rest = on_message, b""
 
     def feed(self, data):
-        *lines, self.rest = (self.rest + data).split(b"\n")
-        return lines
+        """Pass on the messages that data completes; no data: the end."""
+        *lines, self.rest = (self.rest + (data or b"\n")).split(b"\n")
+        for line in filter(None, lines):
+            self.on_message(self._message(line))
+
+    @staticmethod
+    def _message(line):
+        try:
+            message = json.loads(line)
+        except ValueError:
+            message = None
+        if isinstance(message, dict) and "kind" in message:
+            return message
+        # The loader, a sanitizer or a preloaded library writes text.
+        return {"kind": "info", "text": line.decode(errors="replace")}
 
 
 def _stop(child):
@@ -39,7 +52,7 @@ def _stop(child):
 
 def _read(child, on_message):
     """Pass on each message; return all of stdout."""
-    out, lines = [], _Lines()
+    out, messages = [], _Messages(on_message)
     with selectors.DefaultSelector() as pipes:
         for pipe in (child.stdout, child.stderr):
             pipes.register(pipe, selectors.EVENT_READ)
@@ -48,11 +61,10 @@ def _read(child, on_message):
                 data = os.read(key.fd, 1 << 16)
                 if not data:
                     pipes.unregister(key.fileobj)
-                elif key.fileobj is child.stdout:
-                    out.append(data)
+                if key.fileobj is child.stderr:
+                    messages.feed(data)
                 else:
-                    for line in lines.feed(data):
-                        on_message(json.loads(line))
+                    out.append(data)
     return b"".join(out)
 
 

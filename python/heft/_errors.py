@@ -1,19 +1,21 @@
 """Exceptions for the errors that the command reports, of the classes that the library uses."""
 import signal
 
-from . import _heft
+from . import _exceptions as exceptions
+from ._results import Message
 
-# Status of a message -> class of the exception; heft.Error for the others.
-_CLASSES = {"format": "FormatError", "checksum": "ChecksumError", "lossy": "LossError",
-            "limit": "LimitError", "io": "IOError", "not-found": "NotFoundError",
-            "unsupported": "UnsupportedError", "argument": "ArgumentError",
-            "no-memory": "NoMemoryError", "cancelled": "CancelledError"}
+_CLASSES = {  # by status; heft.Error for the others
+    "format": exceptions.FormatError, "checksum": exceptions.ChecksumError,
+    "lossy": exceptions.LossError, "limit": exceptions.LimitError, "io": exceptions.IOError,
+    "not-found": exceptions.NotFoundError, "unsupported": exceptions.UnsupportedError,
+    "argument": exceptions.ArgumentError, "no-memory": exceptions.NoMemoryError,
+    "cancelled": exceptions.CancelledError}
 
 
 def _make(message):
     """Make the exception for a message, with .status .offset .rule .tensor, and .errno of a system
     error."""
-    cls = getattr(_heft, _CLASSES.get(message.status, "Error"), _heft.Error)
+    cls = _CLASSES.get(message.status, exceptions.Error)
     if issubclass(cls, OSError):
         error = cls(message.errno or 0, message.text, message.file)
     else:
@@ -26,7 +28,6 @@ def _make(message):
 def exception_of(command, status, messages):
     """Return the exception for a command that failed. Its notes list what the message refers to,
     such as the losses that ended a conversion."""
-    from ._results import Message
     errors = [m for m in messages if m.kind == "error"]
     causes = [m for m in messages if m.kind == "loss" and m.severity != "note"]
     fatal = [m for m in causes if m.severity == "error"]

@@ -302,6 +302,19 @@ os.kill(os.getpid(), signal.SIGKILL)
         heft.info(model)
 
 
+def test_lines_of_others_on_stderr_become_notes_of_the_error(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(_child, "COMMAND", write_program(tmp_path / "talks", """
+print("ld.so: trouble", 7, file=sys.stderr)
+say(kind="error", text="broken", status="format", file=None, rule="a/b", tensor="t", offset=3)
+sys.stderr.write("[1, 2]\\nno newline")
+sys.exit(3)
+"""))
+    with pytest.raises(heft.FormatError, match="broken") as caught:
+        heft.info(model)
+    assert caught.value.__notes__ == ["ld.so: trouble 7", "[1, 2]", "no newline"]
+    assert (caught.value.rule, caught.value.tensor, caught.value.offset) == ("a/b", "t", 3)
+
+
 # ---- the command, threads ----
 
 def test_python_m_heft_is_the_command(model):
