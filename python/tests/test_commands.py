@@ -152,6 +152,11 @@ def test_verify_gives_findings(model, tmp_path):
     assert isinstance(heft.verify([model]), list)
 
 
+def test_verify_knows_the_profiles_of_the_package(model):
+    report = heft.verify(model, profile="gpt2")
+    assert not report and any(f.rule.startswith("profile/") for f in report.findings)
+
+
 def test_diff_gives_changes(model, tmp_path):
     other = tmp_path / "other.zt"
     heft.convert(model, other, cast={"layer.bias": "bf16"}, drop="step")
