@@ -1,11 +1,14 @@
 """Model weights in every format: open, read, write, verify, convert.
 
-heft.open(path) gives a mapping from names to tensors, which are read on demand."""
+heft.open(path) gives a mapping from names to tensors, which are read on demand. The commands of heft
+are functions: convert, verify, diff, hash, stats, edit, split, merge, append, info."""
 from collections.abc import Mapping
 
 from ._heft import (ArgumentError, CancelledError, ChecksumError, Error, File, FormatError, IOError,
                     LimitError, LossError, NoMemoryError, NotFoundError, Tensor, UnsupportedError,
                     __version__, open)
+from . import _commands
+from ._commands import *
 
 from ._exceptions import LossWarning
 from ._load import load
@@ -19,3 +22,4 @@ __all__ = [
     "LossWarning", "__version__", "load", "open",
     "save"
 ]
+__all__ += _commands.__all__
