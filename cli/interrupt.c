@@ -23,7 +23,7 @@ static void die_of(int signal_number)
 
 static void announce(int signal_number)
 {
-    message_from_handler("interrupted; nothing written", HEFT_E_CANCELLED);
+    message_announce_interrupt();
     die_of(signal_number);
 }
 

@@ -111,21 +111,12 @@ static int run_global_option(int argc, char **argv)
     return say_unknown(name);
 }
 
-/* SIGBUS: another program truncated a memory-mapped file. The library guards its own reads; the
- * command also touches mapped bytes directly. */
-static void on_bus_error(int signal_number)
-{
-    (void)signal_number;
-    message_from_handler("a file was truncated while it was being read", HEFT_E_IO);
-    _exit(CODE_SYSTEM);
-}
-
 int main(int argc, char **argv)
 {
     term_prepare();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
-    signal(SIGBUS, on_bus_error);
+    message_announce_bus_errors();
     setlocale(LC_CTYPE, "C.UTF-8");
     message_find_format(argc, argv);
     if (argc < 2)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ static void put_sanitized(fixed_line *l, const char *text)
     }
 }
 
-static void write_fixed(const char *file, const char *text, heft_status status)
+static void write_fixed(const char *file, const char *text, const char *status)
 {
     fixed_line l = { .used = 0 };
     put_plain(&l, is_json ? "{\"kind\": \"error\", \"file\": " : "heft: ");
@@ -70,7 +71,7 @@ static void write_fixed(const char *file, const char *text, heft_status status)
     put_sanitized(&l, text);
     if (is_json) {
         put_plain(&l, "\", \"status\": \"");
-        put_plain(&l, heft_status_name(status));
+        put_plain(&l, status);
         put_plain(&l, "\", \"rule\": null, \"tensor\": null, \"offset\": null, \"errno\": null}");
     }
     put_plain(&l, "\n");
@@ -78,9 +79,21 @@ static void write_fixed(const char *file, const char *text, heft_status status)
     (void)ignored;
 }
 
-void message_from_handler(const char *text, heft_status status)
+void message_announce_interrupt(void)
 {
-    write_fixed(NULL, text, status);
+    write_fixed(NULL, "interrupted; nothing written", "cancelled");
+}
+
+static void on_bus_error(int signal_number)
+{
+    (void)signal_number;
+    write_fixed(NULL, "a file was truncated while it was being read", "io");
+    _exit(CODE_SYSTEM);
+}
+
+void message_announce_bus_errors(void)
+{
+    signal(SIGBUS, on_bus_error);
 }
 
 /* ---- text ---- */
@@ -172,7 +185,7 @@ void message_print(const message *m)
         put_text(&o, m);
     out_flush(&o);
     if (o.os == ENOMEM)
-        write_fixed(m->file, m->text, HEFT_E_NOMEM);
+        write_fixed(m->file, m->text, "no-memory");
     out_free(&o);
 }
 
