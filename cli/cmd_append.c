@@ -26,12 +26,11 @@ static int prepare(job *j, inputs *from, const char *source)
 
 static void say_result(const job *j, const heft_append_result *result)
 {
-    json line;
-    outbuf o;
-    if (!result_begin(&line, &o, j->out))
+    result_line line;
+    if (!result_begin(&line, j->out))
         return;
-    json_member_u64(&line, "tensors", result->tensors);
-    job_result_edited(&line, &result->edit, j->dry_run);
+    json_member_u64(&line.json, "tensors", result->tensors);
+    job_result_edited(&line.json, &result->edit, j->dry_run);
     result_end(&line);
 }
 

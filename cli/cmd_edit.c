@@ -73,11 +73,10 @@ static int prepare(request *r)
 
 static void say_result(const job *j, const heft_edit_result *result)
 {
-    json line;
-    outbuf o;
-    if (!result_begin(&line, &o, j->out))
+    result_line line;
+    if (!result_begin(&line, j->out))
         return;
-    job_result_edited(&line, result, j->dry_run);
+    job_result_edited(&line.json, result, j->dry_run);
     result_end(&line);
 }
 

@@ -229,7 +229,7 @@ static void put_row(outbuf *o, formatter *w)
 {
     uint32_t rank = w->a->rank;
     uint64_t n = shown_in_axis(w->a, rank - 1);
-    outbuf gap = { "...", 3, 3, -1, 0 };
+    outbuf gap = { .buf = "...", .used = 3, .capacity = 3, .fd = -1 };
     size_t used = rank;
     for (uint64_t i = 0; i < n; i++) {
         if (i == EDGE && is_elided(w->a, rank - 1)) {

@@ -102,15 +102,14 @@ static heft_status open_file(heft_sink **out, void *ctx, const char *name, heft_
 
 static void say_result(const request *r)
 {
-    json line;
-    outbuf o;
-    if (!result_begin(&line, &o, r->job.out))
+    result_line line;
+    if (!result_begin(&line, r->job.out))
         return;
-    json_member_str(&line, "format", str_of(heft_format_name(r->job.target)));
-    json_member_begin(&line, "files", '[');
+    json_member_str(&line.json, "format", str_of(heft_format_name(r->job.target)));
+    json_member_begin(&line.json, "files", '[');
     for (size_t at = 0; at < r->files.used; at += strlen(r->files.buf + at) + 1)
-        json_str(&line, str_of(r->files.buf + at));
-    json_end(&line, ']');
+        json_str(&line.json, str_of(r->files.buf + at));
+    json_end(&line.json, ']');
     result_end(&line);
 }
 

@@ -240,13 +240,12 @@ int job_convert(job *j, const heft_file *f)
 
 void job_say_result(const job *j)
 {
-    json line;
-    outbuf o;
-    if (!result_begin(&line, &o, j->out))
+    result_line line;
+    if (!result_begin(&line, j->out))
         return;
-    json_member_str(&line, "format", str_of(heft_format_name(j->target)));
-    json_member_u64(&line, "bytes", j->bytes);
-    json_member_bool(&line, "dry_run", j->dry_run);
+    json_member_str(&line.json, "format", str_of(heft_format_name(j->target)));
+    json_member_u64(&line.json, "bytes", j->bytes);
+    json_member_bool(&line.json, "dry_run", j->dry_run);
     result_end(&line);
 }
 

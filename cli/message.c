@@ -1,7 +1,6 @@
 #include "message.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,59 +34,42 @@ bool message_is_json(void)
     return is_json;
 }
 
-/* ---- without memory ---- */
+/* ---- in signal handlers ---- */
 
-typedef struct fixed_line {
-    char bytes[PATH_MAX + 1024];
-    size_t used;
-} fixed_line;
-
-static void put_plain(fixed_line *l, const char *text)
+/* Append without a library function that is unsafe in a signal handler. */
+static size_t put(char *line, size_t used, const char *text)
 {
-    size_t n = strlen(text), left = sizeof l->bytes - l->used;
-    n = n < left ? n : left;
-    memcpy(l->bytes + l->used, text, n);
-    l->used += n;
+    size_t n = strlen(text);
+    memcpy(line + used, text, n);
+    return used + n;
 }
 
-/* Characters that need an escape sequence become question marks. */
-static void put_sanitized(fixed_line *l, const char *text)
+static void write_error(const char *text, const char *status)
 {
-    enum { REST = 512 }; /* kept free for the rest of the line */
-    for (; *text && l->used < sizeof l->bytes - REST; text++) {
-        uint8_t c = (uint8_t)*text;
-        bool is_bad = c < ' ' || c == 0x7F || (is_json && (c == '"' || c == '\\' || c > 0x7F));
-        l->bytes[l->used++] = is_bad ? '?' : *text;
-    }
-}
-
-static void write_fixed(const char *file, const char *text, const char *status)
-{
-    fixed_line l = { .used = 0 };
-    put_plain(&l, is_json ? "{\"kind\": \"error\", \"file\": " : "heft: ");
-    put_plain(&l, !is_json ? "" : file ? "\"" : "null");
-    put_sanitized(&l, file ? file : "");
-    put_plain(&l, is_json ? file ? "\", \"text\": \"" : ", \"text\": \"" : file ? ": " : "");
-    put_sanitized(&l, text);
+    char line[512]; /* longer than any of these messages */
+    size_t n = put(line, 0,
+                   is_json ? "{\"kind\": \"error\", \"file\": null, \"text\": \"" : "heft: ");
+    n = put(line, n, text);
     if (is_json) {
-        put_plain(&l, "\", \"status\": \"");
-        put_plain(&l, status);
-        put_plain(&l, "\", \"rule\": null, \"tensor\": null, \"offset\": null, \"errno\": null}");
+        n = put(line, n, "\", \"status\": \"");
+        n = put(line, n, status);
+        n = put(line, n,
+                "\", \"rule\": null, \"tensor\": null, \"offset\": null, \"errno\": null}");
     }
-    put_plain(&l, "\n");
-    ssize_t ignored = write(STDERR_FILENO, l.bytes, l.used);
+    n = put(line, n, "\n");
+    ssize_t ignored = write(STDERR_FILENO, line, n);
     (void)ignored;
 }
 
 void message_announce_interrupt(void)
 {
-    write_fixed(NULL, "interrupted; nothing written", "cancelled");
+    write_error("interrupted; nothing written", "cancelled");
 }
 
 static void on_bus_error(int signal_number)
 {
     (void)signal_number;
-    write_fixed(NULL, "a file was truncated while it was being read", "io");
+    write_error("a file was truncated while it was being read", "io");
     _exit(CODE_SYSTEM);
 }
 
@@ -177,54 +159,44 @@ static void put_json(outbuf *o, const message *m)
 
 void message_print(const message *m)
 {
+    char buf[MESSAGE_LINE];
     outbuf o;
-    out_open(&o, STDERR_FILENO);
+    out_open_fixed(&o, STDERR_FILENO, buf, sizeof buf);
     if (is_json)
         put_json(&o, m);
     else
         put_text(&o, m);
     out_flush(&o);
-    if (o.os == ENOMEM)
-        write_fixed(m->file, m->text, "no-memory");
-    out_free(&o);
-}
-
-static json begin(outbuf *o, const char *kind)
-{
-    out_open(o, STDERR_FILENO);
-    json j = json_open(o);
-    json_member_str(&j, "kind", str_of(kind));
-    return j;
-}
-
-static void end(json *j)
-{
-    json_close(j);
-    out_flush(j->o);
-    out_free(j->o);
 }
 
 void message_progress(uint64_t done, uint64_t total)
 {
+    char buf[MESSAGE_LINE];
     outbuf o;
-    json j = begin(&o, "progress");
+    out_open_fixed(&o, STDERR_FILENO, buf, sizeof buf);
+    json j = json_open(&o);
+    json_member_str(&j, "kind", str_of("progress"));
     json_member_u64(&j, "done", done);
     json_member_u64(&j, "total", total);
-    end(&j);
+    json_close(&j);
+    out_flush(&o);
 }
 
-bool result_begin(json *j, outbuf *o, const char *file)
+bool result_begin(result_line *r, const char *file)
 {
     if (!is_json)
         return false;
-    *j = begin(o, "result");
-    json_member_str(j, "file", str_of(file));
+    out_open_fixed(&r->o, STDERR_FILENO, r->buf, sizeof r->buf);
+    r->json = json_open(&r->o);
+    json_member_str(&r->json, "kind", str_of("result"));
+    json_member_str(&r->json, "file", str_of(file));
     return true;
 }
 
-void result_end(json *j)
+void result_end(result_line *r)
 {
-    end(j);
+    json_close(&r->json);
+    out_flush(&r->o);
 }
 
 /* ---- messages with a format ---- */

@@ -24,6 +24,14 @@ typedef struct message {
     uint64_t offset;        /* or HEFT_NOWHERE */
 } message;
 
+enum { MESSAGE_LINE = 4096 }; /* a longer line is written in pieces */
+
+typedef struct result_line { /* a message of the kind "result" */
+    json json;
+    outbuf o;
+    char buf[MESSAGE_LINE];
+} result_line;
+
 /* Set --messages: "text" (the default) or "json". Return false for another value. */
 bool message_set_format(const char *format);
 /* Use JSON if the command line asks for it, even in words that are never parsed because an earlier
@@ -45,8 +53,8 @@ void message_progress(uint64_t done, uint64_t total);
 
 /* Begin the last message of a successful command that writes `file`; the caller adds members.
  * Return false, without anything to add, unless messages are JSON. */
-bool result_begin(json *j, outbuf *o, const char *file);
-void result_end(json *j);
+bool result_begin(result_line *r, const char *file);
+void result_end(result_line *r);
 
 /* Print "heft: FILE: KIND: text", or "heft: KIND: text" if file is NULL. */
 void say(message_kind kind, const char *file, const char *format, ...)

@@ -31,6 +31,8 @@ static bool write_all(outbuf *o, const char *p, size_t n)
 static bool grow(outbuf *o, size_t need)
 {
     size_t capacity = o->capacity ? o->capacity : 256;
+    if (o->is_borrowed)
+        return fail(o, ENOMEM);
     while (capacity < need)
         capacity *= 2;
     char *buf = realloc(o->buf, capacity);
@@ -46,9 +48,15 @@ void out_open(outbuf *o, int fd)
     *o = (outbuf){ .fd = fd };
 }
 
+void out_open_fixed(outbuf *o, int fd, char *buf, size_t capacity)
+{
+    *o = (outbuf){ .buf = buf, .capacity = capacity, .fd = fd, .is_borrowed = true };
+}
+
 void out_free(outbuf *o)
 {
-    free(o->buf);
+    if (!o->is_borrowed)
+        free(o->buf);
     *o = (outbuf){ .fd = -1 };
 }
 
@@ -76,7 +84,8 @@ bool out_grow(outbuf *o, size_t n)
 
 void out_bytes_slow(outbuf *o, const void *p, size_t n)
 {
-    if (o->fd >= 0 && n >= DIRECT) {
+    size_t direct = o->is_borrowed && o->capacity < DIRECT ? o->capacity : DIRECT;
+    if (o->fd >= 0 && n >= direct) {
         if (out_flush(o))
             (void)write_all(o, p, n);
         return;

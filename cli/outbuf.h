@@ -10,11 +10,15 @@
 typedef struct outbuf {
     char *buf;
     size_t used, capacity;
-    int fd; /* -1: memory only */
-    int os; /* errno of the first failure, or 0 */
+    int fd;           /* -1: memory only */
+    int os;           /* errno of the first failure, or 0 */
+    bool is_borrowed; /* buf is the caller's: the buffer does not grow */
 } outbuf;
 
 void out_open(outbuf *o, int fd);
+/* Write to fd with a buffer of the caller, so that nothing but a failed write can go wrong. A
+ * formatted piece must be shorter than the buffer. */
+void out_open_fixed(outbuf *o, int fd, char *buf, size_t capacity);
 void out_free(outbuf *o);
 /* Slow path of out_reserve(): flush or grow the buffer. */
 bool out_grow(outbuf *o, size_t n);

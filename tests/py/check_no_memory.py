@@ -81,8 +81,21 @@ def commands():
     yield "diff", ["diff", "m.safetensors", "c.zt"]
     yield "show", ["show", "c.zt", "layer.0.weight"]
     yield "cat", ["cat", "--npy", "c.zt", "layer.0.weight"]
+    json_messages = "--messages=json"
+    yield "messages of convert", [
+        "convert", json_messages, "-j1", "-v", "--allow-loss", "m.safetensors", "o.npz"
+    ]
+    yield "messages of split", ["split", json_messages, "-j1", "-n", "2", "m.safetensors", "o"]
+    yield "messages of edit", ["edit", json_messages, "--set", "zz=1", "m.safetensors"]
+    yield "messages of append", ["append", json_messages, "-j1", "c.zt", "other.safetensors"]
     yield "formats", ["formats"]
     yield "help", ["convert", "--help"]
+
+
+def text_of(messages):
+    """Return the line for people that the last of the messages in JSON stands for."""
+    last = [json.loads(line) for line in messages.splitlines()][-1]
+    return f"heft: {last['file']}: {last['text']}" if last["kind"] == "error" else ""
 
 
 def unexpected_result(box, got, good):
@@ -90,6 +103,8 @@ def unexpected_result(box, got, good):
     if got[1:] == good[1:]:
         return None
     text = messages.decode(errors="replace")
+    if text.startswith("{"):
+        text = text_of(text)
     if code != SYSTEM:
         return f"ended with {code}: {text[:200]}"
     if not text.startswith("heft: ") or text.rstrip("\n").endswith(
