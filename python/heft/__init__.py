@@ -9,7 +9,6 @@ from ._heft import (ArgumentError, CancelledError, ChecksumError, Error, File, F
                     __version__, open)
 from . import _commands
 from ._commands import *
-
 from ._exceptions import LossWarning
 from ._load import load
 from ._save import save
