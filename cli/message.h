@@ -45,8 +45,8 @@ void message_print(const message *m);
 void out_place(outbuf *o, heft_str tensor, uint64_t offset, heft_str shard);
 /* Print that an interrupt ended the command before it wrote anything. Safe in a signal handler. */
 void message_announce_interrupt(void);
-/* Print a message and exit on SIGBUS: another program truncated a memory-mapped file. The library guards its own reads;
- * the command also touches mapped bytes directly. */
+/* Print a message and exit on SIGBUS: another program truncated a memory-mapped file. The library
+ * guards its own reads; the command also touches mapped bytes directly. */
 void message_announce_bus_errors(void);
 /* Print the progress of a long operation, in bytes; for --messages json only. */
 void message_progress(uint64_t done, uint64_t total);
