@@ -9,17 +9,20 @@ import warnings
 from dataclasses import dataclass
 
 from . import _child, _errors
+from ._exceptions import LossWarning
 from ._options import FLAG, options_of, path_words
 from ._results import (Appended, Converted, Difference, Digests, Edited, Info, Message, Report,
                        Result, Split, Stats, build)
 
 
-class LossWarning(UserWarning):
-    """Something that the target of a conversion could not represent. .message is a Message."""
-
-
 class FileWarning(UserWarning):
-    """Something unusual, though allowed, about a file. .message is a Message."""
+    """Something unusual, though allowed, about a file.
+
+    rule: name of the rule (docs/findings.md). tensor: name of the tensor, or None."""
+
+    def __init__(self, text, rule=None, tensor=None):
+        super().__init__(text)
+        self.rule, self.tensor = rule, tensor
 
 
 # ---- arguments ----
@@ -194,8 +197,7 @@ def _warn(messages, level):
         elif message.kind in ("warning", "fault"):
             category = FileWarning
         if category:
-            warning = category(str(message))
-            warning.message = message
+            warning = category(str(message), message.rule, message.tensor)
             warnings.warn(warning, stacklevel=level)
 
 
@@ -247,5 +249,5 @@ FUNCTIONS = {command.name: _function(command) for command in _COMMANDS}
 append, convert, diff, edit, hash, info, merge, split, stats, verify = (
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
-__all__ = [*FUNCTIONS, "LossWarning", "FileWarning", "Message", "Result", "Converted", "Split",
+__all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",
            "Edited", "Appended", "Report", "Difference", "Digests", "Stats", "Info"]

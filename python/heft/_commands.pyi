@@ -170,11 +170,9 @@ class Info(Result):
     record: dict[str, object] | None = ...
     memory: int | None = ...
 
-class LossWarning(UserWarning):
-    message: Message
-
 class FileWarning(UserWarning):
-    message: Message
+    rule: str | None
+    tensor: str | None
 
 def append(
     file: str | os.PathLike[str],

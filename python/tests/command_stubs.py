@@ -51,8 +51,7 @@ def text():
     """Return the stubs."""
     tree = ast.parse(pathlib.Path(_results.__file__).read_text(encoding="utf-8"))
     classes = [_shorten(node) for node in tree.body if isinstance(node, ast.ClassDef)]
-    warnings = [f"class {name}(UserWarning):\n    message: Message" for name in
-                ("LossWarning", "FileWarning")]
+    warnings = ["class FileWarning(UserWarning):\n    rule: str | None\n    tensor: str | None"]
     functions = [_function(*item) for item in sorted(_commands.FUNCTIONS.items())]
     return "\n".join([HEAD, "\n\n".join([*classes, *warnings]), "", *functions])
 

@@ -271,7 +271,7 @@ def test_losses_are_warnings_at_the_call(model, tmp_path):
     with pytest.warns(heft.LossWarning, match="license") as caught:
         done = heft.convert(model, tmp_path / "out.npz")
     assert caught[0].filename == __file__
-    assert caught[0].message.message.rule == "npz/metadata"
+    assert caught[0].message.rule == "npz/metadata"
     assert done.losses and done.losses[0].severity == "warning"
 
 
