@@ -142,10 +142,12 @@ static PyObject *export(PyObject *self, bool is_versioned, bool is_copy)
         return PyErr_Format(PyExc_BufferError, "DLPack has no element type for %s",
                             type ? type->name : "untyped bytes");
     }
-    Py_BEGIN_ALLOW_THREADS st = is_copy ? heft_array_read(&e->array, f, t.name, HEFT_UNTYPED, NULL,
-                                                          0, &err)
-                                        : heft_array_view(&e->array, f, t.name, &err);
-    Py_END_ALLOW_THREADS if (!st) return capsule_of(e, is_versioned, is_copy);
+    PyThreadState *thread = PyEval_SaveThread();
+    st = is_copy ? heft_array_read(&e->array, f, t.name, HEFT_UNTYPED, NULL, 0, &err)
+                 : heft_array_view(&e->array, f, t.name, &err);
+    PyEval_RestoreThread(thread);
+    if (!st)
+        return capsule_of(e, is_versioned, is_copy);
     raise_error(s, &err, file_path(file), t.name);
     exported_free(e);
     return NULL;

@@ -49,8 +49,11 @@ static PyObject *open_path(module_state *s, PyObject *path, const char *name,
     heft_file *f;
     heft_error err;
     heft_status st;
-    Py_BEGIN_ALLOW_THREADS st = heft_file_open(&f, name, options, &err);
-    Py_END_ALLOW_THREADS if (st) return raise_error(s, &err, path, (heft_str){ NULL, 0 });
+    PyThreadState *thread = PyEval_SaveThread();
+    st = heft_file_open(&f, name, options, &err);
+    PyEval_RestoreThread(thread);
+    if (st)
+        return raise_error(s, &err, path, (heft_str){ NULL, 0 });
     PyObject *handle = PyCapsule_New(f, handle_name, handle_free);
     file_object *self = handle ? (file_object *)PyType_GenericAlloc(s->file, 0) : NULL;
     if (!handle)

@@ -106,12 +106,12 @@ static PyObject *reading_run(reading *r, module_state *s, const heft_file *f, Py
 {
     heft_error err;
     heft_status st;
-    Py_BEGIN_ALLOW_THREADS st = heft_part_read_many(r->data, f, r->parts, (uint32_t)r->count, NULL,
-                                                    NULL, &err);
+    PyThreadState *thread = PyEval_SaveThread();
+    st = heft_part_read_many(r->data, f, r->parts, (uint32_t)r->count, NULL, NULL, &err);
     if (!st)
         st = heft_file_is_unchanged(f, &err);
-    Py_END_ALLOW_THREADS return st ? raise_error(s, &err, file_path(file), (heft_str){ NULL, 0 })
-                                   : Py_NewRef(Py_None);
+    PyEval_RestoreThread(thread);
+    return st ? raise_error(s, &err, file_path(file), (heft_str){ NULL, 0 }) : Py_NewRef(Py_None);
 }
 
 PyObject *file_read_many(PyObject *self, PyObject *pairs)

@@ -152,8 +152,18 @@ static void report_loss(void *ctx, heft_severity severity, const char *rule, hef
 
 /* ---- the call ---- */
 
+/* Write the file to memory. */
+static heft_status write_blob(heft_blob *out, const saving *v, heft_error *err)
+{
+    heft_sink *sink;
+    heft_status st = heft_sink_open_memory(&sink, out, NULL, err);
+    return st ? st : heft_array_write(sink, v->arrays, (uint32_t)v->count, &v->save, err);
+}
+
+/* Save to the path and return None, or without a path return the bytes of the file. */
 static PyObject *run(saving *v, const char *path, PyObject *shown)
 {
+    heft_blob blob = { NULL, 0, NULL };
     heft_error err;
     heft_status st;
     v->write.on_loss = report_loss;
@@ -161,10 +171,18 @@ static PyObject *run(saving *v, const char *path, PyObject *shown)
     v->save.write = &v->write;
     v->save.meta = v->meta;
     v->save.meta_count = (size_t)v->meta_count;
-    Py_BEGIN_ALLOW_THREADS st = heft_array_save(path, v->arrays, (uint32_t)v->count, &v->save,
-                                                &err);
-    Py_END_ALLOW_THREADS if (st) return raise_error(v->s, &err, shown, (heft_str){ NULL, 0 });
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    PyThreadState *thread = PyEval_SaveThread();
+    st = path ? heft_array_save(path, v->arrays, (uint32_t)v->count, &v->save, &err)
+              : write_blob(&blob, v, &err);
+    PyEval_RestoreThread(thread);
+    if (st)
+        return raise_error(v->s, &err, shown, (heft_str){ NULL, 0 });
+    PyObject *result = NULL;
+    if (!PyErr_Occurred())
+        result = path ? Py_NewRef(Py_None)
+                      : PyBytes_FromStringAndSize(blob.data, (Py_ssize_t)blob.size);
+    heft_blob_free(&blob);
+    return result;
 }
 
 PyObject *save_arrays(PyObject *module, PyObject *args)
@@ -172,26 +190,29 @@ PyObject *save_arrays(PyObject *module, PyObject *args)
     saving v = { .s = state_of(module),
                  .write = HEFT_WRITE_OPTIONS_INIT,
                  .save = HEFT_SAVE_OPTIONS_INIT };
-    PyObject *path, *arrays, *meta, *result = NULL;
+    PyObject *given, *path = NULL, *shown = NULL, *arrays, *meta, *result = NULL;
     const char *format, *encoding;
     int allow_loss, strict;
-    if (!PyArg_ParseTuple(args, "O&O!O!OzzzzIippI:save", PyUnicode_FSConverter, &path,
-                          &PyTuple_Type, &arrays, &PyDict_Type, &meta, &v.on_loss, &format,
-                          &v.write.version, &v.write.digest, &encoding, &v.write.align,
-                          &v.write.encoding_level, &allow_loss, &strict, &v.save.flags))
+    if (!PyArg_ParseTuple(args, "OO!O!OzzzzIippI:save", &given, &PyTuple_Type, &arrays,
+                          &PyDict_Type, &meta, &v.on_loss, &format, &v.write.version,
+                          &v.write.digest, &encoding, &v.write.align, &v.write.encoding_level,
+                          &allow_loss, &strict, &v.save.flags))
+        return NULL;
+    if (given != Py_None && !PyUnicode_FSConverter(given, &path))
         return NULL;
     v.write.allow_loss = allow_loss;
     v.write.strict = strict;
     v.write.encoding = encoding && !strcmp(encoding, "zstd") ? HEFT_ZSTD : HEFT_RAW;
     v.save.format = format ? heft_format_find(format) : NULL;
-    const char *name = PyBytes_AsString(path);
-    PyObject *shown = PyUnicode_DecodeFSDefault(name);
+    const char *name = path ? PyBytes_AsString(path) : NULL;
+    if (path)
+        shown = PyUnicode_DecodeFSDefault(name);
     if (format && !v.save.format)
         raise_text(v.s, HEFT_E_NOTFOUND, "unknown format: `heft formats` lists the formats");
-    else if (shown && collect(&v, arrays, meta))
+    else if ((shown || !path) && collect(&v, arrays, meta))
         result = run(&v, name, shown);
     saving_end(&v);
     Py_XDECREF(shown);
-    Py_DECREF(path);
+    Py_XDECREF(path);
     return result;
 }

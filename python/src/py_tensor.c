@@ -189,8 +189,11 @@ static lent *lend(PyObject *self)
         return NULL;
     }
     l->handle = handle;
-    Py_BEGIN_ALLOW_THREADS st = heft_array_view(&l->array, f, info.name, &err);
-    Py_END_ALLOW_THREADS if (!st) return l;
+    PyThreadState *thread = PyEval_SaveThread();
+    st = heft_array_view(&l->array, f, info.name, &err);
+    PyEval_RestoreThread(thread);
+    if (!st)
+        return l;
     lent_free(l);
     return raise_error(s, &err, file_path(t->file), info.name);
 }
@@ -278,10 +281,11 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *args)
     if (handle) {
         const heft_file *f = handle_file(handle);
         heft_str name = heft_tensor_at(f, t->id).name;
-        Py_BEGIN_ALLOW_THREADS st = heft_array_read(&array, f, name, dtype, to.buf, (size_t)to.len,
-                                                    &err);
-        Py_END_ALLOW_THREADS result = st ? raise_error(s, &err, file_path(t->file), name)
-                                         : PyLong_FromUnsignedLongLong(array.bytes);
+        PyThreadState *thread = PyEval_SaveThread();
+        st = heft_array_read(&array, f, name, dtype, to.buf, (size_t)to.len, &err);
+        PyEval_RestoreThread(thread);
+        result = st ? raise_error(s, &err, file_path(t->file), name)
+                    : PyLong_FromUnsignedLongLong(array.bytes);
         heft_array_free(&array);
         Py_DECREF(handle);
     }
