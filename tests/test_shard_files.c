@@ -229,6 +229,35 @@ static void reports_a_missing_shard_when_it_is_read(void **state)
     heft_file_close(f);
 }
 
+static heft_status open_no_sink(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    (void)out, (void)ctx, (void)err;
+    fail_msg("%s is opened", name);
+    return HEFT_E_IO;
+}
+
+/* The missing shard has no bytes of a tensor, so no read notices that the shard is missing. */
+static void refuses_a_model_with_a_missing_shard_without_bytes(void **state)
+{
+    heft_error err;
+    heft_bytes out;
+    heft_hash model, tensor;
+    heft_file *f;
+    heft_split_options split = HEFT_SPLIT_OPTIONS_INIT;
+    split.count = 1;
+    split.open = open_no_sink;
+    copy(state, "empty.zt", "model.zt");
+    assert_int_equal(unlink(path_in(state, "model-1.zt")), 0);
+    f = open_model(state);
+    heft_assert_fails(heft_file_is_complete(f, &err), HEFT_E_IO, &err, "model-1.zt");
+    heft_assert_fails(convert(f, NULL, &out, &err), HEFT_E_IO, &err, "model-1.zt");
+    heft_assert_fails(heft_file_hash(&model, &tensor, f, NULL, NULL, &err), HEFT_E_IO, &err,
+                      "model-1.zt");
+    heft_assert_fails(heft_file_split(f, heft_format_find("ztensor"), &split, &err), HEFT_E_IO,
+                      &err, "model-1.zt");
+    heft_file_close(f);
+}
+
 static void refuses_a_shard_of_another_size(void **state)
 {
     heft_bytes b = heft_test_load(path_in(state, "model-1.zt"));
@@ -556,6 +585,8 @@ int main(void)
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(reports_a_missing_shard_when_it_is_read, make_files,
                                         heft_test_dir_remove),
+        cmocka_unit_test_setup_teardown(refuses_a_model_with_a_missing_shard_without_bytes,
+                                        make_files, heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(refuses_a_shard_of_another_size, make_files,
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(finds_a_changed_shard_by_its_digest, make_files,

@@ -645,7 +645,7 @@ def bad_names(s):
 
 def write_shard_set(root):
     """Write ROOT/ztensor/shards: model.zt with tensors of its own, of a data shard and of another
-    model."""
+    model; empty.zt with a tensor without bytes in a shard that is missing."""
     folder = pathlib.Path(root, "ztensor", "shards")
     folder.mkdir(parents=True, exist_ok=True)
     names = {"here": "i16", "far": "f32", "packed": "u8", "base": "f64"}
@@ -664,9 +664,13 @@ def write_shard_set(root):
         "1": {"size": len(heap), "digest": digest(heap)},
         "base.v2": {"size": len(base), "digest": digest(base, "sha256")}
     }
+    empty_file = File()
+    empty = empty_file.dense(tensor("empty", "f32", (0,)))
+    empty["parts"]["data"]["shard"] = "1"
     files = {
         "model.zt": root_file.end({"objects": parts, "shards": table}), "model-1.zt": heap,
-        "model-base.v2.zt": base, "whole.zt": packed_file(t.values())
+        "model-base.v2.zt": base, "whole.zt": packed_file(t.values()),
+        "empty.zt": empty_file.end({"objects": {"empty": empty}, "shards": {"1": table["1"]}})
     }
     for name, data in files.items():
         (folder / name).write_bytes(data)

@@ -236,7 +236,9 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
     heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .progress = &progress };
     heft_file_enter(f); /* names are mapped, too */
-    heft_status st = f->missing.status ? heft_file_is_complete(f, err) : heft_check_lengths(f, err);
+    heft_status st = heft_file_is_complete(f, err);
+    if (!st)
+        st = heft_check_lengths(f, err);
     if (!st)
         st = split_pieces(&s, err);
     if (!st)

@@ -99,17 +99,25 @@ static heft_status use_existing_parts(heft_conversion *c)
     return HEFT_OK;
 }
 
+/* Nobody would notice that tensors of a missing shard are absent.  If the caller chooses tensors,
+ * only the shards with their bytes are needed, and opened when the bytes are read. */
+static heft_status require_shards(heft_conversion *c)
+{
+    if (!c->opt.keep)
+        return heft_file_is_complete(c->in, c->err);
+    if (c->in->missing.status)
+        *c->err = c->in->missing;
+    return c->in->missing.status;
+}
+
 static heft_status plan_conversion(heft_conversion *c)
 {
     c->p.x.err = c->p.plan.err = c->err;
-    /* Nobody would notice that tensors of a missing shard are absent. */
-    if (c->in->missing.status) {
-        *c->err = c->in->missing;
-        return c->err->status;
-    }
+    heft_status st = require_shards(c);
+    if (st)
+        return st;
     if (c->p.format == c->in->format)
         c->p.x.generator = c->in->x.generator;
-    heft_status st = HEFT_OK;
     if (c->opt.generator.ptr)
         st = heft_planner_generator(&c->p, c->opt.generator, c->err);
     if (!st)

@@ -349,7 +349,7 @@ static heft_status read_options(split_job *s, const heft_split_options *opt)
                                 "neither a size limit nor a number of files is given");
     if (!s->opt.open)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "heft_split_options.open is not set");
-    return s->in->missing.status ? heft_file_is_complete(s->in, s->err) : HEFT_OK;
+    return heft_file_is_complete(s->in, s->err);
 }
 
 static void init_file_options(split_job *s)
