@@ -35,7 +35,8 @@ static void end(reading *r)
     fuzz_require(!r->mem.used);
 }
 
-static void read(reading *r, size_t size)
+/* Read the pickle of `size` bytes; the memory in use must stay in proportion to the size. */
+static void read_bounded(reading *r, size_t size)
 {
     r->st = heft_pickle_read(&r->p, &r->box.in, (heft_range){ 0, size }, &r->arena, "a pickle");
     fuzz_require(r->mem.used <= (uint64_t)size * MOST_PER_BYTE + MOST_AT_LEAST || r->box.held);
@@ -46,7 +47,7 @@ static void read_in_pieces(reading *r, const uint8_t *data, size_t size)
 {
     for (;;) {
         heft_input_clear(&r->box);
-        read(r, size);
+        read_bounded(r, size);
         if (r->st != HEFT_AGAIN)
             return;
         fuzz_require(r->box.needs.len == 1);
@@ -97,7 +98,7 @@ static size_t read_one(const uint8_t *data, size_t size)
     reading whole, pieces;
     begin(&whole, size);
     whole.box.whole_file = data;
-    read(&whole, size);
+    read_bounded(&whole, size);
     fuzz_require(whole.st != HEFT_AGAIN);
     if (whole.st)
         fuzz_require(whole.err.status == whole.st && whole.err.offset <= size);
