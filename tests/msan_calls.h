@@ -7,6 +7,7 @@
 
 #ifdef _GNU_SOURCE
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <ftw.h>
 #include <openssl/sha.h>
 #include <sanitizer/msan_interface.h>
 #include <stdlib.h>
@@ -59,6 +60,25 @@ static inline int heft_msan_sha256(unsigned char *out, SHA256_CTX *state)
     return done;
 }
 
+/* The callback of the latest nftw(), which has no context argument. */
+static __nftw_func_t heft_msan_visitor;
+
+static inline int heft_msan_visit(const char *path, const struct stat *info, int kind,
+                                  struct FTW *at)
+{
+    __msan_unpoison_string(path);
+    __msan_unpoison(info, sizeof *info);
+    __msan_unpoison(at, sizeof *at);
+    return heft_msan_visitor(path, info, kind, at);
+}
+
+static inline int heft_msan_nftw(const char *dir, __nftw_func_t visit, int depth, int flags)
+{
+    heft_msan_visitor = visit;
+    return nftw(dir, heft_msan_visit, depth, flags);
+}
+
+#define nftw(dir, visit, depth, flags)            heft_msan_nftw(dir, visit, depth, flags)
 #define stat(path, info)                          heft_msan_stat(stat(path, info), info)
 #define lstat(path, info)                         heft_msan_stat(lstat(path, info), info)
 #define fstat(fd, info)                           heft_msan_stat(fstat(fd, info), info)

@@ -174,10 +174,10 @@ static heft_status inflate_some(inflater *u, uint8_t *out, size_t *len, heft_err
                                   err);
         if (!st)
             st = heft_file_count_read(u->f, HEFT_NONE, n, err);
+        if (!st && !consumed && !n)
+            st = heft_error_plain(err, HEFT_E_FORMAT, "gzip: the compressed data are truncated");
         if (st)
             break;
-        if (!consumed && !n)
-            return heft_error_plain(err, HEFT_E_FORMAT, "gzip: the compressed data are truncated");
         u->in += consumed;
         u->in_len -= consumed;
         produced += n;
