@@ -328,6 +328,7 @@ static const check checks[] = {
     { "rewritten", ANY, check_rewritten },
     { "other-formats", ANY, check_other_formats },
     { "sinks", ANY, check_sinks },
+    { "streams", ANY, check_streams },
     { "edited", SAMPLE_GOOD, check_edited },
     { "edited-damage", SAMPLE_GOOD, check_edited_damage },
 };

@@ -13,6 +13,7 @@ void check_memory(const sample *s);
 void check_rewritten(const sample *s);
 void check_other_formats(const sample *s);
 void check_sinks(const sample *s);
+void check_streams(const sample *s);
 
 /* formats_edit.c */
 void check_edited(const sample *s);

@@ -4,6 +4,7 @@
 #include "core/read/chunks.h"
 #include "core/read/running_digest.h"
 #include "core/read/stream.h"
+#include "model/value_rules.h"
 
 typedef enum verdict { DECODED, UNDECODABLE, DIGEST_MISMATCH, DIGEST_UNCHECKED } verdict;
 
@@ -18,6 +19,8 @@ typedef struct decoded_checker {
     const heft_file *f;
     heft_memory mem; /* for the caller's thread only */
     heft_progress *progress;
+    bool (*selects)(void *ctx, uint32_t part); /* NULL: every part */
+    void *selects_ctx;
     heft_vec jobs;
 } decoded_checker;
 
@@ -25,28 +28,24 @@ static const char purpose[] = "to check decoded parts";
 
 /* ---- selecting parts ---- */
 
-static bool is_bool(const heft_ix_part_row *p)
+/* Half-byte elements have a rule in strict formats only. */
+static heft_value_rule rule_of(const heft_file *f, uint32_t part)
 {
-    return p->dtype == HEFT_BOOL && p->stored;
-}
-
-/* Return true if the last byte has an unused half and the format prescribes zeros there. */
-static bool has_padding_nibble(const heft_file *f, uint32_t part)
-{
-    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    uint32_t t = heft_ix_owner(&f->x, part);
-    uint64_t n;
-    if (!f->x.strict || p->dtype != HEFT_F4_E2M1 || !p->stored || t == HEFT_NONE ||
-        heft_ix_row(&f->x, t)->layout != HEFT_DENSE)
-        return false;
-    return heft_product(&n, heft_ix_dims(&f->x, t), heft_ix_row(&f->x, t)->rank) && n & 1;
+    heft_value_rule rule = heft_ix_part_row_at(&f->x, part)->stored
+                               ? heft_value_rule_of(&f->x, part)
+                               : HEFT_ANY_VALUE;
+    return rule == HEFT_HALF_BYTE && !f->x.strict ? HEFT_ANY_VALUE : rule;
 }
 
 static bool needs_check(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    return (p->encoding != HEFT_RAW || is_bool(p) || has_padding_nibble(f, part)) &&
-           heft_file_has_bytes(f, p->offset);
+    return (p->encoding != HEFT_RAW || rule_of(f, part)) && heft_file_has_bytes(f, p->offset);
+}
+
+bool heft_decoded_check_has_rule(const heft_file *f, uint32_t part)
+{
+    return f->x.strict && rule_of(f, part);
 }
 
 uint64_t heft_decoded_check_bytes(const heft_file *f)
@@ -67,7 +66,7 @@ static heft_status list_jobs(decoded_checker *c, heft_error *err)
     for (uint32_t i = 0; i < heft_ix_all_parts(x); i++) {
         while (d < x->digests.len && digests[d].part < i)
             d++;
-        if (!needs_check(c->f, i))
+        if (!needs_check(c->f, i) || (c->selects && !c->selects(c->selects_ctx, i)))
             continue;
         job j = { i, HEFT_NONE, DECODED, HEFT_NOWHERE, NULL };
         uint32_t checksum = x->checksums.len + d;
@@ -80,21 +79,6 @@ static heft_status list_jobs(decoded_checker *c, heft_error *err)
 }
 
 /* ---- decoding ---- */
-
-static size_t first_above_one(const uint8_t *p, size_t len)
-{
-    size_t i = 0;
-    for (; i + 64 <= len; i += 64) {
-        uint8_t any = 0;
-        for (size_t k = 0; k < 64; k++)
-            any |= p[i + k];
-        if (any > 1)
-            break;
-    }
-    while (i < len && p[i] <= 1)
-        i++;
-    return i;
-}
 
 typedef struct part_reader {
     decoded_checker *c;
@@ -112,6 +96,7 @@ static void update_digest(void *ctx, const void *data, size_t len)
 static heft_status read_part(part_reader *r, heft_error *err)
 {
     const heft_ix_part_row *p = &r->s.row;
+    heft_value_rule rule = rule_of(r->c->f, r->j->part);
     r->s.on_decoded = update_digest;
     r->s.callback_ctx = r;
     heft_chunks c;
@@ -123,13 +108,11 @@ static heft_status read_part(part_reader *r, heft_error *err)
         st = heft_stream_read(c.buf, &r->s, n, err);
         if (st)
             break;
-        size_t bad_value = is_bool(p) && r->j->bad_value == HEFT_NOWHERE
-                               ? first_above_one(c.data, n)
+        size_t bad_value = r->j->bad_value == HEFT_NOWHERE
+                               ? heft_value_rule_broken_at(rule, c.data, n, !c.left)
                                : n;
         if (bad_value < n)
             r->j->bad_value = c.at + bad_value;
-        if (!c.left && c.data[n - 1] >> 4 && has_padding_nibble(r->c->f, r->j->part))
-            r->j->bad_value = p->length - 1;
         heft_progress_add(r->c->progress, n);
     }
     heft_chunks_close(&c);
@@ -208,12 +191,10 @@ static void report_job(const decoded_checker *c, const job *j,
     if (j->verdict != DECODED)
         report(ctx, &f);
     if (j->bad_value != HEFT_NOWHERE) {
-        bool is_bool_part = p->dtype == HEFT_BOOL;
+        heft_value_rule rule = rule_of(c->f, j->part);
         f = (heft_decoded_fault){ c->f->x.strict ? HEFT_FAULT : HEFT_WARNING,
-                                  is_bool_part ? "heft/bool-value" : "heft/half-byte",
-                                  is_bool_part
-                                      ? "a boolean is neither 0 nor 1"
-                                      : "the unused half byte after the last element is not 0",
+                                  heft_value_rule_name(rule),
+                                  heft_value_rule_text(rule),
                                   { p->offset, p->stored },
                                   f.tensor,
                                   c->f->x.strict ? HEFT_E_FORMAT : HEFT_OK };
@@ -238,24 +219,29 @@ static void report_all(decoded_checker *c,
     }
 }
 
+static heft_status run(decoded_checker *c, void (*report)(void *ctx, const heft_decoded_fault *c),
+                       void *ctx, uint64_t *bytes, heft_error *err)
+{
+    c->mem = (heft_memory){ c->f->host->allocator, UINT64_MAX, 0 };
+    heft_status st = list_jobs(c, err);
+    if (!st) {
+        heft_file_enter(c->f);
+        heft_host_run(c->f->host, c->jobs.len, run_job, c);
+        st = heft_file_leave(c->f, err);
+    }
+    if (!st)
+        st = heft_progress_end(c->progress, err);
+    report_all(c, report, ctx, bytes, !st);
+    heft_vec_free(&c->mem, &c->jobs, sizeof(job));
+    return st;
+}
+
 heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
                                void (*report)(void *ctx, const heft_decoded_fault *c), void *ctx,
                                uint64_t *bytes, heft_error *err)
 {
-    decoded_checker c = { .f = f,
-                          .mem = { f->host->allocator, UINT64_MAX, 0 },
-                          .progress = progress };
-    heft_status st = list_jobs(&c, err);
-    if (!st) {
-        heft_file_enter(f);
-        heft_host_run(f->host, c.jobs.len, run_job, &c);
-        st = heft_file_leave(f, err);
-    }
-    if (!st)
-        st = heft_progress_end(progress, err);
-    report_all(&c, report, ctx, bytes, !st);
-    heft_vec_free(&c.mem, &c.jobs, sizeof(job));
-    return st;
+    decoded_checker c = { .f = f, .progress = progress };
+    return run(&c, report, ctx, bytes, err);
 }
 
 typedef struct first_violation {
@@ -274,11 +260,14 @@ static void keep_first_fault(void *ctx, const heft_decoded_fault *c)
     heft_error_rule(d->err, d->st, c->rule);
 }
 
-heft_status heft_decoded_check_require(const heft_file *f, heft_error *err)
+heft_status heft_decoded_check_require(const heft_file *f,
+                                       bool (*selects)(void *ctx, uint32_t part), void *ctx,
+                                       heft_error *err)
 {
     heft_progress progress = { .fn = NULL };
+    decoded_checker c = { .f = f, .progress = &progress, .selects = selects, .selects_ctx = ctx };
     first_violation d = { &f->x, HEFT_OK, err };
     uint64_t bytes = 0;
-    heft_status st = heft_decoded_check(f, &progress, keep_first_fault, &d, &bytes, err);
+    heft_status st = run(&c, keep_first_fault, &d, &bytes, err);
     return st ? st : d.st;
 }

@@ -18,7 +18,11 @@ heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
                                void (*report)(void *ctx, const heft_decoded_fault *c), void *ctx,
                                uint64_t *bytes, heft_error *err);
 uint64_t heft_decoded_check_bytes(const heft_file *f); /* for progress */
-/* Return HEFT_E_FORMAT or HEFT_E_CHECKSUM for the first fault. */
-heft_status heft_decoded_check_require(const heft_file *f, heft_error *err);
+/* Return true if a value of the part may break a rule that the format of the file has. */
+bool heft_decoded_check_has_rule(const heft_file *f, uint32_t part);
+/* Return HEFT_E_FORMAT or HEFT_E_CHECKSUM for the first fault in the selected parts. */
+heft_status heft_decoded_check_require(const heft_file *f,
+                                       bool (*selects)(void *ctx, uint32_t part), void *ctx,
+                                       heft_error *err);
 
 #endif

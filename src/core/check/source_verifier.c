@@ -102,11 +102,9 @@ heft_status heft_source_verifier_require(const heft_source_verifier *v, bool adv
     return st;
 }
 
-heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file *f,
-                                       bool is_disabled, heft_part_use_fn part_use, void *ctx,
-                                       heft_error *err)
+static heft_status choose_check_times(heft_source_verifier *v, const heft_file *f, bool is_disabled,
+                                      heft_part_use_fn part_use, void *ctx, heft_error *err)
 {
-    heft_progress progress = { .fn = NULL };
     *v = (heft_source_verifier){ .f = f,
                                  .mem = { f->host->allocator, UINT64_MAX, 0 },
                                  .is_disabled = is_disabled };
@@ -115,12 +113,41 @@ heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file 
         return HEFT_OK;
     if (!allocate(v))
         return heft_error_no_memory(err, purpose);
-    if (!v->checksums)
-        return HEFT_OK;
     for (uint32_t i = 0; i < v->checksums; i++)
         v->check_time[i] = choose_check_time(v, i, part_use, ctx);
-    heft_status st = heft_checksum_sweep(v->states, f, v->check_time, &progress, err);
+    return HEFT_OK;
+}
+
+/* Compare the checksums that CHECK_BEFORE_COPY is chosen for. */
+static heft_status check_before_copy(heft_source_verifier *v, heft_error *err)
+{
+    heft_progress progress = { .fn = NULL };
+    if (v->is_disabled || !v->checksums)
+        return HEFT_OK;
+    heft_status st = heft_checksum_sweep(v->states, v->f, v->check_time, &progress, err);
     return st ? st : heft_source_verifier_require(v, false, err);
+}
+
+heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file *f,
+                                       bool is_disabled, heft_part_use_fn part_use, void *ctx,
+                                       heft_error *err)
+{
+    heft_status st = choose_check_times(v, f, is_disabled, part_use, ctx, err);
+    return st ? st : check_before_copy(v, err);
+}
+
+heft_status heft_check_used(const heft_file *f, heft_part_use_fn part_use, void *ctx,
+                            heft_error *err)
+{
+    heft_source_verifier v;
+    heft_status st = choose_check_times(&v, f, false, part_use, ctx, err);
+    for (uint32_t i = 0; !st && i < v.checksums; i++)
+        if (v.check_time[i] != CHECK_NEVER)
+            v.check_time[i] = CHECK_BEFORE_COPY;
+    if (!st)
+        st = check_before_copy(&v, err);
+    heft_source_verifier_free(&v);
+    return st;
 }
 
 uint32_t heft_source_verifier_ordered_checksum(const heft_source_verifier *v, uint32_t part)
@@ -182,5 +209,5 @@ heft_status heft_check_all(const heft_file *f, heft_error *err)
     if (!st)
         st = heft_source_verifier_require(&v, false, err);
     heft_source_verifier_free(&v);
-    return st ? st : heft_decoded_check_require(f, err);
+    return st ? st : heft_decoded_check_require(f, NULL, NULL, err);
 }

@@ -43,6 +43,11 @@ static inline bool heft_source_verifier_is_pending(const heft_source_verifier *v
 /* Verify all checksums and decoded parts without copying: HEFT_E_CHECKSUM or HEFT_E_FORMAT at the
  * first fault. */
 heft_status heft_check_all(const heft_file *f, heft_error *err);
+/* Verify, without copying, the checksums that heft_source_verifier_begin() and
+ * heft_source_verifier_end() verify with the same uses of the parts, except digests of decoded
+ * bytes. */
+heft_status heft_check_used(const heft_file *f, heft_part_use_fn part_use, void *ctx,
+                            heft_error *err);
 /* Return the checksum of a part that must be computed over bytes in order, or HEFT_NONE. */
 uint32_t heft_source_verifier_ordered_checksum(const heft_source_verifier *v, uint32_t part);
 void heft_source_verifier_compare(heft_source_verifier *v, uint32_t checksum, const uint8_t *digest,

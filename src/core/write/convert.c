@@ -132,8 +132,9 @@ static heft_status plan_conversion(heft_conversion *c)
         st = heft_conversion_add_model_parts(c);
     if (!st && c->scope.shards)
         st = use_existing_parts(c);
-    c->p.plan.source = (heft_plan_source){ c, source_name, source_base_id, find_duplicates,
-                                           check_order };
+    c->p.plan.source = (heft_plan_source){
+        c, source_name, source_base_id, find_duplicates, check_order, heft_conversion_check_values
+    };
     if (!st)
         st = heft_conversion_add_vocab(c);
     if (!st)
@@ -210,22 +211,33 @@ static heft_status mark_part_use(heft_conversion *c)
         }
         /* A layout conversion reads parts in pieces, or more than once. */
         const heft_ix_tensor_row *row = heft_ix_row(&c->in->x, o->tensor);
-        for (uint32_t k = row->first_part; k < row->first_part + row->part_count; k++) {
+        for (uint32_t k = row->first_part; k < row->first_part + row->part_count; k++)
             c->part_use[k] = HEFT_PART_CHECKED_BEFORE;
-            c->checks_decoded |= heft_ix_part_row_at(&c->in->x, k)->encoding != HEFT_RAW;
-        }
     }
     return HEFT_OK;
+}
+
+/* Return true if a part has to be decoded before the copy. */
+static bool is_decoded_first(void *ctx, uint32_t part)
+{
+    const heft_conversion *c = ctx;
+    if (part >= c->in->x.parts.len || c->part_use[part] == HEFT_PART_UNUSED)
+        return false;
+    /* The copy decodes no part that decodes to nothing. */
+    return c->checks_all_first || c->part_use[part] == HEFT_PART_CHECKED_BEFORE ||
+           !heft_ix_part_row_at(&c->in->x, part)->length ||
+           heft_decoded_check_has_rule(c->in, part);
 }
 
 /* Check the input before the first byte goes to a stream, since a stream cannot be taken back. */
 static heft_status check_input(heft_conversion *c, const heft_sink *sink)
 {
     heft_status st = mark_part_use(c);
-    if (!st && !sink->ops->write_at && !c->opt.no_verify)
-        st = heft_check_all(c->in, c->err);
-    else if (!st && c->checks_decoded && !c->opt.no_verify)
-        st = heft_decoded_check_require(c->in, c->err);
+    c->checks_all_first = !sink->ops->write_at;
+    if (!st && c->checks_all_first && !c->opt.no_verify)
+        st = heft_check_used(c->in, part_use, c, c->err);
+    if (!st && !c->opt.no_verify)
+        st = heft_decoded_check_require(c->in, is_decoded_first, c, c->err);
     return st || !counts_losses_first(c, sink) ? st : count_cast_losses(c);
 }
 

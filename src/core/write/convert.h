@@ -22,10 +22,10 @@ typedef struct heft_conversion {
     const heft_file *in;
     heft_convert_options opt;
     heft_conversion_scope scope;
-    heft_vec origins;    /* heft_origin, by part to write */
-    heft_vocab *vocab;   /* the vocabulary of the input */
-    uint8_t *part_use;   /* heft_part_use, by part of the input */
-    bool checks_decoded; /* decode parts before the copy, to check digests of decoded bytes */
+    heft_vec origins;      /* heft_origin, by part to write */
+    heft_vocab *vocab;     /* the vocabulary of the input */
+    uint8_t *part_use;     /* heft_part_use, by part of the input */
+    bool checks_all_first; /* check every used part before the first byte is written */
     heft_error *err, own_err;
 } heft_conversion;
 
