@@ -368,6 +368,64 @@ static void works_without_an_error_object(void **state)
     assert_int_equal(heft_writer_finish(w, NULL), HEFT_E_LOSSY);
 }
 
+/* ---- values that a format forbids ------------------------------------------------------------ */
+
+typedef struct value_case {
+    heft_dtype dtype;
+    uint64_t elements;
+    uint8_t data[3];
+    const char *version, *message; /* message NULL: the values are written */
+} value_case;
+
+static void write_values(const value_case *c, bool is_late, bool in_pieces)
+{
+    fixture f;
+    uint32_t part;
+    heft_error err;
+    size_t len = c->dtype == HEFT_BOOL ? (size_t)c->elements : (size_t)(c->elements + 1) / 2;
+    memset(&f, 0, sizeof f);
+    heft_test_memory_init(&f.m, 0);
+    f.opt = (heft_write_options)HEFT_WRITE_OPTIONS_INIT;
+    f.opt.version = c->version;
+    heft_assert_ok(heft_writer_open(&f.w, heft_format_find("ztensor"),
+                                    heft_test_sink_init(&f.sink, false), &f.opt, &err),
+                   &err);
+    if (is_late)
+        heft_assert_ok(heft_writer_begin(f.w, &err), &err);
+    heft_assert_ok(
+        heft_writer_add_dense(&part, f.w, HEFT_STR("m"), c->dtype, &c->elements, 1, &err), &err);
+    if (!is_late)
+        heft_assert_ok(heft_writer_begin(f.w, &err), &err);
+    heft_status st = HEFT_OK;
+    for (size_t i = 0, n = in_pieces ? 1 : len; i < len && !st; i += n)
+        st = heft_writer_write(f.w, part, c->data + i, n, &err);
+    if (c->message) {
+        heft_assert_fails(st, HEFT_E_ARGUMENT, &err, c->message);
+        /* the failed call has written nothing */
+        size_t left = in_pieces ? 1 : len;
+        st = heft_writer_write(f.w, part, zeros, left, &err);
+    }
+    heft_assert_ok(st, &err);
+    heft_assert_ok(heft_writer_finish(f.w, &err), &err);
+    end(&f);
+}
+
+static void refuses_values_that_the_format_forbids(void **state)
+{
+    static const value_case cases[] = {
+        { HEFT_BOOL, 3, { 0, 1, 2 }, "2", "part 0, byte 2: a boolean is neither 0 nor 1" },
+        { HEFT_BOOL, 3, { 0, 1, 1 }, "2", NULL },
+        { HEFT_BOOL, 3, { 0, 1, 2 }, "1.0", NULL },
+        { HEFT_F4_E2M1, 5, { 0xFF, 0xFF, 0x1F }, "2", "part 0, byte 2: the unused half byte" },
+        { HEFT_F4_E2M1, 5, { 0xFF, 0xFF, 0x0F }, "2", NULL },
+        { HEFT_F4_E2M1, 6, { 0xFF, 0xFF, 0x1F }, "2", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(cases); i++)
+        for (int k = 0; k < 4; k++)
+            write_values(&cases[i], k & 1, k & 2);
+}
+
 /* ---- the same bytes as a conversion --------------------------------------------------------- */
 
 /* Sorted by name, since some formats sort the index. */
@@ -577,6 +635,7 @@ int main(void)
         cmocka_unit_test(refuses_to_write_with_losses),
         cmocka_unit_test(accepts_the_bytes_of_dropped_tensors),
         cmocka_unit_test(works_without_an_error_object),
+        cmocka_unit_test(refuses_values_that_the_format_forbids),
         cmocka_unit_test(writes_the_bytes_of_a_conversion),
         cmocka_unit_test(stream_refuses_data_out_of_file_order),
         cmocka_unit_test(copies_metadata),

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "model/dtype.h"
 #include "model/index.h"
+#include "model/value_rules.h"
 
 /* ---- planning: the model to be written, and the offset of every part ---------------------- */
 
@@ -40,6 +41,10 @@ typedef struct heft_plan_source {
     /* Set *strictly to true if the entries of a sparse tensor are valid, no two have the same
      * position, and the columns of each row ascend.  NULL: there are no sparse tensors. */
     heft_status (*is_sorted)(void *ctx, uint32_t tensor, bool *strictly);
+    /* Set *broken to the first rule that the values of a tensor break, or to HEFT_ANY_VALUE.  A
+     * caller of the writer who passes such values later gets an error.  NULL: an edit, which
+     * writes no values. */
+    heft_status (*check_values)(void *ctx, uint32_t tensor, heft_value_rule *broken);
 } heft_plan_source;
 
 typedef struct heft_planner heft_planner; /* the engine's part of a plan, opaque to formats */

@@ -283,6 +283,11 @@ static heft_status in_order(void *ctx, uint32_t tensor, bool *strictly)
     return HEFT_OK;
 }
 
+static heft_status check_values(void *ctx, uint32_t tensor, heft_value_rule *broken)
+{
+    return heft_writer_check_values(((tensor_addition *)ctx)->w, tensor, broken);
+}
+
 static heft_status take_over(tensor_addition *a, const heft_planner *q)
 {
     heft_writer *w = a->w;
@@ -317,7 +322,8 @@ static heft_status add_late(tensor_addition *a)
     if (st)
         return st;
     st = heft_planner_trial(&q, &a->w->p, a->err);
-    q.plan.source = (heft_plan_source){ .ctx = a, .is_sorted = in_order };
+    q.plan.source =
+        (heft_plan_source){ .ctx = a, .is_sorted = in_order, .check_values = check_values };
     a->planner = &q;
     q.x.err = a->err;
     if (!st)

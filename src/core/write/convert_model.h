@@ -9,5 +9,7 @@ heft_status heft_conversion_add_tensors(heft_conversion *c);
 heft_status heft_conversion_add_metadata(heft_conversion *c);
 heft_status heft_conversion_add_model_parts(heft_conversion *c);
 heft_status heft_conversion_add_vocab(heft_conversion *c);
+/* Implement heft_plan_source.check_values; ctx is a heft_conversion. */
+heft_status heft_conversion_check_values(void *ctx, uint32_t tensor, heft_value_rule *broken);
 
 #endif

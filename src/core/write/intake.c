@@ -77,6 +77,33 @@ heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly)
     return HEFT_OK;
 }
 
+/* ---- values that the format may forbid ---- */
+
+/* The values arrive later: check them on arrival. */
+heft_status heft_writer_check_values(void *ctx, uint32_t tensor, heft_value_rule *broken)
+{
+    heft_writer *w = ctx;
+    (void)tensor;
+    w->checks_values = true;
+    *broken = HEFT_ANY_VALUE;
+    return HEFT_OK;
+}
+
+static heft_status check_arrived(const heft_writer *w, uint32_t part, const void *data, size_t len,
+                                 heft_error *err)
+{
+    heft_value_rule rule = w->checks_values && !heft_writer_leaves_out(w, part)
+                               ? heft_value_rule_of(&w->p.x, part)
+                               : HEFT_ANY_VALUE;
+    bool is_end = w->received + len == heft_writer_length(w, part);
+    size_t at = heft_value_rule_broken_at(rule, data, len, is_end);
+    if (at == len)
+        return HEFT_OK;
+    heft_status st = heft_error_plain(err, HEFT_E_ARGUMENT, "part %U, byte %U: %s", (uint64_t)part,
+                                      w->received + at, heft_value_rule_text(rule));
+    return heft_error_rule(err, st, heft_value_rule_name(rule));
+}
+
 /* ---- parts in order ---- */
 
 static heft_status start_part(heft_writer *w, heft_error *err)
@@ -144,8 +171,11 @@ heft_status heft_writer_write(heft_writer *w, uint32_t part, const void *data, s
         return heft_error_plain(err, HEFT_E_ARGUMENT, "part %U: more data than its %U bytes",
                                 (uint64_t)part, heft_writer_length(w, part));
     const heft_sparse_spec *s = heft_writer_leaves_out(w, part) ? NULL : indices_at(w, part);
-    heft_status st = s ? receive_indices(w, part, s->types[part - s->first_part], data, len, err)
-                       : heft_writer_put(w, part, data, len, err);
+    heft_status st = check_arrived(w, part, data, len, err);
+    if (st)
+        return st;
+    st = s ? receive_indices(w, part, s->types[part - s->first_part], data, len, err)
+           : heft_writer_put(w, part, data, len, err);
     w->received += len;
     if (!st)
         st = heft_writer_advance(w, err);

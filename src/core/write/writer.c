@@ -21,7 +21,9 @@ heft_status heft_writer_open(heft_writer **out, const heft_format *fmt, heft_sin
     }
     *w = (heft_writer){ .sink = take };
     st = heft_planner_init(&w->p, fmt, &o, err);
-    w->p.plan.source = (heft_plan_source){ .ctx = w, .is_sorted = heft_writer_in_order };
+    w->p.plan.source = (heft_plan_source){ .ctx = w,
+                                           .is_sorted = heft_writer_in_order,
+                                           .check_values = heft_writer_check_values };
     w->p.plan.is_declared = true;
     if (!st)
         st = take ? heft_sink_check(take, err)

@@ -29,6 +29,7 @@ struct heft_writer {
     heft_vec sparse;           /* heft_sparse_spec *, in the order of the parts */
     uint32_t next_sparse;      /* index in `sparse` of the next sparse tensor */
     heft_sparse_input indices; /* checks the indices of the sparse tensor being received */
+    bool checks_values;        /* refuse values that break a heft_value_rule */
     bool is_late;              /* something was added after heft_writer_begin() */
     uint32_t declared_parts;   /* number of parts declared before the first late addition */
     heft_text_set names, keys; /* names of tensors and keys of metadata, once is_late */
@@ -45,6 +46,8 @@ heft_status heft_writer_failure(const heft_writer *w, heft_error *err);
 uint64_t heft_writer_length(const heft_writer *w, uint32_t part);
 /* Implement heft_plan_source.is_sorted; ctx is a heft_writer. */
 heft_status heft_writer_in_order(void *ctx, uint32_t tensor, bool *strictly);
+/* Implement heft_plan_source.check_values; ctx is a heft_writer. */
+heft_status heft_writer_check_values(void *ctx, uint32_t tensor, heft_value_rule *broken);
 /* Advance to the next part that has bytes; finish empty parts on the way. */
 heft_status heft_writer_advance(heft_writer *w, heft_error *err);
 /* Copy a string, or everything that a value borrows, into the planner's index. */

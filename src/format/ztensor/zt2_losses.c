@@ -61,6 +61,19 @@ static heft_status plan_values(heft_plan *p, uint32_t tensor)
     return st;
 }
 
+/* Readers may rely on valid values, and verify reports a fault. */
+static heft_status plan_data(heft_plan *p, uint32_t t)
+{
+    heft_value_rule broken = HEFT_ANY_VALUE;
+    heft_status st = p->source.check_values ? p->source.check_values(p->source.ctx, t, &broken)
+                                            : HEFT_OK;
+    if (st || !broken)
+        return st;
+    heft_plan_drop(p, t);
+    return heft_loss_report(p, HEFT_FAULT, heft_value_rule_name(broken), t,
+                            "%s, which zTensor 2 does not allow", heft_value_rule_text(broken));
+}
+
 static heft_status plan_tensor(heft_plan *p, uint32_t t)
 {
     const heft_ix_tensor_row *row = heft_ix_row(p->x, t);
@@ -98,6 +111,8 @@ static heft_status plan_tensor(heft_plan *p, uint32_t t)
             p, HEFT_FAULT, "ztensor/entries", t,
             "sparse entries are invalid, or not in the order that zTensor 2 requires");
     }
+    if (!st)
+        st = plan_data(p, t);
     if (!st && row->layout >= HEFT_LAYOUT_OTHER)
         st = plan_type(p, t);
     return !st && (row->attrs || row->flags) ? plan_values(p, t) : st;
