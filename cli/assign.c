@@ -162,13 +162,3 @@ int assign_value(heft_value *v, const char *cmd, const char *arg)
                ? CODE_DONE
                : say_usage(cmd, "'%s': '%s' is not a value of type %s", arg, equals + 1, t->name);
 }
-
-int assign_rename(heft_rename *r, const char *cmd, const char *arg)
-{
-    const char *equals = strchr(arg, '=');
-    if (!equals)
-        return say_usage(cmd, "'%s' is not A=B", arg);
-    r->from = (heft_str){ arg, (size_t)(equals - arg) };
-    r->to = (heft_str){ equals + 1, strlen(equals + 1) };
-    return CODE_DONE;
-}

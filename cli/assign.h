@@ -1,4 +1,4 @@
-/* assign.h - parse the arguments of --set (KEY=VALUE) and of edit's --rename (A=B). */
+/* assign.h - parse the arguments of --set (KEY=VALUE). */
 #ifndef HEFT_CLI_ASSIGN_H
 #define HEFT_CLI_ASSIGN_H
 #include "cmd.h"
@@ -7,7 +7,5 @@
  * begins the type, if a type name follows, and belongs to the key otherwise. The key and text
  * values point into arg. Return an exit code; cmd is the command named in the error line. */
 int assign_value(heft_value *v, const char *cmd, const char *arg);
-/* Parse A=B, split at the first '=', into r->from and r->to, which point into arg. */
-int assign_rename(heft_rename *r, const char *cmd, const char *arg);
 
 #endif

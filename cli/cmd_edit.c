@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "assign.h"
 #include "interrupt.h"
 #include "job.h"
 #include "model.h"
@@ -11,20 +10,26 @@
 typedef struct request {
     job job;
     heft_str *keys;
-    heft_rename *renames;
+    heft_file *before;    /* the file before the edit, or NULL */
+    heft_rename *renames; /* sorted by the old names, which `before` owns */
     heft_edit_options options;
 } request;
+
+static int by_old_name(const void *a, const void *b)
+{
+    return str_order(((const heft_rename *)a)->from, ((const heft_rename *)b)->from);
+}
 
 static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     request *r = ctx;
     rules *edits = &r->job.rules;
-    heft_str name = t->name; /* the tensor's name after the edit */
-    for (size_t i = 0; edits->gptrs.base_ids && i < r->options.rename_count; i++)
-        if (str_same(r->renames[i].from, t->name)) {
-            name = r->renames[i].to;
-            break;
-        }
+    const heft_edit_options *o = &r->options;
+    heft_rename own = { .from = t->name }, *known = NULL;
+    if (edits->gptrs.base_ids && o->rename_count)
+        known = bsearch(&own, r->renames, o->rename_count, sizeof own, by_old_name);
+    /* The id may derive from the name of the tensor after the edit. */
+    heft_str name = known ? known->to : t->name;
     return identity_of(&edits->ids, &edits->gptrs, t, name, true, id);
 }
 
@@ -40,13 +45,10 @@ static int prepare(request *r)
     *o = (heft_edit_options)HEFT_EDIT_OPTIONS_INIT;
     int code = job_prepare(j);
     r->keys = calloc(j->unset.count + 1, sizeof *r->keys);
-    r->renames = calloc(j->renames.count + 1, sizeof *r->renames);
-    if (!code && (!r->keys || !r->renames))
+    if (!code && !r->keys)
         code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options");
     for (size_t i = 0; i < j->unset.count && !code; i++)
         r->keys[i] = str_of(j->unset.item[i]);
-    for (size_t i = 0; i < j->renames.count && !code; i++)
-        code = assign_rename(&r->renames[i], "edit", j->renames.item[i]);
     if (!code)
         code = job_read_texts(j, TEXT_NAMED);
     job_set_options(j, j->out);
@@ -54,8 +56,6 @@ static int prepare(request *r)
     o->set_count = j->rules.value_count;
     o->unset = r->keys;
     o->unset_count = j->unset.count;
-    o->rename = r->renames;
-    o->rename_count = j->renames.count;
     o->vocab = j->new_vocab;
     o->special = j->specials.id;
     o->special_count = j->specials.count;
@@ -103,27 +103,78 @@ static int say_done(const job *j, const heft_edit_result *result)
     return CODE_DONE;
 }
 
-/* Load the file's present ids, so that new ids differ from them. */
-static int prepare_ids(job *j)
+/* List the tensors whose names change. Without expressions the library sees the pairs as given, and
+ * refuses those of no tensor. */
+static size_t list_renames(request *r, const heft_file *f, const heft_str *names)
 {
-    heft_file *f;
-    int code = model_load_whole(&f, j->out);
-    if (code)
-        return code;
-    code = identities_prepare(&j->rules.ids, "edit", f, j->out, NULL, NULL);
-    heft_file_close(f);
+    const renames *given = &r->job.rules.rename;
+    bool as_given = !renames_have_expressions(given);
+    size_t n = 0, count = as_given ? given->args.count : heft_tensor_count(f);
+    for (size_t i = 0; i < count; i++) {
+        heft_rename pair = as_given
+                               ? renames_pair(given, i)
+                               : (heft_rename){ heft_tensor_at(f, (uint32_t)i).name, names[i] };
+        if (as_given || !str_same(pair.from, pair.to))
+            r->renames[n++] = pair;
+    }
+    return n;
+}
+
+/* The names stay valid until the file is closed. */
+static int prepare_renames(request *r, const heft_file *f)
+{
+    job *j = &r->job;
+    renames *given = &j->rules.rename;
+    size_t most = given->args.count + heft_tensor_count(f);
+    heft_str *names = renames_apply_to_file(given, f);
+    r->renames = calloc(most + 1, sizeof *r->renames);
+    int code = names && r->renames ? CODE_DONE : say_no_memory_to_match(j->out);
+    if (!code && renames_have_expressions(given)) {
+        code = renames_refuse_unknown(given, j->out);
+        if (!code)
+            renames_warn_unmatched(given, j->out);
+    }
+    if (!code)
+        code = renames_refuse_collisions(f, j->out, names, NULL, NULL);
+    if (!code) {
+        r->options.rename = r->renames;
+        r->options.rename_count = list_renames(r, f, names);
+        qsort(r->renames, r->options.rename_count, sizeof *r->renames, by_old_name);
+    }
+    free(names);
     return code;
 }
 
-static int edit(job *j, const heft_edit_options *o)
+/* Roll back an interrupted edit, and open the file for its names and ids. */
+static int prepare_from_file(request *r)
 {
+    job *j = &r->job;
+    heft_error err;
+    bool undone = false;
+    if (!j->dry_run && heft_edit_recover(&undone, j->out, &err))
+        return say_error(j->out, &err);
+    if (undone)
+        say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
+    int code = model_load_whole(&r->before, j->out);
+    if (!code && identities_are_given(&j->rules.ids)) /* new ids differ from those of the file */
+        code = identities_prepare(&j->rules.ids, "edit", r->before, j->out, NULL, NULL);
+    if (!code && j->rules.rename.args.count)
+        code = prepare_renames(r, r->before);
+    return code;
+}
+
+static int edit(request *r)
+{
+    job *j = &r->job;
+    const heft_edit_options *o = &r->options;
     heft_edit_result result;
     heft_error err;
     model_say_notices_at_path(j->out);
-    int code = identities_are_given(&j->rules.ids) ? prepare_ids(j) : CODE_DONE;
+    bool needs_file = identities_are_given(&j->rules.ids) || j->rules.rename.args.count;
+    interrupt_hold();
+    int code = needs_file ? prepare_from_file(r) : CODE_DONE;
     if (code)
         return code;
-    interrupt_hold();
     progress_begin(&j->bar, j->out);
     heft_status st = heft_file_edit(&result, j->out, o, &err);
     progress_end(&j->bar);
@@ -184,13 +235,14 @@ int cmd_edit(int argc, char **argv)
         return code;
     j->out = args.item[0];
     bool recovered = false, has_changes = j->rules.set.count || j->unset.count ||
-                                          j->renames.count || j->vocab || j->special || j->config ||
-                                          has_identities(j);
+                                          j->rules.rename.args.count || j->vocab || j->special ||
+                                          j->config || has_identities(j);
     code = prepare(&r);
     if (!code && !j->dry_run)
         code = recover_set(&recovered, j->out);
     if (!code)
-        code = has_changes ? edit(j, &r.options) : undo(j, recovered);
+        code = has_changes ? edit(&r) : undo(j, recovered);
+    heft_file_close(r.before);
     job_release(j);
     free(r.keys);
     free(r.renames);

@@ -24,4 +24,12 @@ static inline bool str_same(heft_str a, heft_str b)
     return a.len == b.len && (!a.len || !memcmp(a.ptr, b.ptr, a.len));
 }
 
+/* Order by bytes, as qsort() needs it; a prefix comes first. */
+static inline int str_order(heft_str a, heft_str b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len ? memcmp(a.ptr, b.ptr, len) : 0;
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
 #endif

@@ -18,7 +18,7 @@ typedef struct job {
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     uint64_t align, threads, max_bytes, count;
     bool strict, allow_loss, dry_run, force, no_sync;
-    opt_list unset, renames; /* --unset KEY, and edit's --rename A=B */
+    opt_list unset;
     rules rules;
     opt options[JOB_OPTIONS];
     opt_usage usage;

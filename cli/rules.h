@@ -1,32 +1,24 @@
 /* rules.h - options that change a model: patterns, renames, casts, metadata, identities. */
 #ifndef HEFT_CLI_RULES_H
 #define HEFT_CLI_RULES_H
-#include <regex.h>
-
 #include "cmd.h"
 #include "glob_rules.h"
 #include "gptrs_options.h"
 #include "identity.h"
 #include "opt.h"
-
-typedef struct substitution { /* s/RE/TEXT/ or s/RE/TEXT/g */
-    regex_t re;
-    char *text; /* replacement, with \1 and & not yet expanded */
-    bool is_global, has_matched;
-} substitution;
+#include "renames.h"
 
 typedef struct rules {
-    opt_list keep, drop, rename, transpose, densify, set; /* arguments */
+    opt_list keep, drop, transpose, densify, set; /* arguments */
+    renames rename;
     glob_rules cast, sparsify;
     storage_rules storage;
-    substitution *substitutions;
     identities ids;
     heft_value *values; /* parsed `set`, one per key */
     size_t value_count;
     gptrs_rules gptrs;
     /* EMBD names: remove the prefix "bert." and drop position_ids. */
     bool encoder;
-    struct stored_name *names;
     bool no_memory; /* out of memory in a callback; the callback then ends the conversion */
 } rules;
 

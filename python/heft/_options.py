@@ -4,6 +4,7 @@ OPTIONS is the only list of options: signatures, documentation and command lines
 a test compares it with what the command prints for --help."""
 import dataclasses
 import os
+import re
 
 _INTEGERS = {"i64": (-2**63, 2**63 - 1), "u64": (0, 2**64 - 1)}
 
@@ -91,8 +92,18 @@ def _settings(value):
     return [f"{key}:{kind}={text}" for key, (kind, text) in typed.items()]
 
 
+def _rename(old, new):
+    word = f"{_first_equals(old, 'name')}={_text(new)[0]}"
+    if re.fullmatch(r"s([^\w.=\\-])(?:(?!\1).)+\1.*\1g?", word, re.ASCII | re.DOTALL):
+        raise ValueError(f"name {old!r}: the command line would read {word!r} as an expression")
+    return word
+
+
 def _renames(value):
-    return [f"{_first_equals(a, 'name')}={_text(b)[0]}" for a, b in value.items()]
+    """{old: new}, or words as on the command line: A=B or s/RE/TEXT/."""
+    if not isinstance(value, dict):
+        return _texts(value)
+    return [_rename(old, new) for old, new in value.items()]
 
 
 def _ids(value):
@@ -120,7 +131,7 @@ TEXTS = Kind("str | Iterable[str] | None", _texts)
 RULES = Kind("str | Iterable[str] | Mapping[str, str] | None", _rules)
 GRADS = Kind("bool | str | Mapping[str, bool | None] | None", _grads)
 SETTINGS = Kind("Mapping[str, object] | None", _settings)
-RENAMES = Kind("Mapping[str, str] | None", _renames)
+RENAMES = Kind("str | Iterable[str] | Mapping[str, str] | None", _renames)
 IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
@@ -169,8 +180,8 @@ OPTIONS = [Option(*row) for row in (
     ("format-version", "convert merge", TEXT, "version of the target format"),
     ("keep", "convert append", TEXTS, "keep only tensors that match one of the patterns"),
     ("drop", "convert append", TEXTS, "leave out tensors that match one of the patterns"),
-    ("rename", "convert append", TEXTS, "rename tensors: s/RE/TEXT/, as sed -E does"),
-    ("rename", "edit", RENAMES, "new names of tensors: {old: new}"),
+    ("rename", "convert append edit", RENAMES, "new names of tensors: {old: new}, or s/RE/TEXT/ "
+     "as in sed -E"),
     ("cast", "convert append", RULES, "element type, or {pattern: element type}"),
     ("transpose", "convert", TEXTS, "transpose matrices that match"),
     ("densify", "convert", TEXTS, "convert sparse tensors that match to dense"),

@@ -92,6 +92,10 @@ def test_paths_are_names_whatever_they_are():
     assert words_of("convert", "-", b"--force")[-2:] == ["./-", "--force"]
     assert words_of("merge", ["a", "b"], "c")[-3:] == ["a", "b", "c"]
     assert words_of("edit", "a", rename={"x": "y=z"})[0] == "--rename=x=y=z"
+    assert words_of("convert", "a", "b", rename={"s/x": "y"})[0] == "--rename=s/x=y"
+    assert words_of("edit", "a", rename=["a=b", "s/c/d/"])[:2] == ["--rename=a=b", "--rename=s/c/d/"]
+    with pytest.raises(ValueError, match="as an expression"):
+        words_of("edit", "a", rename={"s/x": "y/z/"})
 
 
 @pytest.mark.parametrize("options, error", [
