@@ -253,26 +253,67 @@ static heft_status hash_all(const heft_file *f, heft_error *err)
     return heft_file_hash(&model, tensors_of, f, NULL, NULL, err);
 }
 
+/* Hash the tensors from the last to the first, the first tensor twice. */
+static heft_status hash_listed(const heft_file *f, heft_error *err)
+{
+    uint32_t ids[TENSORS + 1];
+    heft_hash hashes[TENSORS + 1];
+    for (uint32_t i = 0; i <= TENSORS; i++)
+        ids[i] = i < TENSORS ? TENSORS - 1 - i : 0;
+    return heft_tensor_hash_many(hashes, f, ids, TENSORS + 1, NULL, NULL, err);
+}
+
 static void verifies_many_parts_on_any_number_of_threads(void **state)
 {
-    static heft_status (*const readers[])(const heft_file *, heft_error *) = { read_all, hash_all };
+    static heft_status (*const readers[])(const heft_file *, heft_error *) = { read_all, hash_all,
+                                                                               hash_listed };
+    enum { READERS = HEFT_COUNT(readers) };
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(variants) * 4; i++) {
-        const variant *w = &variants[i / 4];
+    for (size_t i = 0; i < HEFT_COUNT(variants) * 2 * READERS; i++) {
+        const variant *w = &variants[i / (2 * READERS)];
         heft_bytes b = with_digests(w);
         heft_test_host h;
         heft_error err;
         heft_test_host_init(&h, i & 1 ? 3 : 1);
         heft_file *f = heft_test_opened(b, &h.host, true);
-        heft_assert_ok(readers[i >> 1 & 1](f, &err), &err);
+        heft_assert_ok(readers[i / 2 % READERS](f, &err), &err);
         heft_file_close(f);
         damage(b, DAMAGED);
         f = heft_test_opened(b, &h.host, true);
-        assert_damage_reported(w, readers[i >> 1 & 1](f, &err), &err);
+        assert_damage_reported(w, readers[i / 2 % READERS](f, &err), &err);
         heft_file_close(f);
         f = heft_test_opened(b, &h.host, false);
         if (w->still_decodes)
-            heft_assert_ok(readers[i >> 1 & 1](f, &err), &err);
+            heft_assert_ok(readers[i / 2 % READERS](f, &err), &err);
+        heft_file_close(f);
+        heft_test_free(&b);
+    }
+}
+
+static void hashes_only_the_listed_tensors(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(variants) * 2; i++) {
+        heft_bytes b = with_digests(&variants[i / 2]);
+        heft_hash model, all[TENSORS], some[3];
+        heft_test_host h;
+        heft_error err;
+        heft_test_host_init(&h, i & 1 ? 3 : 1);
+        heft_file *f = heft_test_opened(b, &h.host, true);
+        uint32_t first = heft_tensor_find(f, HEFT_STR("first"));
+        uint32_t last = heft_tensor_find(f, HEFT_STR("last"));
+        heft_assert_ok(heft_file_hash(&model, all, f, NULL, NULL, &err), &err);
+        heft_file_close(f);
+        damage(b, DAMAGED);
+        f = heft_test_opened(b, &h.host, true);
+        uint32_t ids[] = { last, first, last };
+        heft_assert_ok(heft_tensor_hash_many(some, f, ids, 3, NULL, NULL, &err), &err);
+        for (size_t k = 0; k < 3; k++)
+            assert_memory_equal(&some[k], &all[ids[k]], sizeof *some);
+        heft_assert_ok(heft_tensor_hash_many(NULL, f, NULL, 0, NULL, NULL, &err), &err);
+        ids[1] = TENSORS;
+        heft_assert_fails(heft_tensor_hash_many(some, f, ids, 3, NULL, NULL, &err), HEFT_E_ARGUMENT,
+                          &err, "tensor 3 does not exist: the file has 3");
         heft_file_close(f);
         heft_test_free(&b);
     }
@@ -455,6 +496,7 @@ static void reports_every_failed_allocation(void **state)
             st = st ? st : stream_all(f, all, 3, true, &err);
             st = st ? st : read_all(f, &err);
             st = st ? st : heft_part_verify(NULL, f, part_of(f, 0), &err);
+            st = st ? st : hash_listed(f, &err);
             ended = !st;
             if (st)
                 heft_assert_status(st, HEFT_E_NOMEM, &err);
@@ -516,6 +558,7 @@ int main(void)
         cmocka_unit_test(part_verify_reports_a_missing_digest),
         cmocka_unit_test(does_not_verify_an_unsupported_algorithm),
         cmocka_unit_test(verifies_many_parts_on_any_number_of_threads),
+        cmocka_unit_test(hashes_only_the_listed_tensors),
         cmocka_unit_test(verifies_a_shared_digest_when_all_parts_are_read),
         cmocka_unit_test(verifies_many_streams),
         cmocka_unit_test(checked_read_refuses_unknown_parts),

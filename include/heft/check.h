@@ -96,6 +96,15 @@ typedef struct heft_hash {
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
+/* Compute the hashes of `count` tensors: hashes[i] of tensors[i], as heft_file_hash() computes them.
+ * Only these tensors are read, by all threads of the file's host.  A tensor that is listed twice is
+ * read once.  Equal hashes find a tensor that has another name in another file.
+ *   HEFT_E_ARGUMENT  a tensor does not exist
+ *   HEFT_E_CHECKSUM  check_parts is set and the digest of a part does not match */
+HEFT_API HEFT_MUST_CHECK heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f,
+                                                           const uint32_t *tensors, uint32_t count,
+                                                           heft_progress_fn progress,
+                                                           void *progress_ctx, heft_error *err);
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,7 @@ typedef struct hashing {
     const heft_file *f;
     heft_memory mem;
     heft_progress *progress;
+    heft_vec parts;  /* ordered; the parts of the chosen tensors */
     heft_vec pieces; /* ordered by part */
     heft_hash *digests;
     heft_checked_read checks;
@@ -49,9 +50,60 @@ static void put_str(heft_blake3 *h, heft_str s)
 
 /* ---- pieces ---- */
 
+static bool number_less(const void *ctx, uint32_t a, uint32_t b)
+{
+    (void)ctx;
+    return a < b;
+}
+
+static heft_status add_parts(hashing *s, uint32_t tensor, heft_error *err)
+{
+    const heft_ix_tensor_row *row = heft_ix_row(&s->f->x, tensor);
+    for (uint32_t i = 0; i < row->part_count; i++) {
+        uint32_t part = row->first_part + i;
+        if (!heft_vec_add(&s->mem, &s->parts, &part, sizeof part))
+            return heft_error_no_memory(err, purpose);
+    }
+    return HEFT_OK;
+}
+
+/* Sort the parts, and remove those of tensors that are listed twice. */
+static heft_status sort_parts(hashing *s, heft_error *err)
+{
+    size_t bytes = (s->parts.len + (size_t)1) * sizeof(uint32_t);
+    uint32_t *scratch = heft_mem_alloc(&s->mem, bytes), *parts = s->parts.ptr, kept = 0;
+    if (!scratch)
+        return heft_error_no_memory(err, purpose);
+    if (s->parts.len)
+        heft_sort(parts, scratch, s->parts.len, number_less, NULL);
+    heft_mem_free(&s->mem, scratch, bytes);
+    for (uint32_t i = 0; i < s->parts.len; i++)
+        if (!kept || parts[kept - 1] != parts[i])
+            parts[kept++] = parts[i];
+    s->parts.len = kept;
+    return HEFT_OK;
+}
+
+static heft_status choose_parts(hashing *s, const uint32_t *tensors, uint32_t count,
+                                heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    uint32_t all = heft_ix_tensors(&s->f->x);
+    for (uint32_t i = 0; i < count && !st; i++) {
+        if (tensors && tensors[i] >= all)
+            return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                    "tensor %U does not exist: the file has %U",
+                                    (uint64_t)tensors[i], (uint64_t)all);
+        st = add_parts(s, tensors ? tensors[i] : i, err);
+    }
+    return st ? st : sort_parts(s, err);
+}
+
 static heft_status split_pieces(hashing *s, heft_error *err)
 {
-    for (uint32_t part = 0; part < s->f->x.parts.len; part++) {
+    const uint32_t *parts = s->parts.ptr;
+    for (uint32_t i = 0; i < s->parts.len; i++) {
+        uint32_t part = parts[i];
         uint64_t length = heft_ix_part_row_at(&s->f->x, part)->length;
         for (uint64_t from = 0; from < length; from += PIECE) {
             piece p = { from, part };
@@ -214,48 +266,84 @@ static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *
     heft_blake3_final(&h, out->bytes);
 }
 
-static heft_status hash_all(hashing *s, heft_hash *model, heft_hash *tensors, heft_error *err)
+/* ---- what callers ask ---- */
+
+typedef struct choice {      /* tensors to hash, and where their hashes go */
+    const uint32_t *tensors; /* NULL: all tensors */
+    uint32_t count;
+    heft_hash *out, *model; /* model may be NULL */
+} choice;
+
+static heft_status hash_chosen(hashing *s, const choice *c, heft_error *err)
 {
-    uint32_t n = heft_ix_tensors(&s->f->x), max_count = n > MOST_PARTS ? n : MOST_PARTS;
+    uint32_t max_count = c->count > MOST_PARTS ? c->count : MOST_PARTS;
     size_t bytes = 2 * (size_t)max_count * sizeof(uint32_t);
     uint32_t *order = heft_mem_alloc(&s->mem, bytes);
     if (!order)
         return heft_error_no_memory(err, purpose);
-    for (uint32_t i = 0; i < n; i++)
-        hash_tensor(s, i, order, &tensors[i]);
-    hash_model(&s->f->x, tensors, order, model);
+    for (uint32_t i = 0; i < c->count; i++)
+        hash_tensor(s, c->tensors ? c->tensors[i] : i, order, &c->out[i]);
+    if (c->model)
+        hash_model(&s->f->x, c->out, order, c->model);
     heft_mem_free(&s->mem, order, bytes);
     return HEFT_OK;
 }
 
-heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file *f,
-                           heft_progress_fn on_progress, void *progress_ctx, heft_error *err)
+static heft_status hash_bytes_of(hashing *s, const choice *c, heft_error *err)
+{
+    static const uint32_t none;
+    const heft_file *f = s->f;
+    bool is_whole = !c->tensors || f->missing.status;
+    heft_status st = is_whole ? heft_file_is_complete(f, err) : HEFT_OK;
+    if (!st)
+        st = heft_check_lengths(f, err);
+    if (!st)
+        st = choose_parts(s, c->tensors, c->count, err);
+    if (!st)
+        st = split_pieces(s, err);
+    const uint32_t *parts = s->parts.len ? s->parts.ptr : &none; /* NULL would be all parts */
+    if (!st)
+        st = heft_checked_read_begin(&s->checks, f, f->check_parts, true, c->tensors ? parts : NULL,
+                                     s->parts.len, err);
+    if (!st) {
+        heft_host_run(f->host, s->pieces.len, run_piece, s);
+        st = heft_progress_end(s->progress, err);
+    }
+    if (!st)
+        st = heft_checked_read_end(&s->checks, err);
+    return st ? st : hash_chosen(s, c, err);
+}
+
+static heft_status hash_file(const heft_file *f, const choice *c, heft_progress_fn on_progress,
+                             void *progress_ctx, heft_error *err)
 {
     heft_error own;
     err = heft_error_begin(err, &own);
     heft_progress progress = { .fn = on_progress, .ctx = progress_ctx };
     hashing s = { .f = f, .mem = { f->host->allocator, UINT64_MAX, 0 }, .progress = &progress };
     heft_file_enter(f); /* names are mapped, too */
-    heft_status st = heft_file_is_complete(f, err);
-    if (!st)
-        st = heft_check_lengths(f, err);
-    if (!st)
-        st = split_pieces(&s, err);
-    if (!st)
-        st = heft_checked_read_begin(&s.checks, f, f->check_parts, true, NULL, 0, err);
-    if (!st) {
-        heft_host_run(f->host, s.pieces.len, run_piece, &s);
-        st = heft_progress_end(&progress, err);
-    }
-    if (!st)
-        st = heft_checked_read_end(&s.checks, err);
-    if (!st)
-        st = hash_all(&s, model, tensors, err);
-    st = heft_file_leave_after(f, st, err);
+    heft_status st = heft_file_leave_after(f, hash_bytes_of(&s, c, err), err);
     if (!st)
         st = heft_file_is_unchanged(f, err);
     heft_checked_read_free(&s.checks);
     heft_mem_free(&s.mem, s.digests, (s.pieces.len + (size_t)1) * sizeof *s.digests);
     heft_vec_free(&s.mem, &s.pieces, sizeof(piece));
+    heft_vec_free(&s.mem, &s.parts, sizeof(uint32_t));
     return heft_error_end(err, st);
+}
+
+heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file *f,
+                           heft_progress_fn on_progress, void *progress_ctx, heft_error *err)
+{
+    choice all = { NULL, heft_ix_tensors(&f->x), tensors, model };
+    return hash_file(f, &all, on_progress, progress_ctx, err);
+}
+
+heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f, const uint32_t *tensors,
+                                  uint32_t count, heft_progress_fn on_progress, void *progress_ctx,
+                                  heft_error *err)
+{
+    static const uint32_t none;
+    choice listed = { tensors ? tensors : &none, count, hashes, NULL };
+    return hash_file(f, &listed, on_progress, progress_ctx, err);
 }
