@@ -50,15 +50,20 @@ static const column columns[FIELDS] = {
     { "NAN", true, 8 },   { "INF", true, 9 },    { "HISTOGRAM", false, 10 },
 };
 
-/* Draw one of eight block characters per bin, scaled to the fullest bin. */
+/* Draw one of eight block characters per bin, scaled to the fullest bin, and a space for an empty
+ * bin. The last bin that is not empty ends the cell. */
 static void put_histogram(outbuf *o, const summary *s)
 {
     static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
     uint64_t most = 0;
+    size_t end = SUMMARY_BINS;
     for (size_t i = 0; i < SUMMARY_BINS; i++)
         most = s->bins[i] > most ? s->bins[i] : most;
-    for (size_t i = 0; most && i < SUMMARY_BINS; i++)
-        out_text(o, blocks[(size_t)((double)s->bins[i] / (double)most * 7.0 + 0.5)]);
+    while (end && !s->bins[end - 1])
+        end--;
+    for (size_t i = 0; i < end; i++)
+        out_text(o, s->bins[i] ? blocks[(size_t)((double)s->bins[i] / (double)most * 7.0 + 0.5)]
+                               : " ");
     if (!most)
         out_char(o, '-');
 }
