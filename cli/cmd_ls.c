@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include "columns.h"
-#include "model.h"
-#include "opt.h"
+#include "listing_order.h"
+#include "totals.h"
+#include "tree_table.h"
 
 typedef struct listing {
     const heft_file *f;
@@ -41,10 +42,8 @@ static void put_cell(outbuf *o, const table_row *row, int field)
         out_dtype(o, t->dtype);
     else if (field == SHAPE)
         out_shape(o, t->dims, t->rank);
-    else if (field == SIZE && bytes != HEFT_UNKNOWN_LENGTH && l->bytes)
-        out_u64(o, bytes);
     else if (field == SIZE && bytes != HEFT_UNKNOWN_LENGTH)
-        out_size(o, bytes);
+        out_size_or_bytes(o, bytes, l->bytes);
     else if (field == LAYOUT)
         out_name(o, heft_tensor_layout_name(l->f, row->id));
     else if (field == ENCODING && has)
@@ -160,64 +159,122 @@ static void print_json(outbuf *o, const listing *l, const char *path, const sele
 
 /* ---- the command ---- */
 
-static int list(const listing *l, const char *path, const selection *s, bool is_long, bool raw,
-                bool as_json)
+typedef struct request {
+    bool is_long, json, raw, bytes, tree, totals;
+    uint64_t depth;
+    listing_order order;
+} request;
+
+static void print_table(outbuf *o, const listing *l, const selection *s, const request *r)
 {
-    outbuf o;
     column chosen[LONG_COLUMNS + 2];
     table t = { .columns = chosen,
-                .width = choose_columns(chosen, l, is_long),
+                .width = choose_columns(chosen, l, r->is_long),
                 .cell = put_cell,
                 .ctx = l,
                 .tensors_of = l->f,
                 .rows = s->ids,
                 .count = s->count,
-                .raw = raw };
+                .raw = r->raw };
+    table_print(o, &t);
+}
+
+static void print_totals(outbuf *o, const listing *l, const selection *s, uint32_t shown)
+{
+    totals sum = { 0, 0, 0 };
+    for (uint32_t i = 0; i < s->count; i++)
+        totals_add(&sum, l->f, NULL, selected(s, i));
+    if (shown < s->count)
+        out_format(o, "%u of ", shown);
+    out_totals(o, &sum, l->bytes);
+}
+
+static int list(const listing *l, const char *path, const selection *s, const request *r)
+{
+    outbuf o;
+    bool ok = true;
+    uint32_t most = r->order.limit && r->order.limit < s->count ? (uint32_t)r->order.limit
+                                                                : s->count;
+    selection shown = { s->ids, most };
     out_open(&o, STDOUT_FILENO);
-    if (as_json)
-        print_json(&o, l, path, s);
+    if (r->json)
+        print_json(&o, l, path, &shown);
+    else if (r->tree)
+        ok = tree_table_print(&o, l->f, path, s, &(tree_style){ r->depth, r->raw, r->bytes });
     else
-        table_print(&o, &t);
-    return out_end(&o, CODE_DONE);
+        print_table(&o, l, &shown, r);
+    if (ok && !r->json && !r->raw && (r->totals || term_is_stdout()))
+        print_totals(&o, l, s, shown.count);
+    return out_end(&o, ok ? CODE_DONE : CODE_SYSTEM);
+}
+
+/* Refuse options that contradict each other. Return an exit code. */
+static int check_request(const request *r)
+{
+    if (r->tree && (r->json || r->is_long || r->order.sort || r->order.limit))
+        return say_usage("ls", "--tree is a table in the order of names: use it without --json, "
+                               "--long, --sort and --limit");
+    if (r->depth && !r->tree)
+        return say_usage("ls", "--depth needs --tree");
+    if (r->totals && (r->json || r->raw))
+        return say_usage("ls", "--totals is a line for readers: use it without --json and --raw");
+    return listing_order_check(&r->order, "ls");
+}
+
+static int open_and_list(const opt_args *args, const request *r)
+{
+    const char *path = args->item[0];
+    bool needs_tied = r->is_long || r->json;
+    heft_file *f;
+    selection s = { NULL, 0 };
+    int code = model_open(&f, path);
+    if (code)
+        return code;
+    uint32_t *tied = needs_tied ? model_find_tied(f, path) : NULL;
+    listing l = { f, r->bytes || r->raw, tied };
+    code = CODE_SYSTEM;
+    if ((tied || !needs_tied) && model_select(&s, f, path, args->item + 1, args->count - 1) &&
+        listing_order_apply(&s, &r->order, f, path))
+        code = list(&l, path, &s, r);
+    free(s.ids);
+    free(tied);
+    heft_file_close(f);
+    return code;
 }
 
 int cmd_ls(int argc, char **argv)
 {
-    bool is_long = false, as_json = false, raw = false, bytes = false;
+    request r = { .is_long = false };
     const opt options[] = {
-        { "long", 'l', OPT_FLAG, &is_long, NULL, "show layout, encoding and offset, too" },
-        { "bytes", 'b', OPT_FLAG, &bytes, NULL, "print sizes in bytes" },
-        { "raw", 0, OPT_FLAG, &raw, NULL, "print tab-separated rows, sizes in bytes, no titles" },
-        { "json", 0, OPT_FLAG, &as_json, NULL, "print everything as one JSON document" },
+        { "long", 'l', OPT_FLAG, &r.is_long, NULL, "show layout, encoding and offset, too" },
+        { "tree", 0, OPT_FLAG, &r.tree, NULL, "show the modules with sums" },
+        { "depth", 0, OPT_NUMBER, &r.depth, "N", "fold modules at this depth of --tree" },
+        { "sort", 0, OPT_TEXT, &r.order.sort, "KEY", "sort by name, size, offset or dtype" },
+        { "dtype", 0, OPT_LIST, &r.order.dtypes, "DTYPE", "only this element type; repeatable" },
+        { "limit", 0, OPT_NUMBER, &r.order.limit, "N", "show at most N tensors" },
+        { "totals", 0, OPT_FLAG, &r.totals, NULL, "print the sums, as on a terminal" },
+        { "bytes", 'b', OPT_FLAG, &r.bytes, NULL, "print sizes in bytes" },
+        { "raw", 0, OPT_FLAG, &r.raw, NULL, "print tab-separated rows, sizes in bytes, no titles" },
+        { "json", 0, OPT_FLAG, &r.json, NULL, "print everything as one JSON document" },
     };
     const opt_usage usage = {
         "ls",
         "FILE [GLOB...]",
         "Lists the tensors of a file: name, element type, shape and size. With patterns,\n"
-        "only the tensors whose names match one of them.",
-        "heft ls -l model.safetensors 'encoder.*.weight'",
+        "only the tensors whose names match one of them: * ? [a-z] {a,b}.",
+        "heft ls -l model.safetensors 'encoder.*.{weight,bias}'",
         options,
         sizeof options / sizeof *options,
         1,
         -1,
     };
     opt_args args;
-    heft_file *f;
-    selection s = { NULL, 0 };
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    code = model_open(&f, args.item[0]);
-    if (code)
-        return code;
-    uint32_t *tied = is_long || as_json ? model_find_tied(f, args.item[0]) : NULL;
-    listing l = { f, bytes || raw, tied };
-    code = CODE_SYSTEM;
-    if ((tied || !(is_long || as_json)) &&
-        model_select(&s, f, args.item[0], args.item + 1, args.count - 1))
-        code = list(&l, args.item[0], &s, is_long, raw, as_json);
-    free(s.ids);
-    free(tied);
-    heft_file_close(f);
+    code = check_request(&r);
+    if (!code)
+        code = open_and_list(&args, &r);
+    opt_release(&usage);
     return code;
 }

@@ -1,10 +1,10 @@
 #include "model.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "glob.h"
 #include "identity.h"
 #include "notices.h"
 #include "textfile.h"
@@ -194,11 +194,10 @@ bool name_matches(bool *no_memory, heft_str name, const char *glob)
     }
     memcpy(copy, name.ptr, name.len);
     copy[name.len] = 0;
-    int found = fnmatch(glob, copy, 0);
-    *no_memory = *no_memory || (found && found != FNM_NOMATCH);
+    bool found = glob_matches(no_memory, copy, glob);
     if (copy != small)
         free(copy);
-    return !found;
+    return found;
 }
 
 /* Return true if any pattern matches the name; set used[k] if pattern k does. */

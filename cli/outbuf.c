@@ -182,6 +182,20 @@ void out_size(outbuf *o, uint64_t bytes)
     out_text(o, "iB");
 }
 
+void out_count(outbuf *o, uint64_t n)
+{
+    static const char units[] = "KMBT";
+    double v = (double)n;
+    size_t unit = 0;
+    if (n < 1000) {
+        out_u64(o, n);
+        return;
+    }
+    for (v /= 1000; v >= 999.5 && unit < sizeof units - 2; unit++)
+        v /= 1000;
+    out_format(o, "%.*f %c", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[unit]);
+}
+
 const char *out_cstr(outbuf *o)
 {
     if (!out_reserve(o, 1))

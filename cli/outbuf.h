@@ -31,6 +31,9 @@ void out_vformat(outbuf *o, const char *format, va_list args) __attribute__((for
 void out_hex(outbuf *o, const void *p, size_t n);
 /* Write a size as "1.5 KiB". */
 void out_size(outbuf *o, uint64_t bytes);
+/* Write a number as "1.78 B": three digits and K, M, B or T for powers of 1000; all digits below
+ * 1000. */
+void out_count(outbuf *o, uint64_t n);
 /* Terminate the text with a zero byte that `used` does not count; return the text, or "(no memory)"
  * on failure. */
 const char *out_cstr(outbuf *o);
