@@ -2,18 +2,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "checks.h"
 #include "columns.h"
 #include "model.h"
 #include "opt.h"
-#include "summary.h"
+#include "statistics.h"
 
 typedef struct stats_run {
     const heft_file *f;
     const char *path;
     selection chosen;
     summary *sums; /* one per selected tensor */
-    checks checks;
 } stats_run;
 
 static heft_tensor tensor_of(const stats_run *v, uint32_t row)
@@ -128,40 +126,10 @@ static void print_json(outbuf *o, const stats_run *v)
 
 /* ---- the command ---- */
 
-static void summarise_one(void *ctx, size_t i)
-{
-    work *w = ctx;
-    stats_run *v = w->ctx;
-    if (work_step(w, 0))
-        (void)summarise(&v->sums[i], w, v->f, v->path, selected(&v->chosen, (uint32_t)i),
-                        v->checks.read);
-}
-
-static int compute_all(stats_run *v)
-{
-    work w = { .ctx = v, .path = v->path };
-    v->sums = calloc((size_t)v->chosen.count + 1, sizeof *v->sums);
-    if (!v->sums)
-        return say_status(HEFT_E_NOMEM, v->path, "no memory for the results");
-    bool ok = true;
-    for (uint32_t i = 0; i < v->chosen.count && ok; i++) {
-        uint32_t part = summary_part(v->f, selected(&v->chosen, i));
-        ok = part == HEFT_NONE || checks_add(&v->checks, part);
-    }
-    int code = checks_begin(&v->checks, v->f, v->path);
-    if (code)
-        return code;
-    for (uint32_t i = 0; i < v->chosen.count; i++)
-        w.total += 2 * heft_tensor_bytes(v->f, selected(&v->chosen, i));
-    if (work_run(&w, v->chosen.count, summarise_one))
-        return say_error(w.path, &w.err);
-    return checks_end(&v->checks, v->path);
-}
-
 static int stats(stats_run *v, bool as_json, bool raw)
 {
     outbuf o;
-    int code = compute_all(v);
+    int code = statistics_compute(&v->sums, v->f, v->path, &v->chosen, true);
     if (code)
         return code;
     table t = { .columns = columns,
@@ -212,7 +180,6 @@ int cmd_stats(int argc, char **argv)
                    : CODE_SYSTEM;
     free(v.chosen.ids);
     free(v.sums);
-    checks_close(&v.checks);
     heft_file_close(f);
     return code;
 }

@@ -10,6 +10,7 @@ typedef enum opt_kind {
     OPT_TEXT,    /* const char * */
     OPT_FILE,    /* const char *, path of a file to read */
     OPT_MODEL,   /* const char *, path of a model to read */
+    OPT_OUTPUT,  /* const char *, path of a file to write; - is stdout */
     OPT_PROFILE, /* const char *, path or name of a profile to read */
     OPT_LIST,    /* opt_list; the option may be repeated */
     OPT_NUMBER,  /* uint64_t, decimal */

@@ -35,8 +35,9 @@ static const struct {
     { "edit", 0, 0, 0, FILE_OUTPUT },      { "hash", 0, 0, 0, NO_OUTPUT },
     { "ids", 0, 0, 0, NO_OUTPUT },         { "info", 0, 0, 0, NO_OUTPUT },
     { "ls", 0, 0, 0, NO_OUTPUT },          { "merge", 0, -2, -1, FILE_OUTPUT },
-    { "show", 0, 0, 0, NO_OUTPUT },        { "split", 0, 0, 1, FOLDER_OUTPUT },
-    { "stats", 0, 0, 0, NO_OUTPUT },       { "verify", 0, -1, 0, NO_OUTPUT },
+    { "report", 0, 0, 0, NO_OUTPUT },      { "show", 0, 0, 0, NO_OUTPUT },
+    { "split", 0, 0, 1, FOLDER_OUTPUT },   { "stats", 0, 0, 0, NO_OUTPUT },
+    { "verify", 0, -1, 0, NO_OUTPUT },
 };
 
 /* ---- paths ---- */
@@ -145,12 +146,15 @@ static void allow_options(landlock *l, const opt_usage *u)
 {
     for (size_t i = 0; i < u->count; i++) {
         const opt *o = &u->options[i];
-        bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL;
+        bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL ||
+                          o->kind == OPT_OUTPUT;
         const char *value = names_file ? *(const char *const *)o->target : NULL;
         if (!value)
             continue;
         if (o->kind == OPT_MODEL)
             allow_model(l, value);
+        else if (o->kind == OPT_OUTPUT)
+            allow_output(l, value, STDOUT_OUTPUT);
         else
             landlock_allow(l, value, ACCESS_READ);
         if (o->kind == OPT_PROFILE)

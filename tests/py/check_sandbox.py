@@ -232,6 +232,9 @@ WORKING = {
         heft ids --model hub/models--me--it/snapshots/main c/c.st""",
     "few descriptors": """for n in 3 4 5 6 8; do FILES=$n; heft ls in/a.st; done""",
     "many threads": """heft convert -j40 --cast '*=bf16' in/a.st out/o.zt; heft stats in/a.st""",
+    "reports": """heft report in/a.st -o out/a.html; cd out; heft report ../in/b.st
+        heft report ../in/b.st; heft report ../link.st --force; heft report ../in/a.st -o -
+        heft report ../in/none; heft report a.html -o x.html""",
     "without files": """heft formats --raw; heft --version; heft convert --help""",
 }
 

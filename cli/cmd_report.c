@@ -1,0 +1,154 @@
+/* cmd_report.c - `heft report`: write one HTML page about a file. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inputs.h"
+#include "interrupt.h"
+#include "opt.h"
+#include "report.h"
+#include "sinkwatch.h"
+#include "statistics.h"
+
+typedef struct request {
+    const char *in, *out;
+    bool force, no_sync, quick;
+    sink_failure failure;
+} request;
+
+static bool is_stdout(const request *r)
+{
+    return !strcmp(r->out, "-");
+}
+
+/* Refuse an output that is an input, a folder, or an existing file without --force. f is the open
+ * model, or NULL before opening. */
+static int check_output(const request *r, const heft_file *f)
+{
+    const input all[] = { { r->in, "the input itself", f } };
+    struct stat out;
+    if (is_stdout(r) || stat(r->out, &out))
+        return CODE_DONE;
+    int code = inputs_check(r->out, all, 1, &out);
+    if (!code && S_ISDIR(out.st_mode))
+        code = say_status(HEFT_E_ARGUMENT, r->out, "is a directory");
+    if (!code && S_ISREG(out.st_mode) && !r->force)
+        code = say_status(HEFT_E_ARGUMENT, r->out, "already exists: --force replaces it");
+    return code;
+}
+
+/* ---- the figures ---- */
+
+static int verify(report *figures, const request *r)
+{
+    heft_error err;
+    progress bar;
+    heft_verify_options options = HEFT_VERIFY_OPTIONS_INIT;
+    options.on_finding = report_add_finding;
+    options.ctx = figures;
+    options.progress = progress_step;
+    options.progress_ctx = &bar;
+    options.quick = r->quick;
+    figures->findings = (outbuf){ .fd = -1 };
+    figures->findings_json = (json){ &figures->findings, false };
+    progress_begin(&bar, r->in);
+    heft_status st = heft_file_verify(&figures->checked, figures->f, &options, &err);
+    progress_end(&bar);
+    if (st)
+        return say_error(r->in, &err);
+    if (figures->findings.os)
+        return say_status(HEFT_E_NOMEM, r->in, "no memory for the findings");
+    return CODE_DONE;
+}
+
+/* Wrong digests are findings of the page, not errors. */
+static int compute(report *figures, const request *r)
+{
+    selection every = { NULL, heft_tensor_count(figures->f) };
+    int code = verify(figures, r);
+    if (!code && !r->quick)
+        code = statistics_compute(&figures->sums, figures->f, r->in, &every, false);
+    return code;
+}
+
+/* ---- the page ---- */
+
+static heft_status open_sink(heft_sink **out, request *r, heft_error *err)
+{
+    if (!is_stdout(r))
+        return sink_open(out, r->out, r->force, r->no_sync, &r->failure, err);
+    interrupt_allow();
+    heft_status st = heft_sink_open_fd(out, STDOUT_FILENO, err);
+    return st ? st : sink_watch(out, "standard output", &r->failure, err);
+}
+
+static int write_page(request *r, const report *figures)
+{
+    const char *target = is_stdout(r) ? "standard output" : r->out;
+    heft_error err;
+    heft_sink *sink;
+    heft_status st = open_sink(&sink, r, &err);
+    if (st)
+        return say_error(target, &err);
+    st = report_write(sink, figures, &err);
+    if (!st && interrupt_is_pending())
+        st = interrupt_error(&err);
+    if (!st)
+        st = heft_file_is_unchanged(figures->f, &err);
+    if (st)
+        heft_sink_discard(sink);
+    else
+        st = sink->ops->finish(sink, &err);
+    return st ? sink_say_error(&r->failure, target, &err) : CODE_DONE;
+}
+
+static int make_report(request *r)
+{
+    report figures = { .path = r->in };
+    heft_error err;
+    heft_file *f = NULL;
+    int code = check_output(r, NULL);
+    if (!code && model_open_to_verify(&f, r->in, &err))
+        code = model_say_open_error(r->in, &err);
+    figures.f = f;
+    if (!code)
+        code = check_output(r, f);
+    if (!code)
+        code = compute(&figures, r);
+    if (!code)
+        code = write_page(r, &figures);
+    free(figures.sums);
+    out_free(&figures.findings);
+    heft_file_close(f);
+    return code;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    request r = { .out = "report.html" };
+    const opt options[] = {
+        { "output", 'o', OPT_OUTPUT, &r.out, "OUT",
+          "write the page here (report.html); - is stdout" },
+        { "quick", 0, OPT_FLAG, &r.quick, NULL, "leave out statistics and checksums of the data" },
+        { "force", 'f', OPT_FLAG, &r.force, NULL, "replace OUT" },
+        { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk" },
+    };
+    const opt_usage usage = {
+        "report",
+        "FILE",
+        "Writes one HTML page about a file: element types, bytes by module, the distribution\n"
+        "of every tensor, metadata, and the findings of verify. The page loads nothing from\n"
+        "elsewhere.",
+        "heft report model.safetensors -o model.html",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        1,
+    };
+    opt_args args;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    r.in = args.item[0];
+    return make_report(&r);
+}

@@ -1,0 +1,62 @@
+#include "statistics.h"
+
+#include <stdlib.h>
+
+#include "checks.h"
+
+typedef struct job {
+    const heft_file *f;
+    const char *path;
+    const selection *chosen;
+    summary *sums;
+    checks checks;
+} job;
+
+static void summarise_one(void *ctx, size_t i)
+{
+    work *w = ctx;
+    job *v = w->ctx;
+    if (work_step(w, 0))
+        (void)summarise(&v->sums[i], w, v->f, v->path, selected(v->chosen, (uint32_t)i),
+                        v->checks.read);
+}
+
+/* Register the parts whose digests are verified. */
+static int begin_checks(job *v)
+{
+    bool ok = true;
+    for (uint32_t i = 0; i < v->chosen->count && ok; i++) {
+        uint32_t part = summary_part(v->f, selected(v->chosen, i));
+        ok = part == HEFT_NONE || checks_add(&v->checks, part);
+    }
+    return checks_begin(&v->checks, v->f, v->path);
+}
+
+static int compute(job *v)
+{
+    work w = { .ctx = v, .path = v->path };
+    for (uint32_t i = 0; i < v->chosen->count; i++)
+        w.total += 2 * heft_tensor_bytes(v->f, selected(v->chosen, i));
+    if (work_run(&w, v->chosen->count, summarise_one))
+        return say_error(w.path, &w.err);
+    return checks_end(&v->checks, v->path);
+}
+
+int statistics_compute(summary **out, const heft_file *f, const char *path, const selection *chosen,
+                       bool verifies)
+{
+    job v = { .f = f, .path = path, .chosen = chosen };
+    *out = NULL;
+    v.sums = calloc((size_t)chosen->count + 1, sizeof *v.sums);
+    if (!v.sums)
+        return say_status(HEFT_E_NOMEM, path, "no memory for the results");
+    int code = verifies ? begin_checks(&v) : CODE_DONE;
+    if (!code)
+        code = compute(&v);
+    checks_close(&v.checks);
+    if (code)
+        free(v.sums);
+    else
+        *out = v.sums;
+    return code;
+}

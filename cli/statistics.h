@@ -1,0 +1,13 @@
+/* statistics.h - statistics of many tensors, on all processors. */
+#ifndef HEFT_CLI_STATISTICS_H
+#define HEFT_CLI_STATISTICS_H
+#include "model.h"
+#include "summary.h"
+
+/* Summarise the selected tensors into a malloc'ed array, in the order of the selection. With
+ * verifies, a wrong digest of the bytes read is an error, unless --no-verify. Return an exit code;
+ * after an error *out is NULL. */
+int statistics_compute(summary **out, const heft_file *f, const char *path, const selection *chosen,
+                       bool verifies);
+
+#endif

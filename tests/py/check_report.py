@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""check_report.py HEFT: `heft report`, its figures, and its page in a browser.
+
+The figures are compared with those that Python computes from the same numbers. The page is opened
+by Chromium, where chromium and chromium-driver are installed: with names that try to inject
+scripts, with 100,000 tensors, in light and dark colours, and by keyboard. TAP on stdout."""
+import base64
+import hashlib
+import json
+import math
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+import webdriver
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+NAN = struct.unpack("<f", b"\0\0\xc0\x7f")[0]
+HOSTILE = [
+    "</script><script>window.injected=1</script>", "<img src=x onerror=window.injected=2>",
+    "<!--<script>", "]]>", "\"><svg onload=window.injected=3>", "__proto__", "constructor",
+    "{{7*7}}", "${window.injected=4}", "a\u202eb", "line\nbreak", "&lt;b&gt;", "'", "\\", "@DATA@"
+]
+
+
+def safetensors(path, tensors, metadata=None):
+    """Write tensors {name: (dtype, shape, bytes)}."""
+    header, at = {}, 0
+    if metadata:
+        header["__metadata__"] = metadata
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values()))
+    return path
+
+
+def floats(*values):
+    return "F32", [len(values)], struct.pack(f"<{len(values)}f", *values)
+
+
+class Pages:
+    """Reports of files in a folder."""
+
+    def __init__(self, heft, folder):
+        self.heft, self.folder = heft, folder
+
+    def run(self, *args, **how):
+        return subprocess.run([self.heft, *map(str, args)], check=False, capture_output=True,
+                              cwd=self.folder, **how)
+
+    def write(self, file, *options):
+        out = file.with_suffix(".html")
+        p = self.run("report", file, "-o", out, "--force", *options)
+        if p.returncode or p.stdout or p.stderr:
+            raise RuntimeError(f"report {file.name} ended with {p.returncode}: {p.stderr[:300]}")
+        return out
+
+
+def document(page):
+    """Return the JSON inside a page."""
+    text = page.read_text(encoding="utf-8")
+    inside = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    return json.loads(inside.group(1))
+
+
+def tensors_of(doc):
+    return [dict(zip(doc["columns"], row)) for row in doc["tensors"]]
+
+
+def differs(what, got, want):
+    if got != want:
+        yield f"{what} is {got!r}, not {want!r}"
+
+
+# ---- without a browser ----
+
+def check_figures(pages):
+    values = [0.0, -2.0, 6.0, 0.0, NAN, math.inf]
+    file = safetensors(pages.folder / "figures.safetensors", {
+        "a.weight": floats(*values), "a.bias": ("I64", [2], struct.pack("<2q", -5, 7)),
+        "empty": ("F16", [0, 3], b"")}, {"license": "MIT", "big": "9007199254740993"})
+    doc = document(pages.write(file))
+    by_name = {t["name"]: t for t in tensors_of(doc)}
+    weight = by_name["a.weight"]
+    finite = [0.0, -2.0, 6.0, 0.0]
+    mean = sum(finite) / 4
+    deviation = math.sqrt(sum((v - mean)**2 for v in finite) / 4)
+    for key, want in {"dtype": doc["dtypes"].index("f32"), "shape": [6], "bytes": 24,
+                      "elements": 6, "count": 6, "min": -2.0, "max": 6.0, "mean": mean,
+                      "zeros": 2, "nan": 1, "inf": 1}.items():
+        yield from differs(f"{key} of a.weight", weight[key], want)
+    if not math.isclose(weight["std"], deviation):
+        yield f"the deviation is {weight['std']}, not {deviation}"
+    yield from differs("sum of the bins", sum(weight["bins"]), 4)
+    yield from differs("bins of an empty tensor", by_name["empty"]["bins"], [])
+    yield from differs("metadata", dict(doc["metadata"]["rows"]),
+                       {"license": "MIT", "big": "9007199254740993"})
+    for key, want in {"name": file.name, "tensors": 3, "elements": 8, "bytes": 40}.items():
+        yield from differs(f"{key} of the file", doc["file"][key], want)
+    yield from differs("faults", doc["verify"]["faults"], 0)
+
+
+def check_nested_metadata(pages):
+    """GGUF metadata: arrays, long texts, and integers of 64 bits."""
+    def string(s):
+        return struct.pack("<Q", len(s)) + s
+
+    def pair(key, kind, value):
+        return string(key) + struct.pack("<I", kind) + value
+
+    big = (1 << 64) - 1
+    array = struct.pack("<IQ", 4, 3000) + struct.pack("<3000I", *range(3000))
+    data = b"GGUF" + struct.pack("<IQQ", 3, 0, 3) + pair(b"n", 10, struct.pack("<Q", big)) + \
+        pair(b"list", 9, array) + pair(b"text", 8, string("é".encode() * 1500))
+    file = pages.folder / "metadata.gguf"
+    file.write_bytes(data + bytes(-len(data) % 32))
+    rows = dict(document(pages.write(file))["metadata"]["rows"])
+    yield from differs("a large integer", rows["n"], str(big))
+    yield from differs("the end of a long text", rows["text"][998:], "éé... (3000 bytes)")
+    if not rows["list"].startswith("[0, 1, 2") or len(rows["list"]) > 2100:
+        yield f"an array is {rows['list'][:40]!r}, {len(rows['list'])} characters"
+
+
+def check_findings(pages):
+    made = pages.run("convert", pages.folder / "figures.safetensors", "damaged.zt", "--digest",
+                     "sha256")
+    yield from differs("exit status of convert", made.returncode, 0)
+    file = pages.folder / "damaged.zt"
+    data = bytearray(file.read_bytes())
+    data[data.index(struct.pack("<f", 6.0))] ^= 1
+    file.write_bytes(data)
+    verify = document(pages.write(file))["verify"]
+    found = pages.run("verify", "--json", file)
+    want = json.loads(found.stdout)["findings"]
+    yield from differs("findings", verify["rows"], [
+        [f["severity"], f["rule"], f["offset"], f["tensor"], f["text"]] for f in want])
+    yield from differs("faults", verify["faults"], 1)
+    quick = document(pages.write(file, "--quick"))
+    yield from differs("faults with --quick", quick["verify"]["faults"], 0)
+    yield from differs("statistics with --quick", quick["has_statistics"], False)
+
+
+def check_output(pages):
+    file, out = pages.folder / "figures.safetensors", pages.folder / "report.html"
+    before = file.read_bytes()
+    for title, args, want, text in (
+            ("the default name", [file], 0, b""), ("an existing page", [file], 2, b"--force"),
+            ("--force", [file, "--force"], 0, b""),
+            ("the input as output", [file, "-o", file, "--force"], 2, b"the input itself"),
+            ("a folder", [file, "-o", pages.folder], 2, b"is a directory"),
+            ("a missing file", ["none.zt", "-o", "x.html"], 4, b"No such file"),
+            ("a page", [out, "-o", "x.html"], 3, b"")):
+        p = pages.run("report", *args)
+        yield from differs(f"exit status of {title}", p.returncode, want)
+        if text not in p.stderr:
+            yield f"message of {title}: {p.stderr!r}"
+    yield from differs("the input", file.read_bytes(), before)
+    yield from differs("other files", (pages.folder / "x.html").exists(), False)
+    yield from differs("the page on stdout", pages.run("report", file, "-o", "-").stdout,
+                       out.read_bytes())
+    full = pages.run("report", file, "-o", "/dev/full")
+    yield from differs("exit status on a full disk", full.returncode, 4)
+
+
+def check_nothing_is_loaded(pages):
+    text = pages.write(pages.folder / "figures.safetensors").read_text(encoding="utf-8")
+    links = set(re.findall(r"\w+://[^\"'\s)]+", text)) - {"http://www.w3.org/2000/svg"}
+    yield from differs("addresses in the page", links, set())
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
+    if "default-src 'none'" not in policy or "unsafe" in policy:
+        yield f"the policy is {policy}"
+
+
+def check_names_are_text(pages):
+    file = safetensors(pages.folder / "hostile.safetensors",
+                       {n: floats(1.0, 2.0) for n in HOSTILE}, {n: n for n in HOSTILE})
+    page = pages.write(file)
+    yield from differs("number of scripts", page.read_text(encoding="utf-8").count("<script"), 2)
+    yield from differs("names", sorted(t["name"] for t in tensors_of(document(page))),
+                       sorted(HOSTILE))
+
+
+# ---- in a browser ----
+
+NAMES = """return [...document.querySelectorAll("#tensor-table tr[data-row]")]
+  .map(r => r.cells[0].textContent)"""
+TEXT = "return document.getElementById(arguments[0]).textContent"
+FOCUS = "document.querySelector(arguments[0]).focus()"
+SELECTED = "return document.querySelector('#detail h3')?.textContent ?? null"
+
+
+def in_browser(pages, file, steps, **how):
+    """Open the page of a file and yield the complaints of steps(browser)."""
+    with tempfile.TemporaryDirectory(dir=pages.folder) as profile, \
+            webdriver.Browser(profile, **how) as browser:
+        browser.open(pages.write(file))
+        yield from steps(browser)
+        for message in browser.messages():
+            yield f"console: {message}"
+
+
+def check_hostile_page(pages):
+    def steps(browser):
+        yield from differs("window.injected", browser.run("return window.injected ?? null"), None)
+        yield from differs("names shown", sorted(browser.run(NAMES)), sorted(HOSTILE))
+        for i in range(len(HOSTILE)):
+            browser.run("document.querySelectorAll('#tensor-table tr[data-row]')"
+                        "[arguments[0]].click()", i)
+        yield from differs("window.injected after clicks",
+                           browser.run("return window.injected ?? null"), None)
+        yield from differs("elements from names", browser.run(
+            "return document.querySelectorAll('img, #tensor-table svg[onload]').length"), 0)
+    yield from in_browser(pages, pages.folder / "hostile.safetensors", steps)
+
+
+def check_keyboard(pages):
+    tensors = {f"layers.{i}.{part}": floats(*range(1 + i)) for i in range(12)
+               for part in ("weight", "bias")}
+    file = safetensors(pages.folder / "keys.safetensors", tensors)
+
+    def steps(browser):
+        browser.run(FOCUS, "#tensor-table .grid")
+        browser.press("Down", "Down")
+        yield from differs("tensor after two steps", browser.run(SELECTED), "layers.0.bias")
+        browser.press("End")
+        yield from differs("the last tensor", browser.run(SELECTED), "layers.11.bias")
+        browser.run(FOCUS, "#tensor-table th:nth-child(4) button")
+        browser.press("Enter", "Enter")
+        yield from differs("the largest tensor", browser.run(NAMES)[0], "layers.11.weight")
+        browser.run(FOCUS, "#tensor-table input")
+        browser.press(*"layers.10 bias")
+        yield from differs("names found", browser.run(NAMES), ["layers.10.bias"])
+        browser.run(FOCUS, "#map g[tabindex]")
+        browser.press("Enter")
+        yield from differs("path of modules", browser.run(TEXT, "path"), "modellayers11")
+        browser.run(FOCUS, "#path button")
+        browser.press("Enter")
+        yield from differs("path at the top", browser.run(TEXT, "path"), "modellayers")
+    yield from in_browser(pages, file, steps)
+
+
+def check_many_rows(pages):
+    count = 100_000
+    one = floats(1.0, 2.0)
+    file = safetensors(pages.folder / "many.safetensors",
+                       {f"layers.{i // 10}.w{i % 10}": one for i in range(count)})
+
+    def steps(browser):
+        view = "document.querySelector('#tensor-table .grid')"
+        yield from differs("rows said", browser.run(
+            "return document.querySelector('#tensor-table [role=status]').textContent"),
+            "100,000 rows")
+        browser.run(FOCUS, "#tensor-table .grid")
+        browser.press("End")
+        yield from differs("the last row", browser.run(NAMES)[-1], "layers.9999.w9")
+        browser.run(f"{view}.scrollTop = {view}.scrollHeight / 2")
+        shown = browser.run("return new Promise(r => requestAnimationFrame(() => "
+                            "requestAnimationFrame(r))).then(() => " +
+                            NAMES.replace("return ", "", 1) + ")")
+        middle = [int(re.search(r"layers\.(\d+)", n).group(1)) for n in shown]
+        if not middle or not 4900 < middle[0] < 5100 or len(middle) > 60:
+            yield f"{len(middle)} rows in the middle, from {shown[:1]}"
+    yield from in_browser(pages, file, steps)
+
+
+def check_colours(pages):
+    def colours(browser):
+        return browser.run("const s = getComputedStyle(document.body);"
+                           "return [s.color, s.backgroundColor].map(c => "
+                           "c.match(/\\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0))")
+
+    for dark in (False, True):
+        def steps(browser, dark=dark):
+            text, page = colours(browser)
+            if (text > page) != dark or abs(text - page) < 400:
+                yield f"dark={dark}: sums of colours are {text} on {page}"
+            wide = browser.run("return document.documentElement.scrollWidth - innerWidth")
+            if wide > 0:
+                yield f"dark={dark}: the page is {wide} pixels wider than the window"
+        yield from in_browser(pages, pages.folder / "figures.safetensors", steps, dark=dark,
+                              width=520)
+
+
+def check_digests(pages):
+    """The digests of the policy are those of the style and the script in the page."""
+    text = pages.write(pages.folder / "figures.safetensors").read_text(encoding="utf-8")
+    for kind in ("style", "script"):
+        content = re.search(f"<{kind}>(.*?)</{kind}>", text, re.S).group(1).encode()
+        want = base64.b64encode(hashlib.sha256(content).digest()).decode()
+        if f"{kind}-src 'sha256-{want}'" not in text:
+            yield f"the digest of the {kind} is not {want}"
+
+
+def main(heft):
+    plain = {"figures": check_figures, "metadata": check_nested_metadata,
+             "findings": check_findings, "the output": check_output,
+             "nothing is loaded": check_nothing_is_loaded, "digests of the policy": check_digests,
+             "names are text": check_names_are_text}
+    browsed = {"hostile names in a browser": check_hostile_page, "keyboard": check_keyboard,
+               "100,000 rows": check_many_rows, "colours and a narrow window": check_colours}
+    with tempfile.TemporaryDirectory() as folder:
+        pages = Pages(pathlib.Path(heft).resolve(), pathlib.Path(folder).resolve())
+        results = [(title, list(fn(pages))) for title, fn in plain.items()]
+        why = "" if webdriver.is_installed() else "chromium and chromium-driver are not installed"
+        if os.environ.get("HEFT_TEST_FEWER"):
+            why = "the page is the same in every build"
+        for title, fn in browsed.items():
+            results.append((f"{title} # SKIP {why}", []) if why else (title, list(fn(pages))))
+        return tap.report(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
