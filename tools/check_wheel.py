@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_wheel.py DIR: install the wheel in DIR into a virtual environment and use the package there.
+"""check_wheel.py DIR: install the wheel in DIR into a virtual environment and use the package.
 
 The environment has no other packages, lies outside of this tree, and pip uses no network. TAP on
 stdout."""

@@ -96,9 +96,9 @@ typedef struct heft_hash {
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
-/* Compute the hashes of `count` tensors: hashes[i] of tensors[i], as heft_file_hash() computes them.
- * Only these tensors are read, by all threads of the file's host.  A tensor that is listed twice is
- * read once.  Equal hashes find a tensor that has another name in another file.
+/* Compute the hash of each of `count` tensors as heft_file_hash() does: hashes[i] belongs to
+ * tensors[i].  Only the listed tensors are read, by all threads of the file's host; a tensor listed
+ * twice is read once.  Equal hashes find a renamed tensor in a second file.
  *   HEFT_E_ARGUMENT  a tensor does not exist
  *   HEFT_E_CHECKSUM  check_parts is set and the digest of a part does not match */
 HEFT_API HEFT_MUST_CHECK heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f,
