@@ -231,7 +231,8 @@ int job_convert(job *j, const heft_file *f)
     progress_end(&j->bar);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
-    bool about_target = st == HEFT_E_ARGUMENT || st == HEFT_E_UNSUPPORTED;
+    bool about_target = st == HEFT_E_ARGUMENT ||
+                        (st == HEFT_E_UNSUPPORTED && err.offset == HEFT_NOWHERE);
     return st ? sink_say_error(&j->failure, about_target ? target : j->source, &err)
               : gptrs_check(&j->rules.gptrs, j->source);
 }

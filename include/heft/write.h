@@ -227,8 +227,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_writer_begin(heft_writer *w, heft_erro
  * of sparse tensors are checked: bounds; row pointers that ascend from 0 to the number of values;
  * if the format requires it, ascending columns within a row and no duplicate entries (searched
  * among up to 4 Mi coordinates).  A wrong index is HEFT_E_ARGUMENT with tensor, component and
- * element in the message, and the file cannot be completed.  Values that the format forbids, for
- * example booleans above 1, are HEFT_E_ARGUMENT, and the call writes nothing. */
+ * element in the message, and the file cannot be completed.  Values forbidden by the format (a
+ * boolean above 1) are HEFT_E_ARGUMENT, and the call writes nothing. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_writer_write(heft_writer *w, uint32_t part,
                                                        const void *data, size_t len,
                                                        heft_error *err);

@@ -111,7 +111,7 @@ def files():
     yield "uncompressed_length of 2^60, 1.2", dense(repeated(b"\0", MIB), [2**20], "1.2",
                                              uncompressed_length=2**60), bad
     yield "a window of 2^41 bytes", dense(frame(T[3], window=0xF8), [8]), bad
-    yield "a window of 1 GiB", dense(frame(T[3], window=0xA0), [8]), bad | {DONE}
+    yield "a window of 1 GiB", dense(frame(T[3], window=0xA0), [8]), {DONE}
     yield "10,000 empty frames and a frame that is too long", dense(
         frame(b"") * 10000 + frame(bytes(9)), [8]), bad
     yield "200,000 skippable frames", dense((struct.pack("<II", 0x184D2A50, 0)) * 200000,

@@ -818,6 +818,11 @@ def bad_zstd(s):
             f, v = File(version), version.replace(".", "")
             s.bad(f"ztensor{v}_zstd_{name}.zt", f.end(f.root({"t": f.dense(t, stored=stored)})),
                   "reject", why)
+    for name, window, why in (("long", 0xA8, "a window of 2^31 bytes, as of zstd --long=31"),
+                              ("past_limit", 0x89, "a window of 144 MiB")):
+        f = File("1.0")
+        s.bad(f"ztensor10_zstd_{name}.zt",
+              f.end(f.root({"t": f.dense(t, stored=frame(t[3], window=window))})), "warn", why)
     f = File("1.2")
     s.bad("ztensor12_zstd_length.zt",
           f.end(f.root({"t": f.dense(t, stored=good, uncompressed_length=99)})), "reject",

@@ -253,7 +253,8 @@ typedef struct first_violation {
 static void keep_first_fault(void *ctx, const heft_decoded_fault *c)
 {
     first_violation *d = ctx;
-    if (d->st || c->severity != HEFT_FAULT)
+    /* What cannot be decoded cannot be copied, although verify() only warns of that. */
+    if (d->st || (c->severity != HEFT_FAULT && c->status != HEFT_E_UNSUPPORTED))
         return;
     d->st = c->status;
     heft_error_set(d->err, d->st, heft_global_offset_local(d->x, c->where.offset), "%s", c->text);

@@ -94,7 +94,7 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
     if (!st)
         st = heft_file_count_read(s->f, s->part, *len, err);
     if (st) {
-        if (err && st == HEFT_E_FORMAT)
+        if (err && (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED))
             err->offset = source_offset(s);
         return st;
     }
