@@ -1,117 +1,55 @@
 /* cmd_diff.c - `heft diff`: compare names, element types, shapes, layouts and values of two
  * files. */
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "checks.h"
-#include "compare.h"
+#include "comparison.h"
 #include "model.h"
 #include "opt.h"
 
-enum { CHANGED_DTYPE = 1, CHANGED_SHAPE = 2, CHANGED_LAYOUT = 4, CHANGED_VALUE = 8 };
-
-typedef struct pair { /* two tensors with the same name */
-    uint32_t a, b;
-    uint32_t changes;
-    difference d;
-} pair;
-
-typedef struct comparison {
-    const heft_file *a, *b;
-    const char *path_a, *path_b;
-    tolerance t;
-    pair *pairs;
-    size_t count;
-    bool equal;
-    checks checks_a, checks_b;
-} comparison;
-
-/* Return the tensor in `in` that has the name of tensor `id` in `from`, or HEFT_NONE. */
-static uint32_t find_same_name(const heft_file *from, uint32_t id, const heft_file *in)
+static const char *change_name(uint32_t change)
 {
-    heft_str name = heft_tensor_at(from, id).name;
-    return heft_tensor_find(in, name);
+    return change == CHANGED_DTYPE    ? "dtype"
+           : change == CHANGED_SHAPE  ? "shape"
+           : change == CHANGED_LAYOUT ? "layout"
+                                      : "value";
 }
 
-static uint32_t compare_shapes(const comparison *c, const pair *p)
+/* Return true if the first difference of a pair has a position in the shape of the tensor. */
+static bool has_position(const comparison *c, const pair *p)
 {
-    heft_tensor a = heft_tensor_at(c->a, p->a), b = heft_tensor_at(c->b, p->b);
-    uint32_t changes = a.dtype != b.dtype ? CHANGED_DTYPE : 0;
-    if (a.rank != b.rank || (a.rank && memcmp(a.dims, b.dims, a.rank * sizeof *a.dims) != 0))
-        changes |= CHANGED_SHAPE;
-    if (!str_same(heft_tensor_layout_name(c->a, p->a), heft_tensor_layout_name(c->b, p->b)))
-        changes |= CHANGED_LAYOUT;
-    return changes;
+    heft_tensor t = heft_tensor_at(c->b, p->b);
+    return !p->d.bytewise && t.layout == HEFT_DENSE && p->d.first < tensor_elements(&t);
 }
 
-static bool find_pairs(comparison *c)
+/* Split an element number into the position in the shape, which has `rank` dimensions. */
+static void position_of(uint64_t *position, const heft_tensor *t, uint64_t element)
 {
-    uint32_t count = heft_tensor_count(c->a);
-    c->pairs = calloc((size_t)count + 1, sizeof *c->pairs);
-    for (uint32_t i = 0; i < count && c->pairs; i++) {
-        pair p = { .a = i, .b = find_same_name(c->a, i, c->b) };
-        if (p.b == HEFT_NONE)
-            continue;
-        p.changes = compare_shapes(c, &p);
-        c->pairs[c->count++] = p;
-    }
-    return c->pairs;
+    for (uint32_t i = t->rank; i-- > 0; element /= t->dims[i])
+        position[i] = element % t->dims[i];
 }
 
-static void compare_pair(void *ctx, size_t i)
+/* Get the position of the first difference, which the caller frees. NULL without memory. */
+static uint64_t *first_position(const comparison *c, const pair *p, uint32_t *rank)
 {
-    work *w = ctx;
-    const comparison *c = w->ctx;
-    pair *p = &c->pairs[i];
-    side a = { c->a, c->path_a, p->a, c->checks_a.read };
-    side b = { c->b, c->path_b, p->b, c->checks_b.read };
-    if (p->changes)
-        return;
-    compare_tensors(&p->d, w, &a, &b, c->t);
-    if (p->d.incomparable || p->d.differing)
-        p->changes = CHANGED_VALUE;
-}
-
-static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
-{
-    heft_tensor t = heft_tensor_at(f, tensor);
-    bool ok = true;
-    for (uint32_t i = 0; i < t.part_count && ok; i++)
-        ok = checks_add(c, t.first_part + i);
-    return ok;
-}
-
-/* Register the parts of all tensors whose values will be compared. */
-static int begin_checks(comparison *c)
-{
-    bool ok = true;
-    for (size_t i = 0; i < c->count && ok; i++)
-        if (!c->pairs[i].changes)
-            ok = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
-                 add_parts(&c->checks_b, c->b, c->pairs[i].b);
-    int code = checks_begin(&c->checks_a, c->a, c->path_a);
-    return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
-}
-
-static heft_status compare_values(comparison *c, work *w)
-{
-    *w = (work){ .ctx = c, .path = c->path_a };
-    for (size_t i = 0; i < c->count; i++)
-        w->total += c->pairs[i].changes ? 0 : heft_tensor_bytes(c->a, c->pairs[i].a);
-    heft_status st = work_run(w, c->count, compare_pair);
-    c->equal = c->count == heft_tensor_count(c->a) && c->count == heft_tensor_count(c->b);
-    for (size_t i = 0; i < c->count; i++)
-        c->equal &= !c->pairs[i].changes;
-    return st;
+    heft_tensor t = heft_tensor_at(c->b, p->b);
+    bool is_element = has_position(c, p);
+    *rank = is_element ? t.rank : 1;
+    uint64_t *position = malloc(((size_t)*rank + 1) * sizeof *position);
+    if (position && is_element)
+        position_of(position, &t, p->d.first);
+    else if (position)
+        position[0] = p->d.first;
+    return position;
 }
 
 /* ---- text ---- */
 
-static void put_missing(outbuf *o, const heft_file *f, const char *path, const heft_file *other)
+static void put_lonely(outbuf *o, const heft_file *f, const char *path, const uint32_t *partner)
 {
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        if (find_same_name(f, i, other) != HEFT_NONE)
+        if (partner[i] != HEFT_NONE)
             continue;
         out_name(o, heft_tensor_at(f, i).name);
         out_text(o, ": only in ");
@@ -120,8 +58,31 @@ static void put_missing(outbuf *o, const heft_file *f, const char *path, const h
     }
 }
 
-static void put_value_change(outbuf *o, const difference *d)
+static void put_renamed(outbuf *o, const comparison *c)
 {
+    for (size_t i = 0; i < c->renamed_count; i++) {
+        out_name(o, c->names[c->renamed[i].a]);
+        out_text(o, ": renamed to ");
+        out_name(o, heft_tensor_at(c->b, c->renamed[i].b).name);
+        out_char(o, '\n');
+    }
+}
+
+static void put_statistics(outbuf *o, const difference *d)
+{
+    out_format(o, ", max abs %.6g, max rel %.6g", d->max_abs, d->max_rel);
+    if (d->finite)
+        out_format(o, ", mean abs %.6g, rmse %.6g, nmse %.6g", difference_mean_abs(d),
+                   difference_rmse(d), difference_nmse(d));
+    double cosine = difference_cosine(d);
+    if (!isnan(cosine))
+        out_format(o, ", cosine %.9g", cosine);
+}
+
+static void put_value_change(outbuf *o, const comparison *c, const pair *p)
+{
+    const difference *d = &p->d;
+    uint32_t rank;
     if (d->incomparable) {
         out_text(o, "values: different parts or sizes");
         return;
@@ -129,13 +90,20 @@ static void put_value_change(outbuf *o, const difference *d)
     out_format(o, "values: %llu of %llu %s differ", (unsigned long long)d->differing,
                (unsigned long long)d->compared, d->bytewise ? "bytes" : "elements");
     if (!d->bytewise)
-        out_format(o, ", max abs %.6g, max rel %.6g", d->max_abs, d->max_rel);
+        put_statistics(o, d);
+    uint64_t *position = first_position(c, p, &rank);
+    out_text(o, ", first at ");
+    if (position)
+        out_shape(o, position, rank);
+    else
+        out_text(o, "(no memory)");
+    free(position);
 }
 
 static void put_change(outbuf *o, const comparison *c, const pair *p, uint32_t change)
 {
     heft_tensor a = heft_tensor_at(c->a, p->a), b = heft_tensor_at(c->b, p->b);
-    out_name(o, a.name);
+    out_name(o, b.name);
     out_text(o, ": ");
     if (change == CHANGED_DTYPE) {
         out_text(o, "dtype ");
@@ -153,44 +121,121 @@ static void put_change(outbuf *o, const comparison *c, const pair *p, uint32_t c
         out_text(o, " -> ");
         out_name(o, heft_tensor_layout_name(c->b, p->b));
     } else {
-        put_value_change(o, &p->d);
+        put_value_change(o, c, p);
     }
+    out_char(o, '\n');
+}
+
+static void put_pairs(outbuf *o, const comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        const pair *p = &c->pairs[i];
+        if (!p->changes && model_settings.verbose) {
+            out_name(o, heft_tensor_at(c->b, p->b).name);
+            out_text(o, ": equal\n");
+        }
+        for (uint32_t change = CHANGED_DTYPE; change <= CHANGED_VALUE; change <<= 1)
+            if (p->changes & change)
+                put_change(o, c, p, change);
+    }
+}
+
+/* Return the number of tensors, counting partners once. */
+static size_t all_tensors(const comparison *c)
+{
+    return c->count + c->renamed_count + c->only_a + c->only_b;
+}
+
+static void put_summary(outbuf *o, const comparison *c)
+{
+    size_t all = all_tensors(c), differ = c->count - c->equal_count;
+    const struct {
+        size_t count;
+        const char *singular, *plural;
+    } rows[] = {
+        { c->equal_count, "equal", "equal" },       { differ, "differs", "differ" },
+        { c->renamed_count, "renamed", "renamed" }, { c->only_a, "only in A", "only in A" },
+        { c->only_b, "only in B", "only in B" },
+    };
+    const char *separator = ": ";
+    out_format(o, "%zu %s", all, all == 1 ? "tensor" : "tensors");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].count) {
+            out_format(o, "%s%zu %s", separator, rows[i].count,
+                       rows[i].count == 1 ? rows[i].singular : rows[i].plural);
+            separator = ", ";
+        }
     out_char(o, '\n');
 }
 
 static void print_text(outbuf *o, const comparison *c)
 {
-    put_missing(o, c->a, c->path_a, c->b);
-    put_missing(o, c->b, c->path_b, c->a);
-    for (size_t i = 0; i < c->count; i++)
-        for (uint32_t change = CHANGED_DTYPE; change <= CHANGED_VALUE; change <<= 1)
-            if (c->pairs[i].changes & change)
-                put_change(o, c, &c->pairs[i], change);
+    put_lonely(o, c->a, c->path_a, c->partner_a);
+    put_lonely(o, c->b, c->path_b, c->partner_b);
+    put_renamed(o, c);
+    put_pairs(o, c);
+    put_summary(o, c);
 }
 
 /* ---- JSON ---- */
 
-static void json_missing(json *j, const char *key, const heft_file *f, const heft_file *other)
+static void json_lonely(json *j, const char *key, const heft_file *f, const uint32_t *partner)
 {
     json_member_begin(j, key, '[');
     for (uint32_t i = 0; i < heft_tensor_count(f); i++)
-        if (find_same_name(f, i, other) == HEFT_NONE)
+        if (partner[i] == HEFT_NONE)
             json_str(j, heft_tensor_at(f, i).name);
     json_end(j, ']');
 }
 
-/* Write max_abs and max_rel, or null for values that are not numbers. */
-static void json_value_change(json *j, const difference *d)
+static void json_renamed(json *j, const comparison *c)
 {
-    bool has_numbers = !d->bytewise && !d->incomparable;
-    if (has_numbers) {
-        json_member_f64(j, "max_abs", d->max_abs);
-        json_member_f64(j, "max_rel", d->max_rel);
-    } else {
-        json_member_null(j, "max_abs");
-        json_member_null(j, "max_rel");
+    json_member_begin(j, "renamed", '[');
+    for (size_t i = 0; i < c->renamed_count; i++) {
+        json_line(j);
+        json_begin(j, '{');
+        json_member_str(j, "a", heft_tensor_at(c->a, c->renamed[i].a).name);
+        json_member_str(j, "b", heft_tensor_at(c->b, c->renamed[i].b).name);
+        json_end(j, '}');
     }
+    json_end(j, ']');
+}
+
+static void json_first(json *j, const comparison *c, const pair *p)
+{
+    uint32_t rank;
+    uint64_t *position = p->d.first == HEFT_NOWHERE ? NULL : first_position(c, p, &rank);
+    if (position)
+        json_member_shape(j, "first", position, rank);
+    else
+        json_member_null(j, "first");
+    free(position);
+}
+
+/* Write the statistics, or null for values that are not numbers and for undefined statistics. */
+static void json_value_change(json *j, const comparison *c, const pair *p)
+{
+    const difference *d = &p->d;
+    bool has_numbers = !d->bytewise && !d->incomparable;
+    const struct {
+        const char *key;
+        double value;
+    } rows[] = {
+        { "max_abs", d->max_abs },
+        { "max_rel", d->max_rel },
+        { "mean_abs", difference_mean_abs(d) },
+        { "rmse", difference_rmse(d) },
+        { "nmse", difference_nmse(d) },
+        { "cosine", difference_cosine(d) },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (has_numbers && !isnan(rows[i].value))
+            json_member_f64(j, rows[i].key, rows[i].value);
+        else
+            json_member_null(j, rows[i].key);
     json_member_length(j, "differing", d->incomparable ? HEFT_UNKNOWN_LENGTH : d->differing);
+    json_member_length(j, "compared", d->incomparable ? HEFT_UNKNOWN_LENGTH : d->compared);
+    json_first(j, c, p);
 }
 
 static void json_side(json *j, const char *key, const heft_file *f, uint32_t id, uint32_t change)
@@ -208,14 +253,10 @@ static void json_change(json *j, const comparison *c, const pair *p, uint32_t ch
 {
     json_line(j);
     json_begin(j, '{');
-    json_member_str(j, "name", heft_tensor_at(c->a, p->a).name);
-    json_member_str(j, "what",
-                    str_of(change == CHANGED_DTYPE    ? "dtype"
-                           : change == CHANGED_SHAPE  ? "shape"
-                           : change == CHANGED_LAYOUT ? "layout"
-                                                      : "value"));
+    json_member_str(j, "name", heft_tensor_at(c->b, p->b).name);
+    json_member_str(j, "what", str_of(change_name(change)));
     if (change == CHANGED_VALUE) {
-        json_value_change(j, &p->d);
+        json_value_change(j, c, p);
     } else {
         json_side(j, "a", c->a, p->a, change);
         json_side(j, "b", c->b, p->b, change);
@@ -223,18 +264,32 @@ static void json_change(json *j, const comparison *c, const pair *p, uint32_t ch
     json_end(j, '}');
 }
 
+static void json_summary(json *j, const comparison *c)
+{
+    json_member_begin(j, "summary", '{');
+    json_member_u64(j, "tensors", all_tensors(c));
+    json_member_u64(j, "equal", c->equal_count);
+    json_member_u64(j, "differ", c->count - c->equal_count);
+    json_member_u64(j, "renamed", c->renamed_count);
+    json_member_u64(j, "only_in_a", c->only_a);
+    json_member_u64(j, "only_in_b", c->only_b);
+    json_end(j, '}');
+}
+
 static void print_json(outbuf *o, const comparison *c)
 {
     json j = json_open(o);
     json_member_bool(&j, "equal", c->equal);
-    json_missing(&j, "only_in_a", c->a, c->b);
-    json_missing(&j, "only_in_b", c->b, c->a);
+    json_lonely(&j, "only_in_a", c->a, c->partner_a);
+    json_lonely(&j, "only_in_b", c->b, c->partner_b);
+    json_renamed(&j, c);
     json_member_begin(&j, "changed", '[');
     for (size_t i = 0; i < c->count; i++)
         for (uint32_t change = CHANGED_DTYPE; change <= CHANGED_VALUE; change <<= 1)
             if (c->pairs[i].changes & change)
                 json_change(&j, c, &c->pairs[i], change);
     json_end(&j, ']');
+    json_summary(&j, c);
     json_close(&j);
 }
 
@@ -242,23 +297,14 @@ static void print_json(outbuf *o, const comparison *c)
 
 static int diff(comparison *c, bool as_json)
 {
-    work w;
     outbuf o;
-    if (!find_pairs(c))
-        return say_status(HEFT_E_NOMEM, c->path_a, "no memory for the comparison");
-    int code = begin_checks(c);
-    if (!code && compare_values(c, &w))
-        code = say_error(w.path, &w.err);
-    if (!code)
-        code = checks_end(&c->checks_a, c->path_a);
-    if (!code)
-        code = checks_end(&c->checks_b, c->path_b);
+    int code = comparison_run(c);
     if (code)
         return code;
     out_open(&o, STDOUT_FILENO);
     if (as_json)
         print_json(&o, c);
-    else
+    else if (!model_settings.quiet)
         print_text(&o, c);
     return out_end(&o, c->equal ? CODE_DONE : CODE_FOUND);
 }
@@ -271,14 +317,22 @@ int cmd_diff(int argc, char **argv)
         { "atol", 0, OPT_REAL, &c.t.absolute, "X", "tolerate differences up to X" },
         { "rtol", 0, OPT_REAL, &c.t.relative, "X",
           "tolerate differences up to X times the value in B" },
+        { "ulp", 0, OPT_NUMBER, &c.t.ulp, "N", "tolerate N spacings of the less precise type" },
+        { "ignore-dtype", 0, OPT_FLAG, &c.ignore_dtype, NULL,
+          "equal values of different element types are equal" },
+        { "rename", 0, OPT_LIST, &c.rename.args, RENAMES_VALUE,
+          "rename tensors of A before the comparison" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
+        { "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
+          "also print equal tensors, and notes" },
     };
     const opt_usage usage = {
         "diff",
         "A B",
         "Compares two files of any formats: names, element types, shapes, layouts, values.\n"
-        "Values are close if |a - b| <= atol + rtol * |b|; NaN equals NaN. The exit status\n"
-        "is 1 if the files differ.",
+        "Values are close if |a - b| <= atol + rtol * |b|; NaN equals NaN. Values of different\n"
+        "element types are compared as numbers. Tensors with other names are found by their\n"
+        "content. The exit status is 1 if the files differ; --quiet prints nothing else.",
         "heft diff --atol 1e-6 model.pt model.safetensors",
         options,
         sizeof options / sizeof *options,
@@ -286,23 +340,22 @@ int cmd_diff(int argc, char **argv)
         2,
     };
     opt_args args;
-    heft_file *a = NULL, *b = NULL;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    model_settings.check_parts = true; /* digests of tensors that are compared by hashes */
     c.path_a = args.item[0];
     c.path_b = args.item[1];
-    code = model_open_key_optional(&a, c.path_a);
+    code = renames_prepare(&c.rename, "diff");
     if (!code)
-        code = model_open_key_optional(&b, c.path_b);
-    c.a = a;
-    c.b = b;
+        code = model_open_key_optional(&c.a, c.path_a);
+    if (!code)
+        code = model_open_key_optional(&c.b, c.path_b);
     if (!code)
         code = diff(&c, as_json);
-    free(c.pairs);
-    checks_close(&c.checks_a);
-    checks_close(&c.checks_b);
-    heft_file_close(a);
-    heft_file_close(b);
+    comparison_release(&c);
+    heft_file_close(c.a);
+    heft_file_close(c.b);
+    opt_release(&usage);
     return code;
 }

@@ -8,7 +8,7 @@
 #include "model.h"
 
 typedef struct rename_rule {
-    heft_str from, to; /* of A=B */
+    heft_str from, to; /* A and B of A=B */
     bool is_expression, is_global, has_matched;
     regex_t re;
     char *text; /* replacement, with \1 and & not yet expanded; NULL before regcomp() */
@@ -101,18 +101,21 @@ static void apply_all(renames *r, outbuf *now, heft_str name)
     out_bytes(now, name.ptr, name.len);
     for (size_t i = 0; i < r->args.count && !r->no_memory;) {
         next.used = 0;
-        const char *before = out_cstr(now); /* the buffer is never NULL afterwards */
+        const char *before = out_cstr(now);
+        if (now->os)
+            break;
         if (!r->rules[i].is_expression)
             replace_exact(&next, r, &i, (heft_str){ before, now->used });
         else if (!has_zero)
             r->no_memory = !substitute(&next, &r->rules[i++], before);
         else /* regexec() would see the beginning only */
             i = skip_expression(&next, i, (heft_str){ before, now->used });
-        r->no_memory = r->no_memory || now->os || next.os;
+        r->no_memory = r->no_memory || next.os;
         outbuf swapped = *now;
         *now = next;
         next = swapped;
     }
+    r->no_memory = r->no_memory || now->os;
     out_free(&next);
 }
 

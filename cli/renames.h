@@ -9,7 +9,7 @@
 #define RENAMES_HELP  "rename A to B, or as sed -E does; g: every match"
 
 typedef struct renames {
-    opt_list args;             /* arguments as given */
+    opt_list args;             /* list of the arguments */
     struct rename_rule *rules; /* one per argument */
     struct stored_name *names; /* new names, valid until renames_release() */
     bool no_memory;            /* a name could not be made; renames_apply() returned the old name */

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from . import _child, _errors
 from ._exceptions import LossWarning
 from ._options import FLAG, options_of, path_words
-from ._results import (Appended, Converted, Difference, Digests, Edited, Info, Message, Report,
-                       Result, Split, Stats, build)
+from ._results import (Appended, Converted, Difference, Digests, Edited, Info, Message, Renamed,
+                       Report, Result, Split, Stats, build)
 
 
 class FileWarning(UserWarning):
@@ -250,4 +250,4 @@ append, convert, diff, edit, hash, info, merge, split, stats, verify = (
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
 __all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",
-           "Edited", "Appended", "Report", "Difference", "Digests", "Stats", "Info"]
+           "Edited", "Appended", "Report", "Difference", "Renamed", "Digests", "Stats", "Info"]

@@ -85,6 +85,17 @@ class Change:
     max_abs: float | None = ...
     max_rel: float | None = ...
     differing: int | None = ...
+    mean_abs: float | None = ...
+    rmse: float | None = ...
+    nmse: float | None = ...
+    cosine: float | None = ...
+    compared: int | None = ...
+    first: tuple[int, ...] | None = ...
+
+@dataclass(frozen=True)
+class Renamed:
+    a: str
+    b: str
 
 @dataclass(frozen=True)
 class Difference(Result):
@@ -92,6 +103,8 @@ class Difference(Result):
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
     changed: tuple[Change, ...]
+    renamed: tuple[Renamed, ...]
+    summary: dict[str, int]
 
     def __bool__(self) -> bool:
         ...
@@ -250,6 +263,10 @@ def diff(
     *,
     atol: float | None = ...,
     rtol: float | None = ...,
+    ulp: int | None = ...,
+    ignore_dtype: bool = ...,
+    rename: str | Iterable[str] | Mapping[str, str] | None = ...,
+    verbose: bool = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,

@@ -173,6 +173,8 @@ OPTIONS = [Option(*row) for row in (
     ("quick", "verify", FLAG, "check structure and header checksums only"),
     ("atol", "diff", REAL, "tolerate differences up to this value"),
     ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
+    ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),
+    ("ignore-dtype", "diff", FLAG, "equal values of different element types are equal"),
     ("max-size", "split", SIZE, "maximum bytes per file, header included: 5 * 10**9 or \"5GB\""),
     ("count", "split", NUMBER, "minimum number of files"),
     ("name", "split", TEXT, "beginning of the files' names"),
@@ -180,7 +182,7 @@ OPTIONS = [Option(*row) for row in (
     ("format-version", "convert merge", TEXT, "version of the target format"),
     ("keep", "convert append", TEXTS, "keep only tensors that match one of the patterns"),
     ("drop", "convert append", TEXTS, "leave out tensors that match one of the patterns"),
-    ("rename", "convert append edit", RENAMES, "new names of tensors: {old: new}, or s/RE/TEXT/ "
+    ("rename", "diff convert append edit", RENAMES, "new names of tensors: {old: new}, or s/RE/TEXT/ "
      "as in sed -E"),
     ("cast", "convert append", RULES, "element type, or {pattern: element type}"),
     ("transpose", "convert", TEXTS, "transpose matrices that match"),
@@ -209,7 +211,7 @@ OPTIONS = [Option(*row) for row in (
     ("force", "convert merge split", FLAG, "replace existing files"),
     ("no-sync", WRITING, FLAG, "do not wait for the disk (scratch files)"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
-    ("verbose", "info " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
+    ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
     ("key", ALL, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
     ("max-tensors", ALL, NUMBER, "maximum number of tensors in a file"),
     ("max-bytes", ALL, SIZE, "maximum number of bytes to read and decode"),

@@ -128,7 +128,10 @@ class Report(Result):
 
 @dataclass(frozen=True)
 class Change:
-    """A difference of a tensor: what is dtype, shape, layout (a and b say which) or value."""
+    """A difference of a tensor: what is dtype, shape, layout (a and b say which) or value.
+
+    The numbers of a value are None for parts without numbers and where they are undefined. first:
+    position of the first element that differs."""
     name: str
     what: str
     a: str | tuple[int, ...] | None = _as(_shape_or_text, default=None)
@@ -136,15 +139,31 @@ class Change:
     max_abs: float | None = _as(_real, default=None)
     max_rel: float | None = _as(_real, default=None)
     differing: int | None = None
+    mean_abs: float | None = _as(_real, default=None)
+    rmse: float | None = _as(_real, default=None)
+    nmse: float | None = _as(_real, default=None)
+    cosine: float | None = _as(_real, default=None)
+    compared: int | None = None
+    first: tuple[int, ...] | None = _as(_shape_or_text, default=None)
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """Two tensors with the same content and different names."""
+    a: str
+    b: str
 
 
 @dataclass(frozen=True)
 class Difference(Result):
-    """What diff found. There is no truth value: use .equal."""
+    """What diff found. There is no truth value: use .equal. summary: numbers of tensors, by
+    "tensors", "equal", "differ", "renamed", "only_in_a" and "only_in_b"."""
     equal: bool
     only_in_a: tuple[str, ...] = _as(tuple)
     only_in_b: tuple[str, ...] = _as(tuple)
     changed: tuple[Change, ...] = _as(_all(Change))
+    renamed: tuple[Renamed, ...] = _as(_all(Renamed))
+    summary: dict[str, int]
 
     def __bool__(self):
         raise TypeError("the truth of a Difference is ambiguous: use .equal")

@@ -1,0 +1,253 @@
+#include "comparison.h"
+
+#include <stdlib.h>
+
+#include "glob_rules.h"
+#include "model.h"
+
+static int say_no_memory(const comparison *c)
+{
+    return say_status(HEFT_E_NOMEM, c->path_a, "no memory for the comparison");
+}
+
+/* ---- pairs of the same name ---- */
+
+static uint32_t compare_kinds(const comparison *c, const pair *p)
+{
+    heft_tensor a = heft_tensor_at(c->a, p->a), b = heft_tensor_at(c->b, p->b);
+    uint32_t changes = a.dtype != b.dtype ? CHANGED_DTYPE : 0;
+    if (a.rank != b.rank || (a.rank && memcmp(a.dims, b.dims, a.rank * sizeof *a.dims) != 0))
+        changes |= CHANGED_SHAPE;
+    if (!str_same(heft_tensor_layout_name(c->a, p->a), heft_tensor_layout_name(c->b, p->b)))
+        changes |= CHANGED_LAYOUT;
+    return changes;
+}
+
+static pair make_pair(const comparison *c, uint32_t a, uint32_t b)
+{
+    pair p = { .a = a, .b = b };
+    heft_dtype x = heft_tensor_at(c->a, a).dtype, y = heft_tensor_at(c->b, b).dtype;
+    p.changes = compare_kinds(c, &p);
+    p.has_values = !(p.changes & ~(uint32_t)CHANGED_DTYPE) && compare_suits(x, y);
+    if (p.has_values && c->ignore_dtype)
+        p.changes = 0;
+    return p;
+}
+
+static uint32_t *make_partners(uint32_t count)
+{
+    uint32_t *partner = malloc(((size_t)count + 1) * sizeof *partner);
+    for (uint32_t i = 0; partner && i < count; i++)
+        partner[i] = HEFT_NONE;
+    return partner;
+}
+
+static int find_names(comparison *c)
+{
+    c->names = renames_apply_to_file(&c->rename, c->a);
+    if (!c->names)
+        return say_no_memory_to_match(c->path_a);
+    if (!c->rename.args.count)
+        return CODE_DONE;
+    renames_warn_unmatched(&c->rename, c->path_a);
+    return renames_refuse_collisions(c->a, c->path_a, c->names, NULL, NULL);
+}
+
+static int find_pairs(comparison *c)
+{
+    uint32_t count = heft_tensor_count(c->a);
+    c->pairs = calloc((size_t)count + 1, sizeof *c->pairs);
+    c->renamed = calloc((size_t)count + 1, sizeof *c->renamed);
+    c->partner_a = make_partners(count);
+    c->partner_b = make_partners(heft_tensor_count(c->b));
+    if (!c->pairs || !c->renamed || !c->partner_a || !c->partner_b)
+        return say_no_memory(c);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t b = heft_tensor_find(c->b, c->names[i]);
+        if (b == HEFT_NONE)
+            continue;
+        c->partner_a[i] = b;
+        c->partner_b[b] = i;
+        c->pairs[c->count++] = make_pair(c, i, b);
+    }
+    return CODE_DONE;
+}
+
+/* ---- values ---- */
+
+static void compare_pair(void *ctx, size_t i)
+{
+    work *w = ctx;
+    const comparison *c = w->ctx;
+    pair *p = &c->pairs[i];
+    side a = { c->a, c->path_a, p->a, c->checks_a.read };
+    side b = { c->b, c->path_b, p->b, c->checks_b.read };
+    if (!p->has_values)
+        return;
+    compare_tensors(&p->d, w, &a, &b, c->t);
+    if (p->d.incomparable || p->d.differing)
+        p->changes |= CHANGED_VALUE;
+}
+
+static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
+{
+    heft_tensor t = heft_tensor_at(f, tensor);
+    bool ok = true;
+    for (uint32_t i = 0; i < t.part_count && ok; i++)
+        ok = checks_add(c, t.first_part + i);
+    return ok;
+}
+
+/* Register the parts of all tensors whose values will be compared. */
+static int begin_checks(comparison *c)
+{
+    bool ok = true;
+    for (size_t i = 0; i < c->count && ok; i++)
+        if (c->pairs[i].has_values)
+            ok = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
+                 add_parts(&c->checks_b, c->b, c->pairs[i].b);
+    int code = checks_begin(&c->checks_a, c->a, c->path_a);
+    return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
+}
+
+static int compare_values(comparison *c)
+{
+    work w = { .ctx = c, .path = c->path_a };
+    int code = begin_checks(c);
+    if (code)
+        return code;
+    for (size_t i = 0; i < c->count; i++)
+        w.total += c->pairs[i].has_values ? heft_tensor_bytes(c->a, c->pairs[i].a) : 0;
+    if (work_run(&w, c->count, compare_pair))
+        return say_error(w.path, &w.err);
+    code = checks_end(&c->checks_a, c->path_a);
+    return code ? code : checks_end(&c->checks_b, c->path_b);
+}
+
+/* ---- tensors with other names ---- */
+
+typedef struct hashed {
+    heft_hash hash;
+    uint32_t tensor;
+} hashed;
+
+static int by_hash(const void *a, const void *b)
+{
+    const hashed *x = a, *y = b;
+    int order = memcmp(&x->hash, &y->hash, sizeof x->hash);
+    return order ? order : (x->tensor > y->tensor) - (x->tensor < y->tensor);
+}
+
+static int by_tensor(const void *a, const void *b)
+{
+    const renamed *x = a, *y = b;
+    return (x->a > y->a) - (x->a < y->a);
+}
+
+/* Hash the tensors without a partner, sorted by hash. The caller frees *out. */
+static int hash_lonely(hashed **out, uint32_t *count, const heft_file *f, const char *path,
+                       const uint32_t *partner)
+{
+    uint32_t all = heft_tensor_count(f), n = 0;
+    uint32_t *ids = malloc(((size_t)all + 1) * sizeof *ids);
+    for (uint32_t i = 0; ids && i < all; i++)
+        if (partner[i] == HEFT_NONE)
+            ids[n++] = i;
+    heft_hash *hashes = malloc(((size_t)n + 1) * sizeof *hashes);
+    *out = calloc((size_t)n + 1, sizeof **out);
+    *count = n;
+    heft_error err;
+    int code = CODE_DONE;
+    progress p;
+    progress_begin(&p, path);
+    if (!ids || !hashes || !*out)
+        code = say_status(HEFT_E_NOMEM, path, "no memory for the digests");
+    else if (heft_tensor_hash_many(hashes, f, ids, n, progress_step, &p, &err))
+        code = say_error(path, &err);
+    progress_end(&p);
+    for (uint32_t i = 0; i < n && !code; i++)
+        (*out)[i] = (hashed){ hashes[i], ids[i] };
+    if (!code)
+        qsort(*out, n, sizeof **out, by_hash);
+    free(ids);
+    free(hashes);
+    return code;
+}
+
+static void match(comparison *c, const hashed *a, uint32_t count_a, const hashed *b,
+                  uint32_t count_b)
+{
+    for (uint32_t i = 0, k = 0; i < count_a && k < count_b;) {
+        int order = memcmp(&a[i].hash, &b[k].hash, sizeof a->hash);
+        if (!order) {
+            c->renamed[c->renamed_count++] = (renamed){ a[i].tensor, b[k].tensor };
+            c->partner_a[a[i].tensor] = b[k].tensor;
+            c->partner_b[b[k].tensor] = a[i].tensor;
+        }
+        i += order <= 0;
+        k += order >= 0;
+    }
+    qsort(c->renamed, c->renamed_count, sizeof *c->renamed, by_tensor);
+}
+
+static size_t count_lonely(const uint32_t *partner, uint32_t count)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < count; i++)
+        n += partner[i] == HEFT_NONE;
+    return n;
+}
+
+static int find_renamed(comparison *c)
+{
+    hashed *a = NULL, *b = NULL;
+    uint32_t count_a, count_b;
+    if (!count_lonely(c->partner_a, heft_tensor_count(c->a)) ||
+        !count_lonely(c->partner_b, heft_tensor_count(c->b)))
+        return CODE_DONE;
+    int code = hash_lonely(&a, &count_a, c->a, c->path_a, c->partner_a);
+    if (!code)
+        code = hash_lonely(&b, &count_b, c->b, c->path_b, c->partner_b);
+    if (!code)
+        match(c, a, count_a, b, count_b);
+    free(a);
+    free(b);
+    return code;
+}
+
+/* ---- all of it ---- */
+
+static void count_results(comparison *c)
+{
+    c->only_a = count_lonely(c->partner_a, heft_tensor_count(c->a));
+    c->only_b = count_lonely(c->partner_b, heft_tensor_count(c->b));
+    for (size_t i = 0; i < c->count; i++)
+        c->equal_count += !c->pairs[i].changes;
+    c->equal = c->equal_count == c->count && !c->only_a && !c->only_b && !c->renamed_count;
+}
+
+int comparison_run(comparison *c)
+{
+    int code = find_names(c);
+    if (!code)
+        code = find_pairs(c);
+    if (!code)
+        code = compare_values(c);
+    if (!code)
+        code = find_renamed(c);
+    if (!code)
+        count_results(c);
+    return code;
+}
+
+void comparison_release(comparison *c)
+{
+    free(c->names);
+    free(c->pairs);
+    free(c->renamed);
+    free(c->partner_a);
+    free(c->partner_b);
+    checks_close(&c->checks_a);
+    checks_close(&c->checks_b);
+    renames_release(&c->rename);
+}

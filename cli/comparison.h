@@ -1,0 +1,43 @@
+/* comparison.h - compare two models tensor by tensor: by name, then by content. */
+#ifndef HEFT_CLI_COMPARISON_H
+#define HEFT_CLI_COMPARISON_H
+#include "checks.h"
+#include "compare.h"
+#include "renames.h"
+
+enum { CHANGED_DTYPE = 1, CHANGED_SHAPE = 2, CHANGED_LAYOUT = 4, CHANGED_VALUE = 8 };
+
+typedef struct pair { /* two tensors with the same name */
+    uint32_t a, b;
+    uint32_t changes;
+    bool has_values; /* the values are compared */
+    difference d;
+} pair;
+
+typedef struct renamed { /* two tensors with different names and the same content */
+    uint32_t a, b;
+} renamed;
+
+typedef struct comparison {
+    heft_file *a, *b;
+    const char *path_a, *path_b;
+    tolerance t;
+    bool ignore_dtype; /* do not report element types if all values are equal */
+    renames rename;    /* rules for the names of A */
+    heft_str *names;   /* names of the tensors of A after the renames */
+    pair *pairs;       /* sorted by tensors of A */
+    size_t count;
+    renamed *renamed; /* sorted by tensors of A */
+    size_t renamed_count;
+    uint32_t *partner_a, *partner_b; /* partner_a[i]: partner of tensor i of A, or HEFT_NONE */
+    size_t equal_count, only_a, only_b;
+    bool equal;
+    checks checks_a, checks_b;
+} comparison;
+
+/* Compare the files. The caller sets the files, paths, t, ignore_dtype and rename; the other fields
+ * are results. Return an exit code. */
+int comparison_run(comparison *c);
+void comparison_release(comparison *c);
+
+#endif
