@@ -87,7 +87,8 @@ static heft_str rename_tensor(void *ctx, const heft_tensor *t)
     size_t len = sizeof prefix - 1;
     rules *r = ctx;
     heft_str name = renames_apply(&r->rename, t->name);
-    if (r->no_memory || r->rename.no_memory)
+    r->no_memory = r->no_memory || r->rename.no_memory;
+    if (r->no_memory)
         /* An invalid name ends the conversion before it writes. */
         return (heft_str){ "\xFF", 1 };
     if (r->encoder && name.len > len && !memcmp(name.ptr, prefix, len))
