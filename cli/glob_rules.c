@@ -4,13 +4,17 @@
 #include <string.h>
 
 #include "model.h"
+#include "words.h"
 
 /* ---- values ---- */
 
 static int read_cast(glob_rule *p, const char *text, const char *cmd)
 {
+    char hint[SUGGESTION_BYTES];
     p->dtype = heft_dtype_find(heft_str_from(text));
-    return p->dtype == HEFT_UNTYPED ? say_usage(cmd, "unknown element type '%s'", text) : CODE_DONE;
+    return p->dtype == HEFT_UNTYPED
+               ? say_usage(cmd, "unknown element type '%s'%s", text, suggest_dtype(hint, text))
+               : CODE_DONE;
 }
 
 static int read_sparsify(glob_rule *p, const char *text, const char *cmd)

@@ -5,6 +5,7 @@
 
 #include "interrupt.h"
 #include "model.h"
+#include "words.h"
 
 /* ---- options ---- */
 
@@ -141,18 +142,41 @@ heft_duplicates job_duplicates(const job *j)
     return *j->duplicates == 'f' ? HEFT_DUPLICATES_FIRST : HEFT_DUPLICATES_LAST;
 }
 
+/* Find a format by name or suffix, such as pt. */
+static const heft_format *find_format(const char *word)
+{
+    enum { LONGEST = 32 };
+    char path[LONGEST + 2] = "x.";
+    const heft_format *f = heft_format_find(word);
+    if (f || strlen(word) >= LONGEST - 1)
+        return f;
+    return heft_format_for_path(strcat(path, word));
+}
+
+static int say_no_writer(const job *j)
+{
+    const char *name = heft_format_name(j->target);
+    if (!strcmp(name, "torch"))
+        return say_status(HEFT_E_UNSUPPORTED, j->out,
+                          "heft does not write PyTorch files: they are pickles, and loading a "
+                          "pickle can run code. Use --to safetensors, which "
+                          "safetensors.torch.load_file() reads");
+    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s", name);
+}
+
 int job_choose_target(job *j)
 {
+    char hint[SUGGESTION_BYTES];
     const char *cmd = j->usage.command;
-    j->target = j->to ? heft_format_find(j->to) : heft_format_for_path(j->out);
+    j->target = j->to ? find_format(j->to) : heft_format_for_path(j->out);
     if (!j->target && j->to)
-        return say_usage(cmd, "unknown format '%s': `heft formats` lists what is supported", j->to);
+        return say_usage(cmd, "unknown format '%s'%s `heft formats` lists what is supported", j->to,
+                         *suggest_format(hint, j->to) ? hint : ":");
     if (!j->target)
         return say_usage(cmd, "cannot tell the format from the suffix of '%s': use --to", j->out);
     if (heft_format_caps(j->target) & HEFT_CAN_WRITE)
         return CODE_DONE;
-    return say_status(HEFT_E_UNSUPPORTED, j->out, "this build cannot write %s",
-                      heft_format_name(j->target));
+    return say_no_writer(j);
 }
 
 int job_read_texts(job *j, text_origin of_vocab)

@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "interrupt.h"
+#include "words.h"
 
 static const command commands[] = {
     { "ls", cmd_ls, "list the tensors of a file", false },
@@ -27,38 +28,51 @@ static const command commands[] = {
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
+typedef struct other_word { /* a word that people type for a command */
+    const char *word, *command;
+} other_word;
+
+/* These words run the command. */
+static const other_word aliases[] = {
+    { "list", "ls" },     { "tensors", "ls" },   { "compare", "diff" }, { "check", "verify" },
+    { "digest", "hash" }, { "digests", "hash" }, { "join", "merge" },   { "combine", "merge" },
+    { "stat", "stats" },  { "summary", "info" },
+};
+enum { ALIASES = sizeof aliases / sizeof *aliases };
+
+/* For these words the command is suggested, because the arguments differ. */
+static const other_word hints[] = {
+    { "add", "append" },    { "cast", "convert" },    { "copy", "convert" }, { "cp", "convert" },
+    { "dump", "cat" },      { "export", "convert" },  { "get", "cat" },      { "inspect", "info" },
+    { "metadata", "info" }, { "print", "show" },      { "rename", "edit" },  { "set", "edit" },
+    { "shard", "split" },   { "validate", "verify" }, { "view", "show" },
+};
+enum { HINTS = sizeof hints / sizeof *hints };
+
 static const command *find_command(const char *name)
 {
+    for (size_t i = 0; i < ALIASES; i++)
+        if (!strcmp(aliases[i].word, name))
+            name = aliases[i].command;
     for (size_t i = 0; i < COMMANDS; i++)
         if (!strcmp(commands[i].name, name))
             return &commands[i];
     return NULL;
 }
 
-/* Return the length of the longer word without the common prefix and suffix. */
-static size_t differing_letters(const char *a, const char *b)
-{
-    size_t prefix = 0, la = strlen(a), lb = strlen(b);
-    while (prefix < la && prefix < lb && a[prefix] == b[prefix])
-        prefix++;
-    size_t suffix = 0;
-    while (suffix < la - prefix && suffix < lb - prefix && a[la - 1 - suffix] == b[lb - 1 - suffix])
-        suffix++;
-    return (la > lb ? la : lb) - prefix - suffix;
-}
-
 static int say_unknown(const char *name)
 {
-    const command *closest = NULL;
+    char text[SUGGESTION_BYTES];
+    suggestion s = { .word = str_of(name) };
     for (size_t i = 0; i < COMMANDS; i++)
-        if (!closest ||
-            differing_letters(name, commands[i].name) < differing_letters(name, closest->name))
-            closest = &commands[i];
-    if (differing_letters(name, closest->name) <= 2)
-        return say_status(HEFT_E_ARGUMENT, NULL,
-                          "unknown command '%s'; did you mean '%s'? (see heft --help)", name,
-                          closest->name);
-    return say_status(HEFT_E_ARGUMENT, NULL, "unknown command '%s' (see heft --help)", name);
+        suggestion_try(&s, str_of(commands[i].name));
+    for (size_t i = 0; i < HINTS; i++)
+        if (!strcmp(hints[i].word, name))
+            return say_status(HEFT_E_ARGUMENT, NULL,
+                              "unknown command '%s'; did you mean '%s'? (see heft --help)", name,
+                              hints[i].command);
+    return say_status(HEFT_E_ARGUMENT, NULL, "unknown command '%s'%s (see heft --help)", name,
+                      suggestion_text(text, &s));
 }
 
 static void print_usage(outbuf *o)

@@ -8,6 +8,7 @@
 #include "identity.h"
 #include "notices.h"
 #include "textfile.h"
+#include "words.h"
 
 static heft_read_counter read_counter; /* of all files together */
 open_settings model_settings = { .limits = { .size = sizeof(heft_limits),
@@ -236,9 +237,14 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
 
 uint32_t model_find(const heft_file *f, const char *path, const char *name)
 {
-    uint32_t id = heft_tensor_find(f, heft_str_from(name));
+    char hint[SUGGESTION_BYTES];
+    suggestion s = { .word = str_of(name) };
+    uint32_t id = heft_tensor_find(f, s.word);
+    for (uint32_t i = 0; id == HEFT_NONE && i < heft_tensor_count(f); i++)
+        suggestion_try(&s, heft_tensor_at(f, i).name);
     if (id == HEFT_NONE)
-        say_status(HEFT_E_NOTFOUND, path, "no tensor named '%s' (`heft ls` lists the names)", name);
+        say_status(HEFT_E_NOTFOUND, path, "no tensor named '%s'%s (`heft ls` lists the names)",
+                   name, suggestion_text(hint, &s));
     return id;
 }
 

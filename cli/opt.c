@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "model.h"
 #include "sandbox.h"
+#include "words.h"
 
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
@@ -114,29 +115,49 @@ static bool set_number(const char *text, uint64_t *out)
     return true;
 }
 
-/* Parse a size in bytes. K, M, G and T are powers of 1000; Ki, Mi, Gi and Ti powers of 1024; an
- * optional B follows. */
+/* Multiply; return false on overflow. */
+static bool scale(uint64_t *v, uint64_t by)
+{
+    bool fits = *v <= UINT64_MAX / by;
+    *v = fits ? *v * by : 0;
+    return fits;
+}
+
+/* Parse the unit of a size: K, M, G and T are powers of 1000; Ki, Mi, Gi and Ti powers of 1024; an
+ * optional B follows. Letters may be small. Return 0 for anything else. */
+static uint64_t unit_of(const char *text)
+{
+    static const char units[] = "kmgt";
+    const char *unit = *text ? strchr(units, *text | 0x20) : NULL;
+    uint64_t step = unit && (text[1] | 0x20) == 'i' ? 1024 : 1000, bytes = 1;
+    text += unit ? (step == 1024 ? 2 : 1) : 0;
+    text += (*text | 0x20) == 'b';
+    for (long n = unit ? unit - units + 1 : 0; n; n--)
+        bytes *= step;
+    return *text ? 0 : bytes;
+}
+
+/* Parse a size in bytes, with a fraction if a unit follows: 1.5GB. Bytes are rounded down. */
 static bool set_size(const char *text, uint64_t *out)
 {
-    static const char units[] = "KMGT";
+    enum { LAST = 100000 }; /* six digits of a fraction: no product overflows */
     char *end;
     errno = 0;
-    unsigned long long v = strtoull(text, &end, 10);
-    const char *unit = *end ? strchr(units, *end == 'k' ? 'K' : *end) : NULL;
-    bool is_binary = unit && end[1] == 'i';
-    if (unit)
-        end += is_binary ? 2 : 1;
-    end += *end == 'B';
-    if (*text < '0' || *text > '9' || *end || errno || !v)
+    uint64_t v = strtoull(text, &end, 10), fraction = 0, divisor = 1;
+    if (*text < '0' || *text > '9' || errno)
         return false;
-    for (long n = unit ? unit - units + 1 : 0; n; n--) {
-        unsigned step = is_binary ? 1024 : 1000;
-        if (v > UINT64_MAX / step)
+    bool has_fraction = *end == '.' && end[1] >= '0' && end[1] <= '9';
+    for (end += has_fraction; has_fraction && *end >= '0' && *end <= '9'; end++, divisor *= 10) {
+        if (divisor > LAST)
             return false;
-        v *= step;
+        fraction = 10 * fraction + (uint64_t)(*end - '0');
     }
-    *out = v;
-    return true;
+    uint64_t unit = unit_of(end);
+    if (!unit || (has_fraction && unit == 1) || !scale(&v, unit))
+        return false;
+    uint64_t rest = fraction * unit / divisor;
+    *out = v + rest;
+    return *out && v <= UINT64_MAX - rest;
 }
 
 static bool set_real(const char *text, double *out)
@@ -207,6 +228,15 @@ static const opt *option_for(const opt_usage *u, int c)
     return NULL;
 }
 
+static const char *suggest_option(char out[SUGGESTION_BYTES], const opt_usage *u, const char *word)
+{
+    suggestion s = { .word = { word + 2, strcspn(word + 2, "=") }, .prefix = "--" };
+    const opt *p;
+    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++)
+        suggestion_try(&s, str_of(p->name));
+    return suggestion_text(out, &s);
+}
+
 /* Report an option that getopt refused, spelled as the user typed it. */
 static int say_bad_option(const opt_usage *u, int c, const char *word)
 {
@@ -217,7 +247,9 @@ static int say_bad_option(const opt_usage *u, int c, const char *word)
         return say_usage(u->command, "option '--%s' takes no value", known->name);
     if (optopt && optopt < FIRST_LONG)
         return say_usage(u->command, "unknown option '-%c'", optopt);
-    return say_usage(u->command, "unknown or ambiguous option '%s'", word);
+    char text[SUGGESTION_BYTES] = "";
+    return say_usage(u->command, "unknown or ambiguous option '%s'%s", word,
+                     strncmp(word, "--", 2) != 0 ? text : suggest_option(text, u, word));
 }
 
 /* Apply one option. Return false, with the exit code in *code, if the command must end. */

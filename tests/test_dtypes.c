@@ -35,6 +35,24 @@ static void every_type_has_a_row_and_a_unique_name(void **state)
     assert_int_equal(heft_dtype_kind_of(HEFT_DTYPES), HEFT_DTYPE_NONE);
 }
 
+static void usual_names_of_other_programs_are_understood(void **state)
+{
+    static const struct {
+        const char *name;
+        heft_dtype type;
+    } names[] = {
+        { "F16", HEFT_F16 },           { "fp16", HEFT_F16 },      { "Half", HEFT_F16 },
+        { "bfloat16", HEFT_BF16 },     { "BF16", HEFT_BF16 },     { "float", HEFT_F32 },
+        { "FP32", HEFT_F32 },          { "double", HEFT_F64 },    { "int8", HEFT_I8 },
+        { "uint64", HEFT_U64 },        { "long", HEFT_I64 },      { "Q8_0", HEFT_Q8_0 },
+        { "F8_E4M3", HEFT_F8_E4M3FN }, { "complex64", HEFT_C64 }, { "float1", HEFT_UNTYPED },
+        { "halff", HEFT_UNTYPED },     { "fp", HEFT_UNTYPED },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        assert_int_equal(heft_dtype_find(heft_str_from(names[i].name)), names[i].type);
+}
+
 /* A name consists of the letters of the kind and the number of bits, as in "f32". */
 static void names_state_kind_and_bits(void **state)
 {
@@ -304,6 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_has_a_row_and_a_unique_name),
+        cmocka_unit_test(usual_names_of_other_programs_are_understood),
         cmocka_unit_test(names_state_kind_and_bits),
         cmocka_unit_test(blocks_fill_whole_bytes),
         cmocka_unit_test(dlpack_codes_match_the_kind),

@@ -389,7 +389,8 @@ typedef struct heft_dtype_info {
 
 /* Return the description of an element type; NULL for HEFT_UNTYPED and unknown numbers. */
 HEFT_API const heft_dtype_info *heft_dtype_get(heft_dtype t);
-/* Return the element type of that name, or HEFT_UNTYPED. */
+/* Return the element type of that name, or HEFT_UNTYPED.  Letters of either case and usual names
+ * are understood: "F16", "float16", "fp16" and "half" are f16. */
 HEFT_API heft_dtype heft_dtype_find(heft_str name);
 /* Return whether heft_dtype_cast() converts `from` to `to`. */
 HEFT_API bool heft_dtype_can_cast(heft_dtype to, heft_dtype from);

@@ -100,11 +100,67 @@ const heft_dtype_info *heft_dtype_get(heft_dtype t)
     return info_of(t);
 }
 
+/* Names of other programs, in small letters. */
+static const struct {
+    const char *name;
+    heft_dtype type;
+} aliases[] = {
+    { "boolean", HEFT_BOOL },
+    { "uint8", HEFT_U8 },
+    { "byte", HEFT_U8 },
+    { "int8", HEFT_I8 },
+    { "uint16", HEFT_U16 },
+    { "int16", HEFT_I16 },
+    { "short", HEFT_I16 },
+    { "uint32", HEFT_U32 },
+    { "int32", HEFT_I32 },
+    { "int", HEFT_I32 },
+    { "uint64", HEFT_U64 },
+    { "int64", HEFT_I64 },
+    { "long", HEFT_I64 },
+    { "fp16", HEFT_F16 },
+    { "float16", HEFT_F16 },
+    { "half", HEFT_F16 },
+    { "bfloat16", HEFT_BF16 },
+    { "fp32", HEFT_F32 },
+    { "float32", HEFT_F32 },
+    { "float", HEFT_F32 },
+    { "single", HEFT_F32 },
+    { "fp64", HEFT_F64 },
+    { "float64", HEFT_F64 },
+    { "double", HEFT_F64 },
+    { "f8_e4m3", HEFT_F8_E4M3FN },
+    { "fp8_e4m3", HEFT_F8_E4M3FN },
+    { "float8_e4m3fn", HEFT_F8_E4M3FN },
+    { "fp8_e5m2", HEFT_F8_E5M2 },
+    { "float8_e5m2", HEFT_F8_E5M2 },
+    { "float8_e4m3fnuz", HEFT_F8_E4M3FNUZ },
+    { "float8_e5m2fnuz", HEFT_F8_E5M2FNUZ },
+    { "float8_e8m0fnu", HEFT_F8_E8M0 },
+    { "complex64", HEFT_C64 },
+    { "complex128", HEFT_C128 },
+};
+
+/* Compare a name in letters of either case with a name in small letters. */
+static bool is_name(heft_str name, const char *small)
+{
+    size_t i = 0;
+    for (; i < name.len && small[i]; i++) {
+        char c = name.ptr[i];
+        if ((c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c) != small[i])
+            return false;
+    }
+    return i == name.len && !small[i];
+}
+
 heft_dtype heft_dtype_find(heft_str name)
 {
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (info_of(t) && heft_str_is(name, info_of(t)->name))
+        if (info_of(t) && is_name(name, info_of(t)->name))
             return t;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (is_name(name, aliases[i].name))
+            return aliases[i].type;
     return HEFT_UNTYPED;
 }
 
