@@ -169,6 +169,13 @@ def test_diff_gives_changes(model, tmp_path):
     assert [(c.name, c.what, c.a, c.b) for c in found.changed] == [
         ("layer.bias", "dtype", "f32", "bf16")]
     assert heft.diff(model, model).equal
+    assert found.summary["only_in_a"] == 1
+    assert heft.diff(model, other, ignore_dtype=True).changed == ()
+    heft.edit(other, rename={"layer.bias": "b", "layer.weight": "w"})
+    found = heft.diff(model, other)
+    assert [(r.a, r.b) for r in found.renamed] == [("layer.weight", "w")]
+    found = heft.diff(model, other, rename=["layer.bias=b", "s/layer.weight/w/"])
+    assert [c.name for c in found.changed] == ["b"] and not found.renamed
     with pytest.raises(TypeError):
         bool(found)
 
