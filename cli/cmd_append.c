@@ -83,6 +83,7 @@ static int append(job *j, const heft_file *from)
             say_result(j, &result);
         return code;
     }
+    job_name_way_out(j, &err);
     int code = model_say_open_error(result.source_failed ? j->source : j->out, &err);
     return st == HEFT_E_ARGUMENT ? CODE_CANNOT : code;
 }

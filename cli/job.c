@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -240,6 +241,16 @@ static heft_status open_sink(heft_sink **out, job *j, heft_error *err)
     return st ? st : sink_watch(out, "standard output", &j->failure, err);
 }
 
+void job_name_way_out(const job *j, heft_error *err)
+{
+    size_t used = strlen(err->message);
+    if (err->status != HEFT_E_LOSSY)
+        return;
+    snprintf(err->message + used, sizeof err->message - used, "%s",
+             j->strict ? "; --strict makes errors of warnings"
+                       : "; --allow-loss leaves out or alters what does not fit");
+}
+
 int job_convert(job *j, const heft_file *f)
 {
     heft_error err;
@@ -255,6 +266,8 @@ int job_convert(job *j, const heft_file *f)
     progress_end(&j->bar);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
+    if (st)
+        job_name_way_out(j, &err);
     bool about_target = st == HEFT_E_ARGUMENT ||
                         (st == HEFT_E_UNSUPPORTED && err.offset == HEFT_NOWHERE);
     return st ? sink_say_error(&j->failure, about_target ? target : j->source, &err)

@@ -60,6 +60,8 @@ void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
 /* Check the rules against the model and convert it; a dry run writes nothing. */
 int job_convert(job *j, const heft_file *f);
+/* Append to the error of a conversion with losses the option that settles the matter. */
+void job_name_way_out(const job *j, heft_error *err);
 /* Print the result message of a conversion. */
 void job_say_result(const job *j);
 /* Print a note or a warning if the edited file has other hard links. */
