@@ -5,28 +5,38 @@
 #include <unistd.h>
 
 #include "burn.h"
-#include "model.h"
+#include "model_kind.h"
+#include "model_sums.h"
 #include "number_text.h"
 #include "opt.h"
 #include "vocab_file.h"
 
-typedef struct totals {
-    uint64_t bytes, elements;
-    uint64_t of_type[HEFT_DTYPES]; /* number of tensors by element type */
-} totals;
+/* What is known of an open file. */
+typedef struct facts {
+    heft_file *f;
+    const char *path;
+    heft_vocab *vocab; /* NULL: none */
+    uint32_t *tied;
+    model_sums sums;
+    model_kind kind;
+    bool verbose;
+} facts;
 
-static totals count(const heft_file *f)
+/* Return the number of elements, of tied tensors too. */
+static uint64_t count_elements(const heft_file *f)
 {
-    totals sum = { 0, 0, { 0 } };
-    for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
-        heft_tensor t = heft_tensor_at(f, i);
-        sum.bytes += heft_tensor_bytes(f, i);
-        uint64_t elements = tensor_elements(&t);
-        sum.elements += elements < UINT64_MAX - sum.elements ? elements : UINT64_MAX - sum.elements;
-        if (t.dtype < HEFT_DTYPES)
-            sum.of_type[t.dtype]++;
-    }
-    return sum;
+    totals sum = { 0, 0, 0 };
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
+        totals_add(&sum, f, NULL, i);
+    return sum.parameters;
+}
+
+static uint64_t count_bytes(const heft_file *f)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < heft_tensor_count(f); i++)
+        bytes += heft_tensor_bytes(f, i);
+    return bytes;
 }
 
 /* ---- text ---- */
@@ -59,13 +69,13 @@ static void put_format(outbuf *o, const heft_format *format, heft_str version)
     out_char(o, '\n');
 }
 
-static void put_types(outbuf *o, const totals *sum)
+static void put_types(outbuf *o, const model_sums *sums)
 {
     const char *separator = " (";
     for (heft_dtype t = 0; t < HEFT_DTYPES; t++)
-        if (sum->of_type[t]) {
+        if (sums->of_type[t].tensors) {
             const char *name = dtype_name(t);
-            out_format(o, "%s%llu %s", separator, (unsigned long long)sum->of_type[t],
+            out_format(o, "%s%llu %s", separator, (unsigned long long)sums->of_type[t].tensors,
                        name ? name : "untyped");
             separator = ", ";
         }
@@ -270,37 +280,42 @@ static void put_tied(outbuf *o, const heft_file *f, const uint32_t *tied)
     out_text(o, " stored only once\n");
 }
 
-static void print_text(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
-                       const uint32_t *tied, bool verbose)
+static void put_generator(outbuf *o, const heft_file *f)
 {
-    totals sum = count(f);
-    const heft_format *format = heft_file_format(f);
-    label(o, "File");
-    out_message(o, path);
+    if (!heft_file_generator(f).len)
+        return;
+    label(o, "Generator");
+    out_name(o, heft_file_generator(f));
     out_char(o, '\n');
-    put_format(o, format, heft_file_version(f));
-    if (heft_file_generator(f).len) {
-        label(o, "Generator");
-        out_name(o, heft_file_generator(f));
-        out_char(o, '\n');
-    }
+}
+
+static void print_text(outbuf *o, const facts *v)
+{
+    const heft_file *f = v->f;
+    label(o, "File");
+    out_message(o, v->path);
+    out_char(o, '\n');
+    put_format(o, heft_file_format(f), heft_file_version(f));
+    put_generator(o, f);
     put_bytes(o, "Size", model_size(f));
     label(o, "Tensors");
     out_u64(o, heft_tensor_count(f));
-    put_types(o, &sum);
+    put_types(o, &v->sums);
     label(o, "Elements");
-    out_format(o, "%llu\n", (unsigned long long)sum.elements);
-    put_bytes(o, "Data", sum.bytes);
-    put_tied(o, f, tied);
+    out_format(o, "%llu\n", (unsigned long long)count_elements(f));
+    put_bytes(o, "Data", count_bytes(f));
+    model_kind_print(o, &v->kind);
+    model_sums_print(o, &v->sums);
+    put_tied(o, f, v->tied);
     label(o, "Alignment");
     out_format(o, "%llu\n", (unsigned long long)heft_file_alignment(f));
     put_record(o, f);
     put_metadata(o, f);
-    put_vocabulary(o, vocab);
+    put_vocabulary(o, v->vocab);
     put_parts(o, f);
     put_shards(o, f);
     put_checksums(o, f);
-    if (verbose)
+    if (v->verbose)
         put_bytes(o, "Index", heft_file_memory(f));
 }
 
@@ -384,73 +399,108 @@ static void json_record(json *j, const heft_file *f)
     json_end(j, '}');
 }
 
-static void print_json(outbuf *o, const heft_file *f, const char *path, const heft_vocab *vocab,
-                       const uint32_t *tied, bool verbose)
+static void print_json(json *j, const facts *v)
 {
-    json j = json_open(o);
-    json_file_head(&j, f, path);
+    const heft_file *f = v->f;
+    json_begin(j, '{');
+    json_file_head(j, f, v->path);
     if (heft_file_generator(f).len)
-        json_member_str(&j, "generator", heft_file_generator(f));
-    json_member_u64(&j, "tensors", heft_tensor_count(f));
-    json_member_u64(&j, "bytes", count(f).bytes);
-    json_tied(&j, f, tied);
-    json_member_u64(&j, "alignment", heft_file_alignment(f));
-    json_record(&j, f);
-    json_metadata(&j, f);
-    json_model_parts(&j, f);
+        json_member_str(j, "generator", heft_file_generator(f));
+    model_kind_json(j, &v->kind);
+    json_member_u64(j, "tensors", heft_tensor_count(f));
+    json_member_u64(j, "bytes", count_bytes(f));
+    model_sums_json(j, &v->sums);
+    json_tied(j, f, v->tied);
+    json_member_u64(j, "alignment", heft_file_alignment(f));
+    json_record(j, f);
+    json_metadata(j, f);
+    json_model_parts(j, f);
     if (heft_shard_file_count(f))
-        json_shards(&j, f);
-    json_checksums(&j, f);
-    if (vocab)
-        json_vocabulary(&j, vocab);
-    if (verbose)
-        json_member_u64(&j, "memory", heft_file_memory(f));
-    json_close(&j);
+        json_shards(j, f);
+    json_checksums(j, f);
+    if (v->vocab)
+        json_vocabulary(j, v->vocab);
+    if (v->verbose)
+        json_member_u64(j, "memory", heft_file_memory(f));
+    json_end(j, '}');
 }
 
 /* ---- the command ---- */
+
+static int facts_open(facts *v, const char *path, bool verbose)
+{
+    *v = (facts){ .path = path, .verbose = verbose };
+    int code = model_open(&v->f, path);
+    if (!code)
+        code = vocab_find(&v->vocab, v->f, path);
+    if (!code)
+        code = model_kind_find(&v->kind, v->f, path);
+    if (code)
+        return code;
+    v->tied = model_find_tied(v->f, path);
+    return v->tied && model_sums_open(&v->sums, v->f, path, v->tied) ? CODE_DONE : CODE_SYSTEM;
+}
+
+static void facts_close(facts *v)
+{
+    model_sums_close(&v->sums);
+    free(v->tied);
+    heft_vocab_close(v->vocab);
+    heft_file_close(v->f);
+}
+
+/* Print the facts of every file, with a line between. A file that cannot be opened does not hide the
+ * others. Return the highest exit code. */
+static int inform(const opt_args *args, bool as_json, bool verbose)
+{
+    outbuf o;
+    int worst = CODE_DONE;
+    uint32_t printed = 0;
+    bool is_list = as_json && args->count > 1;
+    out_open(&o, STDOUT_FILENO);
+    json j = { &o, false };
+    if (is_list)
+        json_begin(&j, '[');
+    for (int i = 0; i < args->count; i++) {
+        facts v;
+        int code = facts_open(&v, args->item[i], verbose);
+        if (!code && as_json)
+            print_json(&j, &v);
+        else if (!code && printed++)
+            out_char(&o, '\n');
+        if (!code && !as_json)
+            print_text(&o, &v);
+        facts_close(&v);
+        worst = code > worst ? code : worst;
+    }
+    if (is_list)
+        json_end(&j, ']');
+    if (is_list || (as_json && !worst))
+        out_char(&o, '\n');
+    return out_end(&o, worst);
+}
 
 int cmd_info(int argc, char **argv)
 {
     bool as_json = false, verbose = false;
     const opt options[] = {
-        { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
+        { "json", 0, OPT_FLAG, &as_json, NULL,
+          "print one JSON document; a list for several files" },
         { "verbose", 'v', OPT_FLAG, &verbose, NULL, "also print the memory used by the index" },
     };
     const opt_usage usage = {
         "info",
-        "FILE",
-        "Shows what a file contains: format and version, counts, total bytes, alignment,\n"
-        "metadata, parts of the file itself, and checksums.",
+        "FILE...",
+        "Shows what a file contains: format and version, kind of model, parameters and bytes\n"
+        "by element type and module, alignment, metadata, parts of the file itself, and\n"
+        "checksums.",
         "heft info model.bpk",
         options,
         sizeof options / sizeof *options,
         1,
-        1,
+        -1,
     };
     opt_args args;
-    heft_file *f = NULL;
-    heft_vocab *vocab = NULL;
     int code;
-    if (!opt_parse(&args, &code, &usage, argc, argv))
-        return code;
-    code = model_open(&f, args.item[0]);
-    if (!code)
-        code = vocab_find(&vocab, f, args.item[0]);
-    uint32_t *tied = code ? NULL : model_find_tied(f, args.item[0]);
-    if (tied) {
-        outbuf o;
-        out_open(&o, STDOUT_FILENO);
-        if (as_json)
-            print_json(&o, f, args.item[0], vocab, tied, verbose);
-        else
-            print_text(&o, f, args.item[0], vocab, tied, verbose);
-        code = out_end(&o, CODE_DONE);
-    } else if (!code) {
-        code = CODE_SYSTEM;
-    }
-    free(tied);
-    heft_vocab_close(vocab);
-    heft_file_close(f);
-    return code;
+    return opt_parse(&args, &code, &usage, argc, argv) ? inform(&args, as_json, verbose) : code;
 }

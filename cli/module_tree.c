@@ -101,6 +101,13 @@ heft_str module_label(const module_tree *t, const module_row *row)
     return (heft_str){ name.ptr + from, to - from };
 }
 
+heft_str module_prefix(const module_tree *t, const module_row *row)
+{
+    heft_str name = t->members[row->first].name, label = module_label(t, row);
+    return (heft_str){ name.ptr,
+                       (size_t)(label.ptr - name.ptr) + label.len + (row->is_module ? 1 : 0) };
+}
+
 void out_module(outbuf *o, const module_tree *t, const module_row *row)
 {
     heft_str label = module_label(t, row);
@@ -111,6 +118,13 @@ void out_module(outbuf *o, const module_tree *t, const module_row *row)
 }
 
 /* ---- the tree ---- */
+
+void module_tree_close(module_tree *t)
+{
+    free(t->members);
+    free(t->rows);
+    *t = (module_tree){ NULL };
+}
 
 static bool add_row(module_tree *t, module_row row)
 {
@@ -147,19 +161,30 @@ static bool add_member_rows(module_tree *t, uint32_t i, uint64_t folded)
     return ok;
 }
 
-static bool fill(module_tree *t, const heft_file *f, const selection *s, uint64_t depth)
+static void sort_members(module_tree *t, const heft_file *f, const selection *s)
 {
-    uint64_t folded = depth ? depth : UINT64_MAX;
-    bool ok = true;
     for (uint32_t i = 0; i < s->count; i++)
         t->members[i] = (module_member){ heft_tensor_at(f, selected(s, i)).name, selected(s, i), i,
                                          0 };
     qsort(t->members, s->count, sizeof *t->members, member_order);
     for (uint32_t i = 1; i < s->count; i++)
         t->members[i].shared = shared_modules(t->members[i - 1].name, t->members[i].name);
-    for (uint32_t i = 0; i < s->count && ok; i++)
-        ok = add_member_rows(t, i, folded);
-    return ok;
+}
+
+static bool say_no_memory(module_tree *t, const char *path)
+{
+    say_status(HEFT_E_NOMEM, path, "no memory for a tree of %u tensors", t->count);
+    module_tree_close(t);
+    return false;
+}
+
+bool module_tree_fold(module_tree *t, const char *path, uint64_t depth)
+{
+    bool ok = true;
+    t->row_count = 0;
+    for (uint32_t i = 0; i < t->count && ok; i++)
+        ok = add_member_rows(t, i, depth ? depth : UINT64_MAX);
+    return ok || say_no_memory(t, path);
 }
 
 bool module_tree_open(module_tree *t, const heft_file *f, const char *path, const selection *s,
@@ -167,16 +192,13 @@ bool module_tree_open(module_tree *t, const heft_file *f, const char *path, cons
 {
     *t = (module_tree){ .count = s->count };
     t->members = malloc(((size_t)s->count + 1) * sizeof *t->members);
-    if (t->members && fill(t, f, s, depth))
-        return true;
-    say_status(HEFT_E_NOMEM, path, "no memory for a tree of %u tensors", s->count);
-    module_tree_close(t);
-    return false;
+    if (!t->members)
+        return say_no_memory(t, path);
+    sort_members(t, f, s);
+    return module_tree_fold(t, path, depth);
 }
 
-void module_tree_close(module_tree *t)
+uint32_t module_tree_common(const module_tree *t)
 {
-    free(t->members);
-    free(t->rows);
-    *t = (module_tree){ NULL };
+    return t->count < 2 ? 0 : shared_modules(t->members[0].name, t->members[t->count - 1].name);
 }

@@ -30,11 +30,19 @@ typedef struct module_tree {
  * rows for their content. Return false without memory, after an error line. */
 bool module_tree_open(module_tree *t, const heft_file *f, const char *path, const selection *s,
                       uint64_t depth);
+/* Build the rows again, folded at another depth. Return false without memory, after an error line
+ * and after closing the tree. */
+bool module_tree_fold(module_tree *t, const char *path, uint64_t depth);
+/* Return the number of modules that all tensors have in common. */
+uint32_t module_tree_common(const module_tree *t);
 void module_tree_close(module_tree *t); /* safe on a zeroed struct */
 /* Write the row's own component of the name; that of a module ends with the separator. */
 void out_module(outbuf *o, const module_tree *t, const module_row *row);
 /* Return the row's own component of the name, without a separator. */
 heft_str module_label(const module_tree *t, const module_row *row);
+/* Return the name up to the row's own component: of a module with the separator, of a tensor the
+ * whole name. */
+heft_str module_prefix(const module_tree *t, const module_row *row);
 /* Compare two names. Numbers in names are compared as numbers. */
 int name_order(heft_str a, heft_str b);
 

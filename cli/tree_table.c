@@ -19,10 +19,8 @@ static const column columns[] = {
 
 static void put_name(outbuf *o, const tree_table *t, const module_row *r)
 {
-    heft_str name = t->tree->members[r->first].name, label = module_label(t->tree, r);
-    size_t end = (size_t)(label.ptr - name.ptr) + label.len + (r->is_module ? 1 : 0);
     if (t->style->raw)
-        out_name(o, (heft_str){ name.ptr, end });
+        out_name(o, module_prefix(t->tree, r));
     else
         out_module(o, t->tree, r);
 }

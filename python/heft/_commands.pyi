@@ -165,6 +165,26 @@ class Shard:
     size: int | None = ...
 
 @dataclass(frozen=True)
+class TypeSum:
+    dtype: str | None
+    tensors: int
+    parameters: int
+    bytes: int
+
+@dataclass(frozen=True)
+class ModuleSum:
+    name: str
+    tensors: int
+    parameters: int
+    bytes: int
+
+@dataclass(frozen=True)
+class ModelKind:
+    kind: str
+    source: str
+    evidence: str
+
+@dataclass(frozen=True)
 class Info(Result):
     file: str
     format: str
@@ -172,6 +192,9 @@ class Info(Result):
     size: int
     tensors: int
     bytes: int
+    parameters: int
+    by_dtype: tuple[TypeSum, ...]
+    modules: tuple[ModuleSum, ...]
     alignment: int
     metadata: dict[str, object]
     parts: tuple[Part, ...]
@@ -179,6 +202,7 @@ class Info(Result):
     shards: tuple[Shard, ...] = ...
     tied: dict[str, str] = ...
     generator: str | None = ...
+    model: ModelKind | None = ...
     vocabulary: dict[str, object] | None = ...
     record: dict[str, object] | None = ...
     memory: int | None = ...

@@ -240,15 +240,45 @@ class Shard:
 
 
 @dataclass(frozen=True)
+class TypeSum:
+    """Sums over the tensors of an element type; tied tensors count once in parameters and bytes."""
+    dtype: str | None
+    tensors: int
+    parameters: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ModuleSum:
+    """Sums over the tensors of a module; tied tensors count once in parameters and bytes."""
+    name: str
+    tensors: int
+    parameters: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """The kind of a model; source is metadata, config or names, and evidence the key or name."""
+    kind: str
+    source: str
+    evidence: str
+
+
+@dataclass(frozen=True)
 class Info(Result):
     """Facts of a file. size: bytes of the file and its shards; tensors: their number; bytes: the
-    decoded bytes of all tensors; memory: bytes that the index uses, with verbose."""
+    decoded bytes of all tensors; parameters: elements of all tensors, of tied ones once; memory:
+    bytes that the index uses, with verbose."""
     file: str
     format: str
     version: str | None
     size: int
     tensors: int
     bytes: int
+    parameters: int
+    by_dtype: tuple[TypeSum, ...] = _as(_all(TypeSum))
+    modules: tuple[ModuleSum, ...] = _as(_all(ModuleSum))
     alignment: int
     metadata: dict[str, object]
     parts: tuple[Part, ...] = _as(_all(Part))
@@ -257,6 +287,7 @@ class Info(Result):
     tied: dict[str, str] = _as(lambda rows: {row["name"]: row["with"] for row in rows},
                                default_factory=dict)
     generator: str | None = None
+    model: ModelKind | None = _as(lambda members: build(ModelKind, members), default=None)
     vocabulary: dict[str, object] | None = None
     record: dict[str, object] | None = None
     memory: int | None = None

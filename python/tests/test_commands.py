@@ -2,6 +2,7 @@
 import concurrent.futures
 import errno
 import inspect
+import dataclasses
 import json
 import os
 import re
@@ -126,6 +127,9 @@ def test_info_is_the_document(model):
     document, info = json.loads(command("info", "--json", model)), heft.info(model)
     for name in ("file", "format", "version", "size", "tensors", "bytes", "alignment", "metadata"):
         assert getattr(info, name) == document[name]
+    assert info.parameters == document["parameters"] and info.model is None
+    assert [dataclasses.asdict(t) for t in info.by_dtype] == document["by_dtype"]
+    assert [dataclasses.asdict(m) for m in info.modules] == document["modules"]
     assert heft.info(model, verbose=True).memory > 0
     with pytest.raises(AttributeError):
         info.format = "other"

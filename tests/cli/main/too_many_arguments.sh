@@ -1,1 +1,1 @@
-$HEFT info two.safetensors small.safetensors
+$HEFT hash two.safetensors small.safetensors
