@@ -133,7 +133,8 @@ static PyObject *tensor_repr(PyObject *self)
 
 /* ---- the bytes ---- */
 
-/* Formats of the struct module for element types; types that it does not know are lent as bytes. */
+/* Formats of the struct module for element types. Elements of other types, and tensors with more
+ * dimensions than a memoryview can have, are lent as bytes. */
 static const char *const formats[HEFT_DTYPES] = {
     [HEFT_BOOL] = "?", [HEFT_U8] = "B",  [HEFT_I8] = "b",   [HEFT_U16] = "H",  [HEFT_I16] = "h",
     [HEFT_U32] = "I",  [HEFT_I32] = "i", [HEFT_U64] = "Q",  [HEFT_I64] = "q",  [HEFT_F16] = "e",
@@ -211,7 +212,7 @@ static int tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
         return -1;
     }
     view->internal = l;
-    if (formats[a->dtype] && flags & PyBUF_ND)
+    if (formats[a->dtype] && flags & PyBUF_ND && a->rank <= PyBUF_MAX_NDIM)
         set_dims(view, l, flags);
     return 0;
 }

@@ -85,6 +85,13 @@ def test_types_without_a_struct_format(tmp_path):
     assert torch.equal(tensor.torch(), torch.tensor([1.0, -2.5], dtype=torch.bfloat16))
 
 
+def test_more_dimensions_than_a_memoryview_has(tmp_path):
+    path = write(tmp_path / "m.safetensors", t=("F32", (1, ) * 65, b"\0\0\x80\x3f"))
+    tensor = heft.open(path)["t"]
+    assert len(tensor.shape) == 65 and bytes(memoryview(tensor)) == b"\0\0\x80\x3f"
+    assert memoryview(tensor).ndim == 1 and memoryview(tensor).format == "B"
+
+
 def test_errors_are_exceptions_of_their_kinds(path, tmp_path):
     f = heft.open(path)
     with pytest.raises(KeyError, match="no tensor 'x'") as e:
