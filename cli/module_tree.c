@@ -123,7 +123,7 @@ void module_tree_close(module_tree *t)
 {
     free(t->members);
     free(t->rows);
-    *t = (module_tree){ NULL };
+    *t = (module_tree){ .members = NULL };
 }
 
 static bool add_row(module_tree *t, module_row row)

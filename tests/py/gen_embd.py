@@ -13,7 +13,7 @@ from samples import IEEE, Samples, crc, patch, tensor
 
 TYPES = ["f32", "f16", "bf16", "i32", "i16", "i8", "u32", "u16", "u8"]
 VOCAB_EMBEDDED, ALIGNED, CHECKSUMS, COMPRESSED = 1, 2, 4, 8
-HEADER, FOOTER = 64, 16
+HEADER, FOOTER, CHECKED = 64, 16, 56
 NONE = 2**32 - 1
 META = [("model_name", "tiny"), ("hidden_size", "8"), ("größe", "😀"), ("empty", "")]
 TOKENS = [
@@ -244,6 +244,16 @@ def good_specified(s):
     put("metadata_size_without_head", bare_size=True)
 
 
+def like_a_header_checksum():
+    """A tensor whose bytes are, at the place of the header's checksum in the specified layout, that
+    checksum."""
+    name, dtype, shape, data = tensor("t.f32", "f32", (3, 5))
+    before = len(Stream([(name, dtype, shape, b"")], []).bytes()) - 4  # without tokens
+    begin = Stream([(name, dtype, shape, data)]).bytes()[:CHECKED]
+    checksum = struct.pack("<I", crc(IEEE, begin))
+    return name, dtype, shape, data[:CHECKED - before] + checksum + data[CHECKED - before + 4:]
+
+
 def good_simple(s):
     def put(name, tensors, tokens):
         named = [
@@ -258,6 +268,7 @@ def good_simple(s):
     put("nothing", [], [])
     put("tokens_only", [], TOKENS)
     put("no_special", floats(), ["just", "tokens"])
+    put("like_specified", [like_a_header_checksum()], TOKENS)
     put("long_token", floats(), ["x" * 70000, "[UNK]"])
     put("long_name", [tensor("n" * 70000, "f32", (2,))], [])
     put("many", [tensor(f"layers.{i}.w", "f32", (i % 7 + 1, i % 3 + 1)) for i in range(300)],

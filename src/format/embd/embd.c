@@ -338,6 +338,18 @@ static heft_status parse_specified(heft_window *in, heft_index *x, const uint8_t
     return x->version.ptr ? HEFT_OK : HEFT_E_NOMEM;
 }
 
+/* The file size, the header's checksum and the footer's magic each identify the specified layout.
+ * Two matches are enough, or one and a possible offset of the metadata, so that a damaged file gets
+ * the errors of the right layout.  A simple stream may have such bytes of a tensor, too; there the
+ * length of the first name is at the place of that offset. */
+static bool is_specified(const uint8_t *h, const uint8_t *f, uint64_t size)
+{
+    int matches = (heft_le64(h + 48) == size) +
+                  (heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED)) + !memcmp(f + 8, "DBME", 4);
+    uint32_t metadata = heft_le32(h + 12);
+    return matches > 1 || (matches && metadata >= HEADER && metadata <= size);
+}
+
 static heft_status embd_parse(heft_window *in, heft_index *x)
 {
     heft_cur start = heft_cur_open(in, 0, 4, "the magic");
@@ -356,12 +368,8 @@ static heft_status embd_parse(heft_window *in, heft_index *x)
     const uint8_t *f = heft_cur_take(&tail, FOOTER);
     if (!f)
         return tail.st;
-    /* The file size, the header's checksum and the footer's magic each identify the specified
-     * layout.  One match is enough, so that a damaged file gets the errors of the right layout. */
-    bool is_specified = heft_le64(h + 48) == in->size ||
-                        heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED) ||
-                        !memcmp(f + 8, "DBME", 4);
-    return is_specified ? parse_specified(in, x, h, f) : heft_embd_simple_parse(in, x);
+    return is_specified(h, f, in->size) ? parse_specified(in, x, h, f)
+                                        : heft_embd_simple_parse(in, x);
 }
 
 /* ---- the format ---- */

@@ -17,9 +17,13 @@ static heft_status plan_type(heft_plan *p, uint32_t t)
         data = heft_ix_part_find(p->x, t, heft_lit("values"));
     if (data != HEFT_NONE)
         readable_type = heft_ix_part_row_at(p->x, data)->dtype;
-    if (tensor_type == readable_type || !tensor_type ||
+    if (tensor_type == readable_type ||
         (tensor_type == HEFT_U8 && data != HEFT_NONE && !readable_type))
         return HEFT_OK;
+    if (!tensor_type)
+        return heft_loss_report(p, HEFT_NOTE, "ztensor/part-dtype", t,
+                                "the tensor, which has no element type, is read as %s",
+                                heft_dtype_name(readable_type));
     return heft_loss_report(p, HEFT_WARNING, "ztensor/part-dtype", t, "element type %s is left out",
                             heft_dtype_name(tensor_type));
 }
