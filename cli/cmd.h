@@ -7,7 +7,7 @@
 
 enum {
     CODE_DONE = 0,
-    CODE_FOUND = 1, /* verify found a fault, or diff a difference */
+    CODE_FOUND = 1, /* verify found a fault, diff a difference, or stats --finite a NaN */
     CODE_USAGE = 2,
     CODE_INVALID = 3, /* the file is not a valid file of a known format */
     CODE_SYSTEM = 4,  /* I/O, permission, space, memory, or an interrupt */

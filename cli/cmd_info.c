@@ -449,8 +449,8 @@ static void facts_close(facts *v)
     heft_file_close(v->f);
 }
 
-/* Print the facts of every file, with a line between. A file that cannot be opened does not hide the
- * others. Return the highest exit code. */
+/* Print the facts of every file, with a line between. A file that cannot be opened does not hide
+ * the others. Return the highest exit code. */
 static int inform(const opt_args *args, bool as_json, bool verbose)
 {
     outbuf o;

@@ -4,8 +4,11 @@
 
 #include "columns.h"
 #include "model.h"
+#include "number_text.h"
 #include "opt.h"
 #include "statistics.h"
+
+enum { POSITION_RANK = 64 }; /* positions in tensors of more dimensions are a single number */
 
 typedef struct stats_run {
     const heft_file *f;
@@ -87,6 +90,41 @@ static void put_cell(outbuf *o, const table_row *row, int field)
         out_format(o, "%.6g", *(const double *)at);
 }
 
+/* Set the position of the tensor's first NaN or infinity, of which the tensor has one. Return the
+ * number of dimensions: of the tensor or, for a tensor that is not dense, of the list of values. */
+static uint32_t first_position(uint64_t *at, const stats_run *v, uint32_t row)
+{
+    heft_tensor t = tensor_of(v, row);
+    uint64_t element = v->sums[row].first_not_finite;
+    element /= number_kind_of(t.dtype) == NUMBER_COMPLEX ? 2 : 1;
+    if (t.layout != HEFT_DENSE || t.rank > POSITION_RANK) {
+        at[0] = element;
+        return 1;
+    }
+    for (uint32_t axis = t.rank; axis-- > 0; element /= t.dims[axis])
+        at[axis] = element % t.dims[axis];
+    return t.rank;
+}
+
+static bool has_not_finite(const summary *s)
+{
+    return s->first_not_finite != UINT64_MAX;
+}
+
+static void json_extras(json *j, const stats_run *v, uint32_t row)
+{
+    const summary *s = &v->sums[row];
+    uint64_t at[POSITION_RANK];
+    if (s->numeric && s->count)
+        json_member_f64(j, "sparsity", (double)s->zeros / (double)s->count);
+    else
+        json_member_null(j, "sparsity");
+    if (has_not_finite(s))
+        json_member_shape(j, "first_not_finite", at, first_position(at, v, row));
+    else
+        json_member_null(j, "first_not_finite");
+}
+
 static void json_tensor(json *j, const stats_run *v, uint32_t row)
 {
     heft_tensor t = tensor_of(v, row);
@@ -108,6 +146,7 @@ static void json_tensor(json *j, const stats_run *v, uint32_t row)
     for (size_t i = 0; s->numeric && i < SUMMARY_BINS; i++)
         json_u64(j, s->bins[i]);
     json_end(j, ']');
+    json_extras(j, v, row);
     json_end(j, '}');
 }
 
@@ -126,7 +165,32 @@ static void print_json(outbuf *o, const stats_run *v)
 
 /* ---- the command ---- */
 
-static int stats(stats_run *v, bool as_json, bool raw)
+/* Name the tensors with NaN or infinities. Return CODE_FOUND if there are any. */
+static int say_not_finite(const stats_run *v)
+{
+    int code = CODE_DONE;
+    for (uint32_t i = 0; i < v->chosen.count; i++) {
+        const summary *s = &v->sums[i];
+        uint64_t at[POSITION_RANK];
+        outbuf text;
+        if (!has_not_finite(s))
+            continue;
+        out_open(&text, -1);
+        out_format(&text, "%llu NaN, %llu infinite, the first at ", (unsigned long long)s->nans,
+                   (unsigned long long)s->infinities);
+        out_shape(&text, at, first_position(at, v, i));
+        message_print(&(message){ .kind = MESSAGE_FAULT,
+                                  .file = v->path,
+                                  .text = out_cstr(&text),
+                                  .tensor = tensor_of(v, i).name,
+                                  .offset = HEFT_NOWHERE });
+        out_free(&text);
+        code = CODE_FOUND;
+    }
+    return code;
+}
+
+static int stats(stats_run *v, bool as_json, bool raw, bool finite)
 {
     outbuf o;
     int code = statistics_compute(&v->sums, v->f, v->path, &v->chosen, true);
@@ -143,14 +207,15 @@ static int stats(stats_run *v, bool as_json, bool raw)
         print_json(&o, v);
     else
         table_print(&o, &t);
-    return out_end(&o, CODE_DONE);
+    return out_end(&o, finite ? say_not_finite(v) : CODE_DONE);
 }
 
 int cmd_stats(int argc, char **argv)
 {
-    bool as_json = false, raw = false;
+    bool as_json = false, raw = false, finite = false;
     stats_run v = { .f = NULL };
     const opt options[] = {
+        { "finite", 0, OPT_FLAG, &finite, NULL, "exit with 1 if there is a NaN or an infinity" },
         { "raw", 0, OPT_FLAG, &raw, NULL, "print tab-separated rows, no titles" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
     };
@@ -176,7 +241,7 @@ int cmd_stats(int argc, char **argv)
     v.f = f;
     if (!code)
         code = model_select(&v.chosen, f, v.path, args.item + 1, args.count - 1)
-                   ? stats(&v, as_json, raw)
+                   ? stats(&v, as_json, raw, finite)
                    : CODE_SYSTEM;
     free(v.chosen.ids);
     free(v.sums);

@@ -50,6 +50,8 @@ static size_t keep_finite(summary *s, double *values, size_t n)
         s->infinities += isinf(values[i]) ? 1 : 0;
         if (isfinite(values[i]))
             values[kept++] = values[i];
+        else if (s->first_not_finite == UINT64_MAX)
+            s->first_not_finite = s->count + i;
     }
     return kept;
 }
@@ -80,8 +82,9 @@ static double squares_of(const double *values, size_t n, double mean)
 
 static void add_values(summary *s, double *values, size_t n)
 {
+    size_t finite = keep_finite(s, values, n);
     s->count += n;
-    n = keep_finite(s, values, n);
+    n = finite;
     double mean = mean_of(s, values, n);
     merge_moments(s, n, mean, squares_of(values, n, mean));
 }
@@ -162,7 +165,7 @@ bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32
 {
     heft_tensor info = heft_tensor_at(f, tensor);
     uint32_t part = summary_part(f, tensor);
-    *s = (summary){ .min = HUGE_VAL, .max = -HUGE_VAL };
+    *s = (summary){ .min = HUGE_VAL, .max = -HUGE_VAL, .first_not_finite = UINT64_MAX };
     s->numeric = part != HEFT_NONE;
     if (!s->numeric)
         return true;

@@ -10,6 +10,8 @@ enum { SUMMARY_BINS = 8 };
 typedef struct summary {
     bool numeric;
     uint64_t count, finite, zeros, nans, infinities;
+    uint64_t
+        first_not_finite; /* number of values before the first NaN or infinity; or UINT64_MAX */
     double min, max, mean, deviation; /* of the finite values; unset without any */
     uint64_t bins[SUMMARY_BINS];      /* equally wide, from min to max */
 } summary;

@@ -166,7 +166,7 @@ _COMMANDS = [
     _Command("stats", {"file": path_words, "patterns": _globs}, _of_document(Stats, "file"),
              "Stats",
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
-             defaults={"patterns": ()}, flags=JSON),
+             defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
     _Command("convert", {"source": path_words, "target": path_words},
              _of_result(Converted, "target"),
              "Converted",

@@ -130,6 +130,8 @@ class TensorStats:
     nan: int | None
     inf: int | None
     histogram: tuple[int, ...]
+    sparsity: float | None
+    first_not_finite: tuple[int, ...] | None
 
 @dataclass(frozen=True)
 class Stats(Result):
@@ -410,6 +412,7 @@ def stats(
     file: str | os.PathLike[str],
     patterns: str | Iterable[str] = ...,
     *,
+    finite: bool = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,

@@ -180,7 +180,8 @@ class Digests(Result):
 
 @dataclass(frozen=True)
 class TensorStats:
-    """Statistics of the finite values of a tensor; None for a part without numbers."""
+    """Statistics of the finite values of a tensor; None for a part without numbers. sparsity: the
+    share of zeros; first_not_finite: position of the first NaN or infinity."""
     name: str
     dtype: str | None
     shape: tuple[int, ...] = _as(tuple)
@@ -193,6 +194,8 @@ class TensorStats:
     nan: int | None
     inf: int | None
     histogram: tuple[int, ...] = _as(tuple)
+    sparsity: float | None
+    first_not_finite: tuple[int, ...] | None = _as(_shape_or_text)
 
 
 @dataclass(frozen=True)

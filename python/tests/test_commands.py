@@ -1,8 +1,8 @@
 """The commands of heft as functions: options, results, errors, warnings."""
 import concurrent.futures
+import dataclasses
 import errno
 import inspect
-import dataclasses
 import json
 import os
 import re
@@ -143,7 +143,9 @@ def test_hash_and_stats_are_the_documents(model):
     stats = heft.stats(model, "layer.*")
     assert [t.name for t in stats.tensors] == ["layer.weight", "layer.bias"]
     assert stats["layer.weight"].max == 6.5 and stats["layer.weight"].shape == (2, 3)
+    assert not heft.stats(model, finite=True).messages
     bias = stats["layer.bias"]
+    assert bias.sparsity == bias.zeros / bias.count and bias.first_not_finite is None
     assert (bias.nan, bias.inf, bias.min) == (1, 1, None)
 
 
