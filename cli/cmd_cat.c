@@ -6,6 +6,7 @@
 #include "checks.h"
 #include "model.h"
 #include "opt.h"
+#include "slice.h"
 #include "vocab_file.h"
 
 enum { CHUNK = 1 << 20 };
@@ -133,6 +134,65 @@ static int put_bytes(outbuf *o, const content *c, void *buf)
     return code;
 }
 
+/* ---- slices and casts ---- */
+
+static const char *numpy_name(heft_dtype t)
+{
+    for (size_t i = 0; i < sizeof numpy_types / sizeof *numpy_types; i++)
+        if (numpy_types[i].dtype == t)
+            return numpy_types[i].descr;
+    return NULL;
+}
+
+static int put_slice(outbuf *o, slice_reader *r, const char *path)
+{
+    heft_error err;
+    heft_status st = HEFT_OK;
+    size_t bytes = heft_dtype_get(r->type)->block_bytes, skip, n;
+    for (uint64_t at = 0; at < r->slice.elements && !st && !o->os; at += n) {
+        const void *data;
+        st = slice_read(&data, &skip, &n, r, at, SLICE_RUN, &err);
+        if (!st)
+            out_bytes(o, (const char *)data + skip * bytes, n * bytes);
+    }
+    if (!st)
+        st = heft_file_is_unchanged(r->f, &err);
+    return st ? say_error(path, &err) : CODE_DONE;
+}
+
+static int cat_slice(const heft_file *f, const char *path, uint32_t tensor, const char *text,
+                     heft_dtype as, bool npy)
+{
+    outbuf o;
+    slice_reader *r = malloc(sizeof *r);
+    if (!r)
+        return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
+    int code = slice_reader_open(r, f, path, tensor, text, as);
+    content c = { .f = f,
+                  .path = path,
+                  .descr = numpy_name(r->type),
+                  .dims = r->slice.shape,
+                  .rank = r->slice.shape_rank };
+    if (!code && heft_dtype_get(r->type)->block_elems > 1)
+        code = say_status(HEFT_E_UNSUPPORTED, path,
+                          "elements of %s are smaller than a byte or in blocks: add --cast f32",
+                          dtype_name(r->type));
+    else if (!code && npy && !c.descr)
+        code = say_status(HEFT_E_UNSUPPORTED, path,
+                          "NumPy has no element type for %s: omit --npy, or add --cast f32",
+                          dtype_name(r->type));
+    if (!code) {
+        out_open(&o, STDOUT_FILENO);
+        if (npy)
+            put_header(&o, &c);
+        code = put_slice(&o, r, path);
+        code = out_end(&o, code);
+    }
+    slice_reader_close(r);
+    free(r);
+    return code;
+}
+
 static int put_content(const content *c)
 {
     outbuf o;
@@ -148,17 +208,24 @@ static int put_content(const content *c)
 typedef struct request {
     const char *name, *id; /* of the tensor; both NULL for a part of the file */
     const char *role;
+    const char *cast; /* --cast, or NULL */
+    heft_dtype as;    /* element type of --cast */
     bool npy;
 } request;
 
 static int cat(const heft_file *f, const char *path, const request *r)
 {
     content c = { .f = f, .path = path };
+    const char *text = NULL;
     uint32_t tensor = HEFT_NONE;
     if (r->name || r->id)
-        tensor = r->id ? model_find_id(f, path, r->id) : model_find(f, path, r->name);
+        tensor = r->id ? model_find_id(f, path, r->id) : slice_find(&text, f, path, r->name);
     if ((r->name || r->id) && tensor == HEFT_NONE)
         return CODE_USAGE;
+    if ((text || r->cast) && r->role)
+        return say_usage("cat", "--part has no slices and no --cast");
+    if (text || r->cast)
+        return cat_slice(f, path, tensor, text, r->as, r->npy);
     c.part = model_part(f, path, tensor, r->role);
     if (c.part == HEFT_NONE)
         return CODE_USAGE;
@@ -174,6 +241,7 @@ int cmd_cat(int argc, char **argv)
     const opt options[] = {
         { "part", 'p', OPT_TEXT, &r.role, "ROLE", "write this part instead of the data" },
         { "id", 0, OPT_TEXT, &r.id, "ID", MODEL_ID_HELP },
+        { "cast", 0, OPT_TEXT, &r.cast, "DTYPE", "convert to another element type" },
         { "npy", 0, OPT_FLAG, &r.npy, NULL, "write a NumPy file (.npy)" },
         { "force", 'f', OPT_FLAG, &force, NULL, "write to a terminal, too" },
     };
@@ -181,6 +249,7 @@ int cmd_cat(int argc, char **argv)
         "cat",
         "FILE [TENSOR]",
         "Writes the decoded bytes of a tensor to stdout, row by row and little-endian.\n"
+        "TENSOR may be a slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.\n"
         "Without TENSOR, --part names a part of the file itself, such as vocab or config;\n"
         "vocab is written with one token per line.",
         "heft cat --npy model.safetensors embed.weight > embed.npy",
@@ -199,6 +268,8 @@ int cmd_cat(int argc, char **argv)
         return say_usage("cat", "both TENSOR and --id given: use only one");
     if (!r.name && !r.id && !r.role)
         return say_usage("cat", "expected TENSOR, --id or --part");
+    if (r.cast && !(r.as = heft_dtype_find(heft_str_from(r.cast))))
+        return say_usage("cat", "unknown element type '%s'", r.cast);
     if (term_is_stdout() && !force)
         return say_usage("cat", "stdout is a terminal: redirect it, or use --force");
     model_settings.check_parts = true;

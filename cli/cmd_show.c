@@ -8,6 +8,7 @@
 #include "model.h"
 #include "opt.h"
 #include "realfmt.h"
+#include "slice.h"
 
 enum {
     SUMMARISED = 1000, /* number of elements above which only the edges are printed */
@@ -40,6 +41,7 @@ typedef struct array {
     number *shown;
     size_t count;
     stream decoded;
+    slice_reader *sliced; /* NULL: the whole part */
 } array;
 
 static bool is_elided(const array *a, uint32_t axis)
@@ -88,8 +90,23 @@ static heft_status read_run(array *a, uint64_t from, size_t len, uint8_t *buf, h
     return st;
 }
 
+static heft_status load_sliced(array *a, uint64_t first, uint64_t n, heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    size_t skip, got = 0;
+    for (uint64_t done = 0; done < n && !st; done += got) {
+        const void *data;
+        st = slice_read(&data, &skip, &got, a->sliced, first + done, (size_t)(n - done), err);
+        for (size_t i = 0; i < got && !st; i++)
+            a->shown[a->count++] = number_at(a->type, data, skip + i);
+    }
+    return st;
+}
+
 static heft_status load_run(array *a, uint64_t first, uint64_t n, heft_error *err)
 {
+    if (a->sliced)
+        return load_sliced(a, first, n, err);
     uint8_t buf[(SUMMARISED + 8) * ELEMENT];
     const heft_dtype_info *d = heft_dtype_get(a->type);
     uint64_t block = first / d->block_elems, skip = first % d->block_elems;
@@ -307,7 +324,7 @@ static void put_array(outbuf *o, const array *a, uint64_t *at)
 static heft_status read_all(array *a, uint64_t *at, heft_error *err)
 {
     heft_part p = heft_part_at(a->f, a->part);
-    bool by_stream = p.encoding != HEFT_RAW || !a->summarised;
+    bool by_stream = !a->sliced && (p.encoding != HEFT_RAW || !a->summarised);
     heft_status st = by_stream ? heft_stream_open(&a->decoded.s, a->f, a->part, err) : HEFT_OK;
     if (!st && !a->rank)
         st = load_run(a, 0, 1, err);
@@ -364,8 +381,10 @@ static int show_array(outbuf *o, array *a)
     a->summarised = elements > SUMMARISED;
     for (uint32_t i = 0; i < a->rank && shown <= MAX_SHOWN; i++)
         shown *= shown_in_axis(a, i);
+    if (!elements && a->sliced)
+        out_text(o, "[]\n");
     if (!elements)
-        return show_empty(o, a);
+        return a->sliced ? CODE_DONE : show_empty(o, a);
     if (shown > MAX_SHOWN)
         return say_status(HEFT_E_UNSUPPORTED, a->path,
                           "too many dimensions to show: the edges alone have more than %d values",
@@ -404,12 +423,38 @@ static int show(outbuf *o, const heft_file *f, const char *path, uint32_t tensor
     return code;
 }
 
+static int show_slice(outbuf *o, const heft_file *f, const char *path, uint32_t tensor,
+                      const char *text, heft_dtype as)
+{
+    slice_reader *r = malloc(sizeof *r);
+    if (!r)
+        return say_status(HEFT_E_NOMEM, path, "no memory for a buffer");
+    int code = slice_reader_open(r, f, path, tensor, text, as);
+    array a = { .f = f,
+                .path = path,
+                .part = r->part,
+                .type = r->type,
+                .dims = r->slice.shape,
+                .rank = r->slice.shape_rank,
+                .sliced = r };
+    if (!code && number_kind_of(r->type) == NUMBER_NONE)
+        code = say_status(HEFT_E_UNSUPPORTED, path, "elements of %s cannot be shown",
+                          dtype_name(r->type));
+    if (!code)
+        code = show_array(o, &a);
+    slice_reader_close(r);
+    free(r);
+    return code;
+}
+
 /* Print all parts of the tensor, or nothing if one of the parts is damaged. */
-static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t tensor)
+static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t tensor,
+                      const char *slice_text, heft_dtype as)
 {
     outbuf text;
     out_open(&text, -1);
-    int code = show(&text, f, path, tensor);
+    int code = slice_text || as ? show_slice(&text, f, path, tensor, slice_text, as)
+                                : show(&text, f, path, tensor);
     if (!code)
         out_bytes(o, text.buf, text.used);
     o->os = text.os ? text.os : o->os;
@@ -419,15 +464,17 @@ static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t 
 
 int cmd_show(int argc, char **argv)
 {
-    const char *id = NULL;
+    const char *id = NULL, *cast = NULL, *text = NULL;
     const opt options[] = {
+        { "cast", 0, OPT_TEXT, &cast, "DTYPE", "convert to another element type" },
         { "id", 0, OPT_TEXT, &id, "ID", MODEL_ID_HELP },
     };
     const opt_usage usage = {
         "show",
         "FILE [TENSOR]",
         "Prints the values of a tensor as NumPy prints an array: above 1000 elements, three\n"
-        "at each edge. A tensor that is not dense is printed part by part.",
+        "at each edge. A tensor that is not dense is printed part by part. TENSOR may be a\n"
+        "slice, with the rules of NumPy: 'NAME[0:10,:,-1]'.",
         "heft show model.safetensors embed.weight",
         options,
         sizeof options / sizeof *options,
@@ -443,14 +490,17 @@ int cmd_show(int argc, char **argv)
     if ((args.count == 1) == !id)
         return say_usage("show", id ? "both TENSOR and --id given: use only one"
                                     : "expected TENSOR or --id");
+    heft_dtype as = cast ? heft_dtype_find(heft_str_from(cast)) : HEFT_UNTYPED;
+    if (cast && !as)
+        return say_usage("show", "unknown element type '%s'", cast);
     model_settings.check_parts = true;
     code = model_open(&f, args.item[0]);
     if (code)
         return code;
     uint32_t tensor = id ? model_find_id(f, args.item[0], id)
-                         : model_find(f, args.item[0], args.item[1]);
+                         : slice_find(&text, f, args.item[0], args.item[1]);
     out_open(&o, STDOUT_FILENO);
-    code = tensor == HEFT_NONE ? CODE_USAGE : show_whole(&o, f, args.item[0], tensor);
+    code = tensor == HEFT_NONE ? CODE_USAGE : show_whole(&o, f, args.item[0], tensor, text, as);
     code = out_end(&o, code);
     heft_file_close(f);
     return code;
