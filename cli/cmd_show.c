@@ -8,7 +8,7 @@
 #include "model.h"
 #include "opt.h"
 #include "realfmt.h"
-#include "slice.h"
+#include "show_json.h"
 
 enum {
     SUMMARISED = 1000, /* number of elements above which only the edges are printed */
@@ -465,7 +465,9 @@ static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t 
 int cmd_show(int argc, char **argv)
 {
     const char *id = NULL, *cast = NULL, *text = NULL;
+    bool as_json = false;
     const opt options[] = {
+        { "json", 0, OPT_FLAG, &as_json, NULL, "print all values as one JSON document" },
         { "cast", 0, OPT_TEXT, &cast, "DTYPE", "convert to another element type" },
         { "id", 0, OPT_TEXT, &id, "ID", MODEL_ID_HELP },
     };
@@ -500,7 +502,12 @@ int cmd_show(int argc, char **argv)
     uint32_t tensor = id ? model_find_id(f, args.item[0], id)
                          : slice_find(&text, f, args.item[0], args.item[1]);
     out_open(&o, STDOUT_FILENO);
-    code = tensor == HEFT_NONE ? CODE_USAGE : show_whole(&o, f, args.item[0], tensor, text, as);
+    if (tensor == HEFT_NONE)
+        code = CODE_USAGE;
+    else if (as_json)
+        code = show_json(&o, f, args.item[0], tensor, text, as);
+    else
+        code = show_whole(&o, f, args.item[0], tensor, text, as);
     code = out_end(&o, code);
     heft_file_close(f);
     return code;

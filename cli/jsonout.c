@@ -172,7 +172,7 @@ void json_member_begin(json *j, const char *key, char bracket)
     json_begin(j, bracket);
 }
 
-static void json_number(json *j, const number *n)
+void json_number(json *j, const number *n)
 {
     switch (n->kind) {
     case NUMBER_NONE:

@@ -3,6 +3,7 @@
 #ifndef HEFT_CLI_JSONOUT_H
 #define HEFT_CLI_JSONOUT_H
 #include "escape.h"
+#include "number_text.h"
 
 typedef struct json {
     outbuf *o;
@@ -25,6 +26,8 @@ void json_null(json *j);
 /* Write the shortest decimal that reads back as v; "NaN", "Infinity" and "-Infinity" are
  * strings. */
 void json_f64(json *j, double v);
+/* Write a number; a complex number is a list of real and imaginary part. */
+void json_number(json *j, const number *n);
 
 /* Write a key and its value. */
 void json_member_str(json *j, const char *key, heft_str s);

@@ -183,7 +183,8 @@ static uint64_t find_run(size_t *n, const slice *s, uint64_t from, size_t most)
 static int say_not_dense(const char *path, const heft_tensor *t)
 {
     return say_status(HEFT_E_UNSUPPORTED, path,
-                      "tensor '%.*s' is not a dense array of numbers: it has no slices or casts",
+                      "tensor '%.*s' is not a dense array of numbers, which slices, --cast and "
+                      "--json need",
                       (int)t->name.len, t->name.ptr);
 }
 
