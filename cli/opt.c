@@ -13,7 +13,7 @@
 #include "sandbox.h"
 #include "words.h"
 
-enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26 };
+enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26, HELP_WIDTH = 80 };
 
 /* Options of every command, listed after the command's own. */
 enum { COLOR, MESSAGES, KEY, MAX_TENSORS, MAX_BYTES, QUIET, NO_VERIFY, NO_SANDBOX, HELP, COMMON };
@@ -81,12 +81,35 @@ static const opt *option_at(const opt_usage *u, size_t i)
 
 /* ---- --help ---- */
 
+/* Write words so that no line has more than HELP_WIDTH columns. The text begins at `column`, and
+ * further lines begin at `indent`. */
+static void put_wrapped(outbuf *o, const char *text, size_t column, size_t indent)
+{
+    bool is_first = true;
+    while (*(text += strspn(text, " \n"))) {
+        size_t word = strcspn(text, " \n"), gap = is_first ? 0 : 1;
+        if (column + gap + word > HELP_WIDTH && !is_first) {
+            out_char(o, '\n');
+            out_fill(o, ' ', indent);
+            column = indent;
+            gap = 0;
+        }
+        out_fill(o, ' ', gap);
+        out_bytes(o, text, word);
+        column += gap + word;
+        text += word;
+        is_first = false;
+    }
+    out_char(o, '\n');
+}
+
 static int print_help(const opt_usage *u)
 {
     outbuf o;
     out_open(&o, STDOUT_FILENO);
-    out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n%s\n\nOptions:\n", u->command,
-               *u->args ? " " : "", u->args, u->description);
+    out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n", u->command, *u->args ? " " : "", u->args);
+    put_wrapped(&o, u->description, 0, 0);
+    out_text(&o, "\nOptions:\n");
     const opt *p;
     for (size_t i = 0; (p = option_at(u, i)) != NULL; i++) {
         char line[3 * HELP_COLUMN]; /* longer than any option with its value */
@@ -96,7 +119,7 @@ static int print_help(const opt_usage *u)
         out_format(&o, "%-*s", HELP_COLUMN, line);
         if (strlen(line) >= HELP_COLUMN)
             out_format(&o, "\n%*s", HELP_COLUMN, "");
-        out_format(&o, "%s\n", p->help);
+        put_wrapped(&o, p->help, HELP_COLUMN, HELP_COLUMN);
     }
     out_format(&o, "\nExample:\n  %s\n", u->example);
     return out_end(&o, CODE_DONE);

@@ -1,5 +1,6 @@
 for c in $($HEFT --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
     $HEFT "$c" --help > text || echo "$c exits with $?"
+    sed '/^Example:/,$d' text | grep -E '.{81}' && echo "$c --help is wider than 80 columns"
     for word in Usage: Options: Example: --help --color; do
         grep -q -e "$word" text || echo "$c --help does not say $word"
     done
