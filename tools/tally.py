@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """tally.py FILE ACTION...: run steps of a check and record their results in FILE.
 
-  run LABEL COMMAND...    count TAP on stdout test by test and "N of M files as expected" file by
-                          file; otherwise use the exit status: 0 passed, 77 skipped
+  run LABEL COMMAND...    count TAP on stdout test by test, the tests of pytest, and "N of M files
+                          as expected" file by file; otherwise use the exit status: 0 passed,
+                          77 skipped
   meson LABEL DIR SUITES ARG...
                           run meson test in DIR and count TAP test by test; a suite of SUITES
                           (unit,engine,...) without a test is a failure
@@ -50,10 +51,22 @@ def count_files(text, status):
     return passed, max(total - passed, int(status != 0)), 0
 
 
+def count_pytest(text, status):
+    """Count the last line of pytest, "1 failed, 2 passed, 3 skipped in 4.5s"."""
+    lines = re.findall(r"^=* ?((?:\d+ \w+(?:, )?)+) in \d+\.\d+s\b.*$", text, re.M)
+    if not lines:
+        return None
+    counts = {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", lines[-1])}
+    failed = sum(counts.get(word, 0) for word in ("failed", "error", "errors"))
+    return (counts.get("passed", 0) + counts.get("xfailed", 0),
+            max(failed, int(status != 0)), counts.get("skipped", 0))
+
+
 def count(text, status):
     return (
         count_tap(text, status)
         or count_files(text, status)
+        or count_pytest(text, status)
         or (int(status == 0), int(status not in (0, SKIPPED)), int(status == SKIPPED))
     )
 
