@@ -9,6 +9,7 @@ from harness import (BUILD, GIB, HEFT, MIB, read_numbers, peak_memory, processor
 from inputs import write_sentence_model
 from payloads import add_share, loading_speed
 
+PACKAGE = str(BUILD.parent / "bench" / "package.py")
 PYTHON_READER = str(BUILD.parent / "bench" / "reader.py")
 
 
@@ -39,6 +40,47 @@ def python(r, inputs, formats, quick):
             r.add(f"a .{suffix} to safetensors: memory beside the mapped file", peak / MIB, "MiB",
                   64)
         inputs.drop(path, inputs.path("converted.safetensors"))
+
+
+def tensors_in_python(r, inputs, formats, quick):
+    """The Python package on a safetensors file of 100,000 tensors: opening and reading one tensor,
+    compared with heft_file_open; each tensor by name."""
+    path = inputs.index("safetensors", 100_000)
+    if read_numbers(sys.executable, PACKAGE, "open", path) is None:
+        r.missing("heft.open", "heft_file_open")
+        return
+    took = measure_in_turns(3 if quick else 7, {
+        "python": lambda: read_numbers(sys.executable, PACKAGE, "open", path)[0][0] / 1e3,
+        "c": lambda: min(v[0] for v in program("open", "heft", path, 1))})
+    r.ratio("heft.open and one tensor", took["python"], took["c"], "heft_file_open", 1.3)
+    rows = [read_numbers(sys.executable, PACKAGE, "tensors", path)[0] for _ in range(3)]
+    r.add("file[name].shape", [row[0] for row in rows], "ns", 1000)
+    r.add("file[name].numpy()", [row[1] for row in rows], "ns", 3000)
+    inputs.drop(path)
+
+
+def package(r, inputs, formats, quick):
+    """The Python package: heft.load of 1 GiB by all threads, compared with other ways to read the
+    same bytes."""
+    path, other = inputs.path("made.npy"), inputs.path("made.pt")
+    mib = 96 if quick else 1024
+    made = [read_numbers(sys.executable, PYTHON_READER, "make", p, mib) for p in (path, other)]
+    if None in made or read_numbers(sys.executable, PACKAGE, "load", path) is None:
+        r.missing("heft.load", "readinto")
+        inputs.drop(path, other)
+        return
+
+    def run(how):
+        took, got = read_numbers(sys.executable, PACKAGE, how, other if how == "torch" else path)[0]
+        return got / took / 1e9
+
+    hows = ("load", "load-torch", "torch", "fromfile", "readinto")
+    took = measure_in_turns(2 if quick else 5, {
+        how: lambda how=how: inputs.stable_memory.run(lambda: run(how)) for how in hows})
+    add_share(r, "heft.load, NumPy", took["load"], took["readinto"], "readinto", 0.95)
+    add_share(r, "heft.load, NumPy", took["load"], took["fromfile"], "numpy.fromfile", None)
+    add_share(r, "heft.load, torch", took["load-torch"], took["torch"], "torch.load", None)
+    inputs.drop(path, other)
 
 
 def hashing(r, inputs, formats, quick):

@@ -24,7 +24,8 @@ SECTIONS = [
     indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
     payloads.verifying, payloads.converting, payloads.replacing, payloads.memory, payloads.loading,
     payloads.cold, payloads.writing, payloads.compressing, payloads.casting, payloads.growing,
-    others.python, others.hashing, others.parameters, others.embedding
+    others.python, others.package, others.tensors_in_python,
+    others.hashing, others.parameters, others.embedding
 ]
 NAMES = [section.__name__ for section in SECTIONS]
 
