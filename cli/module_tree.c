@@ -164,7 +164,7 @@ static bool add_member_rows(module_tree *t, uint32_t i, uint64_t folded)
 static void sort_members(module_tree *t, const heft_file *f, const selection *s)
 {
     for (uint32_t i = 0; i < s->count; i++)
-        t->members[i] = (module_member){ heft_tensor_at(f, selected(s, i)).name, selected(s, i), i,
+        t->members[i] = (module_member){ heft_tensor_at(f, selected(s, i)).name, selected(s, i),
                                          0 };
     qsort(t->members, s->count, sizeof *t->members, member_order);
     for (uint32_t i = 1; i < s->count; i++)

@@ -9,7 +9,6 @@ enum { MODULE_DEPTH = 64 }; /* deeper components are part of the tensor's own na
 typedef struct module_member { /* a tensor, in the order of the tree */
     heft_str name;
     uint32_t id;     /* id of the tensor */
-    uint32_t row;    /* index in the selection */
     uint32_t shared; /* number of modules shared with the member before */
 } module_member;
 
