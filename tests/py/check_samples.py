@@ -5,7 +5,11 @@ A SOURCE is a directory with samples, or a program (gen_NAME.py) that writes sam
 FILE in good/ or bad/ has a FILE.json. For good samples FILE.json lists the tensors: name, dtype,
 shape, layout, sha256, parts, ids. For bad samples "expect" is the result of verify: reject, warn,
 accept, or refuse (exit status 5: a limit or a missing feature); verify must report the rule "rule"
-and must not report the rule "without". TAP on stdout."""
+and must not report the rule "without".
+
+tests/refusals/NAME.tsv lists each sample that gen_NAME.py expects verify to reject, with the rule
+and the offset of the first fault that verify must report ("-": a fault without an offset). TAP on
+stdout."""
 import concurrent.futures
 import hashlib
 import json
@@ -22,6 +26,7 @@ import tap  # noqa: E402
 SPECIAL = ["pad", "unk", "cls", "sep", "mask"]
 EXIT_CODES, REFUSED = range(6), 5
 SHOWN_WARNINGS = 5  # warnings that a command prints before the summary
+REFUSALS = pathlib.Path(__file__).resolve().parents[1] / "refusals"
 NAMES = {"gptrs": {"gptrs-checkpoint", "gptrs-archive"}}
 
 
@@ -107,7 +112,24 @@ def check_good(path, want):
     heft("verify", str(path))
 
 
-def check_bad(path, want):
+def read_refusals(source):
+    """Return {sample: (rule, offset)}, or None if the source has no table."""
+    table = REFUSALS / (pathlib.Path(source).stem.removeprefix("gen_") + ".tsv")
+    if not source.endswith(".py") or not table.exists():
+        return None
+    rows = [line.split("\t") for line in table.read_text().splitlines()[1:]]
+    return {name: (rule, None if at == "-" else int(at)) for name, rule, at in rows}
+
+
+def check_refusal(report, refusal, name):
+    faults = [(f["rule"], f["offset"]) for f in report["findings"] if f["severity"] == "fault"]
+    if refusal is None:
+        yield f"{name} has no row in the table of refusals; verify reports {faults[:1]}"
+    elif faults[:1] != [refusal]:
+        yield f"the first fault is {faults[:1]}, not {refusal}"
+
+
+def check_bad(path, want, refusals):
     report, status = document("verify", str(path), codes=EXIT_CODES)
     severities = {f["severity"] for f in report["findings"]}
     verdict = {0: "accept", 1: "reject", REFUSED: "refuse"}.get(status, f"exit {status}")
@@ -120,6 +142,8 @@ def check_bad(path, want):
         yield f"{want['rule']} is not reported: {want['why']} ({sorted(rules)})"
     if want.get("without") in rules:
         yield f"{want['without']} is reported: {want['why']}"
+    if refusals is not None and want["expect"] == "reject":
+        yield from check_refusal(report, refusals.get(path.name), path.name)
     heft("ls", "--json", str(path), codes=EXIT_CODES)
     if verdict in ("warn", "accept"):
         yield from check_warnings(path)
@@ -142,13 +166,16 @@ def check_warnings(path):
 
 
 def check(job):
-    path, kind = job
+    path, kind, refusals = job
+    if kind == "unused":
+        return str(path), [f"{name} is not a sample" for name in sorted(refusals)]
     if kind == "missing":
         return str(path), ["there are no samples"]
     want = json.loads(path.with_name(path.name + ".json").read_text())
     title = "/".join(path.parts[-3:])
     try:
-        return title, list((check_good if kind == "good" else check_bad)(path, want))
+        found = check_good(path, want) if kind == "good" else check_bad(path, want, refusals)
+        return title, list(found)
     except CheckFailed as e:
         return title, [str(e)]
 
@@ -170,7 +197,13 @@ def main():
                 root = pathlib.Path(scratch, pathlib.Path(source).stem)
                 subprocess.run([sys.executable, source, root], check=True,
                                stdout=subprocess.DEVNULL)
-            jobs += samples_below(root) or [(pathlib.Path(root), "missing")]
+            refusals = read_refusals(source)
+            found = samples_below(root) or [(pathlib.Path(root), "missing")]
+            jobs += [(path, kind, refusals) for path, kind in found]
+            if refusals is not None:
+                names = {path.name for path, kind in found if kind == "bad"}
+                unused = {n: at for n, at in refusals.items() if n not in names}
+                jobs.append((f"rows of refusals of {pathlib.Path(source).stem}", "unused", unused))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             return tap.report(pool.map(check, jobs)) or HEFT.end()
 

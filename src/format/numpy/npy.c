@@ -91,8 +91,9 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
     if (have < out->header)
         return refuse(in, layout, name, "truncated within the header");
     heft_str text = { (const char *)p + prefix, (size_t)out->header - prefix };
-    uint64_t at = layout->stored.offset + (layout->encoding == HEFT_RAW ? prefix : 0);
-    st = heft_npy_literal(out, text, at, name, in->err);
+    bool is_stored = layout->encoding == HEFT_RAW;
+    uint64_t at = layout->stored.offset + (is_stored ? prefix : 0);
+    st = heft_npy_literal(out, text, at, is_stored, name, in->err);
     if (st)
         return st;
     uint64_t elements, bytes, left = layout->content - out->header;

@@ -33,9 +33,10 @@ heft_status heft_npy_first_bytes(const uint8_t **out, heft_window *in,
 heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout *layout,
                           heft_str name, heft_arena *arena);
 /* Parse the Python literal after magic number and length: a dictionary of descr, fortran_order and
- * shape, at file offset `at`. */
-heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str name,
-                             heft_error *err);
+ * shape.  The text is stored at file offset `at`, or decoded from the bytes that begin there: the
+ * errors of a decoded text have the offset `at`. */
+heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, bool is_stored,
+                             heft_str name, heft_error *err);
 /* Add a tensor for the array, with notes about data that must be byte-swapped or transposed. */
 heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout *layout,
                          heft_str name);

@@ -10,7 +10,8 @@
 typedef struct literal {
     const char *p, *end, *start;
     uint64_t base;
-    heft_str name; /* name of the array, for messages */
+    bool is_stored; /* the bytes of the text are in the file; false: decoded bytes */
+    heft_str name;  /* name of the array, for messages */
     heft_error *err;
     heft_npy *h;
 } literal;
@@ -22,8 +23,8 @@ static heft_status fail(const literal *l, heft_status st, const char *fmt, ...)
     va_start(ap, fmt);
     heft_error_set_list(&why, st, 0, fmt, &ap);
     va_end(ap);
-    return heft_error_set(l->err, st, l->base + (uint64_t)(l->p - l->start), "array %q: %s",
-                          l->name, why.message);
+    uint64_t at = l->is_stored ? l->base + (uint64_t)(l->p - l->start) : l->base;
+    return heft_error_set(l->err, st, at, "array %q: %s", l->name, why.message);
 }
 
 /* Skip white space; return the next character, or 0 at the end. */
@@ -198,10 +199,10 @@ static heft_status read_field(literal *l, uint32_t *seen)
     return fail(l, HEFT_E_FORMAT, "unknown key %q in the header", key);
 }
 
-heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, heft_str name,
-                             heft_error *err)
+heft_status heft_npy_literal(heft_npy *out, heft_str text, uint64_t at, bool is_stored,
+                             heft_str name, heft_error *err)
 {
-    literal l = { text.ptr, text.ptr + text.len, text.ptr, at, name, err, out };
+    literal l = { text.ptr, text.ptr + text.len, text.ptr, at, is_stored, name, err, out };
     uint32_t seen = 0;
     heft_status st = expect(&l, '{', "at the start");
     bool has_comma = true;
