@@ -110,6 +110,7 @@ static heft_status read_descr(literal *l)
     l->h->dtype = heft_dtype_spelled(&types, s);
     if (l->h->dtype)
         return HEFT_OK;
+    l->p = whole.ptr - 1; /* the offset of the error is that of the string */
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (heft_str_begins(s, refusals[i].prefix))
             return fail(l, HEFT_E_UNSUPPORTED, "elements of type %q are %s", whole,
@@ -191,11 +192,14 @@ static heft_status read_field(literal *l, uint32_t *seen)
     for (uint32_t i = 0; i < FIELDS; i++) {
         if (!heft_str_is(key, fields[i].key))
             continue;
-        if (*seen >> i & 1)
+        if (*seen >> i & 1) {
+            l->p = key.ptr - 1; /* the offset of the error is that of the key */
             return fail(l, HEFT_E_FORMAT, "the header has %q twice", key);
+        }
         *seen |= 1u << i;
         return fields[i].read(l);
     }
+    l->p = key.ptr - 1;
     return fail(l, HEFT_E_FORMAT, "unknown key %q in the header", key);
 }
 
