@@ -524,7 +524,8 @@ static void writes_strings_with_required_escapes(void **state)
         { NULL, 0, "\"\"" },
         { "plain, and longer than eight bytes", 34, "\"plain, and longer than eight bytes\"" },
         { "a\"b\\c/d", 7, "\"a\\\"b\\\\c/d\"" },
-        { "\0\x1f\n\t\x7f", 5, "\"\\u0000\\u001f\\u000a\\u0009\x7f\"" },
+        { "\0\x1f\n\t\x7f", 5, "\"\\u0000\\u001f\\n\\t\x7f\"" },
+        { "\b\f\r\x0b\x0e", 5, "\"\\b\\f\\r\\u000b\\u000e\"" },
         { "é😀", 6, "\"é😀\"" },
         { "\"\"", 2, "\"\\\"\\\"\"" },
     };

@@ -540,7 +540,7 @@ static void writes_metadata_as_text_or_reports_a_loss(void **state)
                                     "safetensors/metadata-text \n?safetensors/metadata \n"
                                     "?safetensors/metadata \n?safetensors/metadata \n");
     read_back(s, &out);
-    assert_header(s, "{\"__metadata__\":{\"text \\\"1\\\"\":\"a\\u000a\xc3\xa9\",\"empty\":\"\","
+    assert_header(s, "{\"__metadata__\":{\"text \\\"1\\\"\":\"a\\n\xc3\xa9\",\"empty\":\"\","
                      "\"least\":\"-9223372036854775808\",\"most\":\"18446744073709551615\","
                      "\"rate\":\"0.1\",\"yes\":\"true\",\"no\":\"false\"},"
                      "\"w\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}");

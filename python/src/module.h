@@ -35,6 +35,7 @@ void *raise_text(module_state *s, heft_status status, const char *text);
 
 extern PyType_Spec file_spec;
 PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs);
+PyObject *file_open_bytes(PyObject *module, PyObject *data);
 /* Return a new reference to the handle of a File; NULL with an exception if the file is closed. */
 PyObject *file_handle(module_state *s, PyObject *file);
 PyObject *file_path(PyObject *file); /* borrowed */

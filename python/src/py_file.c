@@ -10,9 +10,12 @@ typedef struct file_object {
 
 static const char handle_name[] = "heft.file";
 
+/* The context of the capsule is the object whose memory the file borrows, or NULL. */
 static void handle_free(PyObject *handle)
 {
+    PyObject *owner = PyCapsule_GetContext(handle);
     heft_file_close(PyCapsule_GetPointer(handle, handle_name));
+    Py_XDECREF(owner);
 }
 
 heft_file *handle_file(PyObject *handle)
@@ -43,18 +46,12 @@ static const heft_format *find_format(module_state *s, const char *name)
     return raise_error(s, &err, NULL, (heft_str){ NULL, 0 });
 }
 
-static PyObject *open_path(module_state *s, PyObject *path, const char *name,
-                           const heft_open_options *options)
+/* Make the object of an open file; owner keeps the memory of the file, or is NULL. */
+static PyObject *file_new(module_state *s, heft_file *f, PyObject *path, PyObject *owner)
 {
-    heft_file *f;
-    heft_error err;
-    heft_status st;
-    PyThreadState *thread = PyEval_SaveThread();
-    st = heft_file_open(&f, name, options, &err);
-    PyEval_RestoreThread(thread);
-    if (st)
-        return raise_error(s, &err, path, (heft_str){ NULL, 0 });
     PyObject *handle = PyCapsule_New(f, handle_name, handle_free);
+    if (handle && owner)
+        PyCapsule_SetContext(handle, Py_NewRef(owner));
     file_object *self = handle ? (file_object *)PyType_GenericAlloc(s->file, 0) : NULL;
     if (!handle)
         heft_file_close(f);
@@ -65,6 +62,18 @@ static PyObject *open_path(module_state *s, PyObject *path, const char *name,
     self->handle = handle;
     self->path = Py_NewRef(path);
     return (PyObject *)self;
+}
+
+static PyObject *open_path(module_state *s, PyObject *path, const char *name,
+                           const heft_open_options *options)
+{
+    heft_file *f;
+    heft_error err;
+    heft_status st;
+    PyThreadState *thread = PyEval_SaveThread();
+    st = heft_file_open(&f, name, options, &err);
+    PyEval_RestoreThread(thread);
+    return st ? raise_error(s, &err, path, (heft_str){ NULL, 0 }) : file_new(s, f, path, NULL);
 }
 
 PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs)
@@ -88,6 +97,32 @@ PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_XDECREF(path);
     Py_DECREF(bytes);
     return file;
+}
+
+static heft_status open_memory(heft_file **out, const void *data, size_t len, heft_error *err)
+{
+    heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *source;
+    options.check_parts = true;
+    heft_status st = heft_source_open_memory(&source, data, len, err);
+    return st ? st : heft_file_open_source(out, source, &options, err);
+}
+
+PyObject *file_open_bytes(PyObject *module, PyObject *data)
+{
+    module_state *s = state_of(module);
+    char *bytes;
+    Py_ssize_t len;
+    heft_file *f;
+    heft_error err;
+    heft_status st;
+    if (PyBytes_AsStringAndSize(data, &bytes, &len))
+        return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    st = open_memory(&f, bytes, (size_t)len, &err);
+    PyEval_RestoreThread(thread);
+    return st ? raise_error(s, &err, NULL, (heft_str){ NULL, 0 })
+              : file_new(s, f, Py_None, data);
 }
 
 /* ---- the mapping ---- */

@@ -2,9 +2,20 @@
 #include "grammar/json.h"
 #include "grammar/json_scan.h"
 
-void heft_json_put_str(heft_out *o, heft_str s)
+/* Emit the escape of a character that needs one. */
+static void put_escape(heft_out *o, uint8_t c)
 {
     static const char hex[] = "0123456789abcdef";
+    static const char letters[' '] = {
+        ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'
+    };
+    char letter = c < ' ' ? letters[c] : (char)c;
+    char escaped[6] = { '\\', letter ? letter : 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    heft_out_bytes(o, escaped, letter ? 2 : sizeof escaped);
+}
+
+void heft_json_put_str(heft_out *o, heft_str s)
+{
     uint64_t high = 0;
     heft_out_u8(o, '"');
     for (size_t at = 0; at < s.len;) {
@@ -13,10 +24,7 @@ void heft_json_put_str(heft_out *o, heft_str s)
         at += (size_t)(stop - p);
         if (at == s.len)
             break;
-        uint8_t c = (uint8_t)s.ptr[at++];
-        char control[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
-        char quoted[2] = { '\\', (char)c };
-        heft_out_bytes(o, c < ' ' ? control : quoted, c < ' ' ? sizeof control : sizeof quoted);
+        put_escape(o, (uint8_t)s.ptr[at++]);
     }
     heft_out_u8(o, '"');
 }
