@@ -121,8 +121,7 @@ PyObject *file_open_bytes(PyObject *module, PyObject *data)
     PyThreadState *thread = PyEval_SaveThread();
     st = open_memory(&f, bytes, (size_t)len, &err);
     PyEval_RestoreThread(thread);
-    return st ? raise_error(s, &err, NULL, (heft_str){ NULL, 0 })
-              : file_new(s, f, Py_None, data);
+    return st ? raise_error(s, &err, NULL, (heft_str){ NULL, 0 }) : file_new(s, f, Py_None, data);
 }
 
 /* ---- the mapping ---- */

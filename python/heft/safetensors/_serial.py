@@ -85,12 +85,14 @@ def _refuse(severity, rule, tensor, text):
 def write(rows, path, metadata):
     """Write {name: (element type, shape, bytes)}: the largest elements first, then by name. Return
     the bytes of the file if path is None."""
-    ordered = sorted(rows.items(), key=lambda row: row[0].encode("utf-8", "surrogatepass"))
-    ordered.sort(key=lambda row: _dtypes.ORDER[row[1][0]], reverse=True)
-    packed = tuple((name.encode("utf-8", "surrogateescape"), dtype, tuple(shape), data)
-                   for name, (dtype, shape, data) in ordered)
+    for name in rows:
+        if not isinstance(name, str):
+            raise TypeError(f"names of tensors are str, not {type(name).__name__}")
+    ordered = [(name.encode("utf-8", "surrogateescape"), dtype, tuple(shape), data)
+               for name, (dtype, shape, data) in rows.items()]
+    ordered.sort(key=lambda row: (-_dtypes.ORDER[row[1]], row[0]))
     with translated("Error while serializing", path):
-        return _heft._save(path, packed, check_metadata(metadata), _refuse, "safetensors", None,
+        return _heft._save(path, tuple(ordered), check_metadata(metadata), _refuse, "safetensors", None,
                            None, None, ALIGNMENT, 0, False, False, SYNC)
 
 
