@@ -140,41 +140,14 @@ static void put_pairs(outbuf *o, const comparison *c)
     }
 }
 
-/* Return the number of tensors, counting partners once. */
-static size_t all_tensors(const comparison *c)
-{
-    return c->count + c->renamed_count + c->only_a + c->only_b;
-}
-
-static void put_summary(outbuf *o, const comparison *c)
-{
-    size_t all = all_tensors(c), differ = c->count - c->equal_count;
-    const struct {
-        size_t count;
-        const char *singular, *plural;
-    } rows[] = {
-        { c->equal_count, "equal", "equal" },       { differ, "differs", "differ" },
-        { c->renamed_count, "renamed", "renamed" }, { c->only_a, "only in A", "only in A" },
-        { c->only_b, "only in B", "only in B" },
-    };
-    const char *separator = ": ";
-    out_format(o, "%zu %s", all, all == 1 ? "tensor" : "tensors");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].count) {
-            out_format(o, "%s%zu %s", separator, rows[i].count,
-                       rows[i].count == 1 ? rows[i].singular : rows[i].plural);
-            separator = ", ";
-        }
-    out_char(o, '\n');
-}
-
 static void print_text(outbuf *o, const comparison *c)
 {
     put_lonely(o, c->a, c->path_a, c->partner_a);
     put_lonely(o, c->b, c->path_b, c->partner_b);
     put_renamed(o, c);
     put_pairs(o, c);
-    put_summary(o, c);
+    comparison_put_summary(o, c);
+    out_char(o, '\n');
 }
 
 /* ---- JSON ---- */
@@ -267,7 +240,7 @@ static void json_change(json *j, const comparison *c, const pair *p, uint32_t ch
 static void json_summary(json *j, const comparison *c)
 {
     json_member_begin(j, "summary", '{');
-    json_member_u64(j, "tensors", all_tensors(c));
+    json_member_u64(j, "tensors", c->all_count);
     json_member_u64(j, "equal", c->equal_count);
     json_member_u64(j, "differ", c->count - c->equal_count);
     json_member_u64(j, "renamed", c->renamed_count);

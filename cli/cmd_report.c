@@ -11,7 +11,7 @@
 #include "statistics.h"
 
 typedef struct request {
-    const char *in, *out;
+    const char *in, *other, *out; /* other: the file to compare with, or NULL */
     bool force, no_sync, quick;
     sink_failure failure;
 } request;
@@ -21,15 +21,16 @@ static bool is_stdout(const request *r)
     return !strcmp(r->out, "-");
 }
 
-/* Refuse an output that is an input, a folder, or an existing file without --force. f is the open
- * model, or NULL before opening. */
-static int check_output(const request *r, const heft_file *f)
+/* Refuse an output that is an input, a folder, or an existing file without --force. f and other are
+ * the open models, or NULL before opening. */
+static int check_output(const request *r, const heft_file *f, const heft_file *other)
 {
-    const input all[] = { { r->in, "the input itself", f } };
+    const input all[] = { { r->in, "the input itself", f },
+                          { r->other, "the file to compare with", other } };
     struct stat out;
     if (is_stdout(r) || stat(r->out, &out))
         return CODE_DONE;
-    int code = inputs_check(r->out, all, 1, &out);
+    int code = inputs_check(r->out, all, 2, &out);
     if (!code && S_ISDIR(out.st_mode))
         code = say_status(HEFT_E_ARGUMENT, r->out, "is a directory");
     if (!code && S_ISREG(out.st_mode) && !r->force)
@@ -102,23 +103,36 @@ static int write_page(request *r, const report *figures)
     return st ? sink_say_error(&r->failure, target, &err) : CODE_DONE;
 }
 
+static int open_inputs(heft_file **f, comparison *c, const request *r)
+{
+    heft_error err;
+    int code = check_output(r, NULL, NULL);
+    if (!code && model_open_to_verify(f, r->in, &err))
+        code = model_say_open_error(r->in, &err);
+    if (!code && r->other)
+        code = model_open_key_optional(&c->b, r->other);
+    return code ? code : check_output(r, *f, c->b);
+}
+
 static int make_report(request *r)
 {
     report figures = { .path = r->in };
-    heft_error err;
+    comparison c = { .path_a = r->in, .path_b = r->other };
     heft_file *f = NULL;
-    int code = check_output(r, NULL);
-    if (!code && model_open_to_verify(&f, r->in, &err))
-        code = model_say_open_error(r->in, &err);
-    figures.f = f;
-    if (!code)
-        code = check_output(r, f);
+    int code = open_inputs(&f, &c, r);
+    figures.f = c.a = f;
     if (!code)
         code = compute(&figures, r);
+    model_settings.no_verify = true; /* the page lists wrong checksums: they are no errors */
+    if (!code && r->other)
+        code = comparison_run(&c);
+    figures.other = r->other ? &c : NULL;
     if (!code)
         code = write_page(r, &figures);
     free(figures.sums);
     out_free(&figures.findings);
+    comparison_release(&c);
+    heft_file_close(c.b);
     heft_file_close(f);
     return code;
 }
@@ -135,20 +149,21 @@ int cmd_report(int argc, char **argv)
     };
     const opt_usage usage = {
         "report",
-        "FILE",
+        "FILE [B]",
         "Writes one HTML page about a file: element types, bytes by module, the distribution\n"
-        "of every tensor, metadata, and the findings of verify. The page loads nothing from\n"
-        "elsewhere.",
+        "of every tensor, metadata, and the findings of verify; with B also what differs in B.\n"
+        "The page loads nothing from elsewhere.",
         "heft report model.safetensors -o model.html",
         options,
         sizeof options / sizeof *options,
         1,
-        1,
+        2,
     };
     opt_args args;
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     r.in = args.item[0];
+    r.other = args.count > 1 ? args.item[1] : NULL;
     return make_report(&r);
 }

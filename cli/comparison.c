@@ -223,6 +223,7 @@ static void count_results(comparison *c)
     c->only_b = count_lonely(c->partner_b, heft_tensor_count(c->b));
     for (size_t i = 0; i < c->count; i++)
         c->equal_count += !c->pairs[i].changes;
+    c->all_count = c->count + c->renamed_count + c->only_a + c->only_b;
     c->equal = c->equal_count == c->count && !c->only_a && !c->only_b && !c->renamed_count;
 }
 
@@ -250,4 +251,27 @@ void comparison_release(comparison *c)
     checks_close(&c->checks_a);
     checks_close(&c->checks_b);
     renames_release(&c->rename);
+}
+
+/* ---- the summary ---- */
+
+void comparison_put_summary(outbuf *o, const comparison *c)
+{
+    size_t all = c->all_count, differ = c->count - c->equal_count;
+    const struct {
+        size_t count;
+        const char *singular, *plural;
+    } rows[] = {
+        { c->equal_count, "equal", "equal" },       { differ, "differs", "differ" },
+        { c->renamed_count, "renamed", "renamed" }, { c->only_a, "only in A", "only in A" },
+        { c->only_b, "only in B", "only in B" },
+    };
+    const char *separator = ": ";
+    out_format(o, "%zu %s", all, all == 1 ? "tensor" : "tensors");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].count) {
+            out_format(o, "%s%zu %s", separator, rows[i].count,
+                       rows[i].count == 1 ? rows[i].singular : rows[i].plural);
+            separator = ", ";
+        }
 }

@@ -351,6 +351,8 @@ static void put_document(page *p, const report *r)
     json j = json_open(&p->o);
     json_member_str(&j, "heft", str_of(version));
     put_file(&j, r);
+    if (r->other)
+        report_put_comparison(&j, r->other);
     put_findings(&j, r);
     put_metadata(&j, r->f);
     put_tensors(p, &j, r);

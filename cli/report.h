@@ -1,6 +1,7 @@
 /* report.h - the figures of `heft report`, and the document that the page reads. */
 #ifndef HEFT_CLI_REPORT_H
 #define HEFT_CLI_REPORT_H
+#include "comparison.h"
 #include "jsonout.h"
 #include "summary.h"
 
@@ -19,11 +20,14 @@ typedef struct report {
     json findings_json;       /* writes into findings */
     uint32_t listed, omitted; /* findings in the page, and findings that are only counted */
     heft_verify_result checked;
+    const comparison *other; /* the comparison with another file, or NULL */
 } report;
 
 /* Add a finding of heft_file_verify(); ctx is the report. */
 void report_add_finding(void *ctx, const heft_finding *x);
 
+/* Write the member "comparison". */
+void report_put_comparison(json *j, const comparison *c);
 /* Write the whole page into the sink, which the caller closes. */
 heft_status report_write(heft_sink *sink, const report *r, heft_error *err);
 

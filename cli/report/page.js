@@ -120,9 +120,10 @@ function comparison() {
   if (!c) return;
   byId("comparison").hidden = false;
   byId("comparison-text").className = c.equal ? "good" : "warning";
-  byId("comparison-text").textContent = c.summary;
+  byId("comparison-title").textContent = `Comparison with ${c.path}`;
+  byId("comparison-text").textContent = c.summary + ".";
   if (c.rows.length)
-    plainTable("comparison-table", "Comparison", c.titles, c.rows, c.numbers);
+    plainTable("comparison-table", "Comparison", c.titles, c.rows, [4, 5, 6, 7]);
 }
 
 cards();

@@ -144,9 +144,35 @@ def check_findings(pages):
     yield from differs("findings", verify["rows"], [
         [f["severity"], f["rule"], f["offset"], f["tensor"], f["text"]] for f in want])
     yield from differs("faults", verify["faults"], 1)
+    compared = document(pages.write(file, pages.folder / "figures.safetensors"))["comparison"]
+    yield from differs("differing values", [row[4] for row in compared["rows"]], [1])
     quick = document(pages.write(file, "--quick"))
     yield from differs("faults with --quick", quick["verify"]["faults"], 0)
     yield from differs("statistics with --quick", quick["has_statistics"], False)
+
+
+def check_comparison(pages):
+    a = safetensors(pages.folder / "a.safetensors", {
+        "same": floats(1.0), "value": floats(1.0, 2.0), "gone": floats(5.0), "type": floats(3.0),
+        "old": floats(7.0, 8.0, 9.0)})
+    b = safetensors(pages.folder / "b.safetensors", {
+        "same": floats(1.0), "value": floats(1.0, 4.0), "new": floats(6.0, 6.0),
+        "type": ("F16", [1], struct.pack("<e", 3.0)), "moved": floats(7.0, 8.0, 9.0)})
+    doc = document(pages.write(a, b))["comparison"]
+    yield from differs("equal", doc["equal"], False)
+    rows = {row[0]: row[1:5] for row in doc["rows"]}
+    yield from differs("rows", rows, {
+        "gone": ["only in A", "f32 [1]", None, None], "new": ["only in B", None, "f32 [2]", None],
+        "moved": ["renamed", "old", "moved", None], "type": ["type", "f32 [1]", "f16 [1]", None],
+        "value": ["values", "f32 [2]", "f32 [2]", 1]})
+    value = next(row for row in doc["rows"] if row[0] == "value")
+    want = [2.0, math.sqrt(2.0), 9 / math.sqrt(5 * 17)]
+    if not all(math.isclose(got, w, rel_tol=1e-6) for got, w in zip(value[5:], want)):
+        yield f"numbers of the values are {value[5:]}, not {want}"
+    equal = document(pages.write(a, a))["comparison"]
+    yield from differs("a file compared with itself", (equal["equal"], equal["rows"]), (True, []))
+    p = pages.run("report", a, b, "-o", b, "--force")
+    yield from differs("exit status with B as output", p.returncode, 2)
 
 
 def check_output(pages):
@@ -198,11 +224,11 @@ FOCUS = "document.querySelector(arguments[0]).focus()"
 SELECTED = "return document.querySelector('#detail h3')?.textContent ?? null"
 
 
-def in_browser(pages, file, steps, **how):
+def in_browser(pages, file, steps, *options, **how):
     """Open the page of a file and yield the complaints of steps(browser)."""
     with tempfile.TemporaryDirectory(dir=pages.folder) as profile, \
             webdriver.Browser(profile, **how) as browser:
-        browser.open(pages.write(file))
+        browser.open(pages.write(file, *options))
         yield from steps(browser)
         for message in browser.messages():
             yield f"console: {message}"
@@ -272,6 +298,18 @@ def check_many_rows(pages):
     yield from in_browser(pages, file, steps)
 
 
+def check_compared_page(pages):
+    def steps(browser):
+        yield from differs("summary", browser.run(TEXT, "comparison-text"),
+                           "6 tensors: 1 equal, 2 differ, 1 renamed, 1 only in A, 1 only in B.")
+        yield from differs("rows", browser.run(
+            "return document.querySelectorAll('#comparison-table tr[data-row]').length"), 5)
+        yield from differs("hidden", browser.run(
+            "return document.getElementById('comparison').hidden"), False)
+    yield from in_browser(pages, pages.folder / "a.safetensors", steps,
+                          pages.folder / "b.safetensors")
+
+
 def check_colours(pages):
     def colours(browser):
         return browser.run("const s = getComputedStyle(document.body);"
@@ -302,11 +340,13 @@ def check_digests(pages):
 
 def main(heft):
     plain = {"figures": check_figures, "metadata": check_nested_metadata,
-             "findings": check_findings, "the output": check_output,
+             "findings": check_findings,
+             "comparison": check_comparison, "the output": check_output,
              "nothing is loaded": check_nothing_is_loaded, "digests of the policy": check_digests,
              "names are text": check_names_are_text}
     browsed = {"hostile names in a browser": check_hostile_page, "keyboard": check_keyboard,
-               "100,000 rows": check_many_rows, "colours and a narrow window": check_colours}
+               "100,000 rows": check_many_rows,
+               "a comparison in a browser": check_compared_page, "colours and a narrow window": check_colours}
     with tempfile.TemporaryDirectory() as folder:
         pages = Pages(pathlib.Path(heft).resolve(), pathlib.Path(folder).resolve())
         results = [(title, list(fn(pages))) for title, fn in plain.items()]
