@@ -12,13 +12,13 @@ from ._commands import *
 from ._exceptions import LossWarning
 from ._load import load
 from ._save import save
+from ._writer import Part, Writer
 
 Mapping.register(File)
 
 __all__ = [
     "ArgumentError", "CancelledError", "ChecksumError", "Error", "File", "FormatError", "IOError",
     "LimitError", "LossError", "NoMemoryError", "NotFoundError", "Tensor", "UnsupportedError",
-    "LossWarning", "__version__", "load", "open",
-    "save"
+    "LossWarning", "Part", "Writer", "__version__", "load", "open", "save"
 ]
 __all__ += _commands.__all__

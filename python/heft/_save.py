@@ -70,7 +70,7 @@ def _row(name, value):
         raise TypeError(f"tensor {name!r}: {e}") from None
 
 
-def _warn(severity, rule, tensor, text):
+def warn_of_loss(severity, rule, tensor, text):
     if severity != NOTE:
         about = "" if tensor is None else f" (tensor {tensor!r})"
         warnings.warn(LossWarning(f"{text}{about}", rule, tensor), stacklevel=3)
@@ -90,5 +90,5 @@ def save(tensors, path, *, format=None, metadata=None, version=None, digest=None
         raise ValueError(f"compress must be 'zstd' or None, not {compress!r}")
     flags = (REPLACE if replace else 0) | {None: 0, True: SYNC, False: NO_SYNC}[sync]
     rows = tuple(_row(name, value) for name, value in tensors.items())
-    _heft._save(path, rows, dict(metadata or {}), _warn, format, version, digest, compress, align,
+    _heft._save(path, rows, dict(metadata or {}), warn_of_loss, format, version, digest, compress, align,
                 level, allow_loss, strict, flags)

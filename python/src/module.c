@@ -28,7 +28,8 @@ static int load(PyObject *module)
     Py_XDECREF(version);
     ok = ok && errors_load(module, s) && (s->file = add_type(module, &file_spec)) &&
          (s->tensor = add_type(module, &tensor_spec)) &&
-         (s->buffer = add_type(module, &buffer_spec));
+         (s->buffer = add_type(module, &buffer_spec)) &&
+         (s->writer = add_type(module, &writer_spec));
     return ok ? 0 : -1;
 }
 
@@ -39,6 +40,7 @@ static int clear(PyObject *module)
     Py_CLEAR(s->file);
     Py_CLEAR(s->tensor);
     Py_CLEAR(s->buffer);
+    Py_CLEAR(s->writer);
     return 0;
 }
 
@@ -50,6 +52,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(s->file);
     Py_VISIT(s->tensor);
     Py_VISIT(s->buffer);
+    Py_VISIT(s->writer);
     return 0;
 }
 

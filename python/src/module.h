@@ -15,7 +15,7 @@ enum { ERROR_CLASSES = 11 };
 
 typedef struct module_state {
     PyObject *errors[ERROR_CLASSES]; /* by -status; 0: heft.Error */
-    PyTypeObject *file, *tensor, *buffer;
+    PyTypeObject *file, *tensor, *buffer, *writer;
 } module_state;
 
 module_state *state_of(PyObject *module);
@@ -70,5 +70,19 @@ PyObject *str_object(heft_str s);
 /* Return metadata value i of the file as an object, with all children. */
 PyObject *metadata_object(const heft_file *f);
 PyObject *attributes_object(const heft_file *f, uint32_t tensor);
+/* Borrow the bytes of a str or bytes object. False with an exception. */
+bool text_borrow(heft_str *out, PyObject *object);
+/* Make an array, for PyMem_Free(), of the numbers in a tuple. False with an exception. */
+bool dims_new(uint64_t **out, uint32_t *rank, PyObject *shape);
+/* Borrow key and value: bool, int, float, str or bytes. False with an exception. */
+bool value_borrow(heft_value *out, PyObject *key, PyObject *value);
+/* Call on_loss(severity, rule, tensor, text), without the interpreter's lock before and after. An
+ * exception stays set when the call has ended. */
+void report_loss(void *on_loss, heft_severity severity, const char *rule, heft_str tensor,
+                 const char *text);
+
+/* ---- writing (py_writer.c) ---- */
+
+extern PyType_Spec writer_spec;
 
 #endif

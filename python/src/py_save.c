@@ -30,36 +30,7 @@ static void saving_end(saving *v)
     PyMem_Free(v->meta);
 }
 
-/* Borrow the bytes of a str or bytes object. False with an exception. */
-static bool text_of(heft_str *out, PyObject *object)
-{
-    Py_ssize_t len;
-    const char *text = PyBytes_Check(object) ? PyBytes_AsString(object)
-                                             : PyUnicode_AsUTF8AndSize(object, &len);
-    if (text && PyBytes_Check(object))
-        len = PyBytes_Size(object);
-    *out = (heft_str){ text, text ? (size_t)len : 0 };
-    return text != NULL;
-}
-
 /* ---- what is saved ---- */
-
-static bool add_dims(saving *v, heft_array *a, PyObject *shape)
-{
-    Py_ssize_t rank = PyTuple_Size(shape);
-    if (rank < 0)
-        return false;
-    uint64_t *dims = PyMem_Calloc((size_t)rank + 1, sizeof *dims);
-    v->dims[v->open] = dims;
-    for (Py_ssize_t i = 0; dims && i < rank; i++) {
-        dims[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
-        if (PyErr_Occurred())
-            return false;
-    }
-    a->dims = dims;
-    a->rank = (uint32_t)rank;
-    return dims || PyErr_NoMemory();
-}
 
 /* Add (name, element type, shape, buffer). */
 static bool add_array(saving *v, PyObject *row)
@@ -68,8 +39,9 @@ static bool add_array(saving *v, PyObject *row)
     const char *dtype;
     heft_array *a = &v->arrays[v->open];
     if (!PyArg_ParseTuple(row, "OsO!O", &name, &dtype, &PyTuple_Type, &shape, &buffer) ||
-        !text_of(&a->name, name) || !add_dims(v, a, shape))
+        !text_borrow(&a->name, name) || !dims_new(&v->dims[v->open], &a->rank, shape))
         return false;
+    a->dims = v->dims[v->open];
     a->dtype = heft_dtype_find(heft_str_from(dtype));
     if (!a->dtype)
         return raise_text(v->s, HEFT_E_NOTFOUND, "unknown element type");
@@ -78,37 +50,6 @@ static bool add_array(saving *v, PyObject *row)
     a->data = v->views[v->open].buf;
     a->bytes = (uint64_t)v->views[v->open++].len;
     return true;
-}
-
-static bool add_value(heft_value *out, PyObject *key, PyObject *value)
-{
-    if (!text_of(&out->key, key))
-        return false;
-    if (PyBool_Check(value)) {
-        out->kind = HEFT_KIND_BOOL;
-        out->as.b = value == Py_True;
-    } else if (PyLong_Check(value)) {
-        int overflow;
-        out->kind = HEFT_KIND_INT;
-        out->as.i = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (overflow > 0) {
-            out->kind = HEFT_KIND_UINT;
-            out->as.u = PyLong_AsUnsignedLongLong(value);
-        } else if (overflow < 0) {
-            PyErr_SetString(PyExc_OverflowError, "a number of the metadata is below -2^63");
-        }
-    } else if (PyFloat_Check(value)) {
-        out->kind = HEFT_KIND_FLOAT;
-        out->as.f = PyFloat_AsDouble(value);
-    } else if (PyUnicode_Check(value) || PyBytes_Check(value)) {
-        out->kind = PyBytes_Check(value) ? HEFT_KIND_BYTES : HEFT_KIND_STR;
-        text_of(&out->as.s, value);
-    } else {
-        PyErr_Format(PyExc_TypeError,
-                     "metadata %R: values are str, bytes, int, float or bool, not %R", key,
-                     (PyObject *)Py_TYPE(value));
-    }
-    return !PyErr_Occurred();
 }
 
 /* Borrow the lists, which must live, and keep their length, until the file is saved. */
@@ -127,27 +68,9 @@ static bool collect(saving *v, PyObject *arrays, PyObject *meta)
         if (!add_array(v, PyTuple_GetItem(arrays, i)))
             return false;
     while (PyDict_Next(meta, &at, &key, &value))
-        if (!add_value(&v->meta[v->meta_count++], key, value))
+        if (!value_borrow(&v->meta[v->meta_count++], key, value))
             return false;
     return true;
-}
-
-/* ---- losses ---- */
-
-/* Call on_loss(severity, rule, tensor, text); an exception is raised when the call has ended. */
-static void report_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
-                        const char *text)
-{
-    const saving *v = ctx;
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *name = tensor.ptr ? str_object(tensor) : Py_NewRef(Py_None);
-    if (name && !PyErr_Occurred()) {
-        PyObject *result = PyObject_CallFunction(v->on_loss, "isOs", (int)severity, rule, name,
-                                                 text);
-        Py_XDECREF(result);
-    }
-    Py_XDECREF(name);
-    PyGILState_Release(state);
 }
 
 /* ---- the call ---- */
@@ -167,7 +90,7 @@ static PyObject *run(saving *v, const char *path, PyObject *shown)
     heft_error err;
     heft_status st;
     v->write.on_loss = report_loss;
-    v->write.loss_ctx = v;
+    v->write.loss_ctx = v->on_loss;
     v->save.write = &v->write;
     v->save.meta = v->meta;
     v->save.meta_count = (size_t)v->meta_count;

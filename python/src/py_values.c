@@ -1,6 +1,10 @@
 /* py_values.c - names, metadata and attributes as Python objects. */
 #include "module.h"
 
+#include <string.h>
+
+#include <heft/write.h>
+
 /* Names of files may hold any bytes; those that are not UTF-8 become lone surrogates. */
 PyObject *str_object(heft_str s)
 {
@@ -132,4 +136,79 @@ PyObject *metadata_object(const heft_file *f)
 PyObject *attributes_object(const heft_file *f, uint32_t tensor)
 {
     return values_object(&(values){ f, tensor });
+}
+
+/* ---- objects as values of the library ---- */
+
+bool text_borrow(heft_str *out, PyObject *object)
+{
+    Py_ssize_t len;
+    const char *text = PyBytes_Check(object) ? PyBytes_AsString(object)
+                                             : PyUnicode_AsUTF8AndSize(object, &len);
+    if (text && PyBytes_Check(object))
+        len = PyBytes_Size(object);
+    *out = (heft_str){ text, text ? (size_t)len : 0 };
+    return text != NULL;
+}
+
+bool dims_new(uint64_t **out, uint32_t *rank, PyObject *shape)
+{
+    Py_ssize_t count = PyTuple_Size(shape);
+    *out = NULL;
+    if (count < 0)
+        return false;
+    uint64_t *dims = *out = PyMem_Calloc((size_t)count + 1, sizeof *dims);
+    for (Py_ssize_t i = 0; dims && i < count; i++) {
+        dims[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape, i));
+        if (PyErr_Occurred())
+            return false;
+    }
+    *rank = (uint32_t)count;
+    return dims || PyErr_NoMemory();
+}
+
+bool value_borrow(heft_value *out, PyObject *key, PyObject *value)
+{
+    if (!text_borrow(&out->key, key))
+        return false;
+    if (PyBool_Check(value)) {
+        out->kind = HEFT_KIND_BOOL;
+        out->as.b = value == Py_True;
+    } else if (PyLong_Check(value)) {
+        int overflow;
+        out->kind = HEFT_KIND_INT;
+        out->as.i = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow > 0) {
+            out->kind = HEFT_KIND_UINT;
+            out->as.u = PyLong_AsUnsignedLongLong(value);
+        } else if (overflow < 0) {
+            PyErr_SetString(PyExc_OverflowError, "a number of the metadata is below -2^63");
+        }
+    } else if (PyFloat_Check(value)) {
+        out->kind = HEFT_KIND_FLOAT;
+        out->as.f = PyFloat_AsDouble(value);
+    } else if (PyUnicode_Check(value) || PyBytes_Check(value)) {
+        out->kind = PyBytes_Check(value) ? HEFT_KIND_BYTES : HEFT_KIND_STR;
+        text_borrow(&out->as.s, value);
+    } else {
+        PyErr_Format(PyExc_TypeError,
+                     "metadata %R: values are str, bytes, int, float or bool, not %R", key,
+                     (PyObject *)Py_TYPE(value));
+    }
+    return !PyErr_Occurred();
+}
+
+/* ---- losses ---- */
+
+void report_loss(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                 const char *text)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *name = tensor.ptr ? str_object(tensor) : Py_NewRef(Py_None);
+    if (name && !PyErr_Occurred()) {
+        PyObject *result = PyObject_CallFunction(ctx, "isOs", (int)severity, rule, name, text);
+        Py_XDECREF(result);
+    }
+    Py_XDECREF(name);
+    PyGILState_Release(state);
 }
