@@ -346,7 +346,8 @@ def main(heft):
              "names are text": check_names_are_text}
     browsed = {"hostile names in a browser": check_hostile_page, "keyboard": check_keyboard,
                "100,000 rows": check_many_rows,
-               "a comparison in a browser": check_compared_page, "colours and a narrow window": check_colours}
+               "a comparison in a browser": check_compared_page,
+               "colours and a narrow window": check_colours}
     with tempfile.TemporaryDirectory() as folder:
         pages = Pages(pathlib.Path(heft).resolve(), pathlib.Path(folder).resolve())
         results = [(title, list(fn(pages))) for title, fn in plain.items()]
