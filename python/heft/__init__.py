@@ -11,6 +11,7 @@ from . import _commands
 from ._commands import *
 from ._exceptions import LossWarning
 from ._load import load
+from ._params import Parameter, ParamStats, ParamStore
 from ._save import save
 from ._writer import Part, Writer
 
@@ -19,6 +20,6 @@ Mapping.register(File)
 __all__ = [
     "ArgumentError", "CancelledError", "ChecksumError", "Error", "File", "FormatError", "IOError",
     "LimitError", "LossError", "NoMemoryError", "NotFoundError", "Tensor", "UnsupportedError",
-    "LossWarning", "Part", "Writer", "__version__", "load", "open", "save"
+    "LossWarning", "ParamStats", "ParamStore", "Parameter", "Part", "Writer", "__version__", "load", "open", "save"
 ]
 __all__ += _commands.__all__

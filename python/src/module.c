@@ -29,7 +29,8 @@ static int load(PyObject *module)
     ok = ok && errors_load(module, s) && (s->file = add_type(module, &file_spec)) &&
          (s->tensor = add_type(module, &tensor_spec)) &&
          (s->buffer = add_type(module, &buffer_spec)) &&
-         (s->writer = add_type(module, &writer_spec));
+         (s->writer = add_type(module, &writer_spec)) &&
+         (s->store = add_type(module, &store_spec)) && (s->loan = add_type(module, &loan_spec));
     return ok ? 0 : -1;
 }
 
@@ -41,6 +42,8 @@ static int clear(PyObject *module)
     Py_CLEAR(s->tensor);
     Py_CLEAR(s->buffer);
     Py_CLEAR(s->writer);
+    Py_CLEAR(s->store);
+    Py_CLEAR(s->loan);
     return 0;
 }
 
@@ -53,6 +56,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(s->tensor);
     Py_VISIT(s->buffer);
     Py_VISIT(s->writer);
+    Py_VISIT(s->store);
+    Py_VISIT(s->loan);
     return 0;
 }
 

@@ -15,7 +15,7 @@ enum { ERROR_CLASSES = 11 };
 
 typedef struct module_state {
     PyObject *errors[ERROR_CLASSES]; /* by -status; 0: heft.Error */
-    PyTypeObject *file, *tensor, *buffer, *writer;
+    PyTypeObject *file, *tensor, *buffer, *writer, *store, *loan;
 } module_state;
 
 module_state *state_of(PyObject *module);
@@ -84,5 +84,9 @@ void report_loss(void *on_loss, heft_severity severity, const char *rule, heft_s
 /* ---- writing (py_writer.c) ---- */
 
 extern PyType_Spec writer_spec;
+
+/* ---- parameters (py_params.c) ---- */
+
+extern PyType_Spec store_spec, loan_spec;
 
 #endif

@@ -155,13 +155,14 @@ typedef struct declaration {
 /* Add a component (role, element type or None, count). */
 static bool add_component(heft_component *c, PyObject *row, const heft_storage *storage)
 {
-    PyObject *role;
+    PyObject *role, *count;
     const char *dtype;
-    unsigned long long count;
-    if (!PyArg_ParseTuple(row, "UzK", &role, &dtype, &count) || !text_borrow(&c->role, role))
+    if (!PyArg_ParseTuple(row, "UzO", &role, &dtype, &count) || !text_borrow(&c->role, role))
+        return false;
+    c->count = PyLong_AsUnsignedLongLong(count);
+    if (PyErr_Occurred())
         return false;
     c->dtype = dtype ? heft_dtype_find(heft_str_from(dtype)) : HEFT_UNTYPED;
-    c->count = count;
     c->storage = storage;
     return true;
 }

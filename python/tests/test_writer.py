@@ -111,6 +111,9 @@ def test_wrong_use(tmp_path):
             out.declare(*arguments)
     with pytest.raises((TypeError, ValueError)):
         out.declare("x", "f32", (1, ), parts=[("values", )])
+    for count in (-1, 1 << 64, 1.5, None):
+        with pytest.raises((TypeError, OverflowError)):
+            out.declare("x", None, (1, ), layout="mine", parts=[("codes", "u8", count)])
     with pytest.raises(TypeError):
         out.set("k", [1])
     out.begin()
