@@ -1,4 +1,9 @@
 """heft.load: all tensors of a file in memory, read by all processors."""
+from __future__ import annotations
+
+import os
+from typing import Any
+
 from . import _arrays
 from ._heft import Buffer, open
 
@@ -24,7 +29,8 @@ def _array(tensor, memory, framework):
     return _arrays.numpy_over(tensor, memory) if framework == "numpy" else memory
 
 
-def load(path, framework="numpy", *, mmap=False, key=None, format=None, verify=True):
+def load(path: str | os.PathLike[str], framework: str | None = "numpy", *, mmap: bool = False,
+         key: str | None = None, format: str | None = None, verify: bool = True) -> dict[str, Any]:
     """Read all tensors of a file, or of the model in a folder; return a dict.
 
     framework: "numpy" for arrays, "torch" for tensors on the CPU, None for memoryviews of bytes.

@@ -1,6 +1,10 @@
 """heft.ParamStore: parameters loaded on first use and evicted under a memory budget."""
+from __future__ import annotations
+
 import dataclasses
 import os
+from collections.abc import Iterable
+from typing import Any
 
 from . import _arrays, _heft
 from ._exceptions import ArgumentError, NotFoundError
@@ -26,17 +30,17 @@ class Parameter:
         self.name, self._loan = name, loan
         self.dtype, self.shape = loan.dtype, loan.shape
 
-    def numpy(self):
+    def numpy(self) -> Any:
         """Return a read-only array in the store's memory."""
         return _arrays.numpy_over(self, memoryview(self._loan))
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self.numpy()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.release()
 
-    def release(self):
+    def release(self) -> None:
         """Return the parameter to the store, which may evict it when no array is left."""
         self._loan.release()
 
@@ -57,13 +61,13 @@ class ParamStore:
     of the store rather than lend mapped pages. verify: compare digests on loading. Only dense
     tensors with ASCII names are parameters. All methods may be called by several threads."""
 
-    def __init__(self, budget=0, *, copy=False, verify=True):
+    def __init__(self, budget: int = 0, *, copy: bool = False, verify: bool = True):
         if budget < 0:
             raise ValueError(f"a budget of {budget} bytes")
         self._store = _heft._ParamStore(budget, copy, verify)
         self._models = []
 
-    def add(self, file):
+    def add(self, file: str | os.PathLike[str] | _heft.File) -> int:
         """Add the model in a file or folder: a path, or an open heft.File, which is opened again.
         Return the number of the model."""
         path = file.path if isinstance(file, _heft.File) else os.fspath(file)
@@ -81,7 +85,8 @@ class ParamStore:
                          f"{len(keys)} models have a parameter {name!r}: give the model")
         return keys[0]
 
-    def acquire(self, name, *, model=None, dtype=None):
+    def acquire(self, name: str, *, model: int | None = None,
+                dtype: str | None = None) -> Parameter:
         """Load a parameter if necessary and lend it: `with store.acquire(name) as array`.
 
         model: number of the model, if several have the name. dtype: "f32" for a copy of that type,
@@ -90,24 +95,24 @@ class ParamStore:
             raise ValueError(f"dtype must be 'f32' or None, not {dtype!r}")
         return Parameter(name, self._store.acquire(self._key(name, model), dtype == "f32"))
 
-    def prefetch(self, names, *, model=None):
+    def prefetch(self, names: Iterable[str], *, model: int | None = None) -> None:
         """Load parameters in the background, in this order, as far as the budget allows."""
         self._store.prefetch(tuple(self._key(name, model) for name in names))
 
-    def names(self):
+    def names(self) -> list[str]:
         """Return the names of all parameters, model by model."""
         return self._store.names()
 
-    def statistics(self):
+    def statistics(self) -> ParamStats:
         """Return the counts of the store, a ParamStats."""
         return ParamStats(*self._store.statistics())
 
-    def close(self):
+    def close(self) -> None:
         """Close the store. Its memory is freed when the last lent parameter is released."""
         self._store.close()
 
-    def __enter__(self):
+    def __enter__(self) -> ParamStore:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.close()

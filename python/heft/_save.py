@@ -1,6 +1,11 @@
 """heft.save: arrays of any kind to a file of any format."""
+from __future__ import annotations
+
+import os
 import sys
 import warnings
+from collections.abc import Mapping
+from typing import Any
 
 from . import _arrays, _heft
 from ._exceptions import LossWarning
@@ -76,8 +81,11 @@ def warn_of_loss(severity, rule, tensor, text):
         warnings.warn(LossWarning(f"{text}{about}", rule, tensor), stacklevel=3)
 
 
-def save(tensors, path, *, format=None, metadata=None, version=None, digest=None, compress=None,
-         level=0, align=0, allow_loss=False, strict=False, replace=True, sync=None):
+def save(tensors: Mapping[str, Any], path: str | os.PathLike[str], *, format: str | None = None,
+         metadata: Mapping[str, Any] | None = None, version: str | None = None,
+         digest: str | None = None, compress: str | None = None, level: int = 0, align: int = 0,
+         allow_loss: bool = False, strict: bool = False, replace: bool = True,
+         sync: bool | None = None) -> None:
     """Save arrays under their names; the file appears whole or not at all.
 
     tensors: dict of arrays of numpy or torch, tensors of files, or objects with the buffer protocol

@@ -1,4 +1,10 @@
 """heft.Writer: a file written tensor by tensor, while a program runs."""
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from . import _heft
 from ._save import NO_SYNC, REPLACE, SYNC, describe, warn_of_loss
 
@@ -11,7 +17,7 @@ class Part:
     def __init__(self, writer, number, role):
         self._writer, self.number, self.role = writer, number, role
 
-    def write(self, data):
+    def write(self, data: Any) -> None:
         """Write further elements: an array of the declared element type, or bytes."""
         self._writer.write(self, data)
 
@@ -37,9 +43,11 @@ class Writer:
 
     The arguments are those of heft.save. A writer serves a single thread at a time."""
 
-    def __init__(self, path, *, format=None, metadata=None, version=None, digest=None,
-                 compress=None, level=0, align=0, allow_loss=False, strict=False, replace=True,
-                 sync=None):
+    def __init__(self, path: str | os.PathLike[str], *, format: str | None = None,
+                 metadata: Mapping[str, Any] | None = None, version: str | None = None,
+                 digest: str | None = None, compress: str | None = None, level: int = 0,
+                 align: int = 0, allow_loss: bool = False, strict: bool = False,
+                 replace: bool = True, sync: bool | None = None):
         if compress not in (None, "zstd"):
             raise ValueError(f"compress must be 'zstd' or None, not {compress!r}")
         flags = (REPLACE if replace else 0) | {None: 0, True: SYNC, False: NO_SYNC}[sync]
@@ -53,12 +61,14 @@ class Writer:
             self.discard()
             raise
 
-    def set(self, key, value):
+    def set(self, key: str, value: str | bytes | int | float | bool) -> None:
         """Add a value of the metadata: str, bytes, int, float or bool."""
         self._writer.set(key, value)
 
-    def declare(self, name, dtype, shape, *, layout=None, parts=None, compress=None, level=0,
-                digest=None):
+    def declare(self, name: str, dtype: str | None, shape: Iterable[int], *,
+                layout: str | None = None,
+                parts: Iterable[tuple[str, str | None, int]] | None = None,
+                compress: str | None = None, level: int = 0, digest: str | None = None) -> Any:
         """Declare a tensor. Return its Part, or a list of them for a layout with several.
 
         dtype: "f32"; None only with a layout of your own. shape: dimensions. layout: "dense",
@@ -71,35 +81,36 @@ class Writer:
             return Part(self, first, "data")
         return [Part(self, first + i, row[0]) for i, row in enumerate(rows)]
 
-    def begin(self):
+    def begin(self) -> None:
         """Write the header: warns of losses, or raises LossError before a byte is written."""
         self._writer.begin()
         self._begun = True
 
-    def write(self, part, data):
+    def write(self, part: Part, data: Any) -> None:
         """Write further elements of a part: an array of its element type, or bytes."""
         self._writer.write(part.number, _bytes_of(data))
 
-    def append(self, name, array, *, compress=None, level=0, digest=None):
+    def append(self, name: str, array: Any, *, compress: str | None = None, level: int = 0,
+               digest: str | None = None) -> None:
         """Declare a dense tensor and write it: after begin(), in a format that grows."""
         dtype, shape, data = describe(array)
         part = self.declare(name, dtype, shape, compress=compress, level=level, digest=digest)
         self.write(part, data)
 
-    def finish(self):
+    def finish(self) -> None:
         """Complete the file. Calls begin() if it was not called."""
         if not self._begun:
             self.begin()
         self._writer.finish()
 
-    def discard(self):
+    def discard(self) -> None:
         """Give up the file: no file appears."""
         self._writer.discard()
 
-    def __enter__(self):
+    def __enter__(self) -> Writer:
         return self
 
-    def __exit__(self, kind, *_):
+    def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
             self.finish()
         else:
