@@ -6,6 +6,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import threading
 
 COMMAND = str(pathlib.Path(__file__).parent / "bin" / "heft")
 
@@ -68,18 +69,40 @@ def _read(child, on_message):
     return b"".join(out)
 
 
+class _HeldInterrupt:
+    """Holds an interrupt back until the end of the block. While a child starts there is no object
+    yet by which an exception could stop the child."""
+
+    def __enter__(self):
+        self.handler, self.frames = signal.getsignal(signal.SIGINT), []
+        self.holds = callable(self.handler) and (threading.current_thread() is
+                                                 threading.main_thread())
+        if self.holds:
+            signal.signal(signal.SIGINT, lambda number, frame: self.frames.append(frame))
+
+    def __exit__(self, *_):
+        if self.holds:
+            signal.signal(signal.SIGINT, self.handler)
+        if self.frames:
+            self.handler(signal.SIGINT, self.frames[0])
+
+
 def run(words, on_message):
     """Run the command; return (exit status, stdout). on_message gets each message as a dict.
 
     The child has a process group of its own: an interrupt from the keyboard reaches Python only,
     which then interrupts the child once, so that the child has the time to clean up."""
-    child = subprocess.Popen([COMMAND, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, process_group=0)
+    child = None
     try:
+        with _HeldInterrupt():
+            child = subprocess.Popen([COMMAND, *words], stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     process_group=0)
         out = _read(child, on_message)
         status = child.wait()
     except BaseException:
-        _stop(child)
+        if child:
+            _stop(child)
         raise
     child.stdout.close()
     child.stderr.close()

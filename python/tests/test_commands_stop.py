@@ -151,6 +151,34 @@ heft.convert("in", "out")
     assert (tmp_path / "signals").read_text() == "x"
 
 
+def test_an_interrupt_while_the_child_starts(tmp_path, monkeypatch):
+    """The exception must not come before somebody knows the child."""
+    program = write_program(tmp_path / "program", f"""
+def stop(number, frame):
+    pathlib.Path({str(tmp_path / "stopped")!r}).write_text("")
+    os._exit(4)
+signal.signal(signal.SIGINT, stop)
+pathlib.Path({str(tmp_path / "ready")!r}).write_text("")
+while True:
+    time.sleep(0.01)
+""")
+    start = subprocess.Popen
+
+    def started(*args, **options):
+        child = start(*args, **options)
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+        return child
+    monkeypatch.setattr(_child, "COMMAND", program)
+    monkeypatch.setattr(_child.subprocess, "Popen", started)
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        heft.convert("in", "out")
+    assert (tmp_path / "stopped").exists() and no_children()
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
     """SIGINT arrives while the real command waits for a vocabulary from a pipe."""
     source = write_safetensors(tmp_path / "in.safetensors", {"w": ("F32", [1], bytes(4))})
