@@ -80,6 +80,49 @@ def to(tensor, dtype):
     return array
 
 
+def _part(tensor, role):
+    """Return a part of a tensor as an array."""
+    import numpy as np
+    dtypes = {part["role"]: part["dtype"] for part in tensor.parts}
+    return np.frombuffer(tensor.read_part(role), _numpy_dtype(tensor, dtypes.get(role)))
+
+
+def sparse(tensor, framework=None):
+    """Return the parts of a sparse tensor as arrays, or as a sparse array of scipy or torch."""
+    if framework not in (None, "scipy", "torch"):
+        raise ValueError(f"framework must be 'scipy', 'torch' or None, not {framework!r}")
+    if tensor.layout == "sparse_csr":
+        return _csr(tensor, framework)
+    if tensor.layout == "sparse_coo":
+        return _coo(tensor, framework)
+    raise _unsupported(tensor, f"the layout {tensor.layout} is not sparse_csr or sparse_coo")
+
+
+def _csr(tensor, framework):
+    indptr, indices, values = (_part(tensor, r) for r in ("indptr", "indices", "values"))
+    if framework == "scipy":
+        module = importlib.import_module("scipy.sparse")
+        return module.csr_array((values, indices, indptr), shape=tensor.shape)
+    if framework == "torch":
+        module = importlib.import_module("torch")
+        return module.sparse_csr_tensor(*(module.from_numpy(a) for a in (
+            indptr.astype("int64"), indices.astype("int64"), values)), size=tensor.shape)
+    return indptr, indices, values
+
+
+def _coo(tensor, framework):
+    coordinates, values = _part(tensor, "coords"), _part(tensor, "values")
+    coordinates = coordinates.reshape(len(tensor.shape), values.size)
+    if framework == "scipy":
+        module = importlib.import_module("scipy.sparse")
+        return module.coo_array((values, tuple(coordinates)), shape=tensor.shape)
+    if framework == "torch":
+        module = importlib.import_module("torch")
+        return module.sparse_coo_tensor(*(module.from_numpy(a) for a in (
+            coordinates.astype("int64"), values)), size=tensor.shape)
+    return coordinates, values
+
+
 def torch(tensor):
     """Return a copy of the elements as a tensor on the CPU."""
     data = bytearray(tensor.nbytes)

@@ -3,6 +3,8 @@
 
 #include <structmember.h>
 
+#include <heft/companion.h>
+
 typedef struct file_object {
     PyObject_HEAD PyObject *handle; /* NULL after close() */
     PyObject *path;
@@ -302,6 +304,54 @@ static PyObject *fact_shards(const heft_file *f)
     return list;
 }
 
+static PyObject *tokens_of(const heft_vocab *v)
+{
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list && i < heft_vocab_count(v); i++) {
+        PyObject *token = str_object(heft_vocab_token(v, i));
+        if (!token || PyList_Append(list, token) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(token);
+    }
+    return list;
+}
+
+static PyObject *specials_of(const heft_vocab *v)
+{
+    PyObject *dict = PyDict_New();
+    for (int i = HEFT_PAD; dict && i <= HEFT_MASK; i++) {
+        uint32_t id = heft_vocab_special(v, (heft_special)i);
+        PyObject *number = id == HEFT_NONE ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(id);
+        const char *name = heft_vocab_special_name((heft_special)i);
+        if (!number || PyDict_SetItemString(dict, name, number) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(number);
+    }
+    return dict;
+}
+
+/* Return (tokens, ids of special tokens), or None without a vocabulary. */
+static PyObject *file_vocab(PyObject *self, void *none)
+{
+    module_state *s = state_of_self(self);
+    PyObject *handle = file_handle(s, self), *result = NULL;
+    heft_vocab *v = NULL;
+    heft_error err;
+    (void)none;
+    if (!handle)
+        return NULL;
+    heft_status st = heft_vocab_open(&v, handle_file(handle), &err);
+    if (st == HEFT_E_NOTFOUND)
+        result = Py_NewRef(Py_None);
+    else if (st)
+        raise_error(s, &err, file_path(self), (heft_str){ NULL, 0 });
+    else
+        result = Py_BuildValue("(NN)", tokens_of(v), specials_of(v));
+    heft_vocab_close(v);
+    Py_DECREF(handle);
+    return result;
+}
+
 typedef PyObject *(*fact_fn)(const heft_file *f);
 static const fact_fn facts[] = { fact_format, fact_version, fact_size, fact_shards,
                                  metadata_object };
@@ -350,6 +400,8 @@ static PyGetSetDef getters[] = {
     { "size", file_fact, NULL, "Size of the file in bytes.", (void *)&facts[2] },
     { "shards", file_fact, NULL, "Names of the other files of the model.", (void *)&facts[3] },
     { "metadata", file_fact, NULL, "Metadata: a new dict.", (void *)&facts[4] },
+    { "vocab", file_vocab, NULL, "Vocabulary, (list of tokens, {\"pad\": id, ...}), or None.",
+      NULL },
     { "closed", file_closed, NULL, "True after close().", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -254,6 +254,11 @@ static PyObject *tensor_to(PyObject *self, PyObject *args, PyObject *kwargs)
     return delegate("to", self, args, kwargs);
 }
 
+static PyObject *tensor_sparse(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return delegate("sparse", self, args, kwargs);
+}
+
 static PyObject *tensor_subscript(PyObject *self, PyObject *index)
 {
     PyObject *args = PyTuple_Pack(1, index);
@@ -294,7 +299,57 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *args)
     return result;
 }
 
+/* Return the decoded bytes of a part in a new bytearray. */
+static PyObject *part_bytes(PyObject *self, const heft_file *f, uint32_t part)
+{
+    const tensor_object *t = (tensor_object *)self;
+    heft_error err;
+    heft_status st;
+    uint64_t length = heft_part_at(f, part).length;
+    if (length > PY_SSIZE_T_MAX)
+        return PyErr_NoMemory();
+    PyObject *bytes = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)length);
+    if (!bytes)
+        return NULL;
+    char *data = PyByteArray_AsString(bytes);
+    PyThreadState *thread = PyEval_SaveThread();
+    st = heft_part_read(data, f, part, 0, (size_t)length, &err);
+    PyEval_RestoreThread(thread);
+    if (!st)
+        return bytes;
+    Py_DECREF(bytes);
+    return raise_error(state_of_self(self), &err, file_path(t->file),
+                       heft_tensor_at(f, t->id).name);
+}
+
+static PyObject *tensor_read_part(PyObject *self, PyObject *args)
+{
+    const tensor_object *t = (tensor_object *)self;
+    module_state *s = state_of_self(self);
+    const char *role;
+    Py_ssize_t len;
+    if (!PyArg_ParseTuple(args, "s#:read_part", &role, &len))
+        return NULL;
+    PyObject *handle = file_handle(s, t->file);
+    if (!handle)
+        return NULL;
+    const heft_file *f = handle_file(handle);
+    uint32_t part = heft_part_find(f, t->id, (heft_str){ role, (size_t)len });
+    PyObject *result = part == HEFT_NONE
+                           ? raise_text(s, HEFT_E_NOTFOUND, "the tensor has no part of that role")
+                           : part_bytes(self, f, part);
+    Py_DECREF(handle);
+    return result;
+}
+
 static PyMethodDef methods[] = {
+    { "read_part", tensor_read_part, METH_VARARGS,
+      "read_part(role) -> bytearray: the decoded bytes of a part, \"values\"." },
+    { "sparse", (PyCFunction)(void (*)(void))tensor_sparse, METH_VARARGS | METH_KEYWORDS,
+      "sparse(framework=None): the parts of a sparse tensor as arrays of NumPy, (indptr, indices,\n"
+      "values) for sparse_csr and (coordinates, values) for sparse_coo; \"scipy\" or \"torch\": "
+      "as\n"
+      "a sparse array of that framework." },
     { "numpy", (PyCFunction)(void (*)(void))tensor_numpy, METH_VARARGS | METH_KEYWORDS,
       "numpy(copy=False) -> numpy.ndarray: the elements, read-only and in place unless copied.\n"
       "bf16 and 8-bit floats need ml_dtypes." },
