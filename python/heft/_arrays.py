@@ -28,7 +28,17 @@ def _unsupported(tensor, text):
     return error
 
 
+_made = {}  # types of NumPy by name
+
+
 def _numpy_dtype(tensor, dtype):
+    made = _made.get(dtype)
+    if made is None:
+        made = _made[dtype] = _make_dtype(tensor, dtype)
+    return made
+
+
+def _make_dtype(tensor, dtype):
     import numpy
     if dtype in NUMPY:
         return numpy.dtype(NUMPY[dtype])
@@ -44,13 +54,13 @@ def _numpy_dtype(tensor, dtype):
 
 def numpy(tensor, copy=False):
     """Return the elements as an array; read-only and in place unless copied."""
-    import numpy as np
     dtype = _numpy_dtype(tensor, tensor.dtype)
     if copy:
+        import numpy as np
         array = np.empty(tensor.shape, dtype)
         _read(tensor, array, None)
         return array
-    return numpy_over(tensor, memoryview(tensor).cast("B") if tensor.nbytes else b"")
+    return numpy_over(tensor, tensor if tensor.nbytes else b"")
 
 
 def numpy_over(tensor, memory):
