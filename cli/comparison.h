@@ -30,7 +30,7 @@ typedef struct comparison {
     renamed *renamed; /* sorted by tensors of A */
     size_t renamed_count;
     uint32_t *partner_a, *partner_b; /* partner_a[i]: partner of tensor i of A, or HEFT_NONE */
-    size_t all_count; /* tensors; partners count once */
+    size_t all_count;                /* tensors; partners count once */
     size_t equal_count, only_a, only_b;
     bool equal;
     checks checks_a, checks_b;
