@@ -303,6 +303,35 @@ static void finds_names_in_a_truncated_file_safely(void **state)
     heft_test_free(&b);
 }
 
+static void guarded_names_of_a_truncated_file_are_zeros(void **state)
+{
+    const char *path = heft_test_path(*state, "cut");
+    heft_bytes b = heft_test_many("mag", 3000);
+    heft_array a;
+    heft_error err;
+    heft_file *f;
+    heft_test_fault_handler(*state);
+    heft_test_save(path, b.p, b.len);
+    heft_assert_ok(open_at(&f, path, HEFT_ACCESS_MAP, &err), &err);
+    heft_file_guard(f);
+    heft_assert_ok(heft_file_unguard(f, &err), &err);
+    assert_int_equal(truncate(path, 0), 0);
+    heft_file_guard(f);
+    heft_file_guard(f);
+    heft_str name = heft_tensor_at(f, 2999).name;
+    for (size_t i = 0; i < name.len; i++)
+        assert_int_equal(name.ptr[i], 0);
+    heft_assert_status(heft_file_unguard(f, &err), HEFT_E_IO, &err);
+    assert_int_equal(heft_tensor_at(f, 0).name.ptr[0], 0); /* the outer pair still guards */
+    heft_assert_status(heft_file_unguard(f, &err), HEFT_E_IO, &err);
+    assert_int_equal(heft_part_find(f, 7, HEFT_STR("no such role")), HEFT_NONE);
+    heft_assert_status(
+        heft_array_read(&a, f, HEFT_STR("layers.2999.weight"), HEFT_UNTYPED, NULL, 0, &err),
+        HEFT_E_IO, &err);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
 /* Truncates the file at the allocation `at`, while the file is parsed. */
 typedef struct truncating_allocator {
     heft_allocator al;
@@ -452,6 +481,7 @@ int main(void)
         IN_A_DIRECTORY(reports_a_truncated_large_payload),
         IN_A_DIRECTORY(reports_a_rewritten_file),
         IN_A_DIRECTORY(finds_names_in_a_truncated_file_safely),
+        IN_A_DIRECTORY(guarded_names_of_a_truncated_file_are_zeros),
         IN_A_DIRECTORY(reports_a_file_truncated_while_it_is_opened),
         IN_A_DIRECTORY(refuses_paths_that_are_not_files),
         IN_A_DIRECTORY(refuses_an_empty_file),

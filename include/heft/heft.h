@@ -175,14 +175,16 @@ typedef struct heft_open_options {
     /* Open the file even if a checksum of the header or index does not match; heft_file_verify()
      * reports that checksum as a fault. */
     bool no_verify;
-    uint8_t reserved[6]; /* 0 */
+    /* A heft_access: how heft_file_open() reads the file and the shards. */
+    uint8_t access;
+    uint8_t reserved[5]; /* 0 */
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                                       \
-    {                                                                                \
-        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, false, false, \
-        {                                                                            \
-            0                                                                        \
-        }                                                                            \
+#define HEFT_OPEN_OPTIONS_INIT                                                          \
+    {                                                                                   \
+        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0, \
+        {                                                                               \
+            0                                                                           \
+        }                                                                               \
     }
 
 /* Open a file, or the model in a folder (docs/shards.md says which file of the folder is opened).
@@ -294,6 +296,23 @@ typedef struct heft_array {
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_read(heft_array *out, const heft_file *f,
                                                      heft_str name, heft_dtype as, void *memory,
                                                      size_t capacity, heft_error *err);
+/* The `count` indices of a dimension that a slice selects: start, start + step, ... */
+typedef struct heft_slice {
+    uint64_t start, count;
+    int64_t step; /* may be negative; not 0 if count exceeds 1 */
+} heft_slice;
+/* Read the elements of a dense tensor that a slice selects into buf, row by row, as element type
+ * `as`; HEFT_UNTYPED keeps the stored type.  axes: a slice for each dimension; NULL for rank 0.
+ * Only the bytes of the elements and small gaps are read; a compressed tensor is decoded as a
+ * whole.  A digest is compared only if the whole tensor is read or decoded.
+ *   HEFT_E_NOTFOUND     there is no tensor of that name
+ *   HEFT_E_ARGUMENT     the slice leaves the tensor, or exceeds capacity bytes
+ *   HEFT_E_UNSUPPORTED  the tensor is not dense, heft_dtype_can_cast() is false, or elements of
+ *                       `as` share bytes: packed and block types are read as plain types */
+HEFT_API HEFT_MUST_CHECK heft_status heft_array_read_slice(void *buf, size_t capacity,
+                                                           const heft_file *f, heft_str name,
+                                                           const heft_slice *axes, heft_dtype as,
+                                                           heft_error *err);
 /* Get a dense tensor in the stored element type, without a copy if possible: data then points into
  * the file as heft_part_view() does, is read-only and ends with the file.  Data that are
  * compressed, not contiguous or not aligned in the file are copied.  Either way data are aligned to
@@ -524,6 +543,13 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_complete(const heft_file *f, h
  * _append(), _hash() and _verify() ask this before they succeed; ask it after reading several parts
  * that have to be of the same version. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err);
+/* Names, metadata and views point into mapped files: if another program truncates a file, touching
+ * the missing bytes raises SIGBUS.  Between heft_file_guard() and heft_file_unguard() the missing
+ * bytes read as zeros.  Pairs may be nested, and hold for all threads.  The library's functions
+ * are guarded already. */
+HEFT_API void heft_file_guard(const heft_file *f);
+/* End a heft_file_guard().  HEFT_E_IO: missing bytes have been touched, now or earlier. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_unguard(const heft_file *f, heft_error *err);
 
 /* ---- formats (static objects, in a stable order) ------------------------------------------ */
 

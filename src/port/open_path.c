@@ -17,6 +17,7 @@ typedef struct location {
     const char *path, *name;  /* the path, and its last component */
     char *dir;                /* path of the folder */
     heft_model_folder folder; /* opened at first use */
+    heft_access access;
 } location;
 
 static const char purpose[] = "for the name of a folder";
@@ -30,7 +31,7 @@ static heft_status open_named(heft_source **out, location *p, const char *name, 
 {
     *out = NULL;
     heft_status st = open_dir(p, err);
-    return st ? st : heft_model_folder_source(out, &p->folder, name, HEFT_ACCESS_AUTO, err);
+    return st ? st : heft_model_folder_source(out, &p->folder, name, p->access, err);
 }
 
 /* Open a shard, and check its journal: the shard may have been edited halfway even if the index is
@@ -109,7 +110,7 @@ static heft_status open_source(heft_source **out, location *p, bool is_entry, he
     heft_str name = { p->name, strlen(p->name) };
     heft_status st;
     if (!is_entry) {
-        st = heft_source_open_file(out, p->path, HEFT_ACCESS_AUTO, err);
+        st = heft_source_open_file(out, p->path, p->access, err);
     } else if ((st = open_named(out, p, p->name, &cause))) { /* no more trusted than other files */
         if (st == HEFT_E_NOMEM)
             heft_error_plain(err, st, "%s", cause.message);
@@ -170,8 +171,12 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
     err = err ? err : &own;
     *out = NULL;
     heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
+    if (!st && o.access > HEFT_ACCESS_DIRECT)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "access %U is not a heft_access",
+                              (uint64_t)o.access);
     if (st)
         return st;
+    p.access = (heft_access)o.access;
     o.shards = o.shards ? o.shards : &shards;
     p.dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     if (!p.dir)

@@ -1,5 +1,6 @@
 /* array.c - reads whole dense tensors: in place, copied, or cast to another element type. */
 #include "base/checked_math.h"
+#include "core/read/dense.h"
 #include "core/read/stream.h"
 #include "model/dtype.h"
 
@@ -9,29 +10,33 @@ enum {
     MAX_ALIGN = 8 /* largest number that an element consists of, in bytes */
 };
 
-typedef struct dense_tensor {
-    const heft_file *f;
-    heft_tensor t;
-    uint32_t part;
-    uint64_t count; /* elements */
-} dense_tensor;
-
-static heft_status find_dense(dense_tensor *d, const heft_file *f, heft_str name, heft_error *err)
+/* A name that is not found may lie in the missing bytes of a truncated file. */
+static heft_status check_names(const heft_file *f, heft_error *err)
 {
+    heft_file_enter(f);
+    return heft_file_leave(f, err);
+}
+
+heft_status heft_dense_find(heft_dense_tensor *d, const heft_file *f, heft_str name,
+                            heft_error *err)
+{
+    uint64_t bytes;
     uint32_t id = heft_tensor_find(f, name);
+    *d = (heft_dense_tensor){ .f = f, .t = heft_tensor_at(f, id), .part = HEFT_NONE };
+    if (id != HEFT_NONE)
+        d->part = heft_part_find(f, id, HEFT_STR("data"));
+    heft_status st = d->part == HEFT_NONE ? check_names(f, err) : HEFT_OK;
+    if (st)
+        return st;
     if (id == HEFT_NONE) {
         heft_error_plain(err, HEFT_E_NOTFOUND, "there is no tensor %q", name);
         return heft_error_rule(err, HEFT_E_NOTFOUND, "heft/no-tensor");
     }
-    uint64_t bytes;
-    d->f = f;
-    d->t = heft_tensor_at(f, id);
-    d->part = heft_part_find(f, id, HEFT_STR("data"));
     if (d->t.layout != HEFT_DENSE || d->t.dtype == HEFT_UNTYPED || d->part == HEFT_NONE)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "tensor %q is not dense (%q): read its parts instead", name,
                                 heft_tensor_layout_name(f, id));
-    heft_status st = heft_file_find_part(f, d->part, err);
+    st = heft_file_find_part(f, d->part, err);
     if (st || (heft_product(&d->count, d->t.dims, d->t.rank) &&
                heft_dtype_bytes(&bytes, d->t.dtype, d->count) &&
                bytes == heft_ix_part_row_at(&f->x, d->part)->length))
@@ -43,13 +48,13 @@ static heft_status find_dense(dense_tensor *d, const heft_file *f, heft_str name
 /* ---- casting ---- */
 
 typedef struct cast_job { /* mapped data; each call of cast_mapped_chunk() casts a chunk */
-    const dense_tensor *d;
+    const heft_dense_tensor *d;
     const uint8_t *src;
     uint8_t *dst;
     heft_dtype dtype;
 } cast_job;
 
-static void cast_chunk(uint8_t *dst, heft_dtype dtype, const void *src, const dense_tensor *d,
+static void cast_chunk(uint8_t *dst, heft_dtype dtype, const void *src, const heft_dense_tensor *d,
                        uint64_t first)
 {
     uint64_t at = 0, n = d->count - first < CHUNK ? d->count - first : CHUNK;
@@ -69,7 +74,7 @@ static void cast_mapped_chunk(void *arg, size_t i)
     heft_file_disarm(j->d->f); /* cast_into() asks for the mapping's state once */
 }
 
-static heft_status cast_stream(uint8_t *dst, const dense_tensor *d, heft_dtype dtype,
+static heft_status cast_stream(uint8_t *dst, const heft_dense_tensor *d, heft_dtype dtype,
                                heft_error *err)
 {
     heft_stream *s;
@@ -96,7 +101,8 @@ static heft_status cast_stream(uint8_t *dst, const dense_tensor *d, heft_dtype d
     return st;
 }
 
-static heft_status cast_into(void *dst, const dense_tensor *d, heft_dtype dtype, heft_error *err)
+static heft_status cast_into(void *dst, const heft_dense_tensor *d, heft_dtype dtype,
+                             heft_error *err)
 {
     const void *mapped = d->f->check_parts ? NULL : heft_part_view(d->f, d->part);
     if (!mapped)
@@ -114,7 +120,7 @@ static heft_status cast_into(void *dst, const dense_tensor *d, heft_dtype dtype,
 
 /* ---- public functions ---- */
 
-static heft_array array_of(const dense_tensor *d, heft_dtype dtype, uint64_t bytes)
+static heft_array array_of(const heft_dense_tensor *d, heft_dtype dtype, uint64_t bytes)
 {
     return (heft_array){
         .name = d->t.name, .bytes = bytes, .dims = d->t.dims, .rank = d->t.rank, .dtype = dtype
@@ -123,7 +129,8 @@ static heft_array array_of(const dense_tensor *d, heft_dtype dtype, uint64_t byt
 
 /* Allocate the output, but first refuse a compressed part that cannot expand to the stated
  * length. */
-static heft_status allocate_data(void **dst, heft_array *a, const dense_tensor *d, heft_error *err)
+static heft_status allocate_data(void **dst, heft_array *a, const heft_dense_tensor *d,
+                                 heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&d->f->x, d->part);
     heft_status st = row->encoding ? heft_stream_check_ratio(d->f, d->part, row->length, err)
@@ -141,7 +148,7 @@ static heft_status allocate_data(void **dst, heft_array *a, const dense_tensor *
     return HEFT_OK;
 }
 
-static heft_status read_dense(heft_array *out, const dense_tensor *d, heft_dtype dtype,
+static heft_status read_dense(heft_array *out, const heft_dense_tensor *d, heft_dtype dtype,
                               void *memory, size_t capacity, heft_error *err)
 {
     uint64_t bytes = 0;
@@ -172,11 +179,11 @@ static heft_status read_dense(heft_array *out, const dense_tensor *d, heft_dtype
 heft_status heft_array_read(heft_array *out, const heft_file *f, heft_str name, heft_dtype dtype,
                             void *memory, size_t capacity, heft_error *err)
 {
-    dense_tensor d;
+    heft_dense_tensor d;
     heft_error own;
     *out = (heft_array){ .data = NULL };
     err = heft_error_begin(err, &own);
-    heft_status st = find_dense(&d, f, name, err);
+    heft_status st = heft_dense_find(&d, f, name, err);
     if (!st)
         st = read_dense(out, &d, dtype == HEFT_UNTYPED ? d.t.dtype : dtype, memory, capacity, err);
     return heft_error_end(err, st);
@@ -192,11 +199,11 @@ static bool is_aligned(const void *p, heft_dtype t)
 
 heft_status heft_array_view(heft_array *out, const heft_file *f, heft_str name, heft_error *err)
 {
-    dense_tensor d;
+    heft_dense_tensor d;
     heft_error own;
     *out = (heft_array){ .data = NULL };
     err = heft_error_begin(err, &own);
-    heft_status st = find_dense(&d, f, name, err);
+    heft_status st = heft_dense_find(&d, f, name, err);
     if (st)
         return heft_error_end(err, st);
     const void *mapped = heft_part_view(f, d.part);

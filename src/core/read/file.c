@@ -164,7 +164,7 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, id);
     if (row->part_count == 1) /* in any role */
         return heft_ix_part_row_at(&f->x, row->first_part)->length;
-    uint32_t data = heft_ix_part_find(&f->x, id, heft_lit("data"));
+    uint32_t data = heft_part_find(f, id, heft_lit("data"));
     if (data != HEFT_NONE)
         return heft_ix_part_row_at(&f->x, data)->length;
     uint64_t sum = 0;
@@ -179,8 +179,12 @@ uint64_t heft_tensor_bytes(const heft_file *f, uint32_t id)
 
 uint32_t heft_part_find(const heft_file *f, uint32_t owner, heft_str role)
 {
-    bool is_owner = owner < heft_ix_tensors(&f->x) || owner == HEFT_NONE;
-    return is_owner ? heft_ix_part_find(&f->x, owner, role) : HEFT_NONE;
+    if (owner >= heft_ix_tensors(&f->x) && owner != HEFT_NONE)
+        return HEFT_NONE;
+    heft_file_enter(f); /* roles are mapped */
+    uint32_t part = heft_ix_part_find(&f->x, owner, role);
+    heft_file_disarm(f); /* reading the part reports a truncated file */
+    return part;
 }
 
 heft_part heft_part_at(const heft_file *f, uint32_t part)

@@ -39,6 +39,18 @@ heft_status heft_file_leave(const heft_file *f, heft_error *err)
     return st;
 }
 
+void heft_file_guard(const heft_file *f)
+{
+    heft_file_enter(f);
+}
+
+heft_status heft_file_unguard(const heft_file *f, heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    return heft_error_end(err, heft_file_leave(f, err));
+}
+
 heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
 {
     heft_status st = HEFT_OK;
