@@ -2,6 +2,7 @@
 import importlib
 
 from ._heft import UnsupportedError
+from ._slices import take
 
 NUMPY = {
     "bool": "bool", "u8": "uint8", "i8": "int8", "u16": "uint16", "i16": "int16", "u32": "uint32",
@@ -77,9 +78,17 @@ def _read(tensor, array, dtype):
         tensor.read_into(array.reshape(-1).view(np.uint8), dtype)
 
 
+def array_interface(tensor):
+    """Return the array interface, version 3; the memoryview keeps the bytes in memory."""
+    if tensor.dtype not in NUMPY:
+        raise AttributeError(f"NumPy has no element type for {tensor.dtype}")
+    return {"version": 3, "shape": tensor.shape, "typestr": _numpy_dtype(tensor, tensor.dtype).str,
+            "data": memoryview(tensor)}
+
+
 def getitem(tensor, index):
-    """Return the elements of an index of NumPy: of a mapped file only these pages are read."""
-    return numpy(tensor)[index]
+    """Return a copy of the elements of an index of NumPy, of which only the bytes are read."""
+    return take(tensor, index, _numpy_dtype(tensor, tensor.dtype))
 
 
 def to(tensor, dtype):

@@ -42,12 +42,18 @@ PyObject *file_path(PyObject *file); /* borrowed */
 /* Return the library's file of a handle. */
 heft_file *handle_file(PyObject *handle);
 
+/* End heft_file_guard(), which the caller has begun. Return value, or NULL with an exception,
+ * without a reference to value, if the file was truncated. */
+PyObject *file_unguard(PyObject *file, const heft_file *f, PyObject *value);
+
 /* ---- tensors (py_tensor.c) ---- */
 
 extern PyType_Spec tensor_spec;
 PyObject *tensor_new(module_state *s, PyObject *file, uint32_t id);
 PyObject *tensor_file(PyObject *tensor); /* borrowed */
 uint32_t tensor_id(PyObject *tensor);
+/* Raise the exception for a failed call about a tensor of the open file f and return NULL. */
+void *tensor_raise(PyObject *tensor, const heft_file *f, const heft_error *err);
 
 /* ---- DLPack (py_dlpack.c) ---- */
 

@@ -148,7 +148,7 @@ static PyObject *export(PyObject *self, bool is_versioned, bool is_copy)
     PyEval_RestoreThread(thread);
     if (!st)
         return capsule_of(e, is_versioned, is_copy);
-    raise_error(s, &err, file_path(file), t.name);
+    tensor_raise(self, f, &err);
     exported_free(e);
     return NULL;
 }

@@ -80,19 +80,20 @@ static PyObject *open_path(module_state *s, PyObject *path, const char *name,
 
 PyObject *file_open(PyObject *module, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = { "path", "key", "format", "verify", NULL };
+    static char *names[] = { "path", "key", "format", "verify", "mmap", NULL };
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     module_state *s = state_of(module);
     PyObject *given, *bytes = NULL, *path, *file = NULL;
     const char *format = NULL;
-    int verify = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|z$zp:open", names, &given, &options.key,
-                                     &format, &verify) ||
+    int verify = 1, mmap = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|z$zpp:open", names, &given, &options.key,
+                                     &format, &verify, &mmap) ||
         (format && !(options.format = find_format(s, format))) ||
         !PyUnicode_FSConverter(given, &bytes))
         return NULL;
     options.no_verify = !verify;
     options.check_parts = verify;
+    options.access = mmap ? HEFT_ACCESS_AUTO : HEFT_ACCESS_READ;
     path = PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes));
     if (path)
         file = open_path(s, path, PyBytes_AsString(bytes), &options);
@@ -126,6 +127,16 @@ PyObject *file_open_bytes(PyObject *module, PyObject *data)
     return st ? raise_error(s, &err, NULL, (heft_str){ NULL, 0 }) : file_new(s, f, Py_None, data);
 }
 
+PyObject *file_unguard(PyObject *file, const heft_file *f, PyObject *value)
+{
+    heft_error err;
+    if (!heft_file_unguard(f, &err))
+        return value;
+    Py_XDECREF(value);
+    PyErr_Clear();
+    return raise_error(state_of_self(file), &err, file_path(file), (heft_str){ NULL, 0 });
+}
+
 /* ---- the mapping ---- */
 
 static PyObject *not_found(module_state *s, PyObject *self, PyObject *name)
@@ -138,6 +149,16 @@ static PyObject *not_found(module_state *s, PyObject *self, PyObject *name)
     PyOS_snprintf(err.message, sizeof err.message, "there is no tensor '%.150s'",
                   text ? text : "?");
     return raise_error(s, &err, file_path(self), (heft_str){ text, (size_t)len });
+}
+
+/* Find a name. -1 with an exception if the name is missing because the file was truncated. */
+static int64_t find_text(PyObject *self, const heft_file *f, heft_str name)
+{
+    int64_t id = heft_tensor_find(f, name);
+    if (id != HEFT_NONE)
+        return id;
+    heft_file_guard(f);
+    return file_unguard(self, f, Py_None) ? id : -1;
 }
 
 /* Return the id of a tensor, HEFT_NONE for an unknown name; -1 with an exception. */
@@ -156,7 +177,7 @@ static int64_t find(module_state *s, PyObject *self, PyObject *name)
     }
     int64_t id = -1;
     if (text)
-        id = heft_tensor_find(handle_file(handle), (heft_str){ text, (size_t)len });
+        id = find_text(self, handle_file(handle), (heft_str){ text, (size_t)len });
     Py_XDECREF(bytes);
     Py_DECREF(handle);
     return id;
@@ -190,12 +211,21 @@ static Py_ssize_t file_length(PyObject *self)
     return count;
 }
 
-static PyObject *file_keys(PyObject *self, PyObject *Py_UNUSED(none))
+/* Call a function that reads the index, and raise an exception if the file was truncated. */
+static PyObject *guarded(PyObject *self, PyObject *(*fn)(const heft_file *f))
 {
     PyObject *handle = file_handle(state_of_self(self), self);
     if (!handle)
         return NULL;
     const heft_file *f = handle_file(handle);
+    heft_file_guard(f);
+    PyObject *value = file_unguard(self, f, fn(f));
+    Py_DECREF(handle);
+    return value;
+}
+
+static PyObject *names_of(const heft_file *f)
+{
     uint32_t count = heft_tensor_count(f);
     PyObject *list = PyList_New((Py_ssize_t)count);
     for (uint32_t i = 0; list && i < count; i++) {
@@ -203,8 +233,12 @@ static PyObject *file_keys(PyObject *self, PyObject *Py_UNUSED(none))
         if (!name || PyList_SetItem(list, (Py_ssize_t)i, name) < 0)
             Py_CLEAR(list);
     }
-    Py_DECREF(handle);
     return list;
+}
+
+static PyObject *file_keys(PyObject *self, PyObject *Py_UNUSED(none))
+{
+    return guarded(self, names_of);
 }
 
 static PyObject *file_iter(PyObject *self)
@@ -359,10 +393,7 @@ static const fact_fn facts[] = { fact_format, fact_version, fact_size, fact_shar
 /* Return a fact of the file; fact points to the function. */
 static PyObject *file_fact(PyObject *self, void *fact)
 {
-    PyObject *handle = file_handle(state_of_self(self), self);
-    PyObject *value = handle ? (*(const fact_fn *)fact)(handle_file(handle)) : NULL;
-    Py_XDECREF(handle);
-    return value;
+    return guarded(self, *(const fact_fn *)fact);
 }
 
 static PyObject *file_closed(PyObject *self, void *Py_UNUSED(none))

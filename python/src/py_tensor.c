@@ -26,6 +26,16 @@ uint32_t tensor_id(PyObject *tensor)
     return ((tensor_object *)tensor)->id;
 }
 
+void *tensor_raise(PyObject *tensor, const heft_file *f, const heft_error *err)
+{
+    const tensor_object *t = (tensor_object *)tensor;
+    heft_error lost;
+    heft_file_guard(f); /* the name may lie in the missing bytes of a truncated file */
+    raise_error(state_of_self(tensor), err, file_path(t->file), heft_tensor_at(f, t->id).name);
+    (void)!heft_file_unguard(f, &lost);
+    return NULL;
+}
+
 static void tensor_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
@@ -99,12 +109,44 @@ static PyObject *fact_parts(const heft_file *f, uint32_t id)
     return list;
 }
 
+static PyObject *fact_repr(const heft_file *f, uint32_t id)
+{
+    PyObject *name = fact_name(f, id), *dtype = fact_dtype(f, id), *shape = fact_shape(f, id);
+    PyObject *text = NULL;
+    if (name && dtype && shape)
+        text = PyUnicode_FromFormat("<heft.Tensor %R: %S %R>", name, dtype, shape);
+    Py_XDECREF(name);
+    Py_XDECREF(dtype);
+    Py_XDECREF(shape);
+    return text;
+}
+
 typedef PyObject *(*fact_fn)(const heft_file *f, uint32_t id);
 static const fact_fn facts[] = { fact_name,   fact_dtype,        fact_shape, fact_nbytes,
                                  fact_layout, attributes_object, fact_parts };
 
-/* Return a fact of the tensor; fact points to the function. */
+/* Call a function that reads the index, and raise an exception if the file was truncated. */
+static PyObject *guarded(PyObject *self, fact_fn fn)
+{
+    const tensor_object *t = (tensor_object *)self;
+    PyObject *handle = file_handle(state_of_self(self), t->file);
+    if (!handle)
+        return NULL;
+    const heft_file *f = handle_file(handle);
+    heft_file_guard(f);
+    PyObject *value = file_unguard(t->file, f, fn(f, t->id));
+    Py_DECREF(handle);
+    return value;
+}
+
+/* Return a fact of the tensor that lies in the mapped file; fact points to the function. */
 static PyObject *tensor_fact(PyObject *self, void *fact)
+{
+    return guarded(self, *(const fact_fn *)fact);
+}
+
+/* Return a fact of the tensor that the open file has in memory; fact points to the function. */
+static PyObject *tensor_own_fact(PyObject *self, void *fact)
 {
     const tensor_object *t = (tensor_object *)self;
     PyObject *handle = file_handle(state_of_self(self), t->file);
@@ -115,20 +157,7 @@ static PyObject *tensor_fact(PyObject *self, void *fact)
 
 static PyObject *tensor_repr(PyObject *self)
 {
-    const tensor_object *t = (tensor_object *)self;
-    PyObject *handle = file_handle(state_of_self(self), t->file);
-    if (!handle)
-        return NULL;
-    const heft_file *f = handle_file(handle);
-    PyObject *name = fact_name(f, t->id), *dtype = fact_dtype(f, t->id);
-    PyObject *shape = fact_shape(f, t->id), *text = NULL;
-    if (name && dtype && shape)
-        text = PyUnicode_FromFormat("<heft.Tensor %R: %S %R>", name, dtype, shape);
-    Py_XDECREF(name);
-    Py_XDECREF(dtype);
-    Py_XDECREF(shape);
-    Py_DECREF(handle);
-    return text;
+    return guarded(self, fact_repr);
 }
 
 /* ---- the bytes ---- */
@@ -195,8 +224,9 @@ static lent *lend(PyObject *self)
     PyEval_RestoreThread(thread);
     if (!st)
         return l;
+    tensor_raise(self, f, &err);
     lent_free(l);
-    return raise_error(s, &err, file_path(t->file), info.name);
+    return NULL;
 }
 
 static int tensor_get_buffer(PyObject *self, Py_buffer *view, int flags)
@@ -254,6 +284,14 @@ static PyObject *tensor_to(PyObject *self, PyObject *args, PyObject *kwargs)
     return delegate("to", self, args, kwargs);
 }
 
+static PyObject *tensor_array_interface(PyObject *self, void *Py_UNUSED(none))
+{
+    PyObject *none = PyTuple_New(0);
+    PyObject *result = none ? delegate("array_interface", self, none, NULL) : NULL;
+    Py_XDECREF(none);
+    return result;
+}
+
 static PyObject *tensor_sparse(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     return delegate("sparse", self, args, kwargs);
@@ -290,8 +328,7 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *args)
         PyThreadState *thread = PyEval_SaveThread();
         st = heft_array_read(&array, f, name, dtype, to.buf, (size_t)to.len, &err);
         PyEval_RestoreThread(thread);
-        result = st ? raise_error(s, &err, file_path(t->file), name)
-                    : PyLong_FromUnsignedLongLong(array.bytes);
+        result = st ? tensor_raise(self, f, &err) : PyLong_FromUnsignedLongLong(array.bytes);
         heft_array_free(&array);
         Py_DECREF(handle);
     }
@@ -299,10 +336,64 @@ static PyObject *tensor_read_into(PyObject *self, PyObject *args)
     return result;
 }
 
+/* Fill in the axes of a slice from a list of (start, count, step), one for each dimension. */
+static bool set_axes(heft_slice *axes, PyObject *list, uint32_t rank)
+{
+    if (PyList_Size(list) != (Py_ssize_t)rank) {
+        PyErr_SetString(PyExc_ValueError, "a slice needs an entry for each dimension");
+        return false;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        PyObject *axis = PyList_GetItem(list, (Py_ssize_t)i);
+        unsigned long long start, count;
+        long long step;
+        if (!axis || !PyArg_ParseTuple(axis, "KKL", &start, &count, &step))
+            return false;
+        axes[i] = (heft_slice){ start, count, step };
+    }
+    return true;
+}
+
+static PyObject *read_slice(PyObject *self, PyObject *handle, PyObject *list, Py_buffer *to)
+{
+    const tensor_object *t = (tensor_object *)self;
+    const heft_file *f = handle_file(handle);
+    heft_tensor info = heft_tensor_at(f, t->id);
+    heft_error err;
+    heft_status st;
+    heft_slice *axes = PyMem_Calloc((size_t)info.rank + 1, sizeof *axes);
+    if (!axes)
+        return PyErr_NoMemory();
+    if (!set_axes(axes, list, info.rank)) {
+        PyMem_Free(axes);
+        return NULL;
+    }
+    PyThreadState *thread = PyEval_SaveThread();
+    st = heft_array_read_slice(to->buf, (size_t)to->len, f, info.name, axes, HEFT_UNTYPED, &err);
+    PyEval_RestoreThread(thread);
+    PyMem_Free(axes);
+    return st ? tensor_raise(self, f, &err) : Py_NewRef(Py_None);
+}
+
+static PyObject *tensor_read_slice(PyObject *self, PyObject *args)
+{
+    Py_buffer to;
+    PyObject *list, *result = NULL;
+    if (!PyArg_ParseTuple(args, "w*O:_read_slice", &to, &list))
+        return NULL;
+    PyObject *handle = PyList_Check(list)
+                           ? file_handle(state_of_self(self), tensor_file(self))
+                           : PyErr_Format(PyExc_TypeError, "the axes of a slice are a list");
+    if (handle)
+        result = read_slice(self, handle, list, &to);
+    Py_XDECREF(handle);
+    PyBuffer_Release(&to);
+    return result;
+}
+
 /* Return the decoded bytes of a part in a new bytearray. */
 static PyObject *part_bytes(PyObject *self, const heft_file *f, uint32_t part)
 {
-    const tensor_object *t = (tensor_object *)self;
     heft_error err;
     heft_status st;
     uint64_t length = heft_part_at(f, part).length;
@@ -318,8 +409,7 @@ static PyObject *part_bytes(PyObject *self, const heft_file *f, uint32_t part)
     if (!st)
         return bytes;
     Py_DECREF(bytes);
-    return raise_error(state_of_self(self), &err, file_path(t->file),
-                       heft_tensor_at(f, t->id).name);
+    return tensor_raise(self, f, &err);
 }
 
 static PyObject *tensor_read_part(PyObject *self, PyObject *args)
@@ -334,10 +424,13 @@ static PyObject *tensor_read_part(PyObject *self, PyObject *args)
     if (!handle)
         return NULL;
     const heft_file *f = handle_file(handle);
+    heft_file_guard(f);
     uint32_t part = heft_part_find(f, t->id, (heft_str){ role, (size_t)len });
-    PyObject *result = part == HEFT_NONE
-                           ? raise_text(s, HEFT_E_NOTFOUND, "the tensor has no part of that role")
-                           : part_bytes(self, f, part);
+    PyObject *result = file_unguard(t->file, f, Py_None);
+    if (result)
+        result = part == HEFT_NONE
+                     ? raise_text(s, HEFT_E_NOTFOUND, "the tensor has no part of that role")
+                     : part_bytes(self, f, part);
     Py_DECREF(handle);
     return result;
 }
@@ -361,6 +454,8 @@ static PyMethodDef methods[] = {
       "read_into(buffer, dtype=None) -> int: read the elements, row by row, into a writable "
       "buffer,\n"
       "converted to dtype. Returns the number of bytes." },
+    { "_read_slice", tensor_read_slice, METH_VARARGS,
+      "_read_slice(buffer, list of (start, count, step)): read the elements of a slice." },
     { "__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
       "The elements as a DLPack capsule: in place and read-only for consumers of version 1, else "
       "a\n"
@@ -371,16 +466,19 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef getters[] = {
     { "name", tensor_fact, NULL, "Name of the tensor.", (void *)&facts[0] },
-    { "dtype", tensor_fact, NULL, "Name of the element type, \"f32\", or None.",
+    { "dtype", tensor_own_fact, NULL, "Name of the element type, \"f32\", or None.",
       (void *)&facts[1] },
-    { "shape", tensor_fact, NULL, "Dimensions: a tuple of int.", (void *)&facts[2] },
-    { "nbytes", tensor_fact, NULL, "Decoded bytes, or None if not known.", (void *)&facts[3] },
+    { "shape", tensor_own_fact, NULL, "Dimensions: a tuple of int.", (void *)&facts[2] },
+    { "nbytes", tensor_own_fact, NULL, "Decoded bytes, or None if not known.", (void *)&facts[3] },
     { "layout", tensor_fact, NULL, "\"dense\", \"sparse_csr\", ...", (void *)&facts[4] },
     { "parts", tensor_fact, NULL,
       "Parts: a list of dicts with role, dtype, encoding, offset, stored, nbytes, digest and "
       "shard.",
       (void *)&facts[6] },
     { "attributes", tensor_fact, NULL, "Attributes: a new dict.", (void *)&facts[5] },
+    { "__array_interface__", tensor_array_interface, NULL,
+      "The elements for NumPy and others, read-only; AttributeError for types that NumPy lacks.",
+      NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

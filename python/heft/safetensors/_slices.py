@@ -64,12 +64,12 @@ def _plain(item):
     return np.asarray(item.tolist() if hasattr(item, "tolist") else item)
 
 
-def _taken(view, index, shape):
+def _taken(tensor, index, dtype):
     try:
-        import numpy as np
-        return np.array(view[tuple(_plain(item) for item in index)], order="C")
+        return _arrays.take(tensor, tuple(_plain(item) for item in index), dtype)
     except (IndexError, TypeError, ValueError) as e:
-        raise SafetensorError(f"Error during slicing with shape {list(shape)}: {e}") from e
+        shape = list(tensor.shape)
+        raise SafetensorError(f"Error during slicing with shape {shape}: {e}") from e
 
 
 def taken(tensor, index, framework, device):
@@ -78,14 +78,14 @@ def taken(tensor, index, framework, device):
     index = index if isinstance(index, tuple) else (index, )
     _check(index, tensor.shape)
     if framework != "torch":
-        return _frameworks.of_numpy(_taken(_arrays.numpy(tensor), index, tensor.shape), framework)
+        dtype = _arrays._numpy_dtype(tensor, tensor.dtype)
+        return _frameworks.of_numpy(np.asarray(_taken(tensor, index, dtype)), framework)
     torch = importlib.import_module("torch")
     dtype = getattr(torch, _arrays.TORCH.get(tensor.dtype, ""), None)
     if dtype is None:
         raise SafetensorError(f"this version of torch has no element type for {tensor.dtype}")
     words = _WORDS[torch.empty(0, dtype=dtype).element_size()]
-    memory = memoryview(tensor).cast("B") if tensor.nbytes else b""
-    array = _taken(np.frombuffer(memory, words).reshape(tensor.shape), index, tensor.shape)
+    array = np.asarray(_taken(tensor, index, words))
     if not array.size:
         return _frameworks.moved(torch.empty(array.shape, dtype=dtype), device)
     flat = torch.from_numpy(array.reshape(-1).view(np.uint8)).view(dtype)
