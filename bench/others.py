@@ -59,28 +59,42 @@ def tensors_in_python(r, inputs, formats, quick):
     inputs.drop(path)
 
 
+LOADED = [  # label, how, peer, name of the peer, suffix, limit
+    ("heft.load, numpy, .safetensors", "load", "readinto", "readinto", "safetensors", 0.95),
+    ("heft.load, torch, .safetensors", "load-torch", "readinto", "readinto", "safetensors", 0.95),
+    ("heft.load, numpy, .npy", "load", "npload", "numpy.load", "npy", None),
+    ("heft.load, numpy, .npy", "load", "fromfile", "numpy.fromfile", "npy", None),
+    ("heft.load, torch, .pt", "load-torch", "torch", "torch.load", "pt", None),
+]
+
+
 def package(r, inputs, formats, quick):
-    """The Python package: heft.load of 1 GiB by all threads, compared with other ways to read the
-    same bytes."""
-    path, other = inputs.path("made.npy"), inputs.path("made.pt")
-    mib = 96 if quick else 1024
-    made = [read_numbers(sys.executable, PYTHON_READER, "make", p, mib) for p in (path, other)]
-    if None in made or read_numbers(sys.executable, PACKAGE, "load", path) is None:
+    """The Python package: heft.load by all threads, compared with loading the same files of 1 GiB
+    by readinto on all processors into huge pages, and by NumPy and PyTorch, which have a thread."""
+    mib = 72 if quick else 1008
+    paths = {"safetensors": inputs.model("safetensors", mib)}
+    for suffix in ("npy", "pt"):
+        paths[suffix] = inputs.path("made." + suffix)
+        if read_numbers(sys.executable, PYTHON_READER, "make", paths[suffix], mib) is not None:
+            inputs.settle(paths[suffix])
+    if read_numbers(sys.executable, PACKAGE, "load", paths["safetensors"]) is None:
         r.missing("heft.load", "readinto")
-        inputs.drop(path, other)
         return
 
-    def run(how):
-        took, got = read_numbers(sys.executable, PACKAGE, how, other if how == "torch" else path)[0]
+    def run(how, path):
+        took, got = read_numbers(sys.executable, PACKAGE, how, path)[0]
         return got / took / 1e9
 
-    hows = ("load", "load-torch", "torch", "fromfile", "readinto")
-    took = measure_in_turns(2 if quick else 5, {
-        how: lambda how=how: inputs.stable_memory.run(lambda: run(how)) for how in hows})
-    add_share(r, "heft.load, NumPy", took["load"], took["readinto"], "readinto", 0.95)
-    add_share(r, "heft.load, NumPy", took["load"], took["fromfile"], "numpy.fromfile", None)
-    add_share(r, "heft.load, torch", took["load-torch"], took["torch"], "torch.load", None)
-    inputs.drop(path, other)
+    for label, how, peer, name, suffix, limit in LOADED:
+        path = paths[suffix]
+        if not os.path.exists(path) or read_numbers(sys.executable, PACKAGE, peer, path) is None:
+            r.missing(label, name)
+            continue
+        took = measure_in_turns(2 if quick else 5, {
+            one: lambda one=one: inputs.stable_memory.run(lambda: run(one, path))
+            for one in (how, peer)})
+        add_share(r, label, took[how], took[peer], name, limit)
+    inputs.drop(*paths.values())
 
 
 def hashing(r, inputs, formats, quick):
