@@ -15,6 +15,7 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 METADATA = ["Name: heft", "License: ", "Requires-Python: >=3.11", "Summary: ", "Classifier: "]
 FILES = ["_heft.abi3.so", "bin/heft", "py.typed", "_commands.pyi", "share/heft/profiles/gpt2.json"]
+BUNDLED = ["libssl-dev", "libxxhash-dev", "libzstd-dev", "zlib1g-dev"]
 WHERE = "import heft, os; print(os.path.dirname(heft.__file__))"
 
 
@@ -38,6 +39,9 @@ def contents(wheel):
         metadata = archive.read(info).decode()
     found = [f"heft/{name} is missing" for name in FILES if f"heft/{name}" not in names]
     found += [f"METADATA has no {row!r}" for row in METADATA if f"\n{row}" not in f"\n{metadata}"]
+    found += [f"the licence of {package} is missing" for package in BUNDLED
+              if pathlib.Path(f"/usr/share/doc/{package}/copyright").exists()
+              and f"heft/licenses/{package}.txt" not in names]
     if info.replace("METADATA", "LICENSE") not in names:
         found.append("LICENSE is missing")
     return found + [f"{name} does not belong here" for name in names
