@@ -34,6 +34,7 @@ int cmd_edit(int argc, char **argv);
 int cmd_append(int argc, char **argv);
 int cmd_hash(int argc, char **argv);
 int cmd_ids(int argc, char **argv);
+int cmd_scan(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_formats(int argc, char **argv);

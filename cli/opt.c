@@ -60,6 +60,7 @@ static const struct {
 } excluded_options[] = {
     { "edit", 1u << NO_VERIFY },
     { "formats", 1u << QUIET | 1u << NO_VERIFY },
+    { "scan", 1u << KEY | 1u << MAX_TENSORS | 1u << MAX_BYTES | 1u << QUIET | 1u << NO_VERIFY },
     { "verify", 1u << QUIET | 1u << NO_VERIFY },
 };
 

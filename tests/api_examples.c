@@ -165,6 +165,22 @@ static heft_status is_sound(bool *out, const heft_file *file, heft_error *err)
     return st;
 }
 
+/* check.h: pickles */
+static heft_status may_be_loaded(bool *out, const char *path, heft_error *err)
+{
+    heft_source *source;
+    heft_scan_result result;
+    heft_scan_options options = HEFT_SCAN_OPTIONS_INIT;
+    options.name = path;
+    heft_status st = heft_source_open_file(&source, path, HEFT_ACCESS_AUTO, err);
+    if (st)
+        return st;
+    st = heft_source_scan(&result, source, &options, err);
+    heft_source_close(source);
+    *out = !st && !result.findings;
+    return st;
+}
+
 /* check.h: hashes */
 static heft_status same_tensors(bool *out, const heft_file *a, const heft_file *b, heft_error *err)
 {
@@ -444,6 +460,7 @@ static void read_model(const char *path)
     require(!read_in_chunks(&sum, file, 0, &err) && sum, "stream");
     require(to_bf16(halves, values, 2), "cast");
     require(!is_sound(&sound, file, &err) && sound, "verify");
+    require(!may_be_loaded(&sound, path, &err) && sound, "scan");
     require(!same_tensors(&sound, file, file, &err) && sound, "hash");
     require(!planned_size(&size, file, &err) && size, "plan");
     require(bring_into_memory(file, 0, &err), "populate");

@@ -41,6 +41,7 @@ MAY_INCLUDE = {
     "src/core/edit": [
         *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
     ],
+    "src/scan": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
@@ -53,7 +54,8 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/port_none"
+    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan",
+    "src/port_none"
 ]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}

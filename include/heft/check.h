@@ -1,5 +1,5 @@
-/* check.h - verify checksums and format rules, and hash tensors.  Included by heft.h; the general
- * rules of heft.h apply. */
+/* check.h - verify checksums and format rules, hash tensors, look for hostile pickles.  Included by
+ * heft.h; the general rules of heft.h apply. */
 #include <heft/heft.h> /* before the guard: heft.h ends by including this header */
 #ifndef HEFT_CHECK_H
 #define HEFT_CHECK_H
@@ -105,6 +105,53 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_tensor_hash_many(heft_hash *hashes, co
                                                            const uint32_t *tensors, uint32_t count,
                                                            heft_progress_fn progress,
                                                            void *progress_ctx, heft_error *err);
+
+/* ---- pickles ------------------------------------------------------------------------------ */
+
+typedef struct heft_scan_finding {
+    heft_severity severity; /* HEFT_FAULT: a known way to run code, or hidden on purpose */
+    const char *rule;       /* stable name, "pickle/import"; docs/findings.md lists all rules */
+    heft_str member;        /* member of the archive, "archive/data.pkl"; empty: the file itself */
+    uint64_t offset;        /* in the file, or in the decoded content if is_decoded */
+    heft_str module, name;  /* the imported name; any bytes, empty if not known */
+    const char *text;       /* one line; valid, like the strings, until the callback returns */
+    bool is_decoded;        /* the finding is in a compressed member, or a compressed file */
+    uint8_t reserved[31];
+} heft_scan_finding;
+/* Report a finding. */
+typedef void (*heft_scan_finding_fn)(void *ctx, const heft_scan_finding *finding);
+
+typedef struct heft_scan_result {
+    uint64_t pickles, findings; /* numbers of pickles and findings */
+    uint64_t reserved[6];
+} heft_scan_result;
+
+typedef struct heft_scan_options {
+    size_t size;                     /* = sizeof(heft_scan_options) */
+    heft_scan_finding_fn on_finding; /* may be NULL */
+    void *ctx;                       /* passed to on_finding */
+    /* Name of the file.  A name such as "model.pkl" makes damage in a pickle a finding; without a
+     * name only content decides.  May be NULL. */
+    const char *name;
+    const heft_host *host; /* NULL: heft_host_default() */
+} heft_scan_options;
+#define HEFT_SCAN_OPTIONS_INIT                            \
+    {                                                     \
+        sizeof(heft_scan_options), NULL, NULL, NULL, NULL \
+    }
+/* Report the functions that the pickles of a file would import if a program loaded the file.
+ * Nothing is executed.  Python calls only imported functions, so that each import outside of the
+ * functions that rebuild tensors is a finding.  Pickles are found by content: in PyTorch files of
+ * every generation, npy and npz files, zip and tar archives, nested up to three levels deep, and in
+ * files compressed with gzip, zlib or zstd.  Archives are searched for the members of every reader,
+ * so that a wrong checksum or a second directory hides nothing.  out and opt may be NULL.  A source
+ * without `map` is read into memory as a whole.
+ *   HEFT_OK        the scan is complete: out->findings tells the result
+ *   HEFT_E_IO      the source failed, or changed during the scan
+ *   HEFT_E_NOMEM   also if a pickle needs much more memory than its size */
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_scan(heft_scan_result *out, heft_source *s,
+                                                      const heft_scan_options *opt,
+                                                      heft_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-"""The commands of heft as functions: convert, verify, diff, hash, stats, edit, split, merge, append
-and info run the command that is part of the package and give dataclasses."""
+"""The commands of heft as functions: convert, verify, diff, hash, stats, scan, edit, split, merge,
+append and info run the command that is part of the package and give dataclasses."""
 import inspect
 import json
 import os
@@ -12,7 +12,7 @@ from . import _child, _errors
 from ._exceptions import LossWarning
 from ._options import FLAG, options_of, path_words
 from ._results import (Appended, Converted, Difference, Digests, Edited, Info, Message, Renamed,
-                       Report, Result, Split, Stats, build)
+                       Report, Result, Scan, Split, Stats, build)
 
 
 class FileWarning(UserWarning):
@@ -90,14 +90,16 @@ def _split_result(done):
     return done.build(Split, {**done.result, "folder": folder, "files": files})
 
 
-def _reports(done):
-    """A Report for one file, a list of them for several."""
-    document = done.document()
-    if isinstance(document, list):
-        return [done.build(Report, report) for report in document]
-    report = done.build(Report, document)
-    given = done.arguments["files"]
-    return report if isinstance(given, (str, bytes, os.PathLike)) else [report]
+def _each(result):
+    """A result for one file, a list of them for several and for the files of a folder."""
+    def results(done):
+        document = done.document()
+        if isinstance(document, list):
+            return [done.build(result, one) for one in document]
+        one = done.build(result, document)
+        given = done.arguments["files"]
+        return one if isinstance(given, (str, bytes, os.PathLike)) else [one]
+    return results
 
 
 # ---- the table ----
@@ -154,10 +156,13 @@ JSON = ("--json",)
 _COMMANDS = [
     _Command("info", {"file": path_words}, _of_document(Info, "file"), "Info",
              "Return facts of a file: format, version, counts, metadata, checksums.", flags=JSON),
-    _Command("verify", {"files": _paths}, _reports, "Report | list[Report]",
+    _Command("verify", {"files": _paths}, _each(Report), "Report | list[Report]",
              "Check structure, checksums, padding and reserved bits of a file, or of several, "
              "which gives a list.\nFaults are findings, not exceptions; a file that cannot be "
              "read is an exception.", statuses=(0, 1), flags=JSON),
+    _Command("scan", {"files": _paths}, _each(Scan), "Scan | list[Scan]",
+             "Report what the pickles in a file would import if a program loaded them. Several files, "
+             "or a\nfolder, give a list. Nothing is loaded.", statuses=(0, 1), flags=JSON),
     _Command("diff", {"a": path_words, "b": path_words}, _of_document(Difference), "Difference",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),
@@ -246,8 +251,8 @@ def _function(command):
 
 
 FUNCTIONS = {command.name: _function(command) for command in _COMMANDS}
-append, convert, diff, edit, hash, info, merge, split, stats, verify = (
+append, convert, diff, edit, hash, info, merge, scan, split, stats, verify = (
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
 __all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",
-           "Edited", "Appended", "Report", "Difference", "Renamed", "Digests", "Stats", "Info"]
+           "Edited", "Appended", "Report", "Scan", "Difference", "Renamed", "Digests", "Stats", "Info"]

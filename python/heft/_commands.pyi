@@ -77,6 +77,27 @@ class Report(Result):
         ...
 
 @dataclass(frozen=True)
+class PickleFinding:
+    severity: str
+    rule: str
+    text: str
+    member: str | None
+    offset: int
+    unpacked: bool
+    module: str | None
+    name: str | None
+
+@dataclass(frozen=True)
+class Scan(Result):
+    file: str
+    ok: bool
+    pickles: int
+    findings: tuple[PickleFinding, ...]
+
+    def __bool__(self) -> bool:
+        ...
+
+@dataclass(frozen=True)
 class Change:
     name: str
     what: str
@@ -382,6 +403,13 @@ def merge(
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Converted: ...
+
+def scan(
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Scan | list[Scan]: ...
 
 def split(
     source: str | os.PathLike[str],

@@ -136,8 +136,8 @@ IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
 WRITING = "convert merge split append"
-ALL = "info verify diff hash stats convert merge split append edit"
-NO_QUIET = " ".join(name for name in ALL.split() if name != "verify")
+MODELS = "info verify diff hash stats convert merge split append edit"
+NO_QUIET = " ".join(name for name in MODELS.split() if name != "verify")
 NO_VERIFY = " ".join(name for name in NO_QUIET.split() if name != "edit")
 
 
@@ -213,12 +213,12 @@ OPTIONS = [Option(*row) for row in (
     ("no-sync", WRITING, FLAG, "do not wait for the disk (scratch files)"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
-    ("key", ALL, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
-    ("max-tensors", ALL, NUMBER, "maximum number of tensors in a file"),
-    ("max-bytes", ALL, SIZE, "maximum number of bytes to read and decode"),
+    ("key", MODELS, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
+    ("max-tensors", MODELS, NUMBER, "maximum number of tensors in a file"),
+    ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
     ("quiet", NO_QUIET, FLAG, "give no warnings about files"),
     ("no-verify", NO_VERIFY, FLAG, "read in spite of wrong checksums"),
-    ("no-sandbox", ALL, FLAG, "restrict neither files nor system calls"),
+    ("no-sandbox", MODELS + " scan", FLAG, "restrict neither files nor system calls"),
 )]
 
 

@@ -127,6 +127,34 @@ class Report(Result):
 
 
 @dataclass(frozen=True)
+class PickleFinding:
+    """What a pickle would do: import a name from a module, or what the rule says.
+
+    member: path in the archive, or None. offset: in the file or, if unpacked, in the content of the
+    compressed member or file."""
+    severity: str
+    rule: str
+    text: str
+    member: str | None
+    offset: int
+    unpacked: bool
+    module: str | None
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Scan(Result):
+    """What scan says about a file; true if ok."""
+    file: str
+    ok: bool
+    pickles: int
+    findings: tuple[PickleFinding, ...] = _as(_all(PickleFinding))
+
+    def __bool__(self):
+        return self.ok
+
+
+@dataclass(frozen=True)
 class Change:
     """A difference of a tensor: what is dtype, shape, layout (a and b say which) or value.
 

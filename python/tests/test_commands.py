@@ -164,6 +164,20 @@ def test_verify_gives_findings(model, tmp_path):
     assert isinstance(heft.verify([model]), list)
 
 
+def test_scan_gives_findings(model, tmp_path):
+    scan = heft.scan(model)
+    assert scan and not scan.pickles and not scan.findings
+    bad = tmp_path / "bad.pkl"
+    bad.write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    scan = heft.scan(bad)
+    assert not scan and scan.pickles == 1
+    finding, = scan.findings
+    assert (finding.rule, finding.module, finding.name) == ("pickle/import", "os", "system")
+    assert (finding.offset, finding.member, finding.unpacked) == (0, None, False)
+    assert [s.ok for s in heft.scan([model, bad])] == [True, False]
+    assert isinstance(heft.scan(tmp_path), list)
+
+
 def test_verify_knows_the_profiles_of_the_package(model):
     report = heft.verify(model, profile="gpt2")
     assert not report and any(f.rule.startswith("profile/") for f in report.findings)

@@ -1,0 +1,16 @@
+/* folder_files.h - the regular files in a folder and in all folders below. */
+#ifndef HEFT_CLI_FOLDER_FILES_H
+#define HEFT_CLI_FOLDER_FILES_H
+#include "cmd.h"
+
+typedef struct path_list {
+    char **paths; /* owned, as each path is */
+    size_t count, capacity;
+} path_list;
+
+/* Append the path of a file, or the sorted paths of all regular files in a folder; links are
+ * followed. Return an exit code. */
+int path_list_add(path_list *list, const char *path);
+void path_list_free(path_list *list);
+
+#endif

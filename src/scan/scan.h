@@ -1,0 +1,86 @@
+/* scan.h - looks for pickles in the bytes of a file, of archives and of compressed data.  A scan
+ * goes through pieces: the file is the first piece, and the members of archives are pieces, too. */
+#ifndef HEFT_SCAN_H
+#define HEFT_SCAN_H
+#include <heft/heft_ext.h>
+
+#include "base/arena.h"
+
+typedef struct heft_scan_packing heft_scan_packing; /* a kind of compression */
+extern const heft_scan_packing heft_scan_deflate;   /* members of zip archives */
+
+typedef struct heft_scan_piece { /* contiguous bytes that may hold pickles */
+    const uint8_t *bytes;
+    uint64_t size;
+    uint64_t at;                      /* offset of the first byte, in the file or decoded bytes */
+    heft_str member;                  /* path of the member, empty for the file */
+    heft_str name;                    /* last part of the path, or the name of the file */
+    uint32_t depth;                   /* number of archives around the piece */
+    const heft_scan_packing *packing; /* the bytes are compressed; NULL: as they are */
+    bool is_decoded;                  /* the bytes are not those of the file */
+    bool is_in_torchscript;
+} heft_scan_piece;
+
+typedef struct heft_scan_decoded {
+    uint8_t *bytes;
+    uint64_t size, capacity;
+    uint64_t consumed; /* encoded bytes */
+    bool is_cut;       /* there is more than was wanted */
+    bool is_damaged, has_no_decoder;
+} heft_scan_decoded;
+
+typedef struct heft_scan {
+    const heft_host *host;
+    heft_memory mem; /* holds pickles and decoded bytes; the limit is in proportion to the file */
+    heft_arena names;
+    heft_vec pieces; /* heft_scan_piece, to be looked into */
+    heft_vec kept;   /* heft_scan_decoded, the bytes of pieces */
+    uint64_t work;   /* bytes that may still be gone through */
+    heft_scan_finding_fn on_finding;
+    void *ctx;
+    heft_scan_result result;
+    heft_error *err;
+} heft_scan;
+
+/* ---- pieces ---- */
+
+/* Append a piece that lies in an archive or is decoded, to be scanned later.  A piece within more
+ * than three archives is a finding instead. */
+heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p);
+/* Report that a piece cannot be searched; `why` ends the sentence that begins with the piece. */
+heft_status heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why);
+/* Count bytes of work; return false if nothing more may be done, after a finding. */
+bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes);
+/* Free the bytes, or keep the bytes until the end of the scan because pieces refer to them. */
+void heft_scan_free(heft_scan *s, heft_scan_decoded *d);
+heft_status heft_scan_keep(heft_scan *s, heft_scan_decoded *d);
+
+/* ---- looks ---- */
+
+/* Return true if programs load files of this name as pickles, whatever they hold. */
+bool heft_scan_is_pickle_name(heft_str name);
+/* Return true if the bytes begin like a pickle of protocol 2 or later. */
+bool heft_scan_begins_pickle(const uint8_t *p, uint64_t size);
+/* Return the offset of the data of an npy file; 0 for any other bytes. */
+uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
+bool heft_scan_is_tar(const uint8_t *p, uint64_t size);
+/* Return true if heft_scan_content() would go through all bytes of a piece with this beginning. */
+bool heft_scan_wants_all(const uint8_t *head, uint64_t size);
+
+/* ---- scanning ---- */
+
+/* Scan everything that a piece holds.  Archives and members are appended to s->pieces. */
+heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p);
+/* Report the imports of all pickles at the beginning of a piece. */
+heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p);
+heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
+heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
+/* Append the content of a piece that is compressed as a whole, and set *found. */
+heft_status heft_scan_compressed(heft_scan *s, const heft_scan_piece *p, bool *found);
+/* Replace a compressed piece by its content, in the memory of *d. */
+heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p);
+/* Decode at most `most` bytes, appended to out.  Damage ends the decoded bytes and is no error. */
+heft_status heft_scan_decode(heft_scan_decoded *out, heft_scan *s, heft_encoding e,
+                             const uint8_t *encoded, uint64_t size, uint64_t most);
+
+#endif

@@ -1,0 +1,99 @@
+/* scan_archives.c - the members of zip and tar archives. */
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "grammar/tar.h"
+#include "grammar/zip.h"
+#include "grammar/zip_members.h"
+#include "scan/scan.h"
+
+static heft_str last_part(heft_str path)
+{
+    for (size_t i = path.len; i--;)
+        if (path.ptr[i] == '/' || path.ptr[i] == '\\')
+            return (heft_str){ path.ptr + i + 1, path.len - i - 1 };
+    return path;
+}
+
+/* Describe a member; `outer` is the archive, and `range` lies within the archive. */
+static heft_status member_of(heft_scan_piece *out, heft_scan *s, const heft_scan_piece *outer,
+                             heft_str name, heft_range range)
+{
+    *out = *outer;
+    out->bytes += range.offset;
+    out->size = range.length;
+    out->at += range.offset;
+    out->member = outer->member.len
+                      ? heft_arena_join(&s->names, outer->member, HEFT_STR("!/"), name)
+                      : heft_arena_copy(&s->names, name);
+    out->name = last_part(out->member);
+    out->depth++;
+    return out->member.ptr ? HEFT_OK : heft_error_no_memory(s->err, "to scan an archive");
+}
+
+/* ---- zip ---- */
+
+static heft_status scan_zip_member(heft_scan *s, const heft_scan_piece *archive,
+                                   const heft_zip_found *m)
+{
+    heft_scan_piece piece;
+    heft_status st = member_of(&piece, s, archive, m->name, (heft_range){ m->data, m->stored });
+    if (st || !m->stored)
+        return st;
+    if (m->claims_encrypted)
+        st = heft_scan_unreadable(s, &piece, "is encrypted, or claims to be");
+    if (m->method != HEFT_ZIP_STORED && m->method != HEFT_ZIP_DEFLATED)
+        return heft_scan_unreadable(s, &piece, "is compressed by a method that cannot be searched");
+    piece.packing = m->method == HEFT_ZIP_DEFLATED ? &heft_scan_deflate : NULL;
+    return st ? st : heft_scan_add(s, &piece);
+}
+
+/* torch.load() takes an archive with this member for TorchScript. */
+static bool is_torchscript(const heft_vec *members)
+{
+    for (uint32_t i = 0; i < members->len; i++)
+        if (heft_str_is(last_part(((const heft_zip_found *)members->ptr)[i].name), "constants.pkl"))
+            return true;
+    return false;
+}
+
+heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p)
+{
+    heft_zip_members found;
+    heft_status st = HEFT_OK;
+    heft_scan_piece archive = *p;
+    if (!heft_zip_find_members(&found, &s->mem, p->bytes, p->size))
+        st = heft_error_no_memory(s->err, "for the directory of an archive");
+    archive.is_in_torchscript = is_torchscript(&found.members);
+    for (uint32_t i = found.members.len; i-- && !st;) /* the last piece is scanned first */
+        st = scan_zip_member(s, &archive, (const heft_zip_found *)found.members.ptr + i);
+    if (!st && found.has_more_end_records)
+        st = heft_scan_unreadable(s, p, "has many directories, and not all were searched");
+    heft_vec_free(&s->mem, &found.members, sizeof(heft_zip_found));
+    return st;
+}
+
+/* ---- tar ---- */
+
+heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p)
+{
+    heft_error err = { .status = HEFT_OK };
+    heft_window_bytes w = heft_window_of(p->bytes, p->size, &err);
+    heft_tar t = { .in = &w.in };
+    heft_status st = HEFT_OK;
+    heft_tar_entry e;
+    bool found = true;
+    while (!st && s->work) {
+        st = heft_tar_next(&t, &e, &found);
+        if (st)
+            return heft_scan_unreadable(s, p,
+                                        "is a damaged tar archive: the rest was not searched");
+        if (!found)
+            break;
+        heft_scan_piece piece;
+        st = member_of(&piece, s, p, e.name, e.data);
+        if (!st && e.is_file)
+            st = heft_scan_add(s, &piece);
+    }
+    return st;
+}
