@@ -68,6 +68,18 @@ static void names_foreign_formats(void **state)
                  { "\x1f\x8b\x08", "gzip" },
                  { "\x28\xb5\x2f\xfd", "zstd" },
                  { "{\"a\": 1}", "JSON" },
+                 { " \n<!DocType HTML>", "HTML page" },
+                 { "\xef\xbb\xbf<html lang=en>", "HTML page" },
+                 { "Invalid username or password.", "log in to the hub" },
+                 { "{ \"error\" : \"Repository not found\"}", "error message of a server in JSON" },
+                 { "BZh91AY", "bzip2" },
+                 { "\xfd\x37zXZ", "xz" },
+                 { "\x04\x22\x4d\x18", "lz4" },
+                 { "lmgg\x01", "older than GGUF" },
+                 { "\x1c\x01\x02\x03TFL3", "TensorFlow Lite" },
+                 { "not a table of LevelDB: \x57\xfb\x80\x8b\x24\x75\x47\xdb", "TensorFlow" },
+                 { "\x08\x07\x12\x07pytorch", "ONNX" },
+                 { "Salted__12345678", "encrypted with OpenSSL" },
                  { "nothing in particular", "unknown format: the file begins with 'nothing '" } };
     heft_error err;
     heft_file *f;

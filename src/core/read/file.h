@@ -79,8 +79,8 @@ bool heft_format_writes(const heft_format *f, heft_str version);
 const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                size_t tail_len, uint64_t size);
 /* Return HEFT_E_FORMAT with a message that guesses the kind of file. */
-heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, uint64_t size,
-                                heft_error *err);
+heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, const uint8_t *tail,
+                                size_t tail_len, uint64_t size, heft_error *err);
 
 void heft_shards_close(heft_file *f);
 void heft_joined_files_free(heft_file *f);

@@ -41,7 +41,9 @@ static heft_status detect(heft_file *f, heft_error *err)
     if (!f->format)
         f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
     heft_status st = f->format && !f->format->may_be_gzipped ? HEFT_OK : heft_gunzip_detect(f, err);
-    return st || f->format ? st : heft_detect_foreign(head, (size_t)head_len, size, err);
+    if (st || f->format)
+        return st;
+    return heft_detect_foreign(head, (size_t)head_len, tail, (size_t)tail_len, size, err);
 }
 
 static heft_status limit_error(const heft_file *f, heft_error *err)
