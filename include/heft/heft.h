@@ -110,7 +110,10 @@ typedef struct heft_error {
     /* Stable name of the violated rule, "heft/limit-tensors", or NULL; docs/findings.md lists all
      * rules.  The text is static. */
     const char *rule;
-    uint64_t reserved[3]; /* 0 */
+    /* Size that the content of the file asks for, at least, when the file has a different size, as
+     * a truncated file has; otherwise 0. */
+    uint64_t expected_bytes;
+    uint64_t reserved[2]; /* 0 */
 } heft_error;
 
 /* Return the name of a status, "format" or "io"; "unknown" for any other value. */

@@ -144,6 +144,7 @@ heft_status heft_error_set_list(heft_error *err, heft_status s, uint64_t offset,
     err->os = 0;
     err->offset = offset;
     err->rule = NULL;
+    err->expected_bytes = 0;
     line l = { .at = err->message, .left = CAPACITY };
     for (heft_str rest = heft_lit(fmt); rest.len;) {
         size_t n = 1;
@@ -192,6 +193,13 @@ heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
     return s;
 }
 
+heft_status heft_error_expect(heft_error *err, heft_status s, uint64_t a, uint64_t b)
+{
+    if (err && a <= UINT64_MAX - b)
+        err->expected_bytes = a + b;
+    return s;
+}
+
 heft_status heft_error_os(heft_error *err, heft_status s, int os)
 {
     if (err)
@@ -207,6 +215,7 @@ heft_error *heft_error_begin(heft_error *err, heft_error *own)
     err->offset = HEFT_NOWHERE;
     err->message[0] = '\0';
     err->rule = NULL;
+    err->expected_bytes = 0;
     return err;
 }
 

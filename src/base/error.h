@@ -21,6 +21,9 @@ heft_status heft_error_no_memory(heft_error *err, const char *purpose);
 /* Add the name of a rule, or an errno, to the error that was just set; return s. */
 heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule);
 heft_status heft_error_os(heft_error *err, heft_status s, int os);
+/* Add to the error that was just set the size that the file should have: the sum of a and b, or
+ * nothing if the sum overflows; return s. */
+heft_status heft_error_expect(heft_error *err, heft_status s, uint64_t a, uint64_t b);
 
 /* Make a public function that uses several layers, or callbacks of the user, set the error on every
  * failure: call begin() first and return the status through end().  begin() clears *err and returns

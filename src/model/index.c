@@ -320,9 +320,12 @@ static heft_status bad_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: %U bytes are stored, its shape as %s takes %U", name,
                               length, heft_dtype_name(row->dtype), bytes);
-    return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                          "tensor %q: %U bytes at offset %U pass the end of the file, %U", name,
-                          bytes, offset, x->file_bytes);
+    return heft_error_expect(
+        x->err,
+        heft_error_set(x->err, HEFT_E_FORMAT, at,
+                       "tensor %q: %U bytes at offset %U pass the end of the file, %U", name, bytes,
+                       offset, x->file_bytes),
+        offset, bytes);
 }
 
 heft_status heft_ix_dense(heft_index *x, uint32_t tensor, uint64_t at, uint64_t offset,

@@ -80,9 +80,12 @@ heft_status heft_ix_strided(heft_index *x, uint32_t tensor, uint64_t at, heft_ra
                               heft_ix_name(x, tensor), first, end, content);
     if (x->file_bytes && !heft_global_offset_file(x, where.offset) &&
         !heft_range_in(where, x->file_bytes))
-        return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "tensor %q: %U bytes at offset %U pass the end of the file, %U",
-                              heft_ix_name(x, tensor), where.length, where.offset, x->file_bytes);
+        return heft_error_expect(
+            x->err,
+            heft_error_set(x->err, HEFT_E_FORMAT, at,
+                           "tensor %q: %U bytes at offset %U pass the end of the file, %U",
+                           heft_ix_name(x, tensor), where.length, where.offset, x->file_bytes),
+            where.offset, where.length);
     if (e == HEFT_RAW) { /* limit the part to the bytes that the elements span */
         where = (heft_range){ where.offset + first, s.span };
         content = s.span;

@@ -21,14 +21,20 @@ static heft_status fail_truncated(const heft_index *x, const heft_burnpack_manif
                                   uint64_t data_end, uint64_t size)
 {
     if (!heft_ix_tensors(x))
-        return heft_error_set(x->err, HEFT_E_FORMAT, size,
-                              "the file is truncated: its padding ends at byte %U, only %U are "
-                              "present",
-                              data_end, size);
-    return heft_error_set(x->err, HEFT_E_FORMAT, size,
-                          "the file is truncated: tensor %q needs data up to byte %U, only %U are "
-                          "present",
-                          heft_ix_name(x, m->last_tensor), data_end, size);
+        return heft_error_expect(
+            x->err,
+            heft_error_set(x->err, HEFT_E_FORMAT, size,
+                           "the file is truncated: its padding ends at byte %U, only %U are "
+                           "present",
+                           data_end, size),
+            data_end, 0);
+    return heft_error_expect(
+        x->err,
+        heft_error_set(x->err, HEFT_E_FORMAT, size,
+                       "the file is truncated: tensor %q needs data up to byte %U, only %U are "
+                       "present",
+                       heft_ix_name(x, m->last_tensor), data_end, size),
+        data_end, 0);
 }
 
 /* Return the name of the generation to report.  `by_layout`: generations that read files with
@@ -121,9 +127,12 @@ static heft_status read_header(heft_window *in, heft_index *x, uint32_t *manifes
                      "the version is 0 (Burn writes 1)");
     }
     if (*manifest_bytes > in->size - HEADER)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 6,
-                              "the header announces a manifest of %U bytes, only %U bytes follow",
-                              (uint64_t)*manifest_bytes, in->size - HEADER);
+        return heft_error_expect(
+            x->err,
+            heft_error_set(x->err, HEFT_E_FORMAT, 6,
+                           "the header announces a manifest of %U bytes, only %U bytes follow",
+                           (uint64_t)*manifest_bytes, in->size - HEADER),
+            HEADER, *manifest_bytes);
     return HEFT_OK;
 }
 

@@ -47,9 +47,11 @@ static heft_status check_header(heft_index *x, const uint8_t *h, const layout *l
         return heft_error_set(x->err, HEFT_E_FORMAT, 4, "version %U.%U is not 1.x",
                               (uint64_t)heft_le16(h + 4), (uint64_t)l->minor);
     if (heft_le64(h + 48) != x->file_bytes)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 48,
-                              "the file has %U bytes, the header says %U", x->file_bytes,
-                              heft_le64(h + 48));
+        return heft_error_expect(x->err,
+                                 heft_error_set(x->err, HEFT_E_FORMAT, 48,
+                                                "the file has %U bytes, the header says %U",
+                                                x->file_bytes, heft_le64(h + 48)),
+                                 heft_le64(h + 48), 0);
     if (heft_le32(h + 60)) {
         heft_ix_omit(x, HEFT_WARNING, "embd/reserved", (heft_str){ NULL, 0 },
                      "nonzero reserved bytes of the header are reset to 0");

@@ -104,11 +104,14 @@ static heft_status read_range(heft_gguf_reader *r, heft_str name, heft_dtype t, 
     if (!t)
         bytes = elements > 0;
     if (!fits || !heft_range_in((heft_range){ offset, bytes }, left))
-        return heft_error_set(
-            r->x->err, HEFT_E_FORMAT, r->field_offset,
-            "tensor %q: its range of %U bytes at offset %U of the data passes the end "
-            "of the file",
-            name, bytes, offset);
+        return heft_error_expect(
+            r->x->err,
+            heft_error_set(
+                r->x->err, HEFT_E_FORMAT, r->field_offset,
+                "tensor %q: its range of %U bytes at offset %U of the data passes the end "
+                "of the file",
+                name, bytes, offset),
+            heft_cur_pos(&r->c) + offset, bytes);
     *out = (heft_range){ offset, bytes };
     return HEFT_OK;
 }
@@ -188,10 +191,12 @@ static heft_status resolve_offsets(heft_gguf_reader *r, uint64_t data)
         heft_ix_part_row *part = heft_ix_part_row_at(x, t);
         part->offset += data; /* no overflow: at most twice the file size */
         if (!heft_range_in((heft_range){ part->offset, part->length }, x->file_bytes))
-            return heft_error_set(
-                x->err, HEFT_E_FORMAT, part->offset,
-                "tensor %q: its %U bytes at offset %U pass the end of the file, %U",
-                heft_ix_name(x, t), part->length, part->offset, x->file_bytes);
+            return heft_error_expect(
+                x->err,
+                heft_error_set(x->err, HEFT_E_FORMAT, part->offset,
+                               "tensor %q: its %U bytes at offset %U pass the end of the file, %U",
+                               heft_ix_name(x, t), part->length, part->offset, x->file_bytes),
+                part->offset, part->length);
         ascending = ascending && part->offset >= end;
         end = part->offset + part->length;
     }

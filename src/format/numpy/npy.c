@@ -101,9 +101,12 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
         !heft_dtype_bytes(&bytes, out->dtype, elements))
         return refuse(in, layout, name, "the size of the shape exceeds 64 bits");
     if (bytes > left) /* checked before a tensor is added */
-        return heft_error_set(in->err, HEFT_E_FORMAT, layout->stored.offset,
-                              "array %q: the elements take %U bytes, but %U follow the header",
-                              name, bytes, left);
+        return heft_error_expect(
+            in->err,
+            heft_error_set(in->err, HEFT_E_FORMAT, layout->stored.offset,
+                           "array %q: the elements take %U bytes, but %U follow the header", name,
+                           bytes, left),
+            layout->stored.offset + out->header, bytes);
     return HEFT_OK;
 }
 

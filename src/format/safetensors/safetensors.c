@@ -74,9 +74,12 @@ static heft_status check_offsets(heft_index *x, heft_st_header *h)
         heft_ix_order_free(x, order);
     }
     if (!st && h->next != h->data_bytes)
-        return heft_error_set(x->err, HEFT_E_FORMAT, h->data + h->next,
-                              "unexpected bytes after the data of the last tensor: %U",
-                              h->data_bytes - h->next);
+        return heft_error_expect(
+            x->err,
+            heft_error_set(x->err, HEFT_E_FORMAT, h->data + h->next,
+                           "unexpected bytes after the data of the last tensor: %U",
+                           h->data_bytes - h->next),
+            h->data, h->next);
     return st;
 }
 
@@ -99,9 +102,12 @@ static heft_status st_parse(heft_window *in, heft_index *x)
         return heft_error_set(x->err, HEFT_E_FORMAT, 0,
                               "the header has %U bytes, but at most 100000000 are allowed", n);
     if (n > left)
-        return heft_error_set(x->err, HEFT_E_FORMAT, 0,
-                              "file is truncated: the header has %U bytes, only %U are present", n,
-                              left);
+        return heft_error_expect(
+            x->err,
+            heft_error_set(x->err, HEFT_E_FORMAT, 0,
+                           "file is truncated: the header has %U bytes, only %U are present", n,
+                           left),
+            HEFT_ST_LENGTH, n);
     c = heft_cur_whole(in, HEFT_ST_LENGTH, n, "the header");
     heft_str header = { (const char *)heft_cur_take(&c, n), (size_t)n };
     if (c.st)

@@ -129,10 +129,13 @@ static heft_status read_offsets(reader *r, entry *e)
         return heft_json_fail(j, "tensor %q: data_offsets %U and %U are descending", e->name,
                               e->begin, e->end);
     if (e->end > r->h.data_bytes)
-        return heft_json_fail(j,
-                              "file is truncated: tensor %q needs data up to byte %U of the data "
-                              "section, only %U are present",
-                              e->name, e->end, r->h.data_bytes);
+        return heft_error_expect(
+            j->err,
+            heft_json_fail(j,
+                           "file is truncated: tensor %q needs data up to byte %U of the data "
+                           "section, only %U are present",
+                           e->name, e->end, r->h.data_bytes),
+            r->h.data, e->end);
     return HEFT_OK;
 }
 
