@@ -7,7 +7,7 @@
 
 enum {
     CODE_DONE = 0,
-    CODE_FOUND = 1, /* verify found a fault, diff a difference, or stats --finite a NaN */
+    CODE_FOUND = 1, /* verify found a fault, doctor damage, diff a difference, or stats a NaN */
     CODE_USAGE = 2,
     CODE_INVALID = 3, /* the file is not a valid file of a known format */
     CODE_SYSTEM = 4,  /* I/O, permission, space, memory, or an interrupt */
@@ -29,6 +29,7 @@ int cmd_convert(int argc, char **argv);
 int cmd_split(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_edit(int argc, char **argv);
 int cmd_append(int argc, char **argv);

@@ -17,6 +17,7 @@ static const command commands[] = {
     { "split", cmd_split, "write a model as several files", true },
     { "merge", cmd_merge, "write several files as one", true },
     { "verify", cmd_verify, "check structure, checksums, padding and reserved bits", false },
+    { "doctor", cmd_doctor, "say what is wrong with a file, and salvage intact tensors", true },
     { "diff", cmd_diff, "compare two files, across formats", false },
     { "hash", cmd_hash, "print content digests, which are the same in every format", false },
     { "ids", cmd_ids, "list parameter ids of gpt-rs and Burn", false },

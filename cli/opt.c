@@ -53,14 +53,20 @@ static bool wants_value(const opt *o)
     return o->kind != OPT_FLAG;
 }
 
+/* Options about models, which commands that look at the bytes of files do not have. */
+enum {
+    NOT_OF_RAW_FILES = 1 << KEY | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET | 1 << NO_VERIFY
+};
+
 /* Common options that a command does not have. */
 static const struct {
     const char *command;
     unsigned excluded;
 } excluded_options[] = {
+    { "doctor", NOT_OF_RAW_FILES },
     { "edit", 1u << NO_VERIFY },
     { "formats", 1u << QUIET | 1u << NO_VERIFY },
-    { "scan", 1u << KEY | 1u << MAX_TENSORS | 1u << MAX_BYTES | 1u << QUIET | 1u << NO_VERIFY },
+    { "scan", NOT_OF_RAW_FILES },
     { "verify", 1u << QUIET | 1u << NO_VERIFY },
 };
 

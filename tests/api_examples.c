@@ -181,6 +181,34 @@ static heft_status may_be_loaded(bool *out, const char *path, heft_error *err)
     return st;
 }
 
+/* doctor.h: intact tensors */
+static void list_intact(const heft_doctor *doctor)
+{
+    const heft_file *file = heft_doctor_file(doctor);
+    for (uint32_t i = 0; file && i < heft_tensor_count(file); i++)
+        if (!heft_doctor_is_lost(doctor, i))
+            printf("%.*s\n", (int)heft_tensor_at(file, i).name.len,
+                   heft_tensor_at(file, i).name.ptr);
+}
+
+/* doctor.h: diagnoses */
+static heft_status print_damage(const char *path, heft_error *err)
+{
+    heft_source *source;
+    heft_doctor *doctor;
+    heft_diagnosis damage;
+    heft_status st = heft_source_open_file(&source, path, HEFT_ACCESS_AUTO, err);
+    if (!st)
+        st = heft_doctor_open(&doctor, source, NULL, err);
+    if (st)
+        return st;
+    for (size_t i = 0; heft_diagnosis_at(&damage, doctor, i); i++)
+        printf("%s: %s; %s\n", damage.kind, damage.text, damage.advice ? damage.advice : "");
+    list_intact(doctor);
+    heft_doctor_close(doctor);
+    return HEFT_OK;
+}
+
 /* check.h: hashes */
 static heft_status same_tensors(bool *out, const heft_file *a, const heft_file *b, heft_error *err)
 {
@@ -461,6 +489,7 @@ static void read_model(const char *path)
     require(to_bf16(halves, values, 2), "cast");
     require(!is_sound(&sound, file, &err) && sound, "verify");
     require(!may_be_loaded(&sound, path, &err) && sound, "scan");
+    require(!print_damage(path, &err), "doctor");
     require(!same_tensors(&sound, file, file, &err) && sound, "hash");
     require(!planned_size(&size, file, &err) && size, "plan");
     require(bring_into_memory(file, 0, &err), "populate");

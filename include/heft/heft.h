@@ -701,4 +701,6 @@ struct heft_allocator {
 #include <heft/check.h>
 #include <heft/companion.h>
 #include <heft/write.h>
+/* doctor.h needs write.h. */
+#include <heft/doctor.h>
 #endif

@@ -1,7 +1,7 @@
 """Model weights in every format: open, read, write, verify, convert.
 
 heft.open(path) gives a mapping from names to tensors, which are read on demand. The commands of heft
-are functions: convert, verify, scan, diff, hash, stats, edit, split, merge, append,
+are functions: convert, verify, doctor, scan, diff, hash, stats, edit, split, merge, append,
 info."""
 from collections.abc import Mapping
 

@@ -1,5 +1,5 @@
-"""The commands of heft as functions: convert, verify, diff, hash, stats, scan, edit, split, merge,
-append and info run the command that is part of the package and give dataclasses."""
+"""The commands of heft as functions: convert, verify, doctor, scan, diff, hash, stats, edit, split,
+merge, append and info run the command that is part of the package and give dataclasses."""
 import inspect
 import json
 import os
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from . import _child, _errors
 from ._exceptions import LossWarning
 from ._options import FLAG, options_of, path_words
-from ._results import (Appended, Converted, Difference, Digests, Edited, Info, Message, Renamed,
+from ._results import (Appended, Converted, Diagnosis, Difference, Digests, Edited, Info, Message, Renamed,
                        Report, Result, Scan, Split, Stats, build)
 
 
@@ -160,6 +160,9 @@ _COMMANDS = [
              "Check structure, checksums, padding and reserved bits of a file, or of several, "
              "which gives a list.\nFaults are findings, not exceptions; a file that cannot be "
              "read is an exception.", statuses=(0, 1), flags=JSON),
+    _Command("doctor", {"file": path_words}, _of_document(Diagnosis, "file"), "Diagnosis",
+             "Say what is wrong with a file, and with output write the intact tensors to a new file.",
+             statuses=(0, 1), flags=JSON),
     _Command("scan", {"files": _paths}, _each(Scan), "Scan | list[Scan]",
              "Report what the pickles in a file would import if a program loaded them. Several files, "
              "or a\nfolder, give a list. Nothing is loaded.", statuses=(0, 1), flags=JSON),
@@ -251,8 +254,8 @@ def _function(command):
 
 
 FUNCTIONS = {command.name: _function(command) for command in _COMMANDS}
-append, convert, diff, edit, hash, info, merge, scan, split, stats, verify = (
+append, convert, diff, doctor, edit, hash, info, merge, scan, split, stats, verify = (
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
 __all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",
-           "Edited", "Appended", "Report", "Scan", "Difference", "Renamed", "Digests", "Stats", "Info"]
+           "Edited", "Appended", "Report", "Diagnosis", "Scan", "Difference", "Renamed", "Digests", "Stats", "Info"]

@@ -77,6 +77,37 @@ class Report(Result):
         ...
 
 @dataclass(frozen=True)
+class Damage:
+    severity: str
+    kind: str
+    text: str
+    advice: str | None
+    offset: int | None
+    length: int
+    tensor: str | None
+
+@dataclass(frozen=True)
+class LostTensor:
+    name: str
+    missing_bytes: int
+
+@dataclass(frozen=True)
+class Diagnosis(Result):
+    file: str
+    format: str | None
+    ok: bool
+    size: int
+    expected_size: int | None
+    findings: tuple[Damage, ...]
+    tensors: int
+    intact: int
+    lost: tuple[LostTensor, ...]
+    salvaged: str | None
+
+    def __bool__(self) -> bool:
+        ...
+
+@dataclass(frozen=True)
 class PickleFinding:
     severity: str
     rule: str
@@ -322,6 +353,18 @@ def diff(
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Difference: ...
+
+def doctor(
+    file: str | os.PathLike[str],
+    *,
+    output: str | os.PathLike[str] | None = ...,
+    to: str | None = ...,
+    allow_loss: bool = ...,
+    force: bool = ...,
+    no_sync: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Diagnosis: ...
 
 def edit(
     file: str | os.PathLike[str],

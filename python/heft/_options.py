@@ -179,7 +179,8 @@ OPTIONS = [Option(*row) for row in (
     ("max-size", "split", SIZE, "maximum bytes per file, header included: 5 * 10**9 or \"5GB\""),
     ("count", "split", NUMBER, "minimum number of files"),
     ("name", "split", TEXT, "beginning of the files' names"),
-    ("to", "convert merge split", TEXT, "target format; default: by the suffix, or as the input"),
+    ("output", "doctor", PATH, "write the intact tensors to this file"),
+    ("to", "doctor convert merge split", TEXT, "target format; default: by the suffix, or as the input"),
     ("format-version", "convert merge", TEXT, "version of the target format"),
     ("keep", "convert append", TEXTS, "keep only tensors that match one of the patterns"),
     ("drop", "convert append", TEXTS, "leave out tensors that match one of the patterns"),
@@ -207,10 +208,10 @@ OPTIONS = [Option(*row) for row in (
     ("digest", WRITING, RULES, "crc32c, sha256, xxh3 or none, or {pattern: digest}"),
     ("align", "convert merge append", NUMBER, "align payloads to this many bytes"),
     ("strict", WRITING, FLAG, "treat warnings about losses as errors"),
-    ("allow-loss", WRITING, FLAG, "leave out or alter what the target cannot represent"),
+    ("allow-loss", "doctor " + WRITING, FLAG, "leave out or alter what the target cannot represent"),
     ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
-    ("force", "convert merge split", FLAG, "replace existing files"),
-    ("no-sync", WRITING, FLAG, "do not wait for the disk (scratch files)"),
+    ("force", "doctor convert merge split", FLAG, "replace existing files"),
+    ("no-sync", "doctor " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
     ("key", MODELS, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
@@ -218,7 +219,7 @@ OPTIONS = [Option(*row) for row in (
     ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
     ("quiet", NO_QUIET, FLAG, "give no warnings about files"),
     ("no-verify", NO_VERIFY, FLAG, "read in spite of wrong checksums"),
-    ("no-sandbox", MODELS + " scan", FLAG, "restrict neither files nor system calls"),
+    ("no-sandbox", MODELS + " doctor scan", FLAG, "restrict neither files nor system calls"),
 )]
 
 

@@ -127,6 +127,43 @@ class Report(Result):
 
 
 @dataclass(frozen=True)
+class Damage:
+    """What is wrong with a file, and what to do."""
+    severity: str
+    kind: str
+    text: str
+    advice: str | None
+    offset: int | None
+    length: int
+    tensor: str | None
+
+
+@dataclass(frozen=True)
+class LostTensor:
+    """A tensor of which bytes are missing, or that a checksum contradicts (0 bytes missing)."""
+    name: str
+    missing_bytes: int
+
+
+@dataclass(frozen=True)
+class Diagnosis(Result):
+    """What doctor says about a file; true if ok. tensors, intact: numbers; salvaged: the new file."""
+    file: str
+    format: str | None
+    ok: bool
+    size: int
+    expected_size: int | None
+    findings: tuple[Damage, ...] = _as(_all(Damage))
+    tensors: int
+    intact: int
+    lost: tuple[LostTensor, ...] = _as(_all(LostTensor))
+    salvaged: str | None
+
+    def __bool__(self):
+        return self.ok
+
+
+@dataclass(frozen=True)
 class PickleFinding:
     """What a pickle would do: import a name from a module, or what the rule says.
 

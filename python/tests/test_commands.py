@@ -164,6 +164,18 @@ def test_verify_gives_findings(model, tmp_path):
     assert isinstance(heft.verify([model]), list)
 
 
+def test_doctor_gives_advice_and_salvages(model, tmp_path):
+    assert heft.doctor(model)
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes(model.read_bytes()[:-3])
+    found = heft.doctor(cut, output=tmp_path / "rest.safetensors")
+    assert not found and found.findings[0].kind == "truncated"
+    assert "download" in found.findings[0].advice
+    assert found.expected_size == model.stat().st_size
+    assert [t.name for t in found.lost] == ["step"]
+    assert sorted(heft.open(found.salvaged)) == ["layer.bias", "layer.weight"]
+
+
 def test_scan_gives_findings(model, tmp_path):
     scan = heft.scan(model)
     assert scan and not scan.pickles and not scan.findings

@@ -1,0 +1,280 @@
+/* cmd_doctor.c - `heft doctor`: name the damage of a file, and salvage the intact tensors. */
+#include <string.h>
+#include <unistd.h>
+
+#include "inputs.h"
+#include "job.h"
+#include "jsonout.h"
+#include "model.h"
+
+typedef struct examination {
+    const char *path;
+    heft_doctor *d;
+    heft_doctor_summary summary;
+    bool as_json, is_salvaged;
+    job *job;
+    outbuf *o;
+} examination;
+
+static const char *const severities[] = { "note", "warning", "fault" };
+
+static uint32_t intact(const examination *e)
+{
+    return e->summary.tensors - e->summary.lost;
+}
+
+/* Return the number of bytes of the tensor after the end of the file. */
+static uint64_t missing_bytes(const examination *e, uint32_t tensor)
+{
+    const heft_file *f = heft_doctor_file(e->d);
+    heft_tensor t = heft_tensor_at(f, tensor);
+    uint64_t missing = 0, size = e->summary.file_bytes;
+    for (uint32_t i = 0; i < t.part_count; i++) {
+        heft_part p = heft_part_at(f, t.first_part + i);
+        uint64_t end = p.offset + p.stored;
+        missing += end <= size ? 0 : p.offset > size ? p.stored : end - size;
+    }
+    return missing;
+}
+
+/* ---- text ---- */
+
+static void print_diagnosis(const examination *e, const heft_diagnosis *x)
+{
+    static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
+    outbuf *o = e->o;
+    out_message(o, e->path);
+    out_text(o, ": ");
+    term_paint(o, colours[x->severity]);
+    out_text(o, severities[x->severity]);
+    term_paint(o, COLOUR_NONE);
+    out_format(o, ": %s: ", x->kind);
+    out_message(o, x->text);
+    if (x->tensor != HEFT_NONE) {
+        out_text(o, " (tensor ");
+        out_name(o, heft_tensor_at(heft_doctor_file(e->d), x->tensor).name);
+        out_char(o, ')');
+    }
+    if (x->where.offset != HEFT_NOWHERE)
+        out_format(o, " (at byte %llu)", (unsigned long long)x->where.offset);
+    out_char(o, '\n');
+    if (x->advice)
+        out_format(o, "  advice: %s\n", x->advice);
+}
+
+static void print_lost(const examination *e)
+{
+    enum { SHOWN = 20 };
+    uint32_t shown = 0;
+    for (uint32_t t = 0; t < e->summary.tensors && shown < SHOWN; t++) {
+        if (!heft_doctor_is_lost(e->d, t))
+            continue;
+        uint64_t missing = missing_bytes(e, t);
+        shown++;
+        out_text(e->o, "  lost: ");
+        out_name(e->o, heft_tensor_at(heft_doctor_file(e->d), t).name);
+        if (missing)
+            out_format(e->o, " (%llu bytes are missing)\n", (unsigned long long)missing);
+        else
+            out_text(e->o, " (damaged)\n");
+    }
+    if (e->summary.lost > shown)
+        out_format(e->o, "  lost: %u more tensors; --json lists all\n", e->summary.lost - shown);
+}
+
+static void print_verdict(const examination *e)
+{
+    const heft_doctor_summary *s = &e->summary;
+    outbuf *o = e->o;
+    out_message(o, e->path);
+    out_text(o, ": ");
+    term_paint(o, s->faults ? COLOUR_RED : COLOUR_GREEN);
+    out_text(o, s->faults ? "damaged" : "healthy");
+    term_paint(o, COLOUR_NONE);
+    if (s->format && heft_doctor_file(e->d))
+        out_format(o, " (%s, %u of %u tensors intact)", heft_format_name(s->format), intact(e),
+                   s->tensors);
+    out_char(o, '\n');
+    if (!e->is_salvaged)
+        return;
+    out_message(o, e->job->out);
+    out_format(o, ": %u tensors salvaged, %u lost\n", intact(e), s->lost);
+}
+
+static void print_text(const examination *e)
+{
+    heft_diagnosis x;
+    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++)
+        print_diagnosis(e, &x);
+    print_lost(e);
+    print_verdict(e);
+}
+
+/* ---- JSON ---- */
+
+static void json_diagnosis(json *j, const examination *e, const heft_diagnosis *x)
+{
+    json_line(j);
+    json_begin(j, '{');
+    json_member_str(j, "severity", str_of(severities[x->severity]));
+    json_member_str(j, "kind", str_of(x->kind));
+    json_member_length(j, "offset", x->where.offset);
+    json_member_u64(j, "length", x->where.offset != HEFT_NOWHERE ? x->where.length : 0);
+    if (x->tensor != HEFT_NONE)
+        json_member_str(j, "tensor", heft_tensor_at(heft_doctor_file(e->d), x->tensor).name);
+    else
+        json_member_null(j, "tensor");
+    json_member_str(j, "text", str_of(x->text));
+    json_member_text(j, "advice", str_of(x->advice ? x->advice : ""));
+    json_end(j, '}');
+}
+
+static void json_lost(json *j, const examination *e)
+{
+    json_member_begin(j, "lost", '[');
+    for (uint32_t t = 0; t < e->summary.tensors; t++) {
+        if (!heft_doctor_is_lost(e->d, t))
+            continue;
+        json_line(j);
+        json_begin(j, '{');
+        json_member_str(j, "name", heft_tensor_at(heft_doctor_file(e->d), t).name);
+        json_member_u64(j, "missing_bytes", missing_bytes(e, t));
+        json_end(j, '}');
+    }
+    json_end(j, ']');
+}
+
+static void print_json(const examination *e)
+{
+    const heft_doctor_summary *s = &e->summary;
+    heft_diagnosis x;
+    json j = json_open(e->o);
+    json_member_str(&j, "file", str_of(e->path));
+    json_member_text(&j, "format", str_of(s->format ? heft_format_name(s->format) : ""));
+    json_member_bool(&j, "ok", !s->faults);
+    json_member_u64(&j, "size", s->file_bytes);
+    json_member_length(&j, "expected_size",
+                       s->expected_bytes ? s->expected_bytes : HEFT_UNKNOWN_LENGTH);
+    json_member_begin(&j, "findings", '[');
+    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++)
+        json_diagnosis(&j, e, &x);
+    json_end(&j, ']');
+    json_member_u64(&j, "tensors", s->tensors);
+    json_member_u64(&j, "intact", intact(e));
+    json_lost(&j, e);
+    json_member_text(&j, "salvaged", str_of(e->is_salvaged ? e->job->out : ""));
+    json_close(&j);
+}
+
+/* ---- the command ---- */
+
+static int check_output(const examination *e)
+{
+    const input in = { e->path, "the input itself", NULL };
+    struct stat out;
+    if (!e->job->out)
+        return CODE_DONE;
+    int code = job_choose_target(e->job);
+    if (code || stat(e->job->out, &out))
+        return code;
+    code = inputs_check(e->job->out, &in, 1, &out);
+    return code ? code : job_check_output(e->job, &out);
+}
+
+static int examine(examination *e)
+{
+    heft_error err;
+    heft_source *source;
+    progress bar;
+    heft_doctor_options o = HEFT_DOCTOR_OPTIONS_INIT;
+    o.path = e->path;
+    o.progress = progress_step;
+    o.progress_ctx = &bar;
+    heft_status st = heft_source_open_file(&source, e->path, HEFT_ACCESS_READ, &err);
+    if (st)
+        return say_error(e->path, &err);
+    progress_begin(&bar, e->path);
+    st = heft_doctor_open(&e->d, source, &o, &err);
+    progress_end(&bar);
+    if (st)
+        return say_error(e->path, &err);
+    heft_doctor_summarize(&e->summary, e->d);
+    return CODE_DONE;
+}
+
+static int salvage(examination *e)
+{
+    job *j = e->job;
+    heft_error err;
+    heft_sink *sink;
+    if (!e->summary.can_salvage) {
+        say(MESSAGE_WARNING, e->path, "no tensor can be salvaged; %s is not written", j->out);
+        return CODE_DONE;
+    }
+    job_set_options(j, e->path);
+    if (sink_open(&sink, j->out, j->force, j->no_sync, &j->failure, &err))
+        return say_error(j->out, &err);
+    progress_begin(&j->bar, j->out);
+    heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, progress_step, &j->bar,
+                                         &err);
+    progress_end(&j->bar);
+    if (st)
+        job_name_way_out(j, &err);
+    e->is_salvaged = !st;
+    return st ? sink_say_error(&j->failure, e->path, &err) : CODE_DONE;
+}
+
+static int run(examination *e)
+{
+    int code = check_output(e);
+    if (!code)
+        code = examine(e);
+    if (!code && e->job->out)
+        code = salvage(e);
+    if (!e->d)
+        return code;
+    if (e->as_json)
+        print_json(e);
+    else
+        print_text(e);
+    return code ? code : e->summary.faults ? CODE_FOUND : CODE_DONE;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    outbuf o;
+    job j = { .write = HEFT_WRITE_OPTIONS_INIT, .convert = HEFT_CONVERT_OPTIONS_INIT };
+    examination e = { .job = &j, .o = &o };
+    const opt options[] = {
+        { "output", 'o', OPT_OUTPUT, &j.out, "OUT", "write the intact tensors to a new file" },
+        { "to", 't', OPT_TEXT, &j.to, "FORMAT", "format of OUT (default: by the suffix of OUT)" },
+        { "allow-loss", 0, OPT_FLAG, &j.allow_loss, NULL,
+          "leave out or alter what the format of OUT cannot represent" },
+        { "force", 'f', OPT_FLAG, &j.force, NULL, "replace OUT" },
+        { "no-sync", 0, OPT_FLAG, &j.no_sync, NULL, "do not wait for the disk (scratch files)" },
+        { "json", 0, OPT_FLAG, &e.as_json, NULL, "print one JSON document" },
+    };
+    const opt_usage usage = {
+        "doctor",
+        "FILE",
+        "Names the damage of a file and says what to do: a truncated or unfinished download, a\n"
+        "transfer as text, the message of a server, an archive, a file of another program. The\n"
+        "exit status is 1 if the file is damaged. With -o the intact tensors are written to a\n"
+        "new file; tensors with missing bytes or wrong checksums are listed as lost.",
+        "heft doctor cut.safetensors -o rest.safetensors",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        1,
+    };
+    opt_args args;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    j.usage = usage;
+    e.path = args.item[0];
+    out_open(&o, STDOUT_FILENO);
+    code = run(&e);
+    heft_doctor_close(e.d);
+    return out_end(&o, code);
+}

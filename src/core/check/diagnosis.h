@@ -1,0 +1,48 @@
+/* diagnosis.h - an examined file: diagnoses, and lost tensors. */
+#ifndef HEFT_DIAGNOSIS_H
+#define HEFT_DIAGNOSIS_H
+#include "core/check/padded_source.h"
+#include "core/read/progress.h"
+
+typedef struct heft_doctor_row { /* a diagnosis */
+    heft_severity severity;
+    uint32_t tensor;
+    const char *kind, *text, *advice; /* static, or in the arena */
+    heft_range where;
+} heft_doctor_row;
+
+struct heft_doctor {
+    const heft_host *host;
+    heft_memory mem;
+    heft_arena arena;
+    heft_source *source;
+    heft_padded_source view; /* borrowed by file */
+    heft_file *file;         /* NULL if the index cannot be read */
+    const char *path;
+    const heft_format *format;
+    heft_vec rows;        /* heft_doctor_row */
+    heft_vec lost_ranges; /* heft_range: bytes with a wrong checksum */
+    uint8_t *lost;        /* by tensor: 1 if lost; NULL if no tensor is lost */
+    uint32_t lost_count;
+    uint32_t faults, warnings;
+    uint64_t expected_bytes;
+    bool is_out_of_memory; /* a diagnosis could not be stored */
+};
+
+enum { HEFT_DOCTOR_ROWS = 1000 }; /* diagnoses that are kept; more are only counted */
+
+/* Add a diagnosis with the static texts of `row`; the text is formatted as by
+ * heft_error_set(). */
+void heft_doctor_add(heft_doctor *d, heft_doctor_row row, const char *fmt, ...);
+/* Mark a tensor, or all tensors with a byte in d->lost_ranges, as lost. */
+heft_status heft_doctor_lose(heft_doctor *d, uint32_t tensor, heft_error *err);
+heft_status heft_doctor_lose_ranges(heft_doctor *d, heft_error *err);
+
+/* Diagnose a file that opens: d->file is set. */
+heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft_error *err);
+/* Open a truncated file at the size that the index asks for, and mark the tensors with missing
+ * bytes.  `why` is the error of opening.  d->file stays NULL if the index cannot be read. */
+heft_status heft_doctor_open_truncated(heft_doctor *d, const heft_error *why,
+                                       heft_progress *progress, heft_error *err);
+
+#endif

@@ -1,0 +1,322 @@
+/* doctor.c - examines a file: the kind of damage by the bytes, and the tensors that are intact. */
+#include "core/check/diagnosis.h"
+
+#include "base/error.h"
+#include "core/check/byte_survey.h"
+#include "core/read/foreign.h"
+
+enum { HEAD = 512, TAIL = 64 };
+
+static const heft_range nowhere = { HEFT_NOWHERE, 0 };
+static const char download[] = "download the file again, as binary",
+                  salvage[] = "download or copy the file again, or salvage the intact tensors";
+
+/* ---- files that do not open ---- */
+
+typedef struct ends { /* the first and last bytes */
+    uint8_t head[HEAD], tail[TAIL];
+    size_t head_len, tail_len;
+} ends;
+
+static heft_status read_ends(ends *e, heft_source *s, heft_error *err)
+{
+    e->head_len = s->size < HEAD ? (size_t)s->size : HEAD;
+    e->tail_len = s->size < TAIL ? (size_t)s->size : TAIL;
+    heft_status st = e->head_len ? s->ops->read(s, 0, e->head, e->head_len, err) : HEFT_OK;
+    if (!st && e->tail_len)
+        st = s->ops->read(s, s->size - e->tail_len, e->tail, e->tail_len, err);
+    return st;
+}
+
+/* Return the format with a magic number that the file begins with, last byte first. */
+static const heft_format *find_byte_swapped(const ends *e)
+{
+    enum { MIN = 4 };
+    for (size_t i = 0; i < heft_registry_count(); i++) {
+        const heft_format *f = heft_registry_at(i);
+        heft_str magic = heft_lit(f->magics ? f->magics : "");
+        size_t n = 0, same = 0;
+        while (n < magic.len && magic.ptr[n] != ' ')
+            n++;
+        while (same < n && n <= e->head_len && (char)e->head[same] == magic.ptr[n - 1 - same])
+            same++;
+        if (n >= MIN && same == n)
+            return f;
+    }
+    return NULL;
+}
+
+static bool is_all_zero(const uint8_t *p, size_t len)
+{
+    size_t i = 0;
+    while (i < len && !p[i])
+        i++;
+    return len && i == len;
+}
+
+/* Diagnose damage that is visible in all bytes.  *found: there is damage. */
+static heft_status check_bytes(bool *found, heft_doctor *d, heft_progress *progress,
+                               heft_error *err)
+{
+    heft_byte_survey b;
+    heft_status st = heft_byte_survey_run(&b, d->source, d->host->allocator, progress, err);
+    heft_doctor_row row = { HEFT_FAULT, HEFT_NONE, NULL, NULL, download, { 0, 0 } };
+    *found = !st && (heft_byte_survey_has_replacements(&b) || heft_byte_survey_has_crlf(&b));
+    if (st || !*found)
+        return st;
+    if (heft_byte_survey_has_replacements(&b)) {
+        row.kind = "replaced-bytes";
+        row.where = (heft_range){ b.first_replacement, 3 };
+        heft_doctor_add(d, row,
+                        "corrupted by a text conversion: U+FFFD (EF BF BD) stands in place of "
+                        "binary data, %U times",
+                        b.replacements);
+    } else {
+        row.kind = "crlf";
+        row.where = (heft_range){ b.first_crlf, 2 };
+        heft_doctor_add(d, row,
+                        "corrupted by a transfer as text: all %U line feeds follow a carriage "
+                        "return (0D 0A)",
+                        b.crlf);
+    }
+    return HEFT_OK;
+}
+
+/* Diagnose a file that no format recognises. */
+static heft_status check_foreign(heft_doctor *d, heft_progress *progress, const heft_error *why,
+                                 heft_error *err)
+{
+    ends e;
+    bool found = false;
+    heft_status st = read_ends(&e, d->source, err);
+    if (st)
+        return st;
+    const heft_foreign_kind *kind = heft_foreign_find(e.head, e.head_len, e.tail, e.tail_len);
+    const heft_format *swapped = find_byte_swapped(&e);
+    heft_doctor_row row = { HEFT_FAULT, HEFT_NONE, NULL, NULL, download, nowhere };
+    if (!d->source->size) {
+        row.kind = "empty";
+        heft_doctor_add(d, row, "the file is empty");
+    } else if (kind) {
+        row.kind = kind->kind;
+        row.advice = kind->advice;
+        heft_doctor_add(d, row, "the file is %s", kind->description);
+    } else if (swapped) {
+        row.kind = "byte-swapped";
+        row.advice = "copy the file again without swapping bytes";
+        heft_doctor_add(d, row, "the magic number of %s is byte-swapped", swapped->title);
+    } else if (is_all_zero(e.head, e.head_len)) {
+        row.kind = "unfinished-download";
+        heft_doctor_add(d, row, "the file begins with zeros, like an unfinished download");
+    } else {
+        st = check_bytes(&found, d, progress, err);
+        row.kind = "unknown-format";
+        row.advice = "check where the file comes from";
+        if (!st && !found)
+            heft_doctor_add(d, row, "%s", why->message);
+    }
+    return st;
+}
+
+/* Diagnose a file that cannot be read to the end, and has not been cut off visibly. */
+static heft_status check_structure(heft_doctor *d, const heft_error *why, heft_error *err)
+{
+    uint64_t from, size = d->source->size;
+    heft_status st = heft_find_zero_tail(&from, d->source, d->host->allocator, err);
+    heft_doctor_row row = {
+        HEFT_FAULT, HEFT_NONE, "structure", NULL, download, { why->offset, 0 }
+    };
+    enum { HOLE = 512 };
+    heft_doctor_add(d, row, "%s", why->message);
+    row = (heft_doctor_row){ HEFT_FAULT,
+                             HEFT_NONE,
+                             "unfinished-download",
+                             NULL,
+                             "resume the download, or download the file again",
+                             { from, size - from } };
+    if (!st && size - from >= HOLE)
+        heft_doctor_add(d, row, "the last %U bytes are zeros, like those of an unfinished download",
+                        size - from);
+    return st;
+}
+
+static void add_truncation(heft_doctor *d)
+{
+    uint64_t size = d->source->size, tensors = d->file ? heft_ix_tensors(&d->file->x) : 0;
+    uint64_t whole = tensors - d->lost_count;
+    heft_doctor_row row = { HEFT_FAULT,
+                            HEFT_NONE,
+                            "truncated",
+                            NULL,
+                            whole ? salvage : download,
+                            { size, d->expected_bytes - size } };
+    if (d->file)
+        heft_doctor_add(d, row,
+                        "the file is truncated: it has %U bytes, at least %U are needed; %U of %U "
+                        "tensors are whole",
+                        size, d->expected_bytes, whole, tensors);
+    else
+        heft_doctor_add(d, row,
+                        "the file is truncated: it has %U bytes, at least %U are needed; no tensor "
+                        "can be salvaged",
+                        size, d->expected_bytes);
+}
+
+static heft_status check_unreadable(heft_doctor *d, const heft_error *why, heft_progress *progress,
+                                    heft_error *err)
+{
+    bool found = false;
+    uint64_t size = d->source->size;
+    if (why->rule && heft_str_is(heft_lit(why->rule), "heft/unknown-format"))
+        return check_foreign(d, progress, why, err);
+    heft_status st = check_bytes(&found, d, progress, err);
+    if (st || found)
+        return st;
+    if (why->expected_bytes > size)
+        st = heft_doctor_open_truncated(d, why, progress, err);
+    if (st)
+        return st;
+    if (d->expected_bytes > size)
+        add_truncation(d);
+    else
+        st = check_structure(d, why, err);
+    return st;
+}
+
+/* ---- all files ---- */
+
+/* Compare the suffix of the path with the content. */
+static void check_suffix(heft_doctor *d)
+{
+    const heft_format *by_suffix = d->path ? heft_format_for_path(d->path) : NULL;
+    heft_doctor_row row = { HEFT_FAULT,
+                            HEFT_NONE,
+                            "wrong-suffix",
+                            NULL,
+                            "rename the file, or convert it to the format of the suffix",
+                            nowhere };
+    if (by_suffix && d->format && by_suffix != d->format)
+        heft_doctor_add(d, row, "the suffix is that of a %s file, but the content is %s",
+                        by_suffix->title, d->format->title);
+}
+
+static bool has_size_warning(const heft_doctor *d)
+{
+    const heft_doctor_row *rows = d->rows.ptr;
+    bool has = false;
+    for (uint32_t i = 0; i < d->rows.len; i++)
+        has = has || rows[i].severity != HEFT_NOTE;
+    return has;
+}
+
+/* Open the file and diagnose the content, or the error of opening. */
+static heft_status examine(heft_doctor *d, heft_progress *progress, heft_error *err)
+{
+    heft_error why;
+    bool is_mangled = false;
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    o.host = d->host;
+    d->view = heft_padded_source_of(d->source, d->source->size);
+    heft_status st = heft_file_open_source(&d->file, &d->view.base, &o, &why);
+    if (st && st != HEFT_E_FORMAT && st != HEFT_E_CHECKSUM) {
+        *err = why;
+        return st;
+    }
+    if (st)
+        st = check_unreadable(d, &why, progress, err);
+    else
+        st = heft_doctor_check_file(d, progress, err);
+    if (!st && d->file && has_size_warning(d))
+        st = check_bytes(&is_mangled, d, progress, err);
+    for (uint32_t t = 0; is_mangled && !st && t < heft_ix_tensors(&d->file->x); t++)
+        st = heft_doctor_lose(d, t, err);
+    if (!st && d->file)
+        st = heft_doctor_lose_ranges(d, err);
+    if (!st && d->file)
+        d->format = d->file->format;
+    if (!st)
+        check_suffix(d);
+    return !st && d->is_out_of_memory ? heft_error_no_memory(err, "for a diagnosis") : st;
+}
+
+heft_status heft_doctor_open(heft_doctor **out, heft_source *take, const heft_doctor_options *opt,
+                             heft_error *err)
+{
+    heft_error own;
+    const heft_host *host = NULL;
+    heft_doctor_options o = HEFT_DOCTOR_OPTIONS_INIT;
+    err = heft_error_begin(err, &own);
+    *out = NULL;
+    heft_status st = heft_source_check(take, err);
+    if (!st)
+        st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st)
+        st = heft_host_resolve(&host, o.host, err);
+    heft_doctor *d = st ? NULL : heft_alloc(host->allocator, sizeof *d, 16);
+    if (!d) {
+        heft_source_close(take);
+        return heft_error_end(err, st ? st : heft_error_no_memory(err, "to examine the file"));
+    }
+    *d = (heft_doctor){
+        .host = host, .mem = { host->allocator, UINT64_MAX, 0 }, .source = take, .path = o.path
+    };
+    d->arena.mem = &d->mem;
+    heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx, .total = take->size };
+    st = examine(d, &progress, err);
+    if (st)
+        heft_doctor_close(d);
+    else
+        *out = d;
+    return heft_error_end(err, st);
+}
+
+void heft_doctor_close(heft_doctor *d)
+{
+    if (!d)
+        return;
+    if (d->lost)
+        heft_mem_free(&d->mem, d->lost, heft_ix_tensors(&d->file->x));
+    heft_file_close(d->file);
+    heft_source_close(d->source);
+    heft_vec_free(&d->mem, &d->rows, sizeof(heft_doctor_row));
+    heft_vec_free(&d->mem, &d->lost_ranges, sizeof(heft_range));
+    heft_arena_free(&d->arena);
+    heft_free(d->host->allocator, d, sizeof *d, 16);
+}
+
+bool heft_diagnosis_at(heft_diagnosis *out, const heft_doctor *d, size_t i)
+{
+    if (i >= d->rows.len)
+        return false;
+    const heft_doctor_row *row = (const heft_doctor_row *)d->rows.ptr + i;
+    *out = (heft_diagnosis){ .severity = row->severity,
+                             .kind = row->kind,
+                             .where = row->where,
+                             .tensor = row->tensor,
+                             .text = row->text,
+                             .advice = row->advice };
+    return true;
+}
+
+void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d)
+{
+    uint32_t tensors = d->file ? heft_ix_tensors(&d->file->x) : 0;
+    *out = (heft_doctor_summary){ .format = d->format,
+                                  .file_bytes = d->source->size,
+                                  .expected_bytes = d->expected_bytes,
+                                  .tensors = tensors,
+                                  .lost = d->lost_count,
+                                  .faults = d->faults,
+                                  .warnings = d->warnings,
+                                  .can_salvage = tensors > d->lost_count };
+}
+
+const heft_file *heft_doctor_file(const heft_doctor *d)
+{
+    return d->file;
+}
+
+bool heft_doctor_is_lost(const heft_doctor *d, uint32_t tensor)
+{
+    return d->lost && d->lost[tensor];
+}

@@ -1,0 +1,134 @@
+/* doctor_file.c - diagnoses a file with a readable index: findings of heft_file_verify(), zeros
+ * of an unfinished download, and tensors under checksums that do not match. */
+#include "base/error.h"
+#include "base/sort.h"
+#include "core/check/byte_survey.h"
+#include "core/check/diagnosis.h"
+
+static const char again[] = "download or copy the file again, or salvage the intact tensors";
+
+/* ---- findings ---- */
+
+typedef struct collector {
+    heft_doctor *d;
+    heft_error *err;
+    heft_status st;
+} collector;
+
+static bool is_size_note(const heft_finding *x)
+{
+    heft_str rule = heft_lit(x->rule);
+    return heft_str_is(rule, "gguf/trailing") || heft_str_is(rule, "gguf/cut-padding");
+}
+
+static void add_finding(void *ctx, const heft_finding *x)
+{
+    collector *c = ctx;
+    bool is_fault = x->severity == HEFT_FAULT, has_range = x->where.offset != HEFT_NOWHERE;
+    if ((x->severity == HEFT_NOTE && !is_size_note(x)) || c->st)
+        return;
+    heft_str rule = heft_arena_copy(&c->d->arena, heft_str_from(x->rule));
+    heft_severity severity = is_fault ? HEFT_FAULT : HEFT_WARNING;
+    heft_doctor_row row = {
+        severity, x->tensor, rule.ptr, NULL, is_fault ? again : NULL, x->where
+    };
+    heft_doctor_add(c->d, row, "%s", x->text);
+    if (is_fault && x->tensor != HEFT_NONE)
+        c->st = heft_doctor_lose(c->d, x->tensor, c->err);
+    else if (is_fault && has_range &&
+             !heft_vec_add(&c->d->mem, &c->d->lost_ranges, &x->where, sizeof x->where))
+        c->st = heft_error_no_memory(c->err, "for a diagnosis");
+}
+
+static heft_status verify(heft_doctor *d, heft_progress *progress, heft_error *err)
+{
+    collector c = { .d = d, .err = err };
+    heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
+    o.on_finding = add_finding;
+    o.ctx = &c;
+    o.progress = progress->fn;
+    o.progress_ctx = progress->ctx;
+    heft_status st = heft_file_verify(NULL, d->file, &o, err);
+    if (st == HEFT_E_FORMAT) { /* a part that cannot be decoded at all */
+        heft_doctor_row row = {
+            HEFT_FAULT, HEFT_NONE, "structure", NULL, again, { err->offset, 0 }
+        };
+        heft_doctor_add(d, row, "%s", err->message);
+        return HEFT_OK;
+    }
+    return st ? st : c.st;
+}
+
+/* ---- zeros at the end ---- */
+
+/* Return the part that contains the byte as neither the first byte nor the end, or HEFT_NONE. */
+static uint32_t part_around(const heft_index *x, uint64_t at)
+{
+    for (uint32_t i = 0; i < x->parts.len; i++) {
+        const heft_ix_part_row *p = heft_ix_part_row_at(x, i);
+        if (p->offset < at && at - p->offset < p->stored)
+            return i;
+    }
+    return HEFT_NONE;
+}
+
+static heft_status lose_from(heft_doctor *d, uint64_t at, heft_error *err)
+{
+    const heft_index *x = &d->file->x;
+    heft_status st = HEFT_OK;
+    for (uint32_t t = 0; t < heft_ix_tensors(x) && !st; t++) {
+        const heft_ix_tensor_row *row = heft_ix_row(x, t);
+        bool reaches = false;
+        for (uint32_t i = 0; i < row->part_count; i++) {
+            const heft_ix_part_row *p = heft_ix_part_row_at(x, row->first_part + i);
+            reaches = reaches || (p->stored && p->offset + p->stored > at);
+        }
+        if (reaches)
+            st = heft_doctor_lose(d, t, err);
+    }
+    return st;
+}
+
+/* A downloader that reserves the size first, and was stopped, leaves zeros from a multiple of its
+ * block size on.  Zeros that belong to a tensor begin anywhere: only zeros from a multiple inside
+ * a tensor count. */
+static heft_status check_zero_tail(heft_doctor *d, heft_error *err)
+{
+    enum { BLOCK = 4096, SLACK = 16 };
+    uint64_t from, block, size = d->source->size;
+    heft_status st = heft_find_zero_tail(&from, d->source, d->host->allocator, err);
+    if (st || from == size || !heft_align_up(&block, from, BLOCK))
+        return st;
+    if (block - from >= SLACK || block > size || size - block < BLOCK || !block ||
+        part_around(&d->file->x, block) == HEFT_NONE)
+        return HEFT_OK;
+    heft_doctor_row row = { HEFT_FAULT,
+                            HEFT_NONE,
+                            "unfinished-download",
+                            NULL,
+                            "resume the download, or download the file again",
+                            { block, size - block } };
+    heft_doctor_add(d, row,
+                    "an unfinished download: the last %U bytes are zeros, which begin inside a "
+                    "tensor at a multiple of 4096",
+                    size - block);
+    return lose_from(d, block, err);
+}
+
+heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft_error *err)
+{
+    uint32_t shards = heft_shard_file_count(d->file);
+    heft_doctor_row row = { HEFT_NOTE,
+                            HEFT_NONE,
+                            "shard-index",
+                            NULL,
+                            "examine the shards one by one, or the model with 'heft verify'",
+                            { HEFT_NOWHERE, 0 } };
+    if (shards) {
+        heft_doctor_add(d, row, "the file belongs to a model with %U other files",
+                        (uint64_t)shards);
+        return HEFT_OK;
+    }
+    heft_status st = verify(d, progress, err);
+    return st ? st : check_zero_tail(d, err);
+}

@@ -1,0 +1,16 @@
+/* padded_source.h - a source that shows a truncated file at the expected size, with zeros in place
+ * of the missing bytes. */
+#ifndef HEFT_PADDED_SOURCE_H
+#define HEFT_PADDED_SOURCE_H
+#include <heft/heft_ext.h>
+
+typedef struct heft_padded_source {
+    heft_source base; /* first member; base.size is the size that is shown */
+    heft_source *from;
+} heft_padded_source;
+
+/* Show `from` at `size` bytes, at least the size of `from`.  Both objects stay with the caller:
+ * closing the source does nothing. */
+heft_padded_source heft_padded_source_of(heft_source *from, uint64_t size);
+
+#endif
