@@ -10,15 +10,16 @@ typedef struct job {
     const selection *chosen;
     summary *sums;
     checks checks;
+    bool quantiles;
 } job;
 
 static void summarise_one(void *ctx, size_t i)
 {
     work *w = ctx;
     job *v = w->ctx;
+    summary_options options = { v->checks.read, v->quantiles };
     if (work_step(w, 0))
-        (void)summarise(&v->sums[i], w, v->f, v->path, selected(v->chosen, (uint32_t)i),
-                        v->checks.read);
+        (void)summarise(&v->sums[i], w, v->f, v->path, selected(v->chosen, (uint32_t)i), &options);
 }
 
 /* Register the parts whose digests are verified. */
@@ -43,14 +44,14 @@ static int compute(job *v)
 }
 
 int statistics_compute(summary **out, const heft_file *f, const char *path, const selection *chosen,
-                       bool verifies)
+                       const statistics_options *options)
 {
-    job v = { .f = f, .path = path, .chosen = chosen };
+    job v = { .f = f, .path = path, .chosen = chosen, .quantiles = options->quantiles };
     *out = NULL;
     v.sums = calloc((size_t)chosen->count + 1, sizeof *v.sums);
     if (!v.sums)
         return say_status(HEFT_E_NOMEM, path, "no memory for the results");
-    int code = verifies ? begin_checks(&v) : CODE_DONE;
+    int code = options->verifies ? begin_checks(&v) : CODE_DONE;
     if (!code)
         code = compute(&v);
     checks_close(&v.checks);

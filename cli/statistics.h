@@ -4,10 +4,14 @@
 #include "model.h"
 #include "summary.h"
 
-/* Summarise the selected tensors into a malloc'ed array, in the order of the selection. With
- * verifies, a wrong digest of the bytes read is an error, unless --no-verify. Return an exit code;
- * after an error *out is NULL. */
+typedef struct statistics_options {
+    bool verifies; /* a wrong digest of the bytes read is an error, unless --no-verify */
+    bool quantiles;
+} statistics_options;
+
+/* Summarise the selected tensors into a malloc'ed array, in the order of the selection. Return an
+ * exit code; after an error *out is NULL. */
 int statistics_compute(summary **out, const heft_file *f, const char *path, const selection *chosen,
-                       bool verifies);
+                       const statistics_options *options);
 
 #endif

@@ -13,9 +13,11 @@ typedef struct stream {
     heft_dtype type;
     uint64_t elements; /* elements not yet read */
     size_t numbers_per_element;
+    bool has_quantiles;
+    quantiles q;
 } stream;
 
-typedef void (*visit)(summary *s, double *values, size_t n);
+typedef void (*visit)(summary *s, stream *t, double *values, size_t n);
 
 /* ---- first pass ---- */
 
@@ -80,11 +82,13 @@ static double squares_of(const double *values, size_t n, double mean)
     return sum;
 }
 
-static void add_values(summary *s, double *values, size_t n)
+static void add_values(summary *s, stream *t, double *values, size_t n)
 {
     size_t finite = keep_finite(s, values, n);
     s->count += n;
     n = finite;
+    if (t->has_quantiles)
+        quantiles_count(&t->q, values, n);
     double mean = mean_of(s, values, n);
     merge_moments(s, n, mean, squares_of(values, n, mean));
 }
@@ -93,8 +97,10 @@ static void add_values(summary *s, double *values, size_t n)
 
 /* Count values into bins; values outside the range are ignored, since the file may have changed
  * since the first pass. Values are halved because max - min may overflow a double. */
-static void fill_bins(summary *s, double *values, size_t n)
+static void fill_bins(summary *s, stream *t, double *values, size_t n)
 {
+    if (t->has_quantiles)
+        quantiles_refine(&t->q, values, n);
     double low = s->min / 2, range = s->max / 2 - low;
     double scale = range > 1e-300 ? SUMMARY_BINS / range : 0;
     uint64_t bins[2][SUMMARY_BINS] = { { 0 } };
@@ -119,7 +125,7 @@ static void visit_chunk(summary *s, stream *t, const uint8_t *bytes, size_t len,
         size_t n = numbers - at < BLOCK ? (size_t)(numbers - at) : BLOCK;
         if (!heft_dtype_to_f64(values, t->type, bytes, at, n))
             return;
-        fn(s, values, n);
+        fn(s, t, values, n);
     }
 }
 
@@ -160,24 +166,79 @@ uint32_t summary_part(const heft_file *f, uint32_t tensor)
     return is_numeric ? part : HEFT_NONE;
 }
 
-bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
-               heft_checked_read *checks)
+static bool fail_without_memory(work *w, const char *path)
+{
+    heft_error err = { .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
+    snprintf(err.message, sizeof err.message, "no memory for quantiles");
+    work_fail(w, path, &err);
+    return false;
+}
+
+static bool open_stream(stream *t, work *w, const heft_file *f, const char *path, uint32_t tensor,
+                        const summary_options *o)
 {
     heft_tensor info = heft_tensor_at(f, tensor);
     uint32_t part = summary_part(f, tensor);
-    *s = (summary){ .min = HUGE_VAL, .max = -HUGE_VAL, .first_not_finite = UINT64_MAX };
-    s->numeric = part != HEFT_NONE;
+    *t = (stream){ .type = heft_part_at(f, part).dtype, .has_quantiles = o->quantiles };
+    t->numbers_per_element = number_kind_of(t->type) == NUMBER_COMPLEX ? 2 : 1;
+    t->elements = info.layout == HEFT_DENSE ? tensor_elements(&info) : UINT64_MAX;
+    uint64_t most = t->elements < UINT64_MAX / 2 ? t->elements * t->numbers_per_element
+                                                 : UINT64_MAX;
+    if (!chunk_reader_open(&t->bytes, w, f, path, part, o->checks))
+        return false;
+    return !o->quantiles || quantiles_open(&t->q, t->type, most) || fail_without_memory(w, path);
+}
+
+/* Fill the bins and compute the quantiles. */
+static bool second_pass(summary *s, work *w, stream *t)
+{
+    if (t->has_quantiles && !quantiles_find_ranks(&t->q))
+        return fail_without_memory(w, t->bytes.path);
+    if (!pass(s, w, t, fill_bins) || !check_bins(s, w, t))
+        return false;
+    s->has_quantiles = t->has_quantiles;
+    if (t->has_quantiles)
+        quantiles_end(s->quantiles, &t->q, s->min, s->max);
+    return true;
+}
+
+summary summary_of_nothing(void)
+{
+    return (summary){ .min = HUGE_VAL, .max = -HUGE_VAL, .first_not_finite = UINT64_MAX };
+}
+
+bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
+               const summary_options *options)
+{
+    stream t;
+    *s = summary_of_nothing();
+    s->numeric = summary_part(f, tensor) != HEFT_NONE;
     if (!s->numeric)
         return true;
-    stream t = { .type = heft_part_at(f, part).dtype };
-    t.numbers_per_element = number_kind_of(t.type) == NUMBER_COMPLEX ? 2 : 1;
-    t.elements = info.layout == HEFT_DENSE ? tensor_elements(&info) : UINT64_MAX;
-    bool ok = chunk_reader_open(&t.bytes, w, f, path, part, checks) && pass(s, w, &t, add_values);
+    bool ok = open_stream(&t, w, f, path, tensor, options) && pass(s, w, &t, add_values);
     if (isnan(s->deviation)) /* infinity minus infinity, or times 0: the squares have overflowed */
         s->deviation = HUGE_VAL;
     s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
     if (ok && s->finite)
-        ok = pass(s, w, &t, fill_bins) && check_bins(s, w, &t);
+        ok = second_pass(s, w, &t);
+    quantiles_close(&t.q);
     chunk_reader_close(&t.bytes);
     return ok;
+}
+
+void summary_merge(summary *to, const summary *from)
+{
+    if (!from->numeric)
+        return;
+    to->deviation = to->deviation * to->deviation * (double)to->finite;
+    merge_moments(to, from->finite, from->mean,
+                  from->deviation * from->deviation * (double)from->finite);
+    to->deviation = to->finite ? sqrt(to->deviation / (double)to->finite) : 0;
+    to->numeric = true;
+    to->count += from->count;
+    to->zeros += from->zeros;
+    to->nans += from->nans;
+    to->infinities += from->infinities;
+    to->min = from->min < to->min ? from->min : to->min;
+    to->max = from->max > to->max ? from->max : to->max;
 }

@@ -1,6 +1,7 @@
 /* summary.h - statistics of a tensor's values. */
 #ifndef HEFT_CLI_SUMMARY_H
 #define HEFT_CLI_SUMMARY_H
+#include "quantiles.h"
 #include "work.h"
 
 enum { SUMMARY_BINS = 8 };
@@ -14,14 +15,24 @@ typedef struct summary {
         first_not_finite; /* number of values before the first NaN or infinity; or UINT64_MAX */
     double min, max, mean, deviation; /* of the finite values; unset without any */
     uint64_t bins[SUMMARY_BINS];      /* equally wide, from min to max */
+    bool has_quantiles;               /* there are finite values, and quantiles were asked for */
+    double quantiles[QUANTILES];      /* of the finite values */
 } summary;
 
 /* Return the part with the tensor's numbers: "data", otherwise "values"; HEFT_NONE if it has no
  * numbers. */
 uint32_t summary_part(const heft_file *f, uint32_t tensor);
-/* Compute the statistics. checks verifies the digests of the bytes read, or is NULL. Return false
- * if the work was stopped. */
+typedef struct summary_options {
+    heft_checked_read *checks; /* verifies the digests of the bytes read, or NULL */
+    bool quantiles;
+} summary_options;
+
+/* Compute the statistics. Return false if the work was stopped. */
 bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
-               heft_checked_read *checks);
+               const summary_options *options);
+/* Add the statistics of another tensor; bins and quantiles are lost. */
+void summary_merge(summary *to, const summary *from);
+/* Return the statistics of no values. */
+summary summary_of_nothing(void);
 
 #endif

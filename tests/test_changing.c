@@ -82,7 +82,8 @@ static void summarise_tensor(void *ctx, size_t i)
 {
     work *w = ctx;
     task *v = w->ctx;
-    v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i, NULL);
+    const summary_options options = { NULL, true };
+    v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i, &options);
 }
 
 static void statistics_of_a_changing_file_fail(void **state)

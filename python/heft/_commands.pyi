@@ -183,7 +183,23 @@ class TensorStats:
     inf: int | None
     histogram: tuple[int, ...]
     sparsity: float | None
+    quantiles: dict[int, float] | None
     first_not_finite: tuple[int, ...] | None
+
+@dataclass(frozen=True)
+class ModuleStats:
+    name: str
+    dtype: str | None
+    tensors: int
+    count: int | None
+    min: float | None
+    max: float | None
+    mean: float | None
+    std: float | None
+    zeros: int | None
+    nan: int | None
+    inf: int | None
+    sparsity: float | None
 
 @dataclass(frozen=True)
 class Stats(Result):
@@ -192,6 +208,7 @@ class Stats(Result):
     version: str | None
     size: int
     tensors: tuple[TensorStats, ...]
+    modules: tuple[ModuleStats, ...] = ...
 
     def __getitem__(self, name) -> TensorStats:
         ...
@@ -483,6 +500,8 @@ def stats(
     file: str | os.PathLike[str],
     patterns: str | Iterable[str] = ...,
     *,
+    tree: bool = ...,
+    depth: int | None = ...,
     finite: bool = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,

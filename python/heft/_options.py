@@ -175,6 +175,8 @@ OPTIONS = [Option(*row) for row in (
     ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
     ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),
     ("ignore-dtype", "diff", FLAG, "equal values of different element types are equal"),
+    ("tree", "stats", FLAG, "also give the joint statistics of modules"),
+    ("depth", "stats", NUMBER, "fold modules at this depth of the tree"),
     ("finite", "stats", FLAG, "warn of each tensor with a NaN or an infinity"),
     ("max-size", "split", SIZE, "maximum bytes per file, header included: 5 * 10**9 or \"5GB\""),
     ("count", "split", NUMBER, "minimum number of files"),

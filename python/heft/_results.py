@@ -28,6 +28,11 @@ def _real(value):
     return None if value is None else float(value)
 
 
+def _quantiles(value):
+    """Keys are percents."""
+    return None if value is None else {int(k): _real(v) for k, v in value.items()}
+
+
 def _shape_or_text(value):
     return tuple(value) if isinstance(value, list) else value
 
@@ -246,7 +251,8 @@ class Digests(Result):
 @dataclass(frozen=True)
 class TensorStats:
     """Statistics of the finite values of a tensor; None for a part without numbers. sparsity: the
-    share of zeros; first_not_finite: position of the first NaN or infinity."""
+    share of zeros; quantiles: percentiles by percent, {1: ..., 50: ...}; first_not_finite: position
+    of the first NaN or infinity."""
     name: str
     dtype: str | None
     shape: tuple[int, ...] = _as(tuple)
@@ -260,17 +266,36 @@ class TensorStats:
     inf: int | None
     histogram: tuple[int, ...] = _as(tuple)
     sparsity: float | None
+    quantiles: dict[int, float] | None = _as(_quantiles)
     first_not_finite: tuple[int, ...] | None = _as(_shape_or_text)
 
 
 @dataclass(frozen=True)
+class ModuleStats:
+    """Joint statistics of the tensors of a module; dtype: None if they have several."""
+    name: str
+    dtype: str | None
+    tensors: int
+    count: int | None
+    min: float | None = _as(_real)
+    max: float | None = _as(_real)
+    mean: float | None = _as(_real)
+    std: float | None = _as(_real)
+    zeros: int | None
+    nan: int | None
+    inf: int | None
+    sparsity: float | None
+
+
+@dataclass(frozen=True)
 class Stats(Result):
-    """Statistics of the tensors, in the order of the file."""
+    """Statistics of the tensors, in the order of the file, and with tree=True of the modules."""
     file: str
     format: str
     version: str | None
     size: int
     tensors: tuple[TensorStats, ...] = _as(_all(TensorStats))
+    modules: tuple[ModuleStats, ...] = _as(_all(ModuleStats), default=())
 
     def __getitem__(self, name):
         for tensor in self.tensors:

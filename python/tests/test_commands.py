@@ -18,7 +18,7 @@ from command_files import f32, write_program, write_safetensors
 
 NAMES = sorted(_commands.FUNCTIONS)
 # Options that the functions give by themselves, or that only people need.
-OTHERS = {"color", "messages", "json", "raw", "help"}
+OTHERS = {"color", "messages", "json", "raw", "help", "quantiles"}
 
 
 def command(*words):

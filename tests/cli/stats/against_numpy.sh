@@ -14,6 +14,12 @@ for i in range(40):
     if kind[0] == "f" and i % 3 == 0:
         a = np.where(rng.random(shape) < .01, rng.choice([np.nan, np.inf, -np.inf]), a)
     arrays["t%d" % i] = (np.abs(a) if kind == "uint8" else a).astype(kind)
+large = rng.standard_normal(100003)
+arrays["large32"] = large.astype("float32")
+arrays["large16"] = large.astype("float16")
+arrays["large64"] = large * 1e100
+arrays["large_int"] = (large * 1e6).astype("int64")
+arrays["large_uint"] = rng.integers(0, 256, 70001).astype("uint8")
 write_safetensors("n.safetensors", {k: (names[str(a.dtype)], list(a.shape), a.tobytes()) for k, a in arrays.items()})
 p = subprocess.run([os.environ["HEFT"], "stats", "--json", "n.safetensors"], capture_output=True)
 for t in json.loads(p.stdout)["tensors"]:
@@ -25,8 +31,13 @@ for t in json.loads(p.stdout)["tensors"]:
             "first_not_finite": bad[0].tolist() if len(bad) else None}
     if finite.size:
         want.update(min=finite.min(), max=finite.max())
-        assert np.isclose(t["mean"], finite.mean(), rtol=1e-12, atol=1e-12), t
+        scale = np.abs(finite).max() * 1e-12
+        assert np.isclose(t["mean"], finite.mean(), rtol=1e-12, atol=scale), t
         assert np.isclose(t["std"], finite.std(), rtol=1e-12, atol=1e-12), t
+        exact = not (a.size > 4096 and arrays[t["name"]].dtype.itemsize == 8)
+        for percent, got in t["quantiles"].items():
+            q = np.quantile(finite, int(percent) / 100)
+            assert np.isclose(got, q, rtol=1e-12 if exact else 2e-6, atol=1e-12), (t, percent, q)
     if finite.size and finite.min() < finite.max():
         # A value that lies on an edge may count on either side: NumPy rounds the edges.
         edges = np.histogram_bin_edges(finite, 8)
