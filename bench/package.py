@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """package.py HOW FILE: measure the Python package heft and other ways to load arrays in Python.
 
-load, load-torch, torch, npload, fromfile and readinto read all bytes into fresh memory and print
-seconds and bytes; readinto uses all processors. The memory is touched and freed before: while a
-process imports torch, the host of a virtual machine may reclaim free memory. open opens FILE and
-reads a tensor, and prints milliseconds. tensors prints nanoseconds per tensor for file[name].shape
-and file[name].numpy()."""
+load, load-torch, torch, npload, fromfile and readinto read all bytes into fresh memory five times,
+and print the least seconds and the bytes; readinto uses all processors. The first times measure how
+the host of a virtual machine provides memory. open opens FILE and reads a tensor, and prints
+milliseconds. tensors prints nanoseconds per tensor for file[name].shape and file[name].numpy()."""
 import mmap
 import os
 import sys
 import threading
 import time
 
-from harness import prefault
-
 HUGE = 2 << 20
+TIMES = 5
 
 
 def read_range(path, view):
@@ -38,26 +36,27 @@ def readinto(path):
         thread.start()
     for thread in threads:
         thread.join()
+    return memory
 
 
 def fromfile(path):
     import numpy
-    numpy.fromfile(path, "u1")
+    return numpy.fromfile(path, "u1")
 
 
 def npload(path):
     import numpy
-    numpy.load(path)
+    return numpy.load(path)
 
 
 def torch(path):
     import torch as module
-    module.load(path, map_location="cpu")
+    return module.load(path, map_location="cpu")
 
 
 def load(path, framework="numpy"):
     import heft
-    heft.load(path, framework)
+    return heft.load(path, framework)
 
 
 LOADERS = {"load": load, "load-torch": lambda path: load(path, "torch"), "torch": torch,
@@ -74,12 +73,18 @@ def per_tensor(names, use):
     return (time.perf_counter() - begin) / len(names) * 1e9
 
 
+def seconds_of(loader, path):
+    """Time a loader; the arrays are freed afterwards."""
+    begin = time.perf_counter()
+    arrays = loader(path)
+    seconds = time.perf_counter() - begin
+    del arrays
+    return seconds
+
+
 def measure(how, path):
     if how in LOADERS:
-        prefault(os.path.getsize(path))
-        begin = time.perf_counter()
-        LOADERS[how](path)
-        return time.perf_counter() - begin, os.path.getsize(path)
+        return min(seconds_of(LOADERS[how], path) for _ in range(TIMES)), os.path.getsize(path)
     import heft
     file = heft.open(path)
     names = file.keys()
