@@ -218,6 +218,7 @@ static int salvage(examination *e)
     heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, progress_step, &j->bar,
                                          &err);
     progress_end(&j->bar);
+    job_say_sums(j, st);
     if (st)
         job_name_way_out(j, &err);
     e->is_salvaged = !st;

@@ -148,6 +148,7 @@ static int split(request *r)
     free(stem);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
+    job_say_sums(j, st);
     return st ? sink_say_error(&j->failure, r->about_target ? j->out : j->source, &err) : CODE_DONE;
 }
 

@@ -216,6 +216,7 @@ void job_set_options(job *j, const char *source)
     j->write.allow_loss = j->allow_loss;
     j->write.on_loss = say_loss;
     j->write.loss_ctx = &j->losses;
+    j->write.sums = &j->sums;
     o->no_verify = model_settings.no_verify;
     o->dry_run = j->dry_run;
     o->planned_bytes = &j->bytes;
@@ -251,6 +252,26 @@ void job_name_way_out(const job *j, heft_error *err)
                        : "; --allow-loss leaves out or alters what does not fit");
 }
 
+void job_say_sums(const job *j, bool has_failed)
+{
+    const heft_write_sums *s = &j->sums;
+    outbuf text;
+    if (!s->reshaped && !s->left_out)
+        return;
+    out_open(&text, -1);
+    out_format(&text, "%s%llu tensor%s, ", has_failed ? "of " : "", (unsigned long long)s->tensors,
+               s->tensors == 1 ? "" : "s");
+    const char *tense = has_failed ? "would be " : "";
+    if (s->reshaped)
+        out_format(&text, "%llu %sreshaped", (unsigned long long)s->reshaped, tense);
+    if (s->reshaped && s->left_out)
+        out_text(&text, ", ");
+    if (s->left_out)
+        out_format(&text, "%llu %sleft out", (unsigned long long)s->left_out, tense);
+    say(MESSAGE_INFO, j->source, "%s", out_cstr(&text));
+    out_free(&text);
+}
+
 int job_convert(job *j, const heft_file *f)
 {
     heft_error err;
@@ -266,6 +287,7 @@ int job_convert(job *j, const heft_file *f)
     progress_end(&j->bar);
     if (st && j->rules.no_memory)
         return say_no_memory_to_match(j->source);
+    job_say_sums(j, st);
     if (st)
         job_name_way_out(j, &err);
     bool about_target = st == HEFT_E_ARGUMENT ||

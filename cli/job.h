@@ -32,6 +32,7 @@ typedef struct job {
     heft_executor executor;
     heft_host host;
     losses losses;
+    heft_write_sums sums;
     progress bar;
     sink_failure failure;
     heft_write_options write;
@@ -62,6 +63,8 @@ heft_duplicates job_duplicates(const job *j);
 int job_convert(job *j, const heft_file *f);
 /* Append to the error of a conversion with losses the option that settles the matter. */
 void job_name_way_out(const job *j, heft_error *err);
+/* Print how many tensors a conversion reshapes and leaves out, or would without an error. */
+void job_say_sums(const job *j, bool has_failed);
 /* Print the result message of a conversion. */
 void job_say_result(const job *j);
 /* Print a note or a warning if the edited file has other hard links. */

@@ -104,6 +104,14 @@ typedef struct heft_storage {
     uint64_t reserved[2];   /* 0 */
 } heft_storage;
 
+/* Numbers of tensors, for a sentence about losses. */
+typedef struct heft_write_sums {
+    uint64_t tensors;     /* all tensors, written or left out */
+    uint64_t reshaped;    /* stored with a new shape */
+    uint64_t left_out;    /* not stored, because the format cannot */
+    uint64_t reserved[5]; /* 0 */
+} heft_write_sums;
+
 typedef struct heft_write_options {
     size_t size;           /* = sizeof(heft_write_options) */
     const heft_host *host; /* NULL: heft_host_default() */
@@ -119,10 +127,13 @@ typedef struct heft_write_options {
      * writing to a stream.  May be NULL. */
     heft_loss_fn on_loss;
     void *loss_ctx;
+    /* The numbers of each plan are added, also if the losses are not allowed.  May be NULL. */
+    heft_write_sums *sums;
 } heft_write_options;
-#define HEFT_WRITE_OPTIONS_INIT                                                                \
-    {                                                                                          \
-        sizeof(heft_write_options), NULL, NULL, NULL, 0, HEFT_RAW, 0, false, false, NULL, NULL \
+#define HEFT_WRITE_OPTIONS_INIT                                                                 \
+    {                                                                                           \
+        sizeof(heft_write_options), NULL, NULL, NULL, 0, HEFT_RAW, 0, false, false, NULL, NULL, \
+            NULL                                                                                \
     }
 
 /* Identity of a tensor besides the name.  A member is valid if `has` contains the flag. */

@@ -123,8 +123,19 @@ static heft_status check_names(heft_planner *p, heft_error *err)
     return HEFT_OK;
 }
 
+static void add_sums(const heft_planner *p, uint32_t tensors)
+{
+    heft_write_sums *sums = p->opt.sums;
+    if (!sums)
+        return;
+    sums->tensors += tensors;
+    sums->reshaped += p->reshaped;
+    sums->left_out += p->dropped;
+}
+
 heft_status heft_planner_run(heft_planner *p, heft_error *err)
 {
+    uint32_t tensors = heft_ix_tensors(&p->x);
     p->plan.err = p->x.err = err;
     heft_status st = check_names(p, err);
     if (!st)
@@ -133,6 +144,7 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
         st = heft_planner_fill_storage(p);
     if (!st)
         st = p->format->plan(&p->plan);
+    add_sums(p, tensors);
     bool has_generator = p->asks_generator || (p->x.generator.len && !p->plan.existing);
     if (!st && has_generator && !p->plan.writes_generator)
         st = heft_plan_loss(&p->plan, p->asks_generator ? HEFT_WARNING : HEFT_NOTE,

@@ -27,11 +27,12 @@ struct heft_planner {
     heft_index x;
     heft_arena arena;
     heft_vec model_bytes;
-    const char *first_loss;    /* rule of the first blocking loss; NULL: none */
-    uint32_t losses;           /* number of blocking losses */
-    heft_partial_crcs written; /* checksums of the bytes written to the sink */
-    heft_vec range_digests;    /* digests of ranges requested by the format */
-    heft_vec part_storage;     /* heft_part_storage, by part; past the end: the default storage */
+    const char *first_loss;     /* rule of the first blocking loss; NULL: none */
+    uint32_t losses;            /* number of blocking losses */
+    uint32_t reshaped, dropped; /* numbers of tensors */
+    heft_partial_crcs written;  /* checksums of the bytes written to the sink */
+    heft_vec range_digests;     /* digests of ranges requested by the format */
+    heft_vec part_storage;      /* heft_part_storage, by part; past the end: the default storage */
     const heft_digest **digest_of; /* by part, NULL where no digest is wanted; or NULL */
     /* Parts with a new digest algorithm, parts that lose the encoding: same_format.c. */
     uint32_t digests_changed, decoded;

@@ -31,17 +31,30 @@ static heft_status note_loss(heft_planner *p, const char *rule, heft_str tensor,
     return HEFT_OK;
 }
 
+/* Return the text, preceded by what happens to a tensor that is left out. */
+static const char *say_left_out(heft_error *to, const heft_planner *p, uint32_t tensor,
+                                const char *text)
+{
+    bool is_left_out = tensor != HEFT_NONE && p->opt.allow_loss &&
+                       heft_ix_row(&p->x, tensor)->flags & HEFT_T_DROPPED;
+    if (is_left_out)
+        heft_error_plain(to, HEFT_E_LOSSY, "left out: %s", text);
+    return is_left_out ? to->message : text;
+}
+
 heft_status heft_plan_loss(heft_plan *plan, heft_severity s, const char *rule, uint32_t tensor,
                            const char *text)
 {
     heft_planner *p = plan->planner;
     heft_str name = { NULL, 0 };
+    heft_error left_out;
     bool stops = (s == HEFT_FAULT && !p->opt.allow_loss) || (s == HEFT_WARNING && p->opt.strict);
     /* the only tensor */
     if (tensor == HEFT_NONE && p->grows_into && heft_ix_tensors(&p->x))
         tensor = 0;
     if (tensor != HEFT_NONE)
         name = heft_ix_name(&p->x, tensor);
+    text = say_left_out(&left_out, p, tensor, text);
     if (stops)
         s = HEFT_FAULT;
     else if (s == HEFT_FAULT)
@@ -70,7 +83,9 @@ heft_status heft_plan_warn(heft_plan *plan, const char *rule, const char *text)
 
 void heft_plan_drop(heft_plan *p, uint32_t tensor)
 {
-    heft_ix_row(p->x, tensor)->flags |= HEFT_T_DROPPED;
+    heft_ix_tensor_row *row = heft_ix_row(p->x, tensor);
+    p->planner->dropped += !(row->flags & HEFT_T_DROPPED);
+    row->flags |= HEFT_T_DROPPED;
 }
 
 void heft_plan_compact(heft_plan *p)
@@ -80,6 +95,7 @@ void heft_plan_compact(heft_plan *p)
 
 heft_status heft_plan_reshape(heft_plan *p, uint32_t tensor, const uint64_t *dims, uint32_t rank)
 {
+    p->planner->reshaped++;
     return heft_ix_reshape(p->x, tensor, dims, rank);
 }
 

@@ -51,6 +51,7 @@ static heft_status survey(split_job *s)
     o.dry_run = true;
     heft_write_options write = s->write;
     write.on_loss = s->caller_write.on_loss;
+    write.sums = s->caller_write.sums;
     o.write = &write;
     o.planned_bytes = &s->planned;
     heft_status st = heft_conversion_plan(&c, s->in, s->to, &o, NULL, s->err);
@@ -357,6 +358,7 @@ static void init_file_options(split_job *s)
     const heft_convert_options *caller = &s->caller;
     s->write = s->caller_write;
     s->write.on_loss = NULL; /* survey() reports losses */
+    s->write.sums = NULL;
     s->convert.write = &s->write;
     s->convert.no_verify = caller->no_verify;
     s->convert.vocab = caller->vocab;
