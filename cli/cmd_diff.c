@@ -7,6 +7,7 @@
 #include "comparison.h"
 #include "model.h"
 #include "opt.h"
+#include "stdin_file.h"
 
 static const char *change_name(uint32_t change)
 {
@@ -53,7 +54,7 @@ static void put_lonely(outbuf *o, const heft_file *f, const char *path, const ui
             continue;
         out_name(o, heft_tensor_at(f, i).name);
         out_text(o, ": only in ");
-        out_message(o, path);
+        out_message(o, stdin_label(path));
         out_char(o, '\n');
     }
 }

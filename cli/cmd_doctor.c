@@ -6,6 +6,7 @@
 #include "job.h"
 #include "jsonout.h"
 #include "model.h"
+#include "stdin_file.h"
 
 typedef struct examination {
     const char *path;
@@ -43,7 +44,7 @@ static void print_diagnosis(const examination *e, const heft_diagnosis *x)
 {
     static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
     outbuf *o = e->o;
-    out_message(o, e->path);
+    out_message(o, stdin_label(e->path));
     out_text(o, ": ");
     term_paint(o, colours[x->severity]);
     out_text(o, severities[x->severity]);
@@ -86,7 +87,7 @@ static void print_verdict(const examination *e)
 {
     const heft_doctor_summary *s = &e->summary;
     outbuf *o = e->o;
-    out_message(o, e->path);
+    out_message(o, stdin_label(e->path));
     out_text(o, ": ");
     term_paint(o, s->faults ? COLOUR_RED : COLOUR_GREEN);
     out_text(o, s->faults ? "damaged" : "healthy");
@@ -149,7 +150,7 @@ static void print_json(const examination *e)
     const heft_doctor_summary *s = &e->summary;
     heft_diagnosis x;
     json j = json_open(e->o);
-    json_member_str(&j, "file", str_of(e->path));
+    json_member_str(&j, "file", str_of(stdin_name(e->path)));
     json_member_text(&j, "format", str_of(s->format ? heft_format_name(s->format) : ""));
     json_member_bool(&j, "ok", !s->faults);
     json_member_u64(&j, "size", s->file_bytes);

@@ -6,6 +6,7 @@
 #include "model.h"
 #include "opt.h"
 #include "progress_line.h"
+#include "stdin_file.h"
 
 static void print_text(outbuf *o, const heft_file *f, const heft_hash *model,
                        const heft_hash *tensors)
@@ -24,7 +25,7 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
                        const heft_hash *tensors)
 {
     json j = json_open(o);
-    json_member_str(&j, "file", str_of(path));
+    json_member_str(&j, "file", str_of(stdin_name(path)));
     json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(f))));
     json_member_hex(&j, "model", model->bytes, sizeof model->bytes);
     json_member_begin(&j, "tensors", '[');

@@ -9,6 +9,7 @@
 #include "burn.h"
 #include "model.h"
 #include "opt.h"
+#include "stdin_file.h"
 
 typedef struct identity {
     heft_str name;
@@ -112,7 +113,7 @@ static void print_json_id(json *j, const identity *id)
 static void print_json(outbuf *o, const request *r)
 {
     json j = json_open(o);
-    json_member_str(&j, "file", str_of(r->path));
+    json_member_str(&j, "file", str_of(stdin_name(r->path)));
     json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(r->f))));
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < heft_tensor_count(r->f); i++) {

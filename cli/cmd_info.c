@@ -9,6 +9,7 @@
 #include "model_sums.h"
 #include "number_text.h"
 #include "opt.h"
+#include "stdin_file.h"
 #include "vocab_file.h"
 
 /* What is known of an open file. */
@@ -293,7 +294,7 @@ static void print_text(outbuf *o, const facts *v)
 {
     const heft_file *f = v->f;
     label(o, "File");
-    out_message(o, v->path);
+    out_message(o, stdin_label(v->path));
     out_char(o, '\n');
     put_format(o, heft_file_format(f), heft_file_version(f));
     put_generator(o, f);

@@ -5,6 +5,7 @@
 #include "folder_files.h"
 #include "jsonout.h"
 #include "opt.h"
+#include "stdin_file.h"
 
 typedef struct scan {
     outbuf *o;
@@ -22,7 +23,7 @@ static const char *const severities[] = { "note", "warning", "fault" };
 static void print_finding(scan *s, const heft_scan_finding *x)
 {
     outbuf *o = s->o;
-    out_message(o, s->path);
+    out_message(o, stdin_label(s->path));
     out_text(o, ": ");
     term_paint(o, x->severity == HEFT_FAULT ? COLOUR_RED : COLOUR_YELLOW);
     out_text(o, severities[x->severity]);
@@ -82,7 +83,7 @@ static void print_verdict(const scan *s)
 {
     outbuf *o = s->o;
     bool ok = !s->result.findings;
-    out_message(o, s->path);
+    out_message(o, stdin_label(s->path));
     out_text(o, ": ");
     term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
     out_text(o, ok ? "ok" : "failed");
@@ -95,7 +96,7 @@ static void print_verdict(const scan *s)
 static void json_report(scan *s, json *all, const char *failure)
 {
     json_begin(all, '{');
-    json_member_str(all, "file", str_of(s->path));
+    json_member_str(all, "file", str_of(stdin_name(s->path)));
     json_member_bool(all, "ok", !failure && !s->result.findings);
     json_member_u64(all, "pickles", s->result.pickles);
     json_member_begin(all, "findings", '[');

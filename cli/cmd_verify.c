@@ -11,6 +11,7 @@
 #include "opt.h"
 #include "profile.h"
 #include "progress_line.h"
+#include "stdin_file.h"
 
 typedef struct report {
     outbuf *o;
@@ -33,7 +34,7 @@ static void print_finding(report *r, const heft_finding *x)
 {
     static const term_colour colours[] = { COLOUR_NONE, COLOUR_YELLOW, COLOUR_RED };
     outbuf *o = r->o;
-    out_message(o, r->path);
+    out_message(o, stdin_label(r->path));
     out_text(o, ": ");
     term_paint(o, colours[x->severity]);
     out_text(o, severities[x->severity]);
@@ -159,7 +160,7 @@ static void print_verdict(const report *r)
 {
     outbuf *o = r->o;
     bool ok = is_ok(r);
-    out_message(o, r->path);
+    out_message(o, stdin_label(r->path));
     out_text(o, ": ");
     term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
     out_text(o, ok ? "ok" : "failed");
@@ -174,7 +175,7 @@ static void print_verdict(const report *r)
 static void json_report(report *r, json *all, const char *failure)
 {
     json_begin(all, '{');
-    json_member_str(all, "file", str_of(r->path));
+    json_member_str(all, "file", str_of(stdin_name(r->path)));
     json_member_text(all, "format", str_of(r->format ? heft_format_name(r->format) : ""));
     json_member_bool(all, "ok", !failure && is_ok(r));
     json_member_begin(all, "findings", '[');

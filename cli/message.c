@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "interrupt.h"
+#include "stdin_file.h"
 
 /* --messages; applies to the whole process. */
 static bool is_json;
@@ -109,7 +110,7 @@ static void put_text(outbuf *o, const message *m)
     term_paint(o, COLOUR_BOLD);
     out_text(o, "heft: ");
     term_paint(o, COLOUR_NONE);
-    const char *const before[] = { m->file, label, is_finding ? m->rule : NULL };
+    const char *const before[] = { stdin_label(m->file), label, is_finding ? m->rule : NULL };
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         if (before[i]) {
             out_message(o, before[i]);
@@ -142,7 +143,7 @@ static void put_json(outbuf *o, const message *m)
     json_member_str(&j, "kind", str_of(kinds[m->kind]));
     if (m->kind == MESSAGE_LOSS)
         json_member_str(&j, "severity", str_of(loss_severities[m->severity]));
-    member_or_null(&j, "file", optional(m->file));
+    member_or_null(&j, "file", optional(stdin_name(m->file)));
     json_member_str(&j, "text", str_of(m->text));
     member_or_null(&j, "status", optional(is_error ? heft_status_name(m->status) : NULL));
     member_or_null(&j, "rule", optional(m->rule));

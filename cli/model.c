@@ -7,6 +7,7 @@
 #include "glob.h"
 #include "identity.h"
 #include "notices.h"
+#include "stdin_file.h"
 #include "textfile.h"
 #include "words.h"
 
@@ -446,7 +447,7 @@ void json_model_parts(json *j, const heft_file *f)
 
 void json_file_head(json *j, const heft_file *f, const char *path)
 {
-    json_member_str(j, "file", str_of(path));
+    json_member_str(j, "file", str_of(stdin_name(path)));
     json_member_str(j, "format", str_of(heft_format_name(heft_file_format(f))));
     json_member_text(j, "version", heft_file_version(f));
     json_member_u64(j, "size", model_size(f));

@@ -11,6 +11,7 @@
 #include "cmd.h"
 #include "model.h"
 #include "sandbox.h"
+#include "stdin_file.h"
 #include "words.h"
 
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26, HELP_WIDTH = 80 };
@@ -329,8 +330,12 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
     if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args)) {
-        sandbox_enter(u, rest);
-        return true;
+        *code = stdin_take(u, rest);
+        ok = false;
+        if (!*code) {
+            sandbox_enter(u, rest);
+            return true;
+        }
     }
     if (ok)
         *code = rest->count < u->min_args

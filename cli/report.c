@@ -7,6 +7,7 @@
 
 #include "model.h"
 #include "report_page.h"
+#include "stdin_file.h"
 
 static const char *const severities[] = { "note", "warning", "fault" };
 
@@ -112,8 +113,8 @@ static void put_file(json *j, const report *r)
         elements += n < UINT64_MAX - elements ? n : UINT64_MAX - elements;
     }
     json_member_begin(j, "file", '{');
-    json_member_str(j, "name", last_component(r->path));
-    json_member_str(j, "path", str_of(r->path));
+    json_member_str(j, "name", last_component(stdin_label(r->path)));
+    json_member_str(j, "path", str_of(stdin_name(r->path)));
     json_member_str(j, "format", str_of(heft_format_title(heft_file_format(r->f))));
     json_member_text(j, "version", heft_file_version(r->f));
     json_member_u64(j, "size", model_size(r->f));

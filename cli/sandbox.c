@@ -1,4 +1,4 @@
-/* sandbox.c - the arguments and options of each command that name inputs and outputs.
+/* sandbox.c - the files that a command may use: those that arguments and options name.
  *
  * Shards, companions and journals lie next to a model, so reading a model needs the whole folder.
  * An output appears by a rename and may have a journal, so writing a file needs the folder, too. */
@@ -11,35 +11,13 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
+#include "arguments.h"
 #include "call_filter.h"
 #include "landlock.h"
 #include "model.h"
 #include "profile.h"
+#include "stdin_file.h"
 #include "textfile.h"
-
-typedef enum output_kind {
-    NO_OUTPUT,
-    FILE_OUTPUT,
-    STDOUT_OUTPUT, /* a file, or stdout if the argument is "-" */
-    FOLDER_OUTPUT
-} output_kind;
-
-/* Indices of arguments; -1 is the last argument. */
-static const struct {
-    const char *command;
-    int first_input, last_input, output;
-    output_kind kind;
-} needs[] = {
-    { "append", 0, -1, 0, FILE_OUTPUT },   { "cat", 0, 0, 0, NO_OUTPUT },
-    { "convert", 0, 0, 1, STDOUT_OUTPUT }, { "diff", 0, 1, 0, NO_OUTPUT },
-    { "doctor", 0, 0, 0, NO_OUTPUT },      { "edit", 0, 0, 0, FILE_OUTPUT },
-    { "hash", 0, 0, 0, NO_OUTPUT },        { "ids", 0, 0, 0, NO_OUTPUT },
-    { "info", 0, -1, 0, NO_OUTPUT },       { "ls", 0, 0, 0, NO_OUTPUT },
-    { "merge", 0, -2, -1, FILE_OUTPUT },   { "report", 0, -1, 0, NO_OUTPUT },
-    { "scan", 0, -1, 0, NO_OUTPUT },       { "show", 0, 0, 0, NO_OUTPUT },
-    { "split", 0, 0, 1, FOLDER_OUTPUT },   { "stats", 0, 0, 0, NO_OUTPUT },
-    { "verify", 0, -1, 0, NO_OUTPUT },
-};
 
 /* ---- paths ---- */
 
@@ -86,6 +64,10 @@ static void allow_model(landlock *l, const char *path)
 {
     char folder[PATH_MAX], real[PATH_MAX];
     struct stat info;
+    if (stdin_is(path)) { /* the temporary file has no folder */
+        landlock_allow(l, path, ACCESS_READ);
+        return;
+    }
     bool exists = !stat(path, &info);
     if (exists && S_ISDIR(info.st_mode)) {
         allow_folder(l, path, ACCESS_READ);
@@ -115,22 +97,15 @@ static void allow_output(landlock *l, const char *path, output_kind kind)
 
 /* ---- the command ---- */
 
-static int index_of(int argument, const opt_args *args)
-{
-    return argument < 0 ? args->count + argument : argument;
-}
-
 static void allow_arguments(landlock *l, const char *cmd, const opt_args *args)
 {
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-        if (strcmp(cmd, needs[i].command) != 0)
-            continue;
-        int last = index_of(needs[i].last_input, args);
-        for (int k = needs[i].first_input; k <= last; k++)
-            allow_model(l, args->item[k]);
-        if (needs[i].kind)
-            allow_output(l, args->item[index_of(needs[i].output, args)], needs[i].kind);
-    }
+    const argument_roles *roles = arguments_of(cmd);
+    if (!roles)
+        return;
+    for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++)
+        allow_model(l, args->item[k]);
+    if (roles->kind)
+        allow_output(l, args->item[argument_index(roles->output, args)], roles->kind);
 }
 
 static void allow_profiles(landlock *l)

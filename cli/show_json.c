@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "number_text.h"
+#include "stdin_file.h"
 
 /* Values are a list in row-major order, so that the list can be written while it is read. */
 static heft_status put_values(json *j, slice_reader *r, heft_error *err)
@@ -26,7 +27,7 @@ static int put_document(outbuf *o, slice_reader *r, const char *path, uint32_t t
 {
     heft_error err;
     json j = json_open(o);
-    json_member_str(&j, "file", str_of(path));
+    json_member_str(&j, "file", str_of(stdin_name(path)));
     json_member_str(&j, "tensor", heft_tensor_at(r->f, tensor).name);
     json_member_dtype(&j, "dtype", r->type);
     json_member_shape(&j, "shape", r->slice.shape, r->slice.shape_rank);

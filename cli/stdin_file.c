@@ -1,0 +1,122 @@
+#include "stdin_file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arguments.h"
+#include "cmd.h"
+
+static char stdin_path[32]; /* "/dev/fd/5"; empty if standard input is not an argument */
+
+bool stdin_is(const char *path)
+{
+    return path && *stdin_path && !strcmp(path, stdin_path);
+}
+
+const char *stdin_label(const char *path)
+{
+    return stdin_is(path) ? "standard input" : path;
+}
+
+const char *stdin_name(const char *path)
+{
+    return stdin_is(path) ? "-" : path;
+}
+
+/* ---- copying ---- */
+
+static int open_temporary(void)
+{
+    char path[PATH_MAX];
+    const char *dir = getenv("TMPDIR");
+    int length = snprintf(path, sizeof path, "%s/heft-XXXXXX", dir && *dir ? dir : "/var/tmp");
+    if (length < 0 || (size_t)length >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = mkstemp(path);
+    if (fd >= 0)
+        unlink(path);
+    return fd;
+}
+
+static bool write_all(int fd, const char *p, size_t left)
+{
+    while (left) {
+        ssize_t n = write(fd, p, left);
+        if (n < 0 && errno != EINTR)
+            return false;
+        p += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+static bool copy_all(int to)
+{
+    enum { CHUNK = 1 << 16 };
+    char buf[CHUNK];
+    for (;;) {
+        ssize_t n = read(STDIN_FILENO, buf, sizeof buf);
+        if (!n)
+            return true;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 || !write_all(to, buf, (size_t)n))
+            return false;
+    }
+}
+
+/* Return a descriptor of a file with the content of standard input, or -1. */
+static int spool(void)
+{
+    struct stat info;
+    if (!fstat(STDIN_FILENO, &info) && S_ISREG(info.st_mode) && !lseek(STDIN_FILENO, 0, SEEK_CUR))
+        return STDIN_FILENO;
+    int fd = open_temporary();
+    if (fd < 0 || copy_all(fd))
+        return fd;
+    int os = errno;
+    close(fd);
+    errno = os;
+    return -1;
+}
+
+/* ---- arguments ---- */
+
+static int take(const opt_usage *u, char **argument)
+{
+    if (*stdin_path)
+        return say_usage(u->command, "standard input can be read only once");
+    if (isatty(STDIN_FILENO))
+        return say_usage(u->command, "standard input is a terminal: name a file, or use a pipe");
+    int fd = spool();
+    if (fd < 0)
+        return say_status(HEFT_E_IO, "standard input", "cannot be copied to %s: %s",
+                          getenv("TMPDIR") ? "TMPDIR" : "/var/tmp", strerror(errno));
+    snprintf(stdin_path, sizeof stdin_path, "/dev/fd/%d", fd);
+    *argument = stdin_path;
+    return CODE_DONE;
+}
+
+int stdin_take(const opt_usage *u, const opt_args *args)
+{
+    const argument_roles *roles = arguments_of(u->command);
+    int code = CODE_DONE;
+    if (!roles)
+        return CODE_DONE;
+    bool is_changed = roles->kind == FILE_OUTPUT && roles->output == 0;
+    for (int i = roles->first_input; !code && i <= argument_index(roles->last_input, args); i++) {
+        if (strcmp(args->item[i], "-") != 0)
+            continue;
+        if (is_changed && i == roles->output)
+            return say_usage(u->command, "standard input cannot be changed: name a file");
+        code = take(u, &args->item[i]);
+    }
+    return code;
+}
