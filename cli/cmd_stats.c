@@ -53,6 +53,7 @@ static const struct {
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 enum { COLUMNS = FIELDS + QUANTILES, FIRST_QUANTILE = 100 };
+_Static_assert((int)COLUMNS <= (int)TABLE_COLUMNS, "the table is too wide");
 static const column columns[COLUMNS] = {
     { "NAME", false, 0 },
     { "DTYPE", false, 1 },

@@ -4,16 +4,18 @@
 
 #include <pthread.h>
 #include <string.h>
-#include <wchar.h>
+#include <unistd.h>
 
 #include <heft/heft_ext.h>
+
+#include "narrow.h"
 
 enum {
     MEASURED_ROWS = 50000, /* longest table whose cells are all measured */
     SAMPLED_ROWS = 1000,
     /* A wider cell does not widen the column and shifts only its own row. */
     WIDEST = 120,
-    COLUMNS_MAX = 16
+    COLUMNS_MAX = TABLE_COLUMNS
 };
 
 /* ---- widths ---- */
@@ -37,23 +39,9 @@ static bool is_ascii(const char *p, size_t len)
     return !(bits & UINT64_C(0x8080808080808080));
 }
 
-/* Return the number of terminal columns. The text has no control characters. */
-static size_t text_width(const char *text, size_t len)
+static size_t cell_width(const char *text, size_t len)
 {
-    mbstate_t state;
-    wchar_t c;
-    size_t columns = 0;
-    if (is_ascii(text, len))
-        return len;
-    memset(&state, 0, sizeof state);
-    for (size_t at = 0, n; at < len; at += n) {
-        n = mbrtowc(&c, text + at, len - at, &state);
-        if (!n || n > len - at) /* the locale is not UTF-8 */
-            return len;
-        int width = wcwidth(c);
-        columns += width > 0 ? (size_t)width : 0;
-    }
-    return columns;
+    return is_ascii(text, len) ? len : text_width(text, len);
 }
 
 /* Set each width to the widest sampled cell that is at most WIDEST columns wide. */
@@ -67,7 +55,7 @@ static void choose_widths(size_t *widths, outbuf *cell, const table *t)
         for (size_t c = 0; c < t->width; c++) {
             cell->used = 0;
             t->cell(cell, &row, t->columns[c].field);
-            size_t width = text_width(cell->buf, cell->used);
+            size_t width = cell_width(cell->buf, cell->used);
             if (width > widths[c] && width <= WIDEST)
                 widths[c] = width;
         }
@@ -102,8 +90,10 @@ static inline void put_row(outbuf *o, const table *t, const size_t *widths, cons
     for (size_t c = 0; c < t->width; c++) {
         size_t from = o->used;
         t->cell(o, row, t->columns[c].field);
+        if (!c && t->name_columns && o->used - from > t->name_columns)
+            elide(o, from, t->name_columns);
         size_t len = o->used - from;
-        end_cell(o, from, is_plain ? len : text_width(o->buf + from, len), t, c, widths[c]);
+        end_cell(o, from, is_plain ? len : cell_width(o->buf + from, len), t, c, widths[c]);
     }
 }
 
@@ -224,18 +214,36 @@ static void print_titles(outbuf *o, outbuf *line, const table *t, const size_t *
     }
 }
 
-void table_print(outbuf *o, const table *t)
+/* Return the columns by which the table is wider than the terminal. */
+static size_t missing_columns(const table *t, const size_t *widths)
+{
+    size_t total = t->width - 1, room = term_columns(STDOUT_FILENO);
+    for (size_t c = 0; c < t->width; c++)
+        total += widths[c];
+    return term_is_stdout() && total > room ? total - room : 0;
+}
+
+void table_print(outbuf *o, const table *given)
 {
     size_t widths[COLUMNS_MAX];
     outbuf line;
-    if (t->raw)
-        print_rows(o, t, NULL);
-    if (t->raw || !t->count)
+    table t = *given;
+    if (t.raw)
+        print_rows(o, &t, NULL);
+    if (t.raw || !t.count)
         return;
     out_open(&line, -1);
-    choose_widths(widths, &line, t);
-    print_titles(o, &line, t, widths);
+    choose_widths(widths, &line, &t);
+    size_t missing = missing_columns(&t, widths);
+    bool is_stacked = missing && widths[0] < SHORTEST_NAME + missing;
+    if (missing && !is_stacked)
+        widths[0] = t.name_columns = widths[0] - missing;
+    if (!is_stacked)
+        print_titles(o, &line, &t, widths);
     o->os = line.os ? line.os : o->os;
     out_free(&line);
-    print_rows(o, t, widths);
+    if (is_stacked)
+        print_stacked(o, &t, term_columns(STDOUT_FILENO));
+    else
+        print_rows(o, &t, widths);
 }

@@ -1,4 +1,5 @@
-/* columns.h - tables that print aligned or tab-separated from a list of columns. */
+/* columns.h - tables that print aligned or tab-separated from a list of columns. On a terminal that
+ * is too narrow, names are elided, or each row takes several lines. */
 #ifndef HEFT_CLI_COLUMNS_H
 #define HEFT_CLI_COLUMNS_H
 #include "term.h"
@@ -15,6 +16,8 @@ typedef struct column {
     int field;  /* passed to the cell function */
 } column;
 
+enum { TABLE_COLUMNS = 24 }; /* at most */
+
 typedef struct table {
     const column *columns;
     size_t width; /* number of columns */
@@ -24,10 +27,12 @@ typedef struct table {
     const heft_file *tensors_of; /* file whose tensors are the rows, or NULL */
     const uint32_t *rows;        /* ids of the rows; NULL: 0, 1, ... */
     uint32_t count;
-    bool raw; /* tab-separated, without titles */
+    bool raw;            /* tab-separated, without titles */
+    size_t name_columns; /* longer cells of the first column are elided; 0: none. table_print() sets
+                            this for a narrow terminal */
 } table;
 
-void table_print(outbuf *o, const table *t);
+void table_print(outbuf *o, const table *given);
 
 static inline table_row table_row_at(const table *t, uint32_t i)
 {
