@@ -6,6 +6,7 @@
 
 #include "cmd.h"
 #include "interrupt.h"
+#include "pager.h"
 #include "words.h"
 
 static const command commands[] = {
@@ -80,7 +81,8 @@ static int say_unknown(const char *name)
 static void print_usage(outbuf *o)
 {
     out_text(o, "Usage: heft COMMAND [OPTION...] [ARGUMENT...]\n"
-                "       heft --version | --help | help COMMAND\n\n"
+                "       heft --version | --help | help COMMAND\n"
+                "       heft --no-pager COMMAND ...\n\n"
                 "Reads, writes, verifies, compares and converts model weights.\n\n"
                 "Commands:\n");
     for (size_t i = 0; i < COMMANDS; i++)
@@ -136,6 +138,11 @@ int main(int argc, char **argv)
     message_announce_bus_errors();
     setlocale(LC_CTYPE, "C.UTF-8");
     message_find_format(argc, argv);
+    if (argc > 1 && !strcmp(argv[1], "--no-pager")) {
+        pager_disable();
+        argc--;
+        argv++;
+    }
     if (argc < 2)
         return say_status(HEFT_E_ARGUMENT, NULL, "no command given (see heft --help)");
     const command *c = find_command(argv[1]);
@@ -145,6 +152,7 @@ int main(int argc, char **argv)
     /* A signal that arrived too late to stop the work still kills the process, after the report. */
     if (code == CODE_DONE && interrupt_is_pending())
         say(MESSAGE_INFO, NULL, "interrupted after the output was complete");
+    pager_end();
     interrupt_die();
     return code;
 }

@@ -10,6 +10,7 @@
 
 #include "cmd.h"
 #include "model.h"
+#include "pager.h"
 #include "sandbox.h"
 #include "stdin_file.h"
 #include "words.h"
@@ -333,6 +334,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         *code = stdin_take(u, rest);
         ok = false;
         if (!*code) {
+            pager_start(u->command);
             sandbox_enter(u, rest);
             return true;
         }

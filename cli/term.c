@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "pager.h"
+
+static size_t kept_columns; /* of the terminal behind a pager; 0: no pager */
 
 /* --color; applies to the whole process. */
 static const char *colour_when = "auto";
@@ -31,7 +34,8 @@ bool term_has_colour(int fd)
     if (strcmp(colour_when, "auto") != 0)
         return !strcmp(colour_when, "always");
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fd);
+    return !(no && *no) && term && strcmp(term, "dumb") != 0 &&
+           (isatty(fd) || (fd == STDOUT_FILENO && kept_columns));
 }
 
 void term_paint(outbuf *o, term_colour c)
@@ -43,14 +47,21 @@ void term_paint(outbuf *o, term_colour c)
 
 bool term_is_stdout(void)
 {
-    return isatty(STDOUT_FILENO);
+    return kept_columns || isatty(STDOUT_FILENO);
 }
 
 size_t term_columns(int fd)
 {
     enum { DEFAULT_COLUMNS = 80 };
     struct winsize size;
+    if (fd == STDOUT_FILENO && kept_columns)
+        return kept_columns;
     return !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : DEFAULT_COLUMNS;
+}
+
+void term_keep_stdout(void)
+{
+    kept_columns = term_columns(STDOUT_FILENO);
 }
 
 int out_end(outbuf *o, int code)
@@ -61,6 +72,8 @@ int out_end(outbuf *o, int code)
         os = errno;
     out_free(o);
     if (!os)
+        return code;
+    if (os == EPIPE && pager_is_active()) /* the user has seen enough */
         return code;
     if (os != EPIPE) /* the reader closed the pipe: no message */
         say_system(os, "standard output");

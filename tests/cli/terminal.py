@@ -19,6 +19,8 @@ def run(args, columns=80, later=None):
     pid, fd = pty.fork()
     if pid == 0:
         resize(0, columns)
+        if not os.environ.keys() & {"HEFT_PAGER", "PAGER"}:
+            os.environ["HEFT_PAGER"] = "cat"
         os.execvp(args[0], args)
     seen = b""
     while True:

@@ -1,0 +1,16 @@
+/* pager.h - show long output in a pager, as git does. */
+#ifndef HEFT_CLI_PAGER_H
+#define HEFT_CLI_PAGER_H
+#include <stdbool.h>
+
+/* Never start a pager: --no-pager. */
+void pager_disable(void);
+/* Start a pager for the output of a command, if stdout is a terminal and the command prints results
+ * for people. The sandbox would refuse to start a program: call this first. */
+void pager_start(const char *command);
+/* Return true if stdout goes to a pager. */
+bool pager_is_active(void);
+/* Close stdout, and wait for the pager. */
+void pager_end(void);
+
+#endif
