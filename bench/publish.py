@@ -2,7 +2,7 @@
 """publish.py [RESULTS]: write the results of run.py to docs/performance.md and docs/cost.svg.
 
 RESULTS is bench/results.json by default. The figures go between two marks of the page; nobody edits
-them by hand."""
+them by hand. A run of some sections replaces only these sections, with a date."""
 import json
 import pathlib
 import re
@@ -88,28 +88,44 @@ def tables(results):
         f"took "
         f"{results['took'] // 60} minutes {results['took'] % 60} seconds.")
     yield "\n![Cost against size](cost.svg)"
+    for _, lines in sections(results):
+        yield from lines
+
+
+def sections(results, when=""):
+    """Yield (name, lines) of each section with figures; `when` follows the description."""
     for section in results["sections"]:
-        rows = [row for row in results["figures"] if row["section"] == section["name"]]
+        name = section["name"]
+        rows = [row for row in results["figures"] if row["section"] == name]
         if rows:
-            yield f"\n### {section['name']}\n\n{section['about']}\n"
-            yield from (grid if section["name"] in GRIDS else table)(rows)
+            yield name, [f"\n### {name}\n\n{section['about']}{when}\n",
+                         *(grid if name in GRIDS else table)(rows)]
+
+
+def replaced(text, results):
+    """Replace or append the sections of a run of some sections in the text of the figures."""
+    when = f" Measured on {results['date']}."
+    for name, lines in sections(results, when):
+        new = "\n".join(lines).strip() + "\n\n"
+        old = re.search(rf"^### {re.escape(name)}\n.*?(?=^### |\Z)", text, re.M | re.S)
+        text = text[:old.start()] + new + text[old.end():] if old else text.rstrip() + "\n\n" + new
+    return text.strip()
 
 
 def publish(path):
     results = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     page = PAGE.read_text(encoding="utf-8")
     before, marked, rest = page.partition(BEGIN)
-    _, ended, after = rest.partition(END)
+    figures, ended, after = rest.partition(END)
     if not marked or not ended:
         sys.exit(f"{PAGE.name} lacks the marks between which figures stand")
     picture = draw(results, describe(results))
-    if not picture:
-        sys.exit("a run without the sections scaling and growing is not published")
-    text = "\n".join(tables(results))
+    text = "\n".join(tables(results)) if picture else replaced(figures, results)
     PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
-    PICTURE.write_text(picture, encoding="utf-8")
-    print(
-        f"{PAGE.relative_to(ROOT)}: {len(results['figures'])} figures; {PICTURE.relative_to(ROOT)}")
+    if picture:
+        PICTURE.write_text(picture, encoding="utf-8")
+    print(f"{PAGE.relative_to(ROOT)}: {len(results['figures'])} figures"
+          + (f"; {PICTURE.relative_to(ROOT)}" if picture else ""))
 
 
 if __name__ == "__main__":

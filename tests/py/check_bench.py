@@ -54,6 +54,17 @@ def checks():
     row = "| one: speed / jansson | 22 x | 20 – 30 | ≥ 20 | within | 8 ms |"
     yield "the page has a row per figure", row in text
     yield "sizes are columns", "| mag | 50 | 50 | ns/tensor |" in text
+    some = {**results, "date": "2026-02-03",
+            "sections": [{"name": "opening", "about": "Opened."}, {"name": "new", "about": "New."}],
+            "figures": [row for row in report.rows if row["section"] == "opening"]}
+    page = publish.replaced("Intro.\n\n### opening\n\nold\n\n### scaling\n\nkept\n", some)
+    yield "a run of some sections replaces these", (
+        row in page and "old" not in page and "Opened. Measured on 2026-02-03." in page
+        and page.startswith("Intro.\n\n### opening") and page.endswith("### scaling\n\nkept"))
+    some["sections"] = [{"name": "new", "about": "New."}]
+    some["figures"] = [{**row, "section": "new"} for row in some["figures"]]
+    page = publish.replaced("Intro.\n\n### scaling\n\nkept\n", some)
+    yield "a new section is appended", page.index("kept") < page.index("### new")
     yield "limits are counted", "Within their limit: 1 figures; over it: 1." in text
     picture = xml.etree.ElementTree.fromstring(publish.draw(results, publish.describe(results)))
     tags = [element.tag.rsplit("}", 1)[-1] for element in picture.iter()]
