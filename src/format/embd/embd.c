@@ -250,10 +250,11 @@ static heft_status check_sections(heft_index *x, const layout *l)
     const struct {
         const char *name;
         heft_range range;
+        unsigned field; /* offset of the range in the header */
     } sections[] = {
-        { "the header", { 0, HEADER } }, { "the metadata", l->meta },
-        { "the vocabulary", l->vocab },  { "the index", l->index },
-        { "the data", l->data },         { "the footer", { l->footer, FOOTER } },
+        { "the header", { 0, HEADER }, 0 }, { "the metadata", l->meta, 12 },
+        { "the vocabulary", l->vocab, 20 }, { "the index", l->index, 28 },
+        { "the data", l->data, 36 },        { "the footer", { l->footer, FOOTER }, 0 },
     };
     enum { COUNT = sizeof sections / sizeof *sections };
     for (unsigned i = 0; i < COUNT; i++) {
@@ -261,7 +262,7 @@ static heft_status check_sections(heft_index *x, const layout *l)
         if (!b.length)
             continue;
         if (!heft_range_in(b, x->file_bytes))
-            return heft_error_set(x->err, HEFT_E_FORMAT, b.offset,
+            return heft_error_set(x->err, HEFT_E_FORMAT, sections[i].field,
                                   "%s: %U bytes at %U exceed the end of the file at %U",
                                   sections[i].name, b.length, b.offset, x->file_bytes);
         for (unsigned k = 0; k < i; k++) {
