@@ -27,8 +27,10 @@ enum {
 
 /* ---- tensors ---- */
 
-/* Check the number of elements, and that the innermost dimension holds whole blocks. */
-static heft_status check_shape(heft_gguf_reader *r, heft_str name, uint64_t at,
+/* Check the number of elements, and that the innermost dimension holds whole blocks.  Set *bytes to
+ * the size.  The size of an opaque tensor is unknown until all offsets are read: use one byte until
+ * then, or none for an empty tensor. */
+static heft_status check_shape(uint64_t *bytes, heft_gguf_reader *r, heft_str name, uint64_t at,
                                const uint64_t *dims, uint32_t rank, heft_dtype t)
 {
     const heft_dtype_info *d = heft_dtype_get(t);
@@ -41,6 +43,10 @@ static heft_status check_shape(heft_gguf_reader *r, heft_str name, uint64_t at,
                               "tensor %q: rows of %U elements are not a multiple of the block size "
                               "of %s, %U",
                               name, inner, d->name, (uint64_t)d->block_elems);
+    *bytes = elements > 0;
+    if (t && !heft_dtype_bytes(bytes, t, elements))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "tensor %q: the shape passes 64 bits",
+                              name);
     return HEFT_OK;
 }
 
@@ -88,22 +94,18 @@ static heft_status read_type(heft_gguf_reader *r, heft_str name, heft_dtype *t, 
     return HEFT_OK;
 }
 
-/* Read the range of a tensor, relative to the start of the data.  The size of an opaque tensor
- * is unknown until all offsets are read: use one byte until then, or none for an empty tensor. */
-static heft_status read_range(heft_gguf_reader *r, heft_str name, heft_dtype t, uint64_t elements,
-                              uint64_t align, heft_range *out)
+/* Read the range of a tensor with the size `bytes`, relative to the start of the data. */
+static heft_status read_range(heft_gguf_reader *r, heft_str name, uint64_t bytes, uint64_t align,
+                              heft_range *out)
 {
-    uint64_t offset = heft_gguf_read_u64(r), left = heft_cur_left(&r->c), bytes;
+    uint64_t offset = heft_gguf_read_u64(r), left = heft_cur_left(&r->c);
     if (r->c.st)
         return r->c.st;
     if (offset & (align - 1))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, r->field_offset,
                               "tensor %q: its offset %U is not a multiple of the alignment %U",
                               name, offset, align);
-    bool fits = t ? heft_dtype_bytes(&bytes, t, elements) : true;
-    if (!t)
-        bytes = elements > 0;
-    if (!fits || !heft_range_in((heft_range){ offset, bytes }, left))
+    if (!heft_range_in((heft_range){ offset, bytes }, left))
         return heft_error_expect(
             r->x->err,
             heft_error_set(
@@ -130,7 +132,7 @@ static heft_status mark_opaque(heft_gguf_reader *r, uint32_t id, uint32_t number
 
 static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
 {
-    uint64_t dims[HEFT_GGUF_MAX_RANK], *to, elements = 1;
+    uint64_t dims[HEFT_GGUF_MAX_RANK], *to, bytes;
     heft_str name = heft_gguf_read_text(r, "a tensor's name");
     uint32_t rank = heft_gguf_read_u32(r), id, number = 0;
     heft_range where;
@@ -146,11 +148,9 @@ static heft_status read_tensor(heft_gguf_reader *r, uint64_t align)
     if (!st)
         st = read_type(r, name, &t, &number);
     if (!st)
-        st = check_shape(r, name, at, dims, rank, t);
-    if (st)
-        return st;
-    heft_product(&elements, dims, rank);
-    st = read_range(r, name, t, elements, align, &where);
+        st = check_shape(&bytes, r, name, at, dims, rank, t);
+    if (!st)
+        st = read_range(r, name, bytes, align, &where);
     if (!st)
         st = heft_ix_tensor(r->x, name, t, rank, &to, &id);
     if (st)
