@@ -28,6 +28,8 @@ from xxh3 import xxh3
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
+REFUSALS = pathlib.Path(__file__).resolve().parents[1] / "refusals" / "shards.tsv"
+
 
 class CheckFailed(Exception):
     pass
@@ -149,14 +151,25 @@ def fault_check(entry):
     return check
 
 
-def refusal_check(text):
+def read_refusals():
+    """Return {title: [rule, offset]} from the table of indexes that must be refused."""
+    rows = [line.split("\t") for line in REFUSALS.read_text().splitlines()[1:]]
+    return {title: [rule, None if at == "-" else int(at)] for title, rule, at in rows}
+
+
+def refusal_check(text, refusal):
     def check(scratch):
         gen.write(scratch / "set")
         (scratch / "set" / gen.INDEX).write_text(text)
         heft("ls", scratch / "set", code=3)
         found = heft_json("verify", scratch / "set" / gen.INDEX, code=1)["findings"]
         require([f["severity"] for f in found] == ["fault"], found)
+        require([found[0]["rule"], found[0]["offset"]] == refusal, f"{found} instead of {refusal}")
     return check
+
+
+def table_of_refusals(_):
+    require(sorted(read_refusals()) == sorted(gen.REFUSED), "titles differ from gen_shards.REFUSED")
 
 
 def folders_without_an_index(scratch):
@@ -697,7 +710,7 @@ def merge_keeps_tied_tensors(scratch):
 
 CHECKS = [
     good_set_is_one_model, good_set_converts, links_inside_the_folder_are_followed,
-    folders_without_an_index, split_by_size, split_by_count, split_keeps_existing_files,
+    table_of_refusals, folders_without_an_index, split_by_size, split_by_count, split_keeps_existing_files,
     split_never_writes_its_input, killed_split_leaves_nothing, split_of_other_formats,
     split_with_a_broken_checksum, split_ztensor, gguf_set_is_one_model, split_gguf,
     merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied_tensors_stay_tied,
@@ -722,7 +735,9 @@ def main():
     jobs = [(c.__name__.replace("_", " "), c) for c in CHECKS]
     jobs += [(f"shard set: {e[0]}", fault_check(e)) for e in gen.FAULTS]
     jobs += [(f"GGUF shards: {name}", check) for name, check in GGUF_FAULTS.items()]
-    jobs += [(f"refused index: {name}", refusal_check(text)) for name, text in gen.REFUSED.items()]
+    refusals = read_refusals()
+    jobs += [(f"refused index: {name}", refusal_check(text, refusals.get(name)))
+             for name, text in gen.REFUSED.items()]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return tap.report(pool.map(lambda j: run(*j), jobs))
 
