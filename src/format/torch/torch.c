@@ -91,8 +91,8 @@ static heft_status read_properties(heft_torch *t, const archive *a)
         return st;
     t->is_big_endian = heft_str_is(order, "big");
     if (order.len && !t->is_big_endian && !heft_str_is(order, "little"))
-        return heft_error_plain(t->x->err, HEFT_E_FORMAT,
-                                "the byte order is neither 'little' nor 'big' but %q", order);
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, find_member(a, "byteorder")->data,
+                              "the byte order is neither 'little' nor 'big' but %q", order);
     bool is_text = heft_is_ascii(version.ptr, version.len) && !heft_str_has_nul(version);
     t->x->version = is_text ? version : heft_lit("");
     return HEFT_OK;
