@@ -710,7 +710,8 @@ def merge_keeps_tied_tensors(scratch):
 
 CHECKS = [
     good_set_is_one_model, good_set_converts, links_inside_the_folder_are_followed,
-    table_of_refusals, folders_without_an_index, split_by_size, split_by_count, split_keeps_existing_files,
+    table_of_refusals,
+    folders_without_an_index, split_by_size, split_by_count, split_keeps_existing_files,
     split_never_writes_its_input, killed_split_leaves_nothing, split_of_other_formats,
     split_with_a_broken_checksum, split_ztensor, gguf_set_is_one_model, split_gguf,
     merge_plain_files, merge_views, merge_duplicates, merge_metadata, tied_tensors_stay_tied,
