@@ -279,7 +279,7 @@ def bad_01(s):
             ("bomb", Raw(b"\x9b" + b"\xff" * 8), "2^64 entries"),
             ("many", Raw(b"\x9a\x00\x01\x00\x00" + bytes(70000)), "65,536 entries in 70,000 bytes"),
             ("deep", [Open([*e, ("k", Raw(b"\x81" * 200 + b"\0"))])], "200 levels"),
-            ("odd_map", Raw(b"\x81\xbf\x64name\xff"), "a key without a value")]
+            ("odd_map", Raw(b"\x81\xbf\x78\x40" + b"k" * 64 + b"\xff"), "a key without a value")]
     for name, manifest, why in made:
         s.bad(f"ztensor01_{name}.zt", f.end(manifest), "reject", why)
     s.bad("ztensor01_cut_before_data.zt", f.end([e])[:41], "reject", "only zeros before the data")
@@ -618,17 +618,19 @@ def bad_versions(s):
 def bad_schema(s):
     part = {"dtype": "u8", "offset": 64, "length": 8}
     many = {f"c{i:03}": part for i in range(256)} | {"data": part}
+    padding = {"padding": "x" * 64}  # records of fewer bytes are refused before they are read
     cases = [
         ("own_missing", ("OWN",), None, "no tensors"),
         ("own_list", ("OWN",), [], "tensors are a list"),
         ("own_null", ("OWN",), NULL, "tensors are null"),
-        ("name_bytes", ("OWN",), Pairs([(b"t", {})]), "a name of bytes"),
-        ("name_number", ("OWN",), Pairs([(7, {})]), "a name that is a number"),
+        ("name_bytes", ("OWN",), Pairs([(b"t", padding)]), "a name of bytes"),
+        ("name_number", ("OWN",), Pairs([(7, padding)]), "a name that is a number"),
         ("tensor_null", TENSOR, NULL, "a tensor is null"),
         ("tensor_list", TENSOR, ["no map" * 9], "a tensor is a list"),
         ("no_shape", (*TENSOR, "shape"), None, "no shape"),
         ("no_format", (*TENSOR, "format"), None, "no format"),
-        ("no_components", (*TENSOR, "components"), None, "no components"),
+        ("no_components", TENSOR, {"shape": [8], "format": "dense", "dtype": "uint8", **padding},
+         "no components"),
         ("shape_map", (*TENSOR, "shape"), {}, "a shape that is a map"),
         ("shape_null", (*TENSOR, "shape"), NULL, "a shape that is null"),
         ("shape_text", (*TENSOR, "shape"), ["8"], "a dimension that is text"),

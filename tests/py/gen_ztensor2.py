@@ -404,7 +404,7 @@ def bad_schema(s):
                                                              "no layout"),
         ("no_parts", (*OBJECT, "parts"), None, "no parts"), ("parts_empty", (*OBJECT, "parts"), {},
                                                              "parts are empty"),
-        ("object_list", OBJECT, [],
+        ("object_list", OBJECT, ["no map" * 9],
          "an object is a list"), ("shape_text", (*OBJECT, "shape"),
                                   "8", "a shape as text"), ("shape_negative", (*OBJECT, "shape"), [
                                       -8

@@ -82,14 +82,15 @@ static heft_status read_field(heft_cbor *c, heft_index *x, uint32_t field, entry
 
 /* ---- entries ---- */
 
-static heft_status add_data(heft_cbor *c, heft_index *x, entry *e)
+static heft_status add_data(heft_index *x, entry *e)
 {
     heft_ix_tensor_row *row = heft_ix_row(x, e->id);
     for (size_t i = 0; i < heft_zt_type_count; i++)
         if (*heft_zt_types[i].long_name && heft_str_is(e->dtype, heft_zt_types[i].long_name))
             row->dtype = heft_zt_types[i].dtype;
     if (!row->dtype)
-        return heft_cbor_fail(c, "tensor %q: unknown element type %q", e->name, e->dtype);
+        return heft_error_set(x->err, HEFT_E_FORMAT, e->part.at,
+                              "tensor %q: unknown element type %q", e->name, e->dtype);
     heft_status st = heft_ix_set_layout(x, e->id, e->layout);
     if (st)
         return st;
@@ -140,7 +141,8 @@ static heft_status read_entry(heft_cbor *c, heft_index *x, heft_cbor_kind k)
                               1u << SHAPE | 1u << ENCODING;
     for (uint32_t i = 0; i < FIELDS && !st; i++)
         if (required & ~seen & 1u << i)
-            st = heft_cbor_fail(c, "tensor %q: \"%s\" is missing", e.name, names[i]);
+            st = heft_error_set(x->err, HEFT_E_FORMAT, e.part.at, "tensor %q: \"%s\" is missing",
+                                e.name, names[i]);
     if (!st && e.id == HEFT_NONE) {
         heft_cbor skipped_shape = heft_zt_reopen(c, e.shape);
         st = begin_tensor(x, &e);
@@ -148,7 +150,7 @@ static heft_status read_entry(heft_cbor *c, heft_index *x, heft_cbor_kind k)
             st = heft_zt_read_shape(&skipped_shape, heft_cbor_next(&skipped_shape), x);
     }
     if (!st)
-        st = add_data(c, x, &e);
+        st = add_data(x, &e);
     if (st || !e.has_attributes)
         return st;
     whole.to = c->p;

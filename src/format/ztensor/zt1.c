@@ -40,6 +40,7 @@ typedef struct reader {
     uint32_t seen;
     heft_str key; /* Last key read, to name unknown keys in messages. */
     heft_str version;
+    uint64_t root_at, version_at; /* offsets of the manifest and of the version */
     heft_zt_item
         other_map; /* "tensors" in a container for "objects", or "objects" in one for "tensors" */
 } reader;
@@ -79,7 +80,8 @@ static heft_status skip_unknown(reader *r, heft_cbor_kind k, const char *text)
 }
 
 /* Find an element type by its short or long name; note the name of another generation. */
-static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dtype *out)
+static heft_status find_type(reader *r, const tensor *t, uint64_t at, heft_str name,
+                             heft_dtype *out)
 {
     for (size_t i = 0; i < heft_zt_type_count; i++) {
         const heft_zt_type *type = &heft_zt_types[i];
@@ -94,8 +96,8 @@ static heft_status find_type(reader *r, const tensor *t, heft_str name, heft_dty
                  "element type is spelled as in another generation of zTensor");
         return HEFT_OK;
     }
-    return heft_cbor_fail(r->c, "tensor %q: unknown element type %q", heft_ix_name(r->x, t->id),
-                          name);
+    return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "tensor %q: unknown element type %q",
+                          heft_ix_name(r->x, t->id), name);
 }
 
 /* Apply "type", the logical type of the elements. */
@@ -132,9 +134,10 @@ static heft_status resolve_type(reader *r, const tensor *t, component *c)
     bool is_main = heft_str_eq(p->role, heft_zt_main_role(row));
     heft_status st = HEFT_OK;
     if (c->dtype.ptr)
-        st = find_type(r, t, c->dtype, &p->dtype);
+        st = find_type(r, t, p->at, c->dtype, &p->dtype);
     else if (!t->is_10)
-        return heft_cbor_fail(r->c, "tensor %q, component %q: \"dtype\" is missing",
+        return heft_error_set(x->err, HEFT_E_FORMAT, p->at,
+                              "tensor %q, component %q: \"dtype\" is missing",
                               heft_ix_name(x, t->id), p->role);
     else if (is_index(x, t->id, p->role))
         p->dtype = HEFT_U64;
@@ -176,14 +179,14 @@ static heft_status read_part_field(reader *r, uint32_t field, heft_cbor_kind k, 
     }
 }
 
-/* Fail if a required field is missing. */
+/* Fail at the offset of the map if a required field is missing. */
 static heft_status check_required(reader *r, const heft_zt_fields *f, uint32_t seen,
-                                  uint32_t required, heft_str name)
+                                  uint32_t required, heft_str name, uint64_t at)
 {
     for (uint32_t i = 0; i < f->count; i++)
         if (required & ~seen & 1u << i)
-            return heft_cbor_fail(r->c, "%q: \"%s\" is missing in %s", name, f->names[i],
-                                  f->map_name);
+            return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "%q: \"%s\" is missing in %s", name,
+                                  f->names[i], f->map_name);
     return HEFT_OK;
 }
 
@@ -202,7 +205,8 @@ static heft_status read_component(reader *r, const tensor *t, heft_str role, hef
         if (st)
             return st;
     }
-    heft_status st = check_required(r, &part_fields, seen, 1u << P_OFFSET | 1u << P_LENGTH, role);
+    heft_status st = check_required(r, &part_fields, seen, 1u << P_OFFSET | 1u << P_LENGTH, role,
+                                    p.part.at);
     if (!st)
         st = resolve_type(r, t, &p);
     return st ? st : heft_zt_add_part(r->x, t->id, &p.part);
@@ -235,7 +239,7 @@ static heft_status read_tensor_field(reader *r, tensor *t, uint32_t field, uint3
     case T_DTYPE:
         st = heft_zt_expect_text(r->c, k, "dtype", &name);
         if (!st)
-            st = find_type(r, t, name, &t->type);
+            st = find_type(r, t, heft_cbor_offset(r->c, r->c->item), name, &t->type);
         if (!st)
             heft_ix_row(r->x, t->id)->dtype = t->type;
         return st;
@@ -275,7 +279,8 @@ static heft_status read_tensor(reader *r, bool is_10, heft_str name, heft_cbor_k
     }
     uint32_t required = 1u << T_SHAPE | 1u << T_FORMAT | 1u << T_COMPONENTS;
     if (!st)
-        st = check_required(r, &tensor_fields, seen, required | (is_10 ? 1u << T_DTYPE : 0), name);
+        st = check_required(r, &tensor_fields, seen, required | (is_10 ? 1u << T_DTYPE : 0), name,
+                            t.at);
     if (!st && skipped_components.from) {
         heft_cbor *outer = r->c, again = heft_zt_reopen(outer, skipped_components);
         r->c = &again;
@@ -338,7 +343,8 @@ static heft_status choose_tensor_map(reader *r)
     uint32_t own_field = r->is_10 ? TENSORS : OBJECTS, other_field = r->is_10 ? OBJECTS : TENSORS;
     bool has_own = r->seen & 1u << own_field;
     if (!r->other_map.from && !has_own)
-        return heft_cbor_fail(r->c, "\"%s\" is missing in the manifest", root_names[own_field]);
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->root_at,
+                              "\"%s\" is missing in the manifest", root_names[own_field]);
     if (!r->other_map.from)
         return HEFT_OK;
     if (has_own) {
@@ -367,6 +373,7 @@ static heft_status read_root(reader *r)
     uint32_t own_field = r->is_10 ? TENSORS : OBJECTS, other_field = r->is_10 ? OBJECTS : TENSORS;
     heft_cbor_kind k = heft_cbor_next(r->c);
     heft_status st = r->c->st;
+    r->root_at = heft_cbor_offset(r->c, r->c->item);
     if (!st && k != HEFT_CBOR_MAP)
         return heft_cbor_fail(r->c, "manifest is not a map");
     while (!st && (k = heft_cbor_next(r->c)) != HEFT_CBOR_MAP_END) {
@@ -378,9 +385,10 @@ static heft_status read_root(reader *r)
             st = read_tensors(r, r->is_10, k);
         else if (field == other_field)
             st = heft_zt_skip_value(r->c, k, &r->other_map);
-        else if (field == VERSION)
+        else if (field == VERSION) {
+            r->version_at = heft_cbor_offset(r->c, r->c->item);
             st = heft_zt_expect_text(r->c, k, "version", &r->version);
-        else if (field == GENERATOR)
+        } else if (field == GENERATOR)
             st = text_or_null(r, k, "generator", &r->x->generator);
         else if (field == ATTRIBUTES)
             st = read_root_attributes(r, k);
@@ -431,12 +439,15 @@ static heft_status check_version(reader *r)
     uint32_t major, minor;
     size_t len;
     if (!(r->seen & 1u << VERSION))
-        return heft_cbor_fail(r->c, "\"version\" is missing in the manifest");
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->root_at,
+                              "\"version\" is missing in the manifest");
     if (!read_version(r->version, &major, &minor, &len))
-        return heft_cbor_fail(r->c, "version %q is not of the form MAJOR.MINOR", r->version);
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->version_at,
+                              "version %q is not of the form MAJOR.MINOR", r->version);
     if (major != MAJOR)
-        return heft_cbor_fail(
-            r->c, "version %q: a file with this magic number must be of version 1", r->version);
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, r->version_at,
+                              "version %q: a file with this magic number must be of version 1",
+                              r->version);
     if (minor > NEWEST_MINOR)
         note(r, HEFT_NONE, "ztensor/version-newer",
              "version is newer than 1.2, the newest known one: the file may hold data that is not "

@@ -92,6 +92,7 @@ static heft_status read_identity(heft_zt2_reader *r, heft_str name, shard_identi
     heft_str key;
     bool more;
     heft_status st = heft_zt2_map(r, "a shard");
+    uint64_t at = heft_cbor_offset(&r->c, r->c.item);
     while (!st && !(st = heft_zt2_key(r, &key, &more)) && more) {
         if (heft_str_is(key, "size")) {
             id->has_size = true;
@@ -102,10 +103,11 @@ static heft_status read_identity(heft_zt2_reader *r, heft_str name, shard_identi
             st = heft_zt2_skip(r, key, "is an unknown key of a shard and is left out");
     }
     if (!st && (!id->has_size || !id->digest.ptr))
-        return heft_cbor_fail(&r->c, "shard %q: %s is missing", name,
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "shard %q: %s is missing", name,
                               id->has_size ? "digest" : "size");
     if (!st && id->size < HEFT_ZT_MAGIC + HEFT_ZT2_FOOTER)
-        return heft_cbor_fail(&r->c, "shard %q: %U bytes are too few for a zTensor 2 file", name,
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at,
+                              "shard %q: %U bytes are too few for a zTensor 2 file", name,
                               id->size);
     return st;
 }
@@ -179,6 +181,7 @@ static heft_status read_root(heft_zt2_reader *r)
     heft_str key;
     bool more, has_objects = false;
     heft_status st = heft_zt2_map(r, "the manifest");
+    uint64_t at = heft_cbor_offset(&r->c, r->c.item);
     while (!st && !(st = heft_zt2_key(r, &key, &more)) && more) {
         if (heft_str_is(key, "shards"))
             st = read_shards(r);
@@ -191,7 +194,7 @@ static heft_status read_root(heft_zt2_reader *r)
             st = heft_zt2_skip(r, key, "is an unknown key of the manifest and is left out");
     }
     if (!st && !has_objects)
-        return heft_cbor_fail(&r->c, "manifest has no objects");
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "manifest has no objects");
     if (!st && r->c.p != r->c.end)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, heft_cbor_offset(&r->c, r->c.p),
                               "bytes after the manifest's map: %U", (uint64_t)(r->c.end - r->c.p));

@@ -405,8 +405,9 @@ heft_status heft_zt2_object(heft_zt2_reader *r)
     if (st)
         return st;
     if (fields != ALL_FIELDS)
-        return heft_zt2_fail(r, !(fields & PARTS)   ? "parts are missing"
-                                : !(fields & SHAPE) ? "shape is missing"
-                                                    : "layout is missing");
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, at, "object %q: %s", r->object,
+                              !(fields & PARTS)   ? "parts are missing"
+                              : !(fields & SHAPE) ? "shape is missing"
+                                                  : "layout is missing");
     return check_object(r, tensor, at);
 }

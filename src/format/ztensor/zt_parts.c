@@ -198,10 +198,17 @@ static heft_status add_digest(heft_index *x, uint32_t tensor, const heft_zt_part
         const char *begins, *algorithm;
     } known[] = { { "crc32c:0x", "crc32c" }, { "sha256:", "sha256" } };
     uint32_t part = x->parts.len - 1;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (heft_str_begins(p->digest, known[i].begins))
-            return heft_ix_digest(x, part, "ztensor/digest", known[i].algorithm, p->digest,
-                                  heft_lit(known[i].begins).len, false);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!heft_str_begins(p->digest, known[i].begins))
+            continue;
+        heft_status st = heft_ix_digest(x, part, "ztensor/digest", known[i].algorithm, p->digest,
+                                        heft_lit(known[i].begins).len, false);
+        return st == HEFT_E_FORMAT
+                   ? heft_error_set(x->err, st, p->at,
+                                    "tensor %q, component %q: %q is not a %s digest",
+                                    heft_ix_name(x, tensor), p->role, p->digest, known[i].algorithm)
+                   : st;
+    }
     heft_zt_omit(x, "ztensor/digest-unknown", p->at, tensor,
                  "digests of unknown algorithms are left out",
                  "digest of an unknown algorithm was not checked");
