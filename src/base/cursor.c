@@ -102,16 +102,31 @@ void heft_window_ask_ahead(heft_window *in, uint64_t at, uint64_t records)
         in->need(in, at, bytes < in->size - at ? bytes : in->size - at);
 }
 
-heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...)
+static heft_status fail_with(heft_cur *c, uint64_t at, const char *fmt, va_list *ap)
 {
     if (c->st)
         return c->st;
-    va_list ap;
-    va_start(ap, fmt);
-    heft_error_set_list(c->in->err, HEFT_E_FORMAT, heft_cur_pos(c), fmt, &ap);
-    va_end(ap);
+    heft_error_set_list(c->in->err, HEFT_E_FORMAT, at, fmt, ap);
     fail(c, HEFT_E_FORMAT);
     return c->st;
+}
+
+heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    heft_status st = fail_with(c, heft_cur_pos(c), fmt, &ap);
+    va_end(ap);
+    return st;
+}
+
+heft_status heft_cur_fail_at(heft_cur *c, uint64_t at, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    heft_status st = fail_with(c, at, fmt, &ap);
+    va_end(ap);
+    return st;
 }
 
 heft_str heft_cur_text_at(heft_cur *c, const uint8_t *p, uint64_t n, const char *what)

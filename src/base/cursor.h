@@ -59,6 +59,8 @@ heft_cur heft_cur_whole(heft_window *in, uint64_t off, uint64_t len, const char 
 void heft_cur_underrun(heft_cur *c, uint64_t n);
 /* Fail with a message at the cursor's offset, unless the cursor has failed before; return c->st. */
 heft_status heft_cur_fail(heft_cur *c, const char *fmt, ...);
+/* Fail as heft_cur_fail() does, with the file offset `at`. */
+heft_status heft_cur_fail_at(heft_cur *c, uint64_t at, const char *fmt, ...);
 
 /* Skip n bytes, which need not be in memory; fail if the limit is less than n bytes away. */
 void heft_cur_skip(heft_cur *c, uint64_t n);

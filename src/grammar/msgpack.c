@@ -72,7 +72,7 @@ static void read_long_head(heft_msgpack_item *it, heft_cur *c, uint8_t first)
     if (it->kind == HEFT_MSGPACK_F64)
         memcpy(&it->f, &it->u, sizeof it->f);
     if (!h->kind)
-        heft_cur_fail(c, "%s: byte 0xC1 does not begin a MessagePack item", c->what);
+        heft_cur_fail_at(c, it->at, "%s: byte 0xC1 does not begin a MessagePack item", c->what);
 }
 
 static void read_head(heft_msgpack_item *it, heft_cur *c)
@@ -101,11 +101,11 @@ heft_msgpack_item heft_msgpack_next(heft_cur *c)
     if (it.kind == HEFT_MSGPACK_MAP)
         fits = it.u <= left / 2;
     if (!c->st && !fits)
-        heft_cur_fail(c, "%s: %U %s are announced, %U bytes are left", c->what, it.u,
-                      it.kind == HEFT_MSGPACK_ARRAY ? "items"
-                      : it.kind == HEFT_MSGPACK_MAP ? "pairs"
-                                                    : "bytes",
-                      left);
+        heft_cur_fail_at(c, it.at, "%s: %U %s are announced, %U bytes are left", c->what, it.u,
+                         it.kind == HEFT_MSGPACK_ARRAY ? "items"
+                         : it.kind == HEFT_MSGPACK_MAP ? "pairs"
+                                                       : "bytes",
+                         left);
     if (c->st)
         it.kind = HEFT_MSGPACK_FAILED;
     return it;
@@ -131,8 +131,8 @@ void heft_msgpack_skip(heft_cur *c, const heft_msgpack_item *item)
         if (!pending)
             return;
         if (pending > heft_cur_left(c))
-            heft_cur_fail(c, "%s: %U items are announced, %U bytes are left", c->what, pending,
-                          heft_cur_left(c));
+            heft_cur_fail_at(c, it.at, "%s: %U items are announced, %U bytes are left", c->what,
+                             pending, heft_cur_left(c));
         it = heft_msgpack_next(c);
     }
 }
@@ -141,7 +141,7 @@ uint64_t heft_msgpack_u64(heft_cur *c, const char *what)
 {
     heft_msgpack_item it = heft_msgpack_next(c);
     if (it.kind != HEFT_MSGPACK_UINT)
-        heft_cur_fail(c, "%s is not an integer from 0 to 2^64 - 1", what);
+        heft_cur_fail_at(c, it.at, "%s is not an integer from 0 to 2^64 - 1", what);
     return c->st ? 0 : it.u;
 }
 

@@ -26,7 +26,7 @@ static heft_status read_text(heft_record *r, const char *field, heft_str *out)
 {
     heft_msgpack_item it = heft_msgpack_next(&r->c);
     if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
-        return heft_cur_fail(&r->c, "%s: %s is not a string", what, field);
+        return heft_cur_fail_at(&r->c, it.at, "%s: %s is not a string", what, field);
     *out = heft_msgpack_text(&r->c, &it);
     return r->c.st;
 }
@@ -38,7 +38,7 @@ static heft_status read_metadata(heft_record *r)
     heft_msgpack_item map = heft_msgpack_next(&r->c);
     heft_status st = r->c.st;
     if (!st && map.kind != HEFT_MSGPACK_MAP)
-        return heft_cur_fail(&r->c, "%s: the metadata is not a map", what);
+        return heft_cur_fail_at(&r->c, map.at, "%s: the metadata is not a map", what);
     for (uint64_t i = 0; !st && i < map.u; i++) {
         heft_str key, value;
         st = read_text(r, "a key of the metadata", &key);
@@ -67,7 +67,7 @@ static heft_status read_record(heft_record *r)
     bool has_item = false;
     heft_msgpack_item map = heft_msgpack_next(&r->c);
     if (!r->c.st && map.kind != HEFT_MSGPACK_MAP)
-        return heft_cur_fail(&r->c, "%s does not begin with a map", what);
+        return heft_cur_fail_at(&r->c, map.at, "%s does not begin with a map", what);
     heft_status st = r->c.st;
     for (uint64_t i = 0; !st && i < map.u; i++) {
         heft_str key;
@@ -90,7 +90,7 @@ static heft_status read_record(heft_record *r)
             st = heft_record_walk(r, &it);
     }
     if (!st && !has_item)
-        return heft_cur_fail(&r->c, "%s has no item", what);
+        return heft_cur_fail_at(&r->c, map.at, "%s has no item", what);
     if (!st && heft_cur_left(&r->c))
         heft_ix_note(r->x, HEFT_WARNING, "burn-record/trailing", heft_cur_pos(&r->c), HEFT_NONE,
                      "unexpected bytes after the record");

@@ -28,14 +28,15 @@ static heft_status read_bool(heft_record *r, heft_record_type *out)
 {
     heft_msgpack_item it = heft_msgpack_next(&r->c);
     if (!r->c.st && it.kind != HEFT_MSGPACK_TEXT)
-        return heft_cur_fail(&r->c, "the storage of a Bool is not a string");
+        return heft_cur_fail_at(&r->c, it.at, "the storage of a Bool is not a string");
     heft_str kind = heft_msgpack_text(&r->c, &it);
     *out = (heft_record_type){ .dtype = HEFT_UNTYPED };
     if (!r->c.st)
         out->dtype = heft_burn_bool_type(kind, &out->stored);
     if (out->dtype)
         return HEFT_OK;
-    return heft_cur_fail(&r->c, "unknown storage %q of a Bool: not Native, U8 or U32", kind);
+    return heft_cur_fail_at(&r->c, it.at, "unknown storage %q of a Bool: not Native, U8 or U32",
+                            kind);
 }
 
 /* ---- quantization schemes ---- */
@@ -141,10 +142,11 @@ heft_status heft_record_read_type(heft_record *r, heft_record_type *out)
             out->dtype = heft_burn_type(name, &out->stored);
         if (out->dtype)
             return HEFT_OK;
-        return heft_cur_fail(&r->c, "unknown element type %q", name);
+        return heft_cur_fail_at(&r->c, it.at, "unknown element type %q", name);
     }
     if (!r->c.st && (it.kind != HEFT_MSGPACK_MAP || it.u != 1))
-        return heft_cur_fail(&r->c, "a dtype is neither a string nor a map with one entry");
+        return heft_cur_fail_at(&r->c, it.at,
+                                "a dtype is neither a string nor a map with one entry");
     it = heft_msgpack_next(&r->c);
     heft_str name = it.kind == HEFT_MSGPACK_TEXT ? heft_msgpack_text(&r->c, &it) : heft_lit("");
     if (r->c.st)
@@ -153,5 +155,5 @@ heft_status heft_record_read_type(heft_record *r, heft_record_type *out)
         return read_bool(r, out);
     if (heft_str_is(name, "QFloat"))
         return read_scheme(r, out);
-    return heft_cur_fail(&r->c, "unknown element type %q with a value", name);
+    return heft_cur_fail_at(&r->c, it.at, "unknown element type %q with a value", name);
 }

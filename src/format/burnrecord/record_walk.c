@@ -28,7 +28,8 @@ static heft_status read_key(heft_record *r, const frame *f)
         return r->c.st ? r->c.st : heft_record_enter(r, f->path_len, name);
     }
     if (key.kind != HEFT_MSGPACK_UINT && key.kind != HEFT_MSGPACK_INT)
-        return heft_cur_fail(&r->c, "a key of the record is neither a string nor an integer");
+        return heft_cur_fail_at(&r->c, key.at,
+                                "a key of the record is neither a string nor an integer");
     bool is_negative = key.kind == HEFT_MSGPACK_INT;
     digits[0] = '-';
     size_t len = heft_u64_text(digits + is_negative, is_negative ? 0 - (uint64_t)key.i : key.u);
