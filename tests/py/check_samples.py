@@ -5,7 +5,7 @@ A SOURCE is a directory with samples, or a program (gen_NAME.py) that writes sam
 FILE in good/ or bad/ has a FILE.json. For good samples FILE.json lists the tensors: name, dtype,
 shape, layout, sha256, parts, ids. For bad samples "expect" is the result of verify: reject, warn,
 accept, or refuse (exit status 5: a limit or a missing feature); verify must report the rule "rule"
-and must not report the rule "without".
+and must not report the rule "without". The first fault must contain the text "message".
 
 tests/refusals/NAME.tsv lists each sample that gen_NAME.py expects verify to reject, with the rule
 and the offset of the first fault that verify must report ("-": a fault without an offset). TAP on
@@ -140,6 +140,9 @@ def check_bad(path, want, refusals):
     rules = {f["rule"] for f in report["findings"]}
     if want.get("rule", want["expect"]) not in {*rules, want["expect"]}:
         yield f"{want['rule']} is not reported: {want['why']} ({sorted(rules)})"
+    faults = [f["text"] for f in report["findings"] if f["severity"] == "fault"]
+    if want.get("message", "") not in "".join(faults[:1]):
+        yield f"the first fault is {faults[:1]}, not {want['message']!r}"
     if want.get("without") in rules:
         yield f"{want['without']} is reported: {want['why']}"
     if refusals is not None and want["expect"] == "reject":

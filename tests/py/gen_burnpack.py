@@ -582,6 +582,7 @@ def bad_descriptors(s):
     field("dtype_number_key", "an element type under a number", dtype={1: "Native"})
     field("bool_unknown", "a Bool of U64", dtype={"Bool": "U64"})
     field("bool_null", "a Bool of null", dtype={"Bool": None})
+    field("bool_bytes", "a Bool of bytes", dtype={"Bool": b"U8"})
     field("qfloat_broken", "a scheme that is not well formed", dtype={"QFloat": Raw(b"\xfc")})
     field("shape_text", "a text as a shape", shape="4")
     field("shape_null", "null as a shape", shape=None)

@@ -237,6 +237,9 @@ def lies(s):
         ("name_none", Member(b"", content), "reject", "no name"),
     ):
         s.bad(f"{name}.npz", archive([m, member(TENSORS[1])]), expect, why)
+    s.bad("deflate_half_header.npz",
+          archive([member(t, data=deflated(content[:40]), **deflate), member(TENSORS[1])]),
+          "reject", "a stream that ends in the header", message="truncated within the header")
 
 
 def literal(descr, shape="(1,)"):

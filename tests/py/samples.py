@@ -34,11 +34,13 @@ class Samples:
         listed = [describe(*t) for t in tensors]
         self.write("good", name, data, {"format": self.format, "tensors": listed, **more})
 
-    def bad(self, name, data, expect, why, rule=None, without=None):
-        """Write a bad sample. verify must report `rule` and must not report `without`."""
+    def bad(self, name, data, expect, why, rule=None, without=None, message=None):
+        """Write a bad sample. verify must report `rule` and must not report `without`; the first
+        fault must contain `message`."""
         if expect not in ("reject", "warn", "accept", "refuse"):
             raise ValueError(expect)
-        asked = {k: v for k, v in {"rule": rule, "without": without}.items() if v}
+        asked = {k: v for k, v in {"rule": rule, "without": without, "message": message}.items()
+                 if v}
         self.write("bad", name, data, {"expect": expect, "why": why, **asked})
 
 
