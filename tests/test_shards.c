@@ -237,6 +237,29 @@ static void joins_shard_sets_and_files(void **state)
     heft_file_close(x);
 }
 
+static void refuses_to_join_a_fed_file(void **state)
+{
+    heft_error err;
+    heft_file *fed, *f;
+    heft_status st;
+    save_model(state, "x.bin", "xy", "");
+    heft_bytes b = heft_test_load(path_in(state, "x.bin"));
+    heft_assert_ok(heft_file_begin(&fed, b.len, NULL, &err), &err);
+    while ((st = heft_file_step(fed, &err)) == HEFT_AGAIN) { /* in pieces: the bytes are copied */
+        const heft_range *need;
+        assert_int_not_equal(heft_file_needs(fed, &need), 0);
+        size_t half = (size_t)need->length / 2, rest = (size_t)need->length - half;
+        const uint8_t *p = (const uint8_t *)b.p + need->offset;
+        heft_assert_ok(heft_file_feed(fed, need->offset, p, half, &err), &err);
+        heft_assert_ok(heft_file_feed(fed, need->offset + half, p + half, rest, &err), &err);
+    }
+    heft_assert_ok(st, &err);
+    heft_assert_fails(heft_file_join(&f, (const heft_file *const[]){ fed }, 1, NULL, &err),
+                      HEFT_E_ARGUMENT, &err, "no source");
+    heft_file_close(fed);
+    heft_test_free(&b);
+}
+
 /* ---- files created together ----------------------------------------------------------------- */
 
 static void put_file(heft_sink_dir *s, const char *name, const char *text)
@@ -427,6 +450,7 @@ int main(void)
         IN_A_SET(opening_reports_every_failed_allocation),
         IN_A_SET(joins_files_by_the_rule_for_duplicates),
         IN_A_SET(joins_shard_sets_and_files),
+        IN_A_SET(refuses_to_join_a_fed_file),
         IN_A_SET(creates_all_files_of_a_set_at_once),
         IN_A_SET(discarded_set_leaves_no_files),
         IN_A_SET(failed_commit_removes_committed_files),
