@@ -141,6 +141,21 @@ static void members_that_an_older_header_lacks_have_defaults(void **state)
     heft_test_free(&b);
 }
 
+/* The copy has the members that the host's header declares, and 0 in the others. */
+static void a_copy_of_an_older_host_lacks_the_later_members(void **state)
+{
+    enum { DECLARED = offsetof(heft_host, executor) };
+    heft_host older, copy, expected;
+    (void)state;
+    memset(&older, 0xEE, sizeof older);
+    older.size = DECLARED;
+    memset(&expected, 0, sizeof expected);
+    memcpy(&expected, &older, DECLARED);
+    expected.size = sizeof expected;
+    heft_host_copy(&copy, &older, sizeof copy);
+    assert_memory_equal(&copy, &expected, sizeof copy);
+}
+
 /* Otherwise a setting of a newer header would be ignored silently. */
 static void unknown_options_of_a_newer_header_are_refused(void **state)
 {
@@ -355,6 +370,7 @@ int main(void)
         cmocka_unit_test(structs_keep_their_sizes),
         cmocka_unit_test(enumerators_and_names_stay_the_same),
         cmocka_unit_test(members_that_an_older_header_lacks_have_defaults),
+        cmocka_unit_test(a_copy_of_an_older_host_lacks_the_later_members),
         cmocka_unit_test(unknown_options_of_a_newer_header_are_refused),
         cmocka_unit_test(options_without_a_size_are_refused),
         cmocka_unit_test(formats_are_found_by_name_and_suffix),
