@@ -206,7 +206,7 @@ static heft_status parse_zip(heft_torch *t)
     if (!pickle)
         return heft_error_set(
             t->x->err, find_member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
-            a.z.directory.offset, "the archive has no member %qdata.pkl%s", a.folder,
+            a.z.directory.offset, "the archive has no member data.pkl in its folder %q%s", a.folder,
             find_member(&a, "model.json") ? ": an early version of TorchScript" : "");
     st = read_member(t, pickle);
     if (!st)
