@@ -4,7 +4,7 @@
 #include "base/sized.h"
 #include "core/read/file.h"
 
-enum { FREE_WORK = 64 << 20, WORK_RATIO = 64, FREE_MEMORY = 256 << 20, MEMORY_RATIO = 32 };
+enum { FREE_WORK = 256 << 20, WORK_RATIO = 64, FREE_MEMORY = 256 << 20, MEMORY_RATIO = 32 };
 
 /* ---- the bytes of the source ---- */
 

@@ -117,6 +117,14 @@ static heft_status decode_members(heft_scan_decoded *d, heft_scan *s, const heft
     return st;
 }
 
+/* Leave work and memory to go through the decoded bytes. */
+static uint64_t most_decoded(const heft_scan *s)
+{
+    uint64_t memory = s->mem.limit - s->mem.used;
+    uint64_t most = (memory < s->work ? memory : s->work) / 2;
+    return most < MOST_DECODED ? most : MOST_DECODED;
+}
+
 /* Decode everything, or only the beginning of bytes that are no pickle and no archive. */
 static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_packing *k,
                           const heft_scan_piece *p)
@@ -129,7 +137,7 @@ static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_pa
     if (!d->is_cut)
         return HEFT_OK;
     heft_scan_free(s, d);
-    return decode_members(d, s, k, p, MOST_DECODED);
+    return decode_members(d, s, k, p, most_decoded(s));
 }
 
 heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p)
@@ -139,7 +147,7 @@ heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece
     if (!st && d->has_no_decoder)
         st = report_packing(s, p, k);
     if (!st && d->is_cut)
-        st = heft_scan_unreadable(s, p, "unpacks to more than 1 GiB: the rest was not searched");
+        st = heft_scan_unreadable(s, p, "unpacks to too many bytes: the rest was not searched");
     /* Any bytes may begin like zlib. */
     if (!st && d->is_damaged && k->header != zlib_header)
         st = heft_scan_unreadable(s, p, "is compressed, and damaged: the rest was not searched");

@@ -248,6 +248,8 @@ def compressed():
     parts = gzip.compress(data[:20]) + gzip.compress(data[20:])
     yield "gzip in two members", "m.pkl", parts, wanted
     yield "zlib", "m.joblib", zlib.compress(data), wanted
+    yield ("gzip of too many bytes", "m.pkl.gz", gzip.compress(data + bytes(300 << 20), 1),
+           [*wanted, ("pickle/unreadable", 0)])
     for name, pack in (("bz2", bz2.compress), ("xz", lzma.compress),
                        ("lzma", lambda d: lzma.compress(d, lzma.FORMAT_ALONE))):
         yield name, f"m.pkl.{name}", pack(data), [("pickle/unreadable", 0)]
