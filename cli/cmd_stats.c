@@ -30,7 +30,7 @@ static heft_tensor tensor_of(const stats_run *v, uint32_t row)
 
 /* ---- what is known of a tensor, in a table and in JSON ---- */
 
-enum { NAME, DTYPE, COUNT, REAL, SPARSITY, HISTOGRAM };
+enum { NAME, DTYPE, COUNT, REAL, SPARSITY, HISTOGRAM, QUANTILE };
 
 static const struct {
     const char *key;
@@ -52,7 +52,7 @@ static const struct {
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
-enum { COLUMNS = FIELDS + QUANTILES, FIRST_QUANTILE = 100 };
+enum { COLUMNS = FIELDS + QUANTILES, FIRST_QUANTILE = FIELDS };
 _Static_assert((int)COLUMNS <= (int)TABLE_COLUMNS, "the table is too wide");
 static const column columns[COLUMNS] = {
     { "NAME", false, 0 },
@@ -102,6 +102,12 @@ static void put_quantile(outbuf *o, const summary *s, size_t i)
         out_char(o, '-');
 }
 
+/* Return the kind of a field of the table, where the quantiles follow the rows of fields[]. */
+static int kind_of(int field)
+{
+    return field < FIELDS ? fields[field].kind : QUANTILE;
+}
+
 static void put_number(outbuf *o, const summary *s, int field)
 {
     int kind = fields[field].kind;
@@ -123,11 +129,11 @@ static void put_cell(outbuf *o, const table_row *row, int field)
 {
     const stats_run *v = row->ctx;
     const summary *s = &v->sums[row->id];
-    if (field >= FIRST_QUANTILE)
+    if (kind_of(field) == QUANTILE)
         put_quantile(o, s, (size_t)(field - FIRST_QUANTILE));
-    else if (fields[field].kind == NAME)
+    else if (kind_of(field) == NAME)
         out_name(o, tensor_of(v, row->id).name);
-    else if (fields[field].kind == DTYPE)
+    else if (kind_of(field) == DTYPE)
         out_dtype(o, tensor_of(v, row->id).dtype);
     else
         put_number(o, s, field);
@@ -151,15 +157,15 @@ static void put_tree_cell(outbuf *o, const table_row *row, int field)
     const stats_run *v = row->ctx;
     const module_row *r = &v->tree.rows[row->id];
     const summary *s = &v->tree_sums[row->id];
-    if (field >= FIRST_QUANTILE)
+    if (kind_of(field) == QUANTILE)
         put_quantile(o, s, (size_t)(field - FIRST_QUANTILE));
-    else if (fields[field].kind == NAME && v->raw)
+    else if (kind_of(field) == NAME && v->raw)
         out_name(o, module_prefix(&v->tree, r));
-    else if (fields[field].kind == NAME)
+    else if (kind_of(field) == NAME)
         out_module(o, &v->tree, r);
-    else if (fields[field].kind == DTYPE && !common_type(v, r))
+    else if (kind_of(field) == DTYPE && !common_type(v, r))
         out_text(o, "mixed");
-    else if (fields[field].kind == DTYPE)
+    else if (kind_of(field) == DTYPE)
         out_dtype(o, common_type(v, r));
     else
         put_number(o, s, field);
