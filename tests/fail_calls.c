@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -120,6 +121,12 @@ int fsync(int fd)
 {
     int (*f)(int) = next("fsync");
     return f ? f(fd) : -1;
+}
+
+int fstatvfs(int fd, struct statvfs *out)
+{
+    int (*f)(int, struct statvfs *) = next("fstatvfs");
+    return f ? f(fd, out) : -1;
 }
 
 int ftruncate(int fd, off_t size)

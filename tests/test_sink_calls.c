@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +49,7 @@ static struct {
     char log[4096]; /* one letter for each call, see letters[] */
     size_t logged;
     uint64_t started; /* bytes */
+    int reserved;     /* calls of fallocate() */
 } plan;
 
 static const char letters[] = " rwa.bsdfcmlCNLRnxh";
@@ -202,6 +204,14 @@ char *__wrap_strdup(const char *text)
 char *__wrap_realpath(const char *path, char *out)
 {
     return fails(REALPATH) ? NULL : __real_realpath(path, out);
+}
+
+/* Replace the function of the C library. */
+int fallocate(int fd, int mode, off_t at, off_t len)
+{
+    (void)fd, (void)mode, (void)at, (void)len;
+    plan.reserved++;
+    return 0;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -547,6 +557,21 @@ static void refuses_a_socket(void **state)
     close(fd);
 }
 
+/* A failing fallocate() takes all free blocks for a moment, and other programs fail, too. */
+static void does_not_ask_for_more_blocks_than_the_disk_has(void **state)
+{
+    struct statvfs system;
+    int fd = open(heft_test_path(*state, "x"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(fstatvfs(fd, &system), 0);
+    off_t all = (off_t)(system.f_bavail * system.f_frsize), more = (off_t)1 << 40;
+    plan.reserved = 0;
+    assert_int_equal(heft_disk_reserve(&heft_system_disk, fd, (uint64_t)(all + more)), ENOSPC);
+    assert_int_equal(plan.reserved, 0);
+    assert_int_equal(heft_disk_reserve(&heft_system_disk, fd, 1), 0);
+    assert_int_equal(plan.reserved, 1);
+    close(fd);
+}
+
 #define IN_A_DIRECTORY(test) \
     cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
 
@@ -565,6 +590,7 @@ int main(void)
         IN_A_DIRECTORY(reports_every_failed_call_of_a_stream),
         IN_A_DIRECTORY(stream_continues_after_an_interrupt),
         IN_A_DIRECTORY(refuses_a_socket),
+        IN_A_DIRECTORY(does_not_ask_for_more_blocks_than_the_disk_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,13 +10,33 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* ---- the system ---- */
 
+/* Return true if the blocks that a file of `size` bytes lacks are more than the file system has. */
+static bool is_too_large(int fd, off_t size)
+{
+    struct statvfs system;
+    struct stat file;
+    if (fstatvfs(fd, &system) || !system.f_blocks || !system.f_frsize ||
+        (uint64_t)size / system.f_frsize <= system.f_bavail || fstat(fd, &file))
+        return false;
+    uint64_t present = (uint64_t)file.st_blocks * 512;
+    return (uint64_t)size > present &&
+           ((uint64_t)size - present) / system.f_frsize > system.f_bavail;
+}
+
+/* Ask for the free space first: a reservation that fails takes all of it for a moment, and then
+ * other programs fail, too. */
 static int reserve_blocks(int fd, off_t size)
 {
-    return fallocate(fd, 0, 0, size);
+    if (!is_too_large(fd, size))
+        return fallocate(fd, 0, 0, size);
+    errno = ENOSPC;
+    return -1;
 }
 
 static int start_sync(int fd, off_t at, off_t len)
