@@ -59,9 +59,10 @@ def make_dictionary(samples):
 
 def make_corpus(program, corpus, samples):
     """Fill an empty corpus with the samples that reach different code. A target that decides by
-    the last bytes of an input gets random bytes after each sample."""
+    the last bytes of an input gets random bytes after each sample. Return the log of a failure, or
+    an empty text; a sample that fails is kept next to the corpus."""
     if any(corpus.iterdir()):
-        return
+        return ""
     script = int(subprocess.run([program, "--script-bytes"], check=True, text=True,
                                 stdout=subprocess.PIPE).stdout)
     seeds = corpus.with_name(corpus.name + "-seeds")
@@ -70,10 +71,18 @@ def make_corpus(program, corpus, samples):
     for i, path in enumerate(samples):
         tail = random.Random(path.name).randbytes(script)
         (seeds / f"{i:05}").write_bytes(path.read_bytes() + tail)
-    subprocess.run([program, "-merge=1", f"-max_len={MAX_INPUT}", "-timeout=20",
-                    "-detect_leaks=0", corpus, seeds],
-                   check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    merged = subprocess.run([program, "-merge=1", f"-max_len={MAX_INPUT}", "-timeout=20",
+                             "-detect_leaks=0", f"-artifact_prefix={corpus}-", corpus, seeds],
+                            check=False, text=True, errors="replace", stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE)
     shutil.rmtree(seeds)
+    # A merge goes on after an input that fails, and succeeds.
+    return merged.stderr if merged.returncode or "Test unit written" in merged.stderr else ""
+
+
+def print_log(log):
+    for line in log.splitlines():
+        print("#", line)
 
 
 def cpu_seconds():
@@ -103,7 +112,8 @@ def read_figures(process, figures):
 def run_target(target, args, seconds, samples, words):
     program, corpus = args.build.resolve() / "fuzz" / f"fuzz_{target}", HOME / target
     corpus.mkdir(exist_ok=True)
-    make_corpus(program, corpus, samples)
+    failed_samples = make_corpus(program, corpus, samples)
+    print_log(failed_samples)
     options = {"max_total_time": round(seconds), "timeout": 20, "rss_limit_mb": 1024,
                "max_len": MAX_INPUT, "dict": words, "print_final_stats": 1, "seed": args.seed,
                "reload": 0, "artifact_prefix": f"{HOME}/{target}-",
@@ -117,9 +127,9 @@ def run_target(target, args, seconds, samples, words):
         log = read_figures(process, figures)
     figures["cpu_seconds"] = round(cpu_seconds() - before, 1)
     figures["per_cpu_second"] = round(figures["executions"] / (cpu_seconds() - before))
-    figures["failed"] = process.returncode != 0
-    if figures["failed"]:
-        print("\n".join("# " + line for line in log.splitlines()))
+    if process.returncode:
+        print_log(log)
+    figures["failed"] = process.returncode != 0 or failed_samples != ""
     return figures
 
 
