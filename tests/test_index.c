@@ -691,6 +691,26 @@ static void fills_again_after_a_reset(void **state)
     end(&f);
 }
 
+static void arrays_differ_in_element_type_and_content(void **state)
+{
+    uint8_t same[3] = { 1, 2, 3 }, other[3] = { 1, 2, 4 };
+    heft_value a = { .kind = HEFT_KIND_ARRAY, .key = { "k", 1 } };
+    (void)state;
+    a.as.array.ptr = same;
+    a.as.array.count = 3;
+    a.as.array.dtype = HEFT_U8;
+    heft_value b = a;
+    assert_true(heft_value_same(&a, &b));
+    b.as.array.dtype = HEFT_I8;
+    assert_false(heft_value_same(&a, &b));
+    b = a;
+    b.as.array.ptr = other;
+    assert_false(heft_value_same(&a, &b));
+    b = a;
+    b.as.array.count = 2;
+    assert_false(heft_value_same(&a, &b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -718,6 +738,7 @@ int main(void)
         cmocka_unit_test(sorting_reports_a_failed_allocation),
         cmocka_unit_test(keeps_the_last_of_equal_keys),
         cmocka_unit_test(fills_again_after_a_reset),
+        cmocka_unit_test(arrays_differ_in_element_type_and_content),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
