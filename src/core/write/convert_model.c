@@ -62,6 +62,13 @@ static heft_status check_change(const heft_conversion *c, const heft_tensor *t, 
     return check_layout(c, t, ch);
 }
 
+static heft_status fail_too_large(heft_conversion *c, uint32_t id, heft_dtype to)
+{
+    return heft_error_plain(c->err, HEFT_E_LIMIT,
+                            "tensor %q: as %s it would take 2^64 bytes or more",
+                            heft_ix_name(&c->p.x, id), heft_dtype_name(to));
+}
+
 static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft_dtype to,
                             bool transpose)
 {
@@ -83,7 +90,7 @@ static heft_status add_part(heft_conversion *c, uint32_t id, uint32_t part, heft
     if ((transpose || to != row->dtype) &&
         (!heft_product(&o->elements, heft_ix_dims(&c->p.x, id), heft_ix_row(&c->p.x, id)->rank) ||
          !heft_dtype_bytes(&length, to, o->elements)))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
+        return fail_too_large(c, id, to);
     heft_status st = heft_ix_part(&c->p.x, id, heft_ix_role(from, row->role), to,
                                   (heft_range){ row->offset, length }, length, HEFT_RAW);
     if (!st && c->scope.shards) { /* The part stays in the shard, stored as before. */
@@ -119,7 +126,7 @@ static heft_status add_converted(heft_conversion *c, uint32_t id, heft_origin or
     *o = origin;
     o->elements = count;
     if (!heft_dtype_bytes(&length, to, count))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
+        return fail_too_large(c, id, to);
     return heft_ix_part(&c->p.x, id, heft_lit(role), to, (heft_range){ offset, length }, length,
                         HEFT_RAW);
 }
@@ -136,7 +143,7 @@ static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, h
         return st;
     if (!heft_product(&elements, heft_ix_dims(&c->in->x, source), row->rank) ||
         !heft_dtype_bytes(&bytes, row->dtype, elements))
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
+        return fail_too_large(c, id, row->dtype);
     return add_converted(c, id, o, "data", to, elements);
 }
 
@@ -150,7 +157,7 @@ static heft_status add_sparse(heft_conversion *c, uint32_t id, uint32_t source, 
     if (st)
         return st;
     if (!heft_mul(&indices, count, csr ? 1 : row->rank) || !rows)
-        return heft_error_plain(c->err, HEFT_E_LIMIT, "a tensor exceeds 2^64 bytes");
+        return fail_too_large(c, id, HEFT_U64);
     o.nonzero = count;
     o.layout_target = HEFT_TARGET_VALUES;
     st = add_converted(c, id, o, "values", ch->to, count);
