@@ -3,9 +3,9 @@
 
 With EIO the command ends with 4, a message with the error, and the same folder as before; or says
 that the result is saved, and the result is there; or can do without the call, as COMMANDS says.
-`heft edit` removes files that the command leaves. With EINTR, and if a file gets descriptor 0, the
-command does the same as without a failure. If all calls from a call on fail, the old or the new
-files are there after `heft edit`. TAP on stdout."""
+`heft edit` removes files that the command leaves. With EINTR, if a file gets descriptor 0, and if
+the system cannot copy between files, the command does the same as without a failure. If all calls
+from a call on fail, the old or the new files are there after `heft edit`. TAP on stdout."""
 import collections
 import concurrent.futures
 import contextlib
@@ -30,6 +30,8 @@ REPEATED = {
     "preadv", "pwrite", "read", "write"
 }
 OPENING = {"fcntl", "openat"}
+CANNOT_COPY = [errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EBADF, errno.EPERM,
+               errno.ENOTTY, errno.ETXTBSY]  # the command reads and writes the bytes instead
 HALF = ["half.safetensors", "half.safetensors.heft-journal"]
 UNCOUNTED = {"readdir", "getrandom"}  # ignored; their number depends on the folder
 TEMPORARY = (".heft-new", ".heft-journal-new")  # left where removing fails, too
@@ -154,6 +156,10 @@ def check_command(box, name, args, tolerated):
         if got[1:] != good[1:]:
             bad.append(f"{which}, interrupted: {got[1]}, {got[3].decode()[:200]}")
 
+    def copied(got, which):
+        if got[1:] != good[1:]:
+            bad.append(f"{which} cannot copy: {got[1]}, {got[3].decode()[:200]}")
+
     def numbered(got, which):
         if got[1:] != good[1:]:
             bad.append(f"{which}, of descriptor 0: {got[1]}, {got[3].decode()[:200]}")
@@ -169,6 +175,9 @@ def check_command(box, name, args, tolerated):
     repeated = [n for n, call in enumerate(names, 1) if call in REPEATED]
     opening = [n for n, call in enumerate(names, 1) if call in OPENING]
     fail_each(box, args, repeated, interrupted, HEFT_FAIL_ERRNO=str(errno.EINTR))
+    copying = [n for n, call in enumerate(names, 1) if call == "copy_file_range"]
+    for error in CANNOT_COPY if copying else []:
+        fail_each(box, args, copying, copied, HEFT_FAIL_ERRNO=str(error))
     fail_each(box, args, opening, numbered, HEFT_FAIL_ERRNO="0")
     fail_each(box, args, None, from_then_on, fail_on=True)
     bad += [f"{n} failures of {call} are ignored, not {tolerated.get(call, 0)}"

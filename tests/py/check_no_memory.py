@@ -8,6 +8,7 @@ memory. --full fails each allocation in both ways; the short form fails every th
 --seconds chooses allocations at random until the time is over. TAP and figures on stdout."""
 import argparse
 import concurrent.futures
+import gzip
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import gen_burnrecord
 from boxes import Box, safetensors
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -35,7 +37,7 @@ ALL_RULES = [
 
 
 def commands():
-    """Yield (name, arguments). The folder has m.safetensors, other.safetensors, c.zt and set/."""
+    """Yield (name, arguments). See make_models() for the files."""
     yield from ((f"convert to {t}", ["convert", "-j1", "--allow-loss", "m.safetensors", f"o.{t}"])
                 for t in TARGETS)
     yield "convert to npy", [
@@ -77,6 +79,11 @@ def commands():
         yield f"cat {t}", ["cat", f, "layer.0.weight"]
         yield f"diff {t}", ["diff", "m.safetensors", f]
     yield "verify a set", ["verify", "--json", "set"]
+    yield "verify a record in gzip", ["verify", "r.mpk.gz"]
+    yield "convert a record in gzip", ["convert", "-j1", "--allow-loss", "r.mpk.gz", "o.mag"]
+    yield "ls of a folder", ["ls", "folder"]
+    yield "ls of a folder with a slash", ["ls", "folder/"]
+    yield "split again", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"]
     yield "ls of some", ["ls", "--raw", "c.zt", "layer.?.*"]
     yield "diff", ["diff", "m.safetensors", "c.zt"]
     yield "show", ["show", "c.zt", "layer.0.weight"]
@@ -167,6 +174,10 @@ def make_models(heft, model):
     (model / "m.safetensors").write_bytes(
         safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
     (model / "other.safetensors").write_bytes(safetensors(["more"], license="GPL"))
+    item, _, _ = gen_burnrecord.model()
+    (model / "r.mpk.gz").write_bytes(gzip.compress(gen_burnrecord.record(item), mtime=0))
+    (model / "folder").mkdir()
+    (model / "folder" / "model.safetensors").write_bytes(safetensors(["w"]))
     for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
                  ["split", "-n", "2", "m.safetensors", "set"],
                  *(["convert", "--allow-loss", "m.safetensors", f"f.{t}"] for t in TARGETS)):

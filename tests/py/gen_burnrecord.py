@@ -489,4 +489,5 @@ def main():
         write(s)
 
 
-main()
+if __name__ == "__main__":
+    main()
