@@ -2,6 +2,8 @@
 #include "models.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { MIB = 1 << 20, HUGE_PAGE = 2 << 20 };
@@ -311,6 +313,33 @@ static void buffers_are_zeroed_and_page_aligned(void **state)
     heft_buffer_free(NULL, 5);
 }
 
+static bool huge_pages_are_for_everybody(void)
+{
+    char text[64] = "";
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    bool is_read = f && fgets(text, sizeof text, f);
+    if (f)
+        fclose(f);
+    return is_read && strstr(text, "[always]");
+}
+
+static void a_small_buffer_occupies_the_pages_that_are_touched(void **state)
+{
+    unsigned char resident[HUGE_PAGE / 4096] = { 0 };
+    size_t pages = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    if (page != 4096 || huge_pages_are_for_everybody())
+        skip();
+    uint8_t *p = heft_buffer_new(300000);
+    assert_non_null(p);
+    p[0] = 1;
+    assert_int_equal(mincore(p, HUGE_PAGE, resident), 0);
+    for (size_t i = 0; i < HEFT_COUNT(resident); i++)
+        pages += resident[i] & 1;
+    assert_int_equal(pages, 1);
+    heft_buffer_free(p, 300000);
+}
+
 #define IN_A_DIRECTORY(test) \
     cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
 
@@ -325,6 +354,7 @@ int main(void)
         IN_A_DIRECTORY(reports_a_truncated_file),
         cmocka_unit_test(reports_every_failed_allocation),
         cmocka_unit_test(buffers_are_zeroed_and_page_aligned),
+        cmocka_unit_test(a_small_buffer_occupies_the_pages_that_are_touched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

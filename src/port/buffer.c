@@ -25,7 +25,8 @@ void *heft_buffer_new(size_t bytes)
     if (head)
         munmap(p, head);
     munmap(p + head + mapped, tail);
-    madvise(p + head, mapped, MADV_HUGEPAGE);
+    /* The last bytes have small pages, so that they do not occupy a whole huge page. */
+    madvise(p + head, bytes & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
     return p + head;
 }
 
