@@ -1,13 +1,13 @@
 /* read_many.c - reads many parts into the caller's memory, on all threads.
  *
- * Parts are read in the order of offsets, in chunks of about CHUNK bytes: a large part is split
- * into several chunks, small parts are combined. */
+ * Parts are read in the order of offsets, in chunks of 4 to 16 MiB: a large part is split into
+ * several chunks, small parts are combined. */
 #include "base/sort.h"
 #include "core/read/checked_read.h"
 #include "core/read/progress.h"
 #include "core/read/stream.h"
 
-enum { CHUNK = 4 << 20, MIN_TAIL = CHUNK / 4, BLOCK = 4096 };
+enum { MIN_CHUNK = 4 << 20, MAX_CHUNK = 16 << 20, CHUNKS = 64, BLOCK = 4096 };
 
 typedef struct chunk_start { /* start of a chunk */
     uint32_t index;          /* index into `order` */
@@ -61,29 +61,38 @@ static uint32_t digest_in_order(const read_job *j, uint32_t at)
     return heft_checked_read_in_order(&j->checks, j->parts[j->order[at]]);
 }
 
+/* Few chunks load large models faster, many chunks occupy all threads to the end. */
+static uint64_t choose_chunk_bytes(uint64_t total)
+{
+    uint64_t bytes = total / CHUNKS;
+    if (bytes < MIN_CHUNK)
+        return MIN_CHUNK;
+    return bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
+}
+
 /* Never split an encoded part or a part with a digest that cannot be joined: neither allows random
  * access. */
 static heft_status split_chunks(read_job *j, heft_error *err)
 {
-    uint64_t filled = CHUNK;
+    uint64_t chunk = choose_chunk_bytes(j->progress.total), filled = chunk;
     for (uint32_t i = 0; i < j->count; i++) {
         const heft_ix_part_row *row = row_at(j, i);
         bool can_split = row->encoding == HEFT_RAW && digest_in_order(j, i) == HEFT_NONE;
         for (uint64_t from = 0; from < row->length;) {
             chunk_start start = { i, from };
-            if (filled >= CHUNK && !heft_vec_add(&j->mem, &j->chunks, &start, sizeof start))
+            if (filled >= chunk && !heft_vec_add(&j->mem, &j->chunks, &start, sizeof start))
                 return heft_error_no_memory(err, "to plan reads");
-            filled = filled < CHUNK ? filled : 0;
+            filled = filled < chunk ? filled : 0;
             uint64_t n = row->length - from;
             bool ends_here = can_split &&
-                             n > CHUNK - filled + MIN_TAIL; /* a shorter rest joins the chunk */
+                             n > chunk - filled + chunk / 4; /* a shorter rest joins the chunk */
             /* Align the end to a block of the file, unless no bytes would be left. */
             if (ends_here) {
-                n = CHUNK - filled;
+                n = chunk - filled;
                 uint64_t beyond = (row->offset + from + n) % BLOCK;
                 n -= n > beyond ? beyond : 0;
             }
-            filled = ends_here ? CHUNK : filled + n;
+            filled = ends_here ? chunk : filled + n;
             from += n;
         }
     }
