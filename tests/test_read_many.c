@@ -307,6 +307,8 @@ static void buffers_are_zeroed_and_page_aligned(void **state)
         for (size_t at = 0; at < sizes[i]; at += 4096)
             assert_int_equal(p[at]++, 0);
         heft_buffer_free(p, sizes[i]);
+        unsigned char resident;
+        assert_int_equal(mincore(p, 1, &resident), -1); /* ENOMEM: nothing is mapped here */
     }
     assert_null(heft_buffer_new(SIZE_MAX));
     assert_null(heft_buffer_new(SIZE_MAX - 3 * (size_t)HUGE_PAGE));

@@ -699,6 +699,24 @@ static void refuses_to_write_through_links(void **state)
 
 #define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
 
+static void a_seal_covers_all_bytes_even_of_an_empty_file(void **state)
+{
+    enum { SHORTEST = 8 + HEFT_SEAL };
+    static const char magic[] = "heft-abc";
+    uint8_t bytes[SHORTEST + 1] = { 0 };
+    (void)state;
+    memcpy(bytes, magic, 8);
+    heft_seal(bytes, SHORTEST);
+    assert_true(heft_is_sealed(bytes, SHORTEST, magic));
+    assert_false(heft_is_sealed(bytes, SHORTEST + 1, magic));
+    assert_false(heft_is_sealed(bytes, SHORTEST - 1, magic));
+    for (size_t i = 0; i < SHORTEST; i++) {
+        bytes[i] ^= 1;
+        assert_false(heft_is_sealed(bytes, SHORTEST, magic));
+        bytes[i] ^= 1;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -716,6 +734,7 @@ int main(void)
         in_dir(refuses_a_second_writer_of_a_folder),
         in_dir(every_writer_completes_an_interrupted_set),
         in_dir(refuses_to_write_through_links),
+        cmocka_unit_test(a_seal_covers_all_bytes_even_of_an_empty_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

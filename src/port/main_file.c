@@ -230,10 +230,10 @@ heft_status heft_folder_main_file(char **out, const char **passed_over, const ch
         *out = malloc(len + strlen(name) + 2);
         st = *out ? HEFT_OK : heft_error_no_memory(err, "for a path");
     }
-    if (!st) {
+    if (!st) { /* The path is not empty: it has been opened. */
         memcpy(*out, path, len);
         (*out)[len] = '/';
-        strcpy(*out + len + (len && path[len - 1] != '/'), name);
+        strcpy(*out + len + (path[len - 1] != '/'), name);
     }
     clear_names(&c);
     free(c.names);
