@@ -12,6 +12,7 @@
 #include "profile.h"
 #include "progress_line.h"
 #include "stdin_file.h"
+#include "verify_hub.h"
 
 typedef struct report {
     outbuf *o;
@@ -261,6 +262,7 @@ int cmd_verify(int argc, char **argv)
 {
     report settings = { .o = NULL };
     const char *profile = NULL;
+    bool hub = false;
     heft_profile *loaded = NULL;
     const opt options[] = {
         { "profile", 'p', OPT_PROFILE, &profile, "NAME",
@@ -269,6 +271,8 @@ int cmd_verify(int argc, char **argv)
           "any finding is a failure, notes included" },
         { "quick", 0, OPT_FLAG, &settings.quick, NULL,
           "check structure and header checksums only" },
+        { "hub", 0, OPT_FLAG, &hub, NULL,
+          "compare files with the digests that a Hugging Face cache states" },
         { "json", 0, OPT_FLAG, &settings.as_json, NULL,
           "print one JSON document; a list for several files" },
     };
@@ -289,6 +293,10 @@ int cmd_verify(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    if (hub && (profile || settings.quick))
+        return say_status(HEFT_E_ARGUMENT, NULL, "--hub excludes --profile and --quick");
+    if (hub)
+        return verify_hub(&args, settings.as_json, settings.strict);
     code = profile ? profile_read(&loaded, profile) : CODE_DONE;
     if (code)
         return code;

@@ -32,7 +32,9 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
     (void)place;
     if (kind == FTW_DNR || kind == FTW_NS)
         walk.code = say_system(kind == FTW_DNR ? EACCES : errno, path);
-    else if (kind == FTW_F && S_ISREG(info->st_mode) && !append(walk.list, path))
+    bool is_file = kind == FTW_F && S_ISREG(info->st_mode);
+    bool is_broken = kind == FTW_SLN && walk.list->keeps_broken_links;
+    if ((is_file || is_broken) && !append(walk.list, path))
         walk.code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
     return 0;
 }

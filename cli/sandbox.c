@@ -13,6 +13,7 @@
 
 #include "arguments.h"
 #include "call_filter.h"
+#include "hub_names.h"
 #include "landlock.h"
 #include "model.h"
 #include "profile.h"
@@ -56,8 +57,11 @@ static void allow_repository(landlock *l, const char *folder)
 
 static void allow_folder(landlock *l, const char *path, unsigned access)
 {
+    char notes[PATH_MAX];
     landlock_allow(l, path, access);
     allow_repository(l, path);
+    if (hub_notes_find(notes, path))
+        landlock_allow(l, notes, ACCESS_READ);
 }
 
 static void allow_model(landlock *l, const char *path)

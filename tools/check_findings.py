@@ -10,7 +10,7 @@ import sys
 
 import tap
 
-PREFIXES = {"heft", "profile", "gptrs", "pickle"}
+PREFIXES = {"heft", "hub", "profile", "gptrs", "pickle"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 

@@ -171,6 +171,7 @@ OPTIONS = [Option(*row) for row in (
     ("profile", "verify", PATH, "also check a model's tensors and metadata: a name, or a file"),
     ("strict", "verify", FLAG, "any finding is a failure, notes included"),
     ("quick", "verify", FLAG, "check structure and header checksums only"),
+    ("hub", "verify", FLAG, "compare files with the digests that a Hugging Face cache states"),
     ("atol", "diff", REAL, "tolerate differences up to this value"),
     ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
     ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),

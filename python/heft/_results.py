@@ -126,6 +126,8 @@ class Report(Result):
     ok: bool
     findings: tuple[Finding, ...] = _as(_all(Finding))
     bytes_checked: int
+    algorithm: str | None = None
+    digest: str | None = None
 
     def __bool__(self):
         return self.ok
