@@ -144,17 +144,67 @@ static bool is_ok(const report *r)
     return !v->faults && !(r->strict && (v->warnings || v->notes > r->skipped));
 }
 
-/* Print how much was checked. Without checksums only the structure is, which the number of bytes
- * would not show. */
-static void print_checked(const report *r)
+/* Write the distinct algorithms of the file's checksums: "crc32c, sha256". */
+static void out_algorithms(outbuf *o, const heft_file *f)
+{
+    enum { DISTINCT = 8 }; /* more than there are algorithms */
+    const char *seen[DISTINCT];
+    size_t count = 0;
+    heft_checksum c;
+    for (size_t i = 0; count < DISTINCT && heft_checksum_at(&c, f, i); i++) {
+        size_t k = 0;
+        while (k < count && strcmp(seen[k], c.algorithm) != 0)
+            k++;
+        if (k < count)
+            continue;
+        out_format(o, "%s%s", count ? ", " : "", c.algorithm);
+        seen[count++] = c.algorithm;
+    }
+}
+
+/* Write what a good result stands for: which bytes are compared with checksums. */
+static void out_coverage(outbuf *o, const report *r)
 {
     heft_checksum c;
-    uint64_t bytes = r->result.bytes_checked;
-    out_format(r->o, " (%s, %u tensors, ", heft_format_name(r->format), heft_tensor_count(r->f));
-    if (bytes || heft_checksum_at(&c, r->f, 0))
-        out_format(r->o, "%llu bytes checked)\n", (unsigned long long)bytes);
+    uint64_t all = r->result.payload_bytes, checked = r->result.payload_checked;
+    if (!heft_checksum_at(&c, r->f, 0)) {
+        out_text(o, "structure only: the file has no checksums");
+        return;
+    }
+    if (all && checked == all)
+        out_text(o, "every byte of the tensors has a checksum (");
+    else if (checked)
+        out_format(o, "%llu of the tensors' %llu bytes have a checksum (",
+                   (unsigned long long)checked, (unsigned long long)all);
     else
-        out_text(r->o, "structure checked; the file has no checksums)\n");
+        out_text(o, r->quick ? "structure and header only: --quick leaves out the data ("
+                             : "the header has a checksum, the tensors have none (");
+    out_algorithms(o, r->f);
+    out_char(o, ')');
+}
+
+/* Print how much was checked, and what the result covers. */
+static void print_checked(const report *r)
+{
+    out_format(r->o, " (%s, %u tensors, ", heft_format_name(r->format), heft_tensor_count(r->f));
+    if (r->result.bytes_checked)
+        out_format(r->o, "%llu bytes checked; ", (unsigned long long)r->result.bytes_checked);
+    out_coverage(r->o, r);
+    out_text(r->o, ")\n");
+}
+
+static void json_coverage(json *j, const report *r)
+{
+    outbuf text;
+    out_open(&text, -1);
+    if (r->f && r->format)
+        out_coverage(&text, r);
+    json_member_u64(j, "payload_bytes", r->result.payload_bytes);
+    json_member_u64(j, "payload_checked", r->result.payload_checked);
+    json_member_text(j, "covers", (heft_str){ text.buf, text.used });
+    if (text.os)
+        j->o->os = text.os;
+    out_free(&text);
 }
 
 static void print_verdict(const report *r)
@@ -185,6 +235,7 @@ static void json_report(report *r, json *all, const char *failure)
         all->o->os = r->findings.os;
     json_end(all, ']');
     json_member_u64(all, "bytes_checked", r->result.bytes_checked);
+    json_coverage(all, r);
     if (failure)
         json_member_str(all, "error", str_of(failure));
     json_end(all, '}');

@@ -72,6 +72,11 @@ class Report(Result):
     ok: bool
     findings: tuple[Finding, ...]
     bytes_checked: int
+    payload_bytes: int = ...
+    payload_checked: int = ...
+    covers: str | None = ...
+    algorithm: str | None = ...
+    digest: str | None = ...
 
     def __bool__(self) -> bool:
         ...
@@ -518,6 +523,7 @@ def verify(
     profile: str | os.PathLike[str] | None = ...,
     strict: bool = ...,
     quick: bool = ...,
+    hub: bool = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,

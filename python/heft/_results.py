@@ -126,6 +126,9 @@ class Report(Result):
     ok: bool
     findings: tuple[Finding, ...] = _as(_all(Finding))
     bytes_checked: int
+    payload_bytes: int = 0
+    payload_checked: int = 0
+    covers: str | None = None
     algorithm: str | None = None
     digest: str | None = None
 

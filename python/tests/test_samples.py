@@ -154,8 +154,8 @@ def test_verify_finds_the_findings_of_the_command(directory):
                 heft.verify(path)
             continue
         report = next(reports)
-        assert (report.file, report.ok, report.format, report.bytes_checked) == (
-            document["file"], document["ok"], document["format"], document["bytes_checked"])
+        for name in ("file", "ok", "format", "bytes_checked", "payload_checked", "covers"):
+            assert getattr(report, name) == document[name]
         findings = [dataclasses.asdict(finding) for finding in report.findings]
         assert findings == [{"shard": None, **finding} for finding in document["findings"]]
     assert next(reports, None) is None

@@ -3,6 +3,7 @@
 #include "core/check/file_verify.h"
 
 #include "core/check/checksum_sweep.h"
+#include "core/check/coverage.h"
 #include "core/check/decoded_check.h"
 #include "core/read/sparse_read.h"
 
@@ -330,7 +331,11 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_file_enter(f); /* names and digests are mapped, too */
     if (!o.quick)
         progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
-    st = heft_file_leave_after(f, check_all(&v), err);
+    st = check_all(&v);
+    if (!st)
+        st = heft_file_coverage(&v.result->payload_bytes, &v.result->payload_checked, f, o.quick,
+                                err);
+    st = heft_file_leave_after(f, st, err);
     if (!st)
         st = heft_file_is_unchanged(f, err);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
