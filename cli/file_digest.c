@@ -10,7 +10,7 @@ enum { CHUNK = 1 << 20 };
 
 typedef struct work {
     file_digest *files;
-    pthread_mutex_t lock; /* of the members below */
+    pthread_mutex_t lock; /* protects the members below */
     heft_progress_fn progress;
     void *ctx;
     uint64_t done, total;

@@ -6,7 +6,7 @@
 typedef struct path_list {
     char **paths; /* owned, as each path is */
     size_t count, capacity;
-    bool keeps_broken_links; /* of folders: links that lead to no file count as files */
+    bool keeps_broken_links; /* dangling links in folders count as files */
 } path_list;
 
 /* Append the path of a file, or the sorted paths of all regular files in a folder; links are

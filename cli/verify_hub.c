@@ -22,8 +22,8 @@ typedef struct entry { /* a file to check */
     hub_name name;    /* algorithm NULL: the cache states no digest */
     int os;           /* errno of stat(), or 0 */
     bool is_missing;  /* a link that leads to no file */
-    dev_t device;     /* links of several revisions lead to the same blob, … */
-    ino_t inode;      /* … which is read once */
+    dev_t device;     /* Links of several revisions lead to the same blob: */
+    ino_t inode;      /* each inode is read once. */
     ptrdiff_t digest; /* index into digests, or NO_DIGEST */
 } entry;
 
@@ -36,12 +36,12 @@ typedef struct check {
     size_t digest_count;
 } check;
 
-typedef struct verdict { /* of a file; rule NULL: nothing is wrong */
+typedef struct verdict { /* result for a file; rule NULL: nothing is wrong */
     const char *rule, *severity;
     char text[320];
 } verdict;
 
-/* ---- which files ---- */
+/* ---- files ---- */
 
 static void identify(entry *e)
 {

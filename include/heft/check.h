@@ -39,8 +39,8 @@ typedef struct heft_verify_result {
     uint64_t bytes_checked; /* bytes compared with checksums or checked as values */
     uint32_t notes, warnings, faults;
     uint32_t reserved;
-    /* What the answer covers: stored bytes of all parts, and those among them that a checksum
-     * covers and that were compared with it.  payload_checked is 0 without checksums. */
+    /* Stored bytes of all parts, and how many of these bytes were compared with checksums.
+     * payload_checked is 0 without checksums. */
     uint64_t payload_bytes, payload_checked;
 } heft_verify_result;
 
