@@ -184,4 +184,5 @@ def main():
     ])
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

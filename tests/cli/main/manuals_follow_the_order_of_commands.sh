@@ -6,6 +6,5 @@ commands=$(echo $($HEFT --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/
 {
     in_one_line docs/cli.md 's/^| \[`heft \([a-z]*\).*/\1/p'
     in_one_line docs/cli.md 's/^## \([a-z]*\)$/\1/p'
-    in_one_line docs/man/heft.1.scd '/^# COMMANDS/,/^# CONV/s/^\*\([a-z]*\)\*\( _.*\)*$/\1/p'
 } | grep -v " $commands\$"
 true
