@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "complete.h"
 #include "interrupt.h"
 #include "pager.h"
 #include "words.h"
@@ -130,6 +131,12 @@ static int run_global_option(int argc, char **argv)
     return say_unknown(name);
 }
 
+static int complete(int argc, char **argv)
+{
+    const command_list list = { commands, COMMANDS, find_command };
+    return complete_run(argc, argv, &list);
+}
+
 int main(int argc, char **argv)
 {
     term_prepare();
@@ -148,7 +155,9 @@ int main(int argc, char **argv)
     const command *c = find_command(argv[1]);
     if (c && c->writes)
         interrupt_announce();
-    int code = c ? c->run(argc - 1, argv + 1) : run_global_option(argc, argv);
+    int code = c                                ? c->run(argc - 1, argv + 1)
+               : !strcmp(argv[1], "__complete") ? complete(argc, argv)
+                                                : run_global_option(argc, argv);
     /* A signal that arrived too late to stop the work still kills the process, after the report. */
     if (code == CODE_DONE && interrupt_is_pending())
         say(MESSAGE_INFO, NULL, "interrupted after the output was complete");

@@ -50,11 +50,6 @@ static const struct {
                       "--%s must be a number from 1 to 4294967295, not '%s'" },
 };
 
-static bool wants_value(const opt *o)
-{
-    return o->kind != OPT_FLAG;
-}
-
 /* Options about models, which commands that look at the bytes of files do not have. */
 enum {
     NOT_OF_RAW_FILES = 1 << KEY | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET | 1 << NO_VERIFY
@@ -72,8 +67,7 @@ static const struct {
     { "verify", 1u << QUIET | 1u << NO_VERIFY },
 };
 
-/* Return option i of the command, its own first, or NULL after the last. */
-static const opt *option_at(const opt_usage *u, size_t i)
+const opt *opt_at(const opt_usage *u, size_t i)
 {
     unsigned excluded = 0;
     if (i < u->count)
@@ -120,7 +114,7 @@ static int print_help(const opt_usage *u)
     put_wrapped(&o, u->description, 0, 0);
     out_text(&o, "\nOptions:\n");
     const opt *p;
-    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++) {
+    for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++) {
         char line[3 * HELP_COLUMN]; /* longer than any option with its value */
         snprintf(line, sizeof line, p->letter ? "  -%c, --%s%s%s" : "  %c   --%s%s%s",
                  p->letter ? p->letter : ' ', p->name, p->value ? " " : "",
@@ -237,34 +231,52 @@ static void fill_getopt(struct option *longs, char *shorts, const opt_usage *u)
     size_t n = 0, s = 0;
     const opt *p;
     shorts[s++] = ':';
-    for (; n < OPTIONS_MAX - 1 && (p = option_at(u, n)) != NULL; n++) {
-        longs[n] = (struct option){ p->name, wants_value(p) ? required_argument : no_argument, NULL,
-                                    FIRST_LONG + (int)n };
+    for (; n < OPTIONS_MAX - 1 && (p = opt_at(u, n)) != NULL; n++) {
+        longs[n] = (struct option){ p->name, opt_wants_value(p) ? required_argument : no_argument,
+                                    NULL, FIRST_LONG + (int)n };
         if (p->letter)
             shorts[s++] = p->letter;
-        if (p->letter && wants_value(p))
+        if (p->letter && opt_wants_value(p))
             shorts[s++] = ':';
     }
     shorts[s] = 0;
     longs[n] = (struct option){ NULL, 0, NULL, 0 };
 }
 
-static const opt *option_for(const opt_usage *u, int c)
+const opt *opt_find_letter(const opt_usage *u, int letter)
 {
-    if (c >= FIRST_LONG)
-        return option_at(u, (size_t)(c - FIRST_LONG));
     const opt *p;
-    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++)
-        if (p->letter == c)
+    for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++)
+        if (p->letter == letter)
             return p;
     return NULL;
+}
+
+const opt *opt_find_long(const opt_usage *u, const char *word, const char *end)
+{
+    const opt *p, *found = NULL;
+    size_t len = (size_t)(end - word) - 2, matches = 0;
+    for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++) {
+        if (strncmp(p->name, word + 2, len) != 0)
+            continue;
+        if (!p->name[len])
+            return p;
+        found = p;
+        matches++;
+    }
+    return matches == 1 ? found : NULL;
+}
+
+static const opt *option_for(const opt_usage *u, int c)
+{
+    return c >= FIRST_LONG ? opt_at(u, (size_t)(c - FIRST_LONG)) : opt_find_letter(u, c);
 }
 
 static const char *suggest_option(char out[SUGGESTION_BYTES], const opt_usage *u, const char *word)
 {
     suggestion s = { .word = { word + 2, strcspn(word + 2, "=") }, .prefix = "--" };
     const opt *p;
-    for (size_t i = 0; (p = option_at(u, i)) != NULL; i++)
+    for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++)
         suggestion_try(&s, str_of(p->name));
     return suggestion_text(out, &s);
 }
@@ -316,11 +328,28 @@ static bool make_lists(const opt_usage *u, int argc)
     return ok;
 }
 
+static struct {
+    void (*use)(void *ctx, const opt_usage *u);
+    void *ctx;
+} interceptor;
+
+void opt_intercept(void (*use)(void *ctx, const opt_usage *u), void *ctx)
+{
+    interceptor.use = use;
+    interceptor.ctx = ctx;
+}
+
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv)
 {
     struct option longs[OPTIONS_MAX];
     char shorts[2 * OPTIONS_MAX + 2];
     assert(u->count + COMMON < OPTIONS_MAX);
+    if (interceptor.use) {
+        *rest = (opt_args){ argv + argc, 0 };
+        *code = CODE_DONE;
+        interceptor.use(interceptor.ctx, u);
+        return false;
+    }
     fill_getopt(longs, shorts, u);
     opterr = 0;
     optind = 1;

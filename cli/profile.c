@@ -38,30 +38,46 @@ static bool ends_with(const char *text, const char *end)
 
 /* ---- by name ---- */
 
-static void list_folder(outbuf *o, const char *dir)
+/* Call `use` for each profile in the folder; return the number of profiles. */
+static size_t list_folder(const char *dir, void (*use)(void *ctx, heft_str name), void *ctx)
 {
     struct dirent **found;
+    size_t profiles = 0;
     int n = scandir(dir, &found, NULL, alphasort);
     for (int i = 0; i < n; i++) {
         char *name = found[i]->d_name;
         if (ends_with(name, ".json")) {
-            out_text(o, o->used ? ", " : "");
-            out_escaped(o, (heft_str){ name, strlen(name) - 5 });
+            use(ctx, (heft_str){ name, strlen(name) - 5 });
+            profiles++;
         }
         free(found[i]);
     }
     if (n >= 0)
         free(found);
+    return profiles;
+}
+
+void profile_list(void (*use)(void *ctx, heft_str name), void *ctx)
+{
+    char buf[PROFILE_PATH_BYTES];
+    size_t found = 0;
+    for (size_t i = 0; i < PROFILE_SEARCH_DIRS && !found; i++)
+        if (profile_search_dir(i, buf))
+            found = list_folder(profile_search_dir(i, buf), use, ctx);
+}
+
+static void add_name(void *ctx, heft_str name)
+{
+    outbuf *names = ctx;
+    out_text(names, names->used ? ", " : "");
+    out_escaped(names, name);
 }
 
 static int say_unknown(const char *name)
 {
-    char buf[PROFILE_PATH_BYTES];
     outbuf names;
     out_open(&names, -1);
-    for (size_t i = 0; i < PROFILE_SEARCH_DIRS && !names.used; i++)
-        if (profile_search_dir(i, buf))
-            list_folder(&names, profile_search_dir(i, buf));
+    profile_list(add_name, &names);
     int code = say_usage("verify", "unknown profile '%s' (available: %s)", name,
                          names.used ? out_cstr(&names) : "none");
     out_free(&names);

@@ -1,0 +1,36 @@
+/* candidates.h - what may stand at the end of a command line, written for a shell. */
+#ifndef HEFT_CLI_CANDIDATES_H
+#define HEFT_CLI_CANDIDATES_H
+#include "opt.h"
+#include "outbuf.h"
+
+typedef enum shell {
+    SHELL_BASH, /* quoted words, each on a line */
+    SHELL_ZSH,  /* words and descriptions, each with a zero byte behind */
+    SHELL_FISH  /* a word, a tab, the description, a zero byte */
+} shell;
+
+/* The word that is completed, and what the command line says before the word. */
+typedef struct candidates {
+    outbuf *o;
+    shell shell;
+    heft_str before;           /* stands before each candidate in the word: "--to=" */
+    heft_str typed;            /* the rest of the word, with which candidates begin */
+    size_t kept;               /* bytes of both together that bash does not replace */
+    char quote;                /* the quotation that is open, as shell_unquote() returns it */
+    uint32_t count;            /* candidates written so far */
+    const char *file, *target; /* the first argument and the value of --to, or NULL */
+    bool options_ended;        /* by -- */
+} candidates;
+
+/* Announce what follows: "words"; "stems", words that go on; "files" and "folders", which the shell
+ * completes by itself. */
+void candidates_begin(candidates *c, const char *what);
+/* Write a candidate if it begins with the typed text and the shell can complete the candidate. */
+void candidates_add(candidates *c, heft_str word, const char *description);
+/* Write the values of an option. */
+void candidates_of_option(candidates *c, const opt *option);
+/* Write the values of argument i, by the arguments of the usage: "FILE [GLOB...]". */
+void candidates_of_argument(candidates *c, const char *args, size_t i);
+
+#endif
