@@ -5,6 +5,7 @@ Programs are built through pkg-config, with the shared and the static library, i
 C++17. TAP on stdout."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,13 @@ import tempfile
 import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PLACES = [
+    "bash-completion/completions/heft", "zsh/site-functions/_heft",
+    "fish/vendor_completions.d/heft.fish", "heft/magic", "man/man1/heft.1",
+    "man/man1/heft-convert.1", "man/man3/heft_file_open.3", "man/man3/libheft.3",
+    "man/man7/heft-formats.7", "doc/heft/README.md", "doc/heft/docs/cli.md",
+    "doc/heft/docs/formats/mag.md", "doc/heft/LICENSE", "doc/heft/CHANGELOG.md"
+]
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]
 
 
@@ -102,6 +110,75 @@ def results(build, scratch):
     yield "the installed command runs", complaints(heft, "--version", env=installed.env,
                                                    expect="0.1.0")
     yield from profiles(installed, heft, model, scratch)
+    for path in PLACES:
+        yield f"share/{path} is installed", [] if list(installed.root.rglob(
+            f"share/{path}")) else ["it is missing"]
+    yield from completion(installed)
+    if shutil.which("cmake"):
+        yield from cmake(installed, model, scratch)
+    if shutil.which("man"):
+        pages = next(installed.root.rglob("share/man"))
+        for section, page, text in [(1, "heft-convert", "--cast"), (1, "heft", "Landlock"),
+                                    (3, "heft_file_open", "heft_open_options"),
+                                    (3, "heft_tensor_find", "HEFT_NONE"),
+                                    (7, "heft-formats", "Burnpack")]:
+            yield f"man {section} {page} has text", complaints(
+                "man", "-M", pages, str(section), page, expect=text,
+                env={"LC_ALL": "C.UTF-8", "MANPAGER": "cat"})
+
+
+def completion(installed):
+    """Let each shell load the installed completion."""
+    folder = next(installed.root.rglob("bash-completion"))
+    bash = (f"source /usr/share/bash-completion/bash_completion; "
+            f"BASH_COMPLETION_USER_DIR='{folder}' _completion_loader heft; complete -p heft")
+    if pathlib.Path("/usr/share/bash-completion/bash_completion").exists():
+        yield "bash-completion finds the completion", complaints(
+            "bash", "--norc", "-c", bash, expect="-F _heft heft",
+            env={"XDG_DATA_DIRS": str(folder.parent)})
+    zsh = next(installed.root.rglob("zsh/site-functions"))
+    if shutil.which("zsh"):
+        yield "zsh finds the completion", complaints(
+            "zsh", "-f", "-c", f"fpath=('{zsh}' $fpath); autoload -Uz compinit; compinit -u -D; "
+            "print ${_comps[heft]}", expect="_heft")
+    if shutil.which("fish"):
+        fish = next(installed.root.rglob("vendor_completions.d"))
+        yield "fish loads the completion", complaints(
+            "fish", "--no-config", "-c", f"set fish_complete_path '{fish}'; complete -C 'heft conv'",
+            expect="convert", env={**installed.env, "PATH": f"{fish.parents[2] / 'bin'}:/usr/bin:/bin"})
+
+
+CMAKE = """cmake_minimum_required(VERSION 3.13)
+project(test C)
+find_package(heft %s REQUIRED)
+add_executable(shared ${SOURCE})
+target_link_libraries(shared PRIVATE heft::heft)
+add_executable(static ${SOURCE})
+target_link_libraries(static PRIVATE heft::static)
+"""
+
+
+def cmake(installed, model, scratch):
+    """Build a project of CMake against the installed library, moved to another folder."""
+    moved = scratch / "moved"
+    shutil.copytree(installed.root, moved, symlinks=True)
+    package = next(moved.rglob("heftConfig.cmake")).parent
+    for version, is_found in [("0.1", True), ("0.1.0 EXACT", True), ("", True), ("0.2", False),
+                              ("0.0", False), ("1.0", False)]:
+        project = scratch / f"cmake-{version.split(' ')[0]}-{len(version)}"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(CMAKE % version)
+        made = complaints("cmake", "-S", project, "-B", project / "build", f"-Dheft_DIR={package}",
+                          f"-DSOURCE={ROOT / 'examples/ls.c'}")
+        yield f"cmake finds heft {version}" if is_found else f"cmake finds no heft {version}", (
+            made if is_found else [] if made else ["it is found"])
+    project = scratch / "cmake-0.1-3"
+    yield "cmake builds the project", complaints("cmake", "--build", project / "build")
+    for kind in ("shared", "static"):
+        yield f"the program with the {kind} library lists the model", lists_the_model(
+            project / "build" / kind, model, {})
+    needed = run("ldd", project / "build/static")[1]
+    yield "the static program needs no libheft.so", [needed] if "libheft" in needed else []
 
 
 def profiles(installed, heft, model, scratch):
