@@ -29,7 +29,7 @@ static bool begins_with(heft_str word, heft_str start)
     return word.len >= start.len && (!start.len || !memcmp(word.ptr, start.ptr, start.len));
 }
 
-/* Write what bash puts in place of the word: without the bytes that bash keeps, quoted. */
+/* Write the candidate quoted for bash, without the bytes that bash keeps. */
 static void out_for_bash(candidates *c, heft_str word)
 {
     outbuf whole;
@@ -111,8 +111,8 @@ static void add_profiles(candidates *c, const char *unused)
 
 /* ---- names in a file ---- */
 
-/* Open the first argument in the sandbox; return NULL if it cannot be opened. Checksums are left to
- * the command that will run. */
+/* Open the first argument in the sandbox; return NULL on failure. Checksums are left to the command
+ * that will run. */
 static heft_file *open_model(const candidates *c)
 {
     heft_file *f = NULL;
@@ -200,8 +200,8 @@ static void add_keys(candidates *c, const char *end)
 
 /* ---- options and arguments ---- */
 
-/* Values of options: by a function, with a text for the function. Where the value may have a
- * pattern before it, the pattern ends with the last =. */
+/* Values of options: by a function, with a text for the function. A pattern before the
+ * value ends with the last =. */
 static const struct {
     const char *option;
     void (*add)(candidates *c, const char *text);

@@ -1,4 +1,4 @@
-/* candidates.h - what may stand at the end of a command line, written for a shell. */
+/* candidates.h - words that may end a command line, written for a shell. */
 #ifndef HEFT_CLI_CANDIDATES_H
 #define HEFT_CLI_CANDIDATES_H
 #include "opt.h"
@@ -10,23 +10,23 @@ typedef enum shell {
     SHELL_FISH  /* a word, a tab, the description, a zero byte */
 } shell;
 
-/* The word that is completed, and what the command line says before the word. */
+/* The word that is completed, and facts from the words before. */
 typedef struct candidates {
     outbuf *o;
     shell shell;
     heft_str before;           /* stands before each candidate in the word: "--to=" */
-    heft_str typed;            /* the rest of the word, with which candidates begin */
+    heft_str typed;            /* the rest of the word: candidates begin with this text */
     size_t kept;               /* bytes of both together that bash does not replace */
-    char quote;                /* the quotation that is open, as shell_unquote() returns it */
+    char quote;                /* the open quotation, by shell_unquote() */
     uint32_t count;            /* candidates written so far */
     const char *file, *target; /* the first argument and the value of --to, or NULL */
     bool options_ended;        /* by -- */
 } candidates;
 
-/* Announce what follows: "words"; "stems", words that go on; "files" and "folders", which the shell
- * completes by itself. */
+/* Announce the kind of the candidates: "words"; "stems", words that go on; "files" and "folders",
+ * candidates that only the shell has. */
 void candidates_begin(candidates *c, const char *what);
-/* Write a candidate if it begins with the typed text and the shell can complete the candidate. */
+/* Write a candidate that begins with the typed text, if the shell can complete the candidate. */
 void candidates_add(candidates *c, heft_str word, const char *description);
 /* Write the values of an option. */
 void candidates_of_option(candidates *c, const opt *option);

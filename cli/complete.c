@@ -12,19 +12,19 @@
 typedef struct completion {
     candidates c;
     const command_list *commands;
-    char **words; /* of the command, the last one is completed */
+    char **words; /* after the command; the last word is completed */
     int count;
 } completion;
 
-/* ---- what the words before say ---- */
+/* ---- the words before the last ---- */
 
-/* What the words before the last one are. */
+/* Facts from the words before the last. */
 typedef struct words_before {
-    const opt *pending; /* the option whose value is the next word, or NULL */
+    const opt *pending; /* the option that takes the next word, or NULL */
     size_t arguments;
 } words_before;
 
-/* Remember the options that change what is completed. */
+/* Remember the options that change the candidates. */
 static void note_value(candidates *c, const opt *option, const char *value)
 {
     if (!strcmp(option->name, "to"))

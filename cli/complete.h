@@ -1,5 +1,4 @@
-/* complete.h - `heft __complete`, which the completion of shells runs: print what may stand at the
- * end of a command line. */
+/* complete.h - `heft __complete`, for shells: print the words that may end a command line. */
 #ifndef HEFT_CLI_COMPLETE_H
 #define HEFT_CLI_COMPLETE_H
 #include "cmd.h"
@@ -13,8 +12,8 @@ typedef struct command_list {
 } command_list;
 
 /* Complete the last word of argv: "heft __complete SHELL KEPT WORD...". SHELL is bash, zsh or fish;
- * of the last word bash keeps the first KEPT bytes. The words are those after "heft", quoted as
- * they were typed; the words before the last come from fish without quotation. Prints nothing on
+ * of the last word bash keeps the first KEPT bytes. Each word is quoted as typed,
+ * "heft" left out; fish passes the words before the last without quotation. Prints nothing on
  * stderr, and gives up after some seconds. Return an exit code. */
 int complete_run(int argc, char **argv, const command_list *commands);
 

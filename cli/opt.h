@@ -49,13 +49,13 @@ typedef struct opt_args {
  * names can be opened. Return true with the arguments in *rest, or false with the exit code in
  * *code. */
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv);
-/* From now on let opt_parse() pass the description of the command to `use` instead of parsing, and
+/* Let every later opt_parse() pass the description of the command to `use` instead of parsing, and
  * return false with CODE_DONE. */
 void opt_intercept(void (*use)(void *ctx, const opt_usage *u), void *ctx);
 /* Return option i of the command, its own first, or NULL after the last. */
 const opt *opt_at(const opt_usage *u, size_t i);
-/* Find an option by the spelling on the command line, which ends before `end`: "--long", also
- * abbreviated. NULL: unknown or ambiguous. */
+/* Find an option by the spelling between `word` and `end`: "--long", also abbreviated.
+ * NULL: unknown or ambiguous. */
 const opt *opt_find_long(const opt_usage *u, const char *word, const char *end);
 const opt *opt_find_letter(const opt_usage *u, int letter);
 static inline bool opt_wants_value(const opt *o)

@@ -9,7 +9,7 @@ enum { PROFILE_SEARCH_DIRS = 3, PROFILE_PATH_BYTES = 4096 };
  * text may lie in buf. */
 const char *profile_search_dir(size_t i, char buf[PROFILE_PATH_BYTES]);
 
-/* Call `use` for the name of each profile in the first of these folders that has any. */
+/* Call `use` for the name of each profile in the first folder that has any. */
 void profile_list(void (*use)(void *ctx, heft_str name), void *ctx);
 
 /* Read a profile. A name that contains '/' or ends with ".json" is a path; otherwise NAME.json is

@@ -4,7 +4,7 @@
 
 /* ---- reading ---- */
 
-/* Decode the octal or hexadecimal digits at p, of which there are at most `most`. */
+/* Decode at most `most` octal or hexadecimal digits at p. */
 static const char *read_digits(char *out, const char *p, unsigned base, int most)
 {
     static const char digits[] = "0123456789abcdef";
@@ -41,7 +41,7 @@ static bool is_escape(const char *p, char quote)
     return quote != '"' || strchr("\"$`\\", p[1]);
 }
 
-/* Return the bytes at p that open or close a quotation, or 0; *quote becomes the quotation behind. */
+/* Return the bytes at p that open or close a quotation, or 0; *quote becomes the open quotation. */
 static size_t pass_quote(char *quote, const char *p)
 {
     char before = *quote;
@@ -83,7 +83,7 @@ static bool has_control(heft_str text)
     return false;
 }
 
-/* Write what stands between the marks of $'...', in which every byte can be written. */
+/* Write the text between the marks of $'...'; this quotation can show every byte. */
 static void out_escapes(outbuf *o, heft_str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -101,14 +101,15 @@ static bool is_plain(char c)
            (unsigned char)c >= 0x80 || strchr("_./:@%+,=-", c);
 }
 
-/* Return true if an open quotation cannot show the character: the mark that would end it, a control
+/* Return true if an open quotation cannot show the character: the closing mark, a control
  * character, and the exclamation mark in "...". */
 static bool is_apart(char c, char quote)
 {
     return c == quote || has_control((heft_str){ &c, 1 }) || (quote == '"' && c == '!');
 }
 
-/* Write a character within an open quotation, or apart, between its end and another one. */
+/* Write a character within an open quotation, or apart: the quotation ends before the character and
+ * begins again. */
 static void out_quoted_char(outbuf *o, char c, char quote)
 {
     if (is_apart(c, quote)) {

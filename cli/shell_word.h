@@ -1,4 +1,4 @@
-/* shell_word.h - words as they are typed in a shell: remove quotation, and quote for bash. */
+/* shell_word.h - words typed in a shell: remove quotation, and quote for bash. */
 #ifndef HEFT_CLI_SHELL_WORD_H
 #define HEFT_CLI_SHELL_WORD_H
 #include "outbuf.h"
@@ -7,8 +7,8 @@
  * is not closed ends with the word. Return the quotation that is open: ', ", $ for $'...', or 0.
  * Nothing is expanded, and no command is run. */
 char shell_unquote(char *word);
-/* Write a text so that bash reads back the same bytes. quote: the quotation that is open already, as
- * shell_unquote() returns it; bash closes the quotation unless the word ends with the mark. */
+/* Write a text so that bash reads back the same bytes. quote: the open quotation, by
+ * shell_unquote(), or 0; bash closes the quotation unless the word ends with the mark. */
 void out_shell_word(outbuf *o, heft_str text, char quote);
 
 #endif

@@ -143,9 +143,11 @@ def completion(installed):
             "print ${_comps[heft]}", expect="_heft")
     if shutil.which("fish"):
         fish = next(installed.root.rglob("vendor_completions.d"))
+        path = f"{fish.parents[2] / 'bin'}:/usr/bin:/bin"
         yield "fish loads the completion", complaints(
-            "fish", "--no-config", "-c", f"set fish_complete_path '{fish}'; complete -C 'heft conv'",
-            expect="convert", env={**installed.env, "PATH": f"{fish.parents[2] / 'bin'}:/usr/bin:/bin"})
+            "fish", "--no-config", "-c",
+            f"set fish_complete_path '{fish}'; complete -C 'heft conv'", expect="convert",
+            env={**installed.env, "PATH": path})
 
 
 CMAKE = """cmake_minimum_required(VERSION 3.13)
@@ -159,7 +161,7 @@ target_link_libraries(static PRIVATE heft::static)
 
 
 def cmake(installed, model, scratch):
-    """Build a project of CMake against the installed library, moved to another folder."""
+    """Build a project of CMake against the installed library, moved to a second folder."""
     moved = scratch / "moved"
     shutil.copytree(installed.root, moved, symlinks=True)
     package = next(moved.rglob("heftConfig.cmake")).parent

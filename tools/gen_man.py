@@ -17,6 +17,7 @@ DOCS = ROOT / "docs"
 COMMANDS_PAGE = DOCS / "cli.md"
 AS_FOR_CONVERT = "as for `convert`"
 NOT_IN_OVERVIEW = ("Commands", )
+ABOUT_PAGE = re.compile(r"\bpage|\bdemo\b|^It says|the references? (is|are)", re.I)
 FORMATS_FIRST = ["safetensors", "burnpack", "burn-record", "gguf", "mag", "gptrs", "npy", "embd",
                  "ztensor", "pytorch"]
 
@@ -102,7 +103,7 @@ def split_section(text):
 
 
 def sentence(text):
-    """Return an effect as a sentence, without a reference to a section that stands next to it."""
+    """Return an effect as a sentence, without a reference to a section of the same page."""
     text = re.sub(r" \(\[details\]\([^)]*\)\)", "", text)
     return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
@@ -199,14 +200,13 @@ def overview(manual):
 
 
 def facts(text):
-    """Yield the blocks before the first section, without sentences about the page itself."""
+    """Yield the blocks before the first section, without sentences about the page."""
     head = re.split(r"^## ", re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S), flags=re.M)[0]
     for kind, content in man_text.blocks(head):
         if kind == "paragraph":
             sentences = re.split(r"(?<=\.) (?=[A-Z`])", content)
             content = " ".join(s for s in sentences if not s.endswith(":")
-                               and not re.search(r"\bpage|\bdemo\b|^It says|the references? (is|are)",
-                                                 s, re.I))
+                               and not ABOUT_PAGE.search(s))
         if content and kind != "heading":
             yield kind, content
 
@@ -245,7 +245,7 @@ def put_members(page, title, members):
 
 
 def section_pages(header, title, text, sample):
-    """Yield (name, page): the page of a section under its first name, and references to it."""
+    """Yield (name, page): the page of a section, and references for further names."""
     calls, types = sorted(gen_api.functions(text)), sorted(gen_api.types(text))
     names = [name for _, name, *_ in calls or types if "," not in name]
     if not names:

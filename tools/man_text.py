@@ -3,26 +3,26 @@ import re
 
 LINK = re.compile(r"\[((?:[^\[\]`]|`[^`]*`)+)\]\(([^)\s]+)\)")
 CODE = re.compile(r"(`+)(.+?)\1")
-# A placeholder within code: N, FILE, NAME=ID. Names such as SIGINT or TMPDIR are none.
+# A placeholder within code: N, FILE, NAME=ID. SIGINT and TMPDIR are names.
 PLACEHOLDER = re.compile(r"(?<![A-Za-z0-9_.$/-])([A-Z]+)(?![A-Za-z0-9_./-])")
 ITEM = re.compile(r"[-*] ")
-WIDE, NARROW = 3, 40  # columns, and their characters, of a table that is drawn as a table
+WIDE, NARROW = 3, 40  # columns, and characters, of a table that is drawn as a table
 
 
 def escape(text):
-    """Return text in which no character has a meaning for roff."""
+    """Return text without characters that have a meaning for roff."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return text.replace("'", "\\(aq").replace("`", "\\(ga").replace("^", "\\(ha").replace(
         "~", "\\(ti").replace('"', "\\(dq")
 
 
 def prose(text):
-    """Escape prose, in which hyphens and apostrophes stay what they are."""
+    """Escape prose; hyphens and apostrophes stay."""
     return escape(text).replace("\\-", "-").replace("\\(aq", "'")
 
 
 def option_code(text):
-    """Return code in bold, with its placeholders in italics."""
+    """Return code in bold, placeholders in italics."""
     parts = PLACEHOLDER.split(text)
     return "".join(f"\\fI{escape(p)}\\fR" if i % 2 else f"\\fB{escape(p)}\\fR" if p else ""
                    for i, p in enumerate(parts))
@@ -113,7 +113,7 @@ class Page:
         return inline(" ".join(text.split()), self.link, code)
 
     def begin_paragraph(self):
-        """Begin a paragraph; after a heading one has begun."""
+        """Begin a paragraph, unless a heading has begun a paragraph."""
         if not self.lines[-1].startswith((".SH", ".SS")):
             self.lines.append(".PP")
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """check_completion.py HEFT: complete command lines in bash, zsh and fish.
 
-The shells run on terminals of their own: each line is typed with a tab and run, and the file that
-it writes shows which tensor the completed word names. A shell that is not here is skipped. TAP on
-stdout."""
+Each shell runs on a pseudo-terminal: lines are typed with a tab and run, and the file that a line
+writes shows the tensor that the completed word names. A missing shell is skipped. TAP on stdout."""
 import json
 import os
 import pathlib
@@ -23,7 +22,7 @@ import tap  # noqa: E402
 
 SHARE = ROOT / "share/completions"
 HANGS = 120  # seconds: a shell that takes longer hangs
-# Names of tensors, and what is typed before the tab: the beginning, quoted.
+# Names of tensors, and the text typed before the tab: the beginning, quoted.
 TYPED = {
     "a b": r"a\ ", "a=b": "a=", "it's": "it", 'say "hi"': "say", "$(touch pwned)": r"\$",
     "`touch pwned`": r"\`", "star*": "st", "q?[1]{2,3}": "q", "new\nline": "ne",
@@ -60,7 +59,7 @@ def environment(heft, folder):
 
 
 def complete(heft, *words, shell="fish", kept=0):
-    """Return what `heft __complete` answers, without descriptions."""
+    """Return the answer of `heft __complete` without descriptions."""
     p = subprocess.run([heft, "__complete", shell, str(kept), *words], capture_output=True,
                        check=False)
     assert not p.stderr, p.stderr
@@ -71,7 +70,7 @@ def complete(heft, *words, shell="fish", kept=0):
 
 
 def type_lines(command, lines, folder, env):
-    """Type lines into a shell on a terminal; return what the terminal showed."""
+    """Type lines into a shell on a terminal; return the text on the terminal."""
     pid, fd = pty.fork()
     if not pid:
         os.chdir(folder)
@@ -117,7 +116,9 @@ def check_shell(shell, command, begin, quoted_file, env, folder):
         yield f"{shell} completes {typed}", [] if got == content(name) else [
             f"{name!r} is {content(name)}, not {got}", *shown.splitlines()[-9:]
         ]
-    yield f"{shell} runs nothing of a name", ["pwned exists"] if (folder / "pwned").exists() else []
+    yield f"{shell} runs nothing of a name", [
+        "pwned exists"
+    ] if (folder / "pwned").exists() else []
 
 
 def shells(env, folder):
@@ -127,7 +128,7 @@ def shells(env, folder):
     shutil.copy(SHARE / "_heft", fpath)
     yield "bash", ["bash", "--norc", "--noprofile", "-i"], f"source '{SHARE}/heft.bash'\n"
     yield "zsh", ["zsh", "-f", "-i"], (
-        f"fpath=('{fpath}' $fpath); autoload -Uz compinit; compinit -u -D; setopt nolistambiguous\n")
+        f"fpath=('{fpath}' $fpath); autoload -Uz compinit; compinit -u -D\n")
     yield "fish", ["fish", "--no-config", "-i"], f"source '{SHARE}/heft.fish'\n"
 
 
@@ -139,7 +140,7 @@ def values(heft, *words):
 
 
 def check_words(heft, model):
-    """Yield results about commands, options and values, which heft itself must know."""
+    """Yield results about commands, options and values."""
     def same(title, got, want):
         return title, [] if got == want else [f"{got} instead of {want}"]
 
@@ -154,8 +155,10 @@ def check_words(heft, model):
     yield same("the target", values(heft, "convert", "--to", "gp"),
                ["gptrs-checkpoint", "gptrs-archive"])
     yield same("a value behind =", values(heft, "convert", "--to=safe"), ["--to=safetensors"])
-    yield same("a value behind a pattern", values(heft, "convert", "--cast", "h.*=bf"), ["h.*=bf16"])
-    yield same("generations of the target", values(heft, "convert", "-t", "mag", "--format-version", ""),
+    yield same("a value behind a pattern", values(heft, "convert", "--cast", "h.*=bf"),
+               ["h.*=bf16"])
+    yield same("generations of the target",
+               values(heft, "convert", "-t", "mag", "--format-version", ""),
                ["1", "100", "snapshot"])
     yield same("an abbreviated option", values(heft, "ls", "--dty", "bf"), ["bf16"])
     yield same("a value within letters", values(heft, "convert", "-nt", "saf"), ["safetensors"])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check_magic.py HEFT SAMPLES: compare what file(1) says with share/heft/magic to what heft says.
+"""check_magic.py HEFT SAMPLES: compare file(1), with share/heft/magic, to heft.
 
-Every sample that heft opens must get the MIME type of the format, and the generation where the text
-names one; other files must get none. TAP on stdout; skipped without file."""
+Every sample that heft opens must get the MIME type of the format, and the generation if the text
+names generations; other files must get no such type. TAP on stdout; skipped without file."""
 import collections
 import json
 import pathlib
@@ -17,7 +17,7 @@ import tap  # noqa: E402
 
 MAGIC = ROOT / "share/heft/magic"
 TYPES = {"npy": "npy", "npz": "npz", "torch": "pytorch"}
-# What the text of file has for a version of heft, where that is not the version itself.
+# Texts of file for versions of heft, where the two differ.
 VERSIONS = {
     ("ztensor", "1.1"): "1.1 or 1.2", ("ztensor", "1.2"): "1.1 or 1.2",
     ("ztensor", "2"): "version 2", ("embd", "simple"): "simple stream",
@@ -25,7 +25,7 @@ VERSIONS = {
     ("gptrs-archive", "2-bincode"): "version 2",
 }
 NAMES_VERSION = {"ztensor", "embd", "mag", "gguf", "gptrs-checkpoint", "gptrs-archive"}
-# Members in any order, prefixes and compression hide these from a program that reads the beginning.
+# Formats that other members, prefixes or compression hide from a program that reads the beginning.
 HIDDEN = {"torch", "npz", "burn-record", "safetensors"}
 PLAIN = {"application/octet-stream", "application/x-tar", "application/zip", "application/gzip"}
 OTHERS = {
@@ -102,7 +102,8 @@ def written(heft, scratch):
             out = scratch / f"{each['name']}-{version}"
             more = ["--format-version", version] if version else []
             one = ["--keep", "norm.weight"] if each["name"] == "npy" else []
-            p = run(heft, "convert", "-q", "--allow-loss", "-t", each["name"], *more, *one, model, out)
+            p = run(heft, "convert", "-q", "--allow-loss", "-t", each["name"], *more, *one, model,
+                    out)
             title = f"{each['name']} {version or ''}".strip()
             if p.returncode:
                 yield f"{title} is written", p.stderr.splitlines()

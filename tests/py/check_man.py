@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_man.py HEFT: make the manual pages, and read them with mandoc and man.
+"""check_man.py HEFT: make and read the manual pages, with mandoc and man.
 
 Every command of heft and every public function must have a page, and the page of a command must
 have every option of --help that heft(1) does not have. TAP on stdout."""
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import tap  # noqa: E402
 
-# The pages have no date: they are the same whenever they are made.
+# Pages have no date, so that they are reproducible.
 ALLOWED = re.compile(r"missing date|bad .so|^mandoc: see above", re.M)
 
 
@@ -24,7 +24,7 @@ def run(*command, **more):
 
 
 def rendered(page):
-    """Return the text of a page as man shows it, or without man its source without markup."""
+    """Return the source of a page without markup."""
     text = page.read_text()
     return re.sub(r"\\f[BIR]|\\&|\\", "", text.replace("\\-", "-"))
 
@@ -58,7 +58,7 @@ def missing_options(heft, folder, command):
 
 
 def functions():
-    """Return the names of the public functions, as the linker has them."""
+    """Return the names of the public functions."""
     return re.findall(r"^\s+(heft_\w+);", (ROOT / "heft.map").read_text(), re.M)
 
 
