@@ -15,13 +15,17 @@ void candidates_begin(candidates *c, const char *what)
     out_char(c->o, c->shell == SHELL_BASH ? '\n' : '\0');
 }
 
+static bool has_char(heft_str text, char c)
+{
+    return text.len && memchr(text.ptr, c, text.len);
+}
+
 /* Return true if the shell can complete the word: no word of a shell contains a zero byte, fish
  * ends a word at a tab, and an argument that begins with - would be an option. */
 static bool can_be_completed(const candidates *c, heft_str word)
 {
     bool is_empty = !word.len && !c->before.len;
-    return !is_empty && !memchr(word.ptr, 0, word.len) &&
-           (c->shell != SHELL_FISH || !memchr(word.ptr, '\t', word.len));
+    return !is_empty && !has_char(word, 0) && (c->shell != SHELL_FISH || !has_char(word, '\t'));
 }
 
 static bool begins_with(heft_str word, heft_str start)
@@ -147,7 +151,7 @@ static void add_tensors(candidates *c, const char *escaped, const char *end, con
     heft_file *f = open_model(c);
     for (uint32_t i = 0; f && i < heft_tensor_count(f); i++) {
         heft_str name = heft_tensor_at(f, i).name;
-        if (!memchr(name.ptr, *forbidden, name.len) || !*forbidden)
+        if (!*forbidden || !has_char(name, *forbidden))
             add_name(c, name, escaped, end);
     }
     heft_file_close(f);
@@ -192,7 +196,7 @@ static void add_keys(candidates *c, const char *end)
     heft_file *f = open_model(c);
     for (uint32_t i = 0; f && i < heft_meta_count(f); i = heft_meta_next(f, i)) {
         heft_str key = heft_meta_at(f, i).key;
-        if (!*end || !memchr(key.ptr, *end, key.len))
+        if (!*end || !has_char(key, *end))
             add_name(c, key, "", end);
     }
     heft_file_close(f);
@@ -235,7 +239,7 @@ static const struct {
 
 static bool names_file(const candidates *c, const opt *option)
 {
-    bool is_path = c->typed.len && memchr(c->typed.ptr, '/', c->typed.len);
+    bool is_path = has_char(c->typed, '/');
     return option->kind == OPT_FILE || option->kind == OPT_MODEL || option->kind == OPT_OUTPUT ||
            (option->kind == OPT_PROFILE && is_path);
 }
@@ -243,7 +247,7 @@ static bool names_file(const candidates *c, const opt *option)
 /* Move the pattern at the beginning of the typed text, up to the last =, before the candidates. */
 static void pass_glob(candidates *c)
 {
-    while (c->typed.len && memchr(c->typed.ptr, '=', c->typed.len)) {
+    while (has_char(c->typed, '=')) {
         const char *after = (const char *)memchr(c->typed.ptr, '=', c->typed.len) + 1;
         size_t passed = (size_t)(after - c->typed.ptr);
         c->before = (heft_str){ after - passed - c->before.len, c->before.len + passed };
