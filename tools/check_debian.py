@@ -23,8 +23,8 @@ COPYRIGHT_FIELDS = {"Format", "Files", "License"}
 
 
 def paragraphs(content):
-    """Return the paragraphs of a control file as dictionaries; raise ValueError with the line that
-    is none of a control file."""
+    """Return the paragraphs of a control file as dictionaries; raise ValueError with a line that is
+    not a field."""
     found, field = [{}], None
     for number, line in enumerate(content.splitlines(), 1):
         if line.startswith("#"):
@@ -70,7 +70,7 @@ def exported(root):
 
 
 def symbols_text(root, version):
-    """Return the symbols file: known functions keep the version since which they exist."""
+    """Return the symbols file: known functions keep the first version that has the function."""
     path = root / "debian/libheft0.symbols"
     since = {(name, node): v for name, node, v in
              SYMBOL.findall(path.read_text() if path.exists() else "")}
@@ -100,7 +100,7 @@ def version_faults(root):
 
 
 def build_dependencies(source):
-    """Return the names of the packages that the build needs, without those of debhelper."""
+    """Return the names of the packages that the build needs, except debhelper's packages."""
     rows = source.get("Build-Depends", "").replace("\n", " ").split(",")
     names = [row.split()[0] for row in rows if row.split()]
     return [name for name in names if not name.startswith(("debhelper", "dh-sequence-"))]
@@ -116,7 +116,7 @@ def unlisted(root, source):
 def changelog_faults(root):
     """Let dpkg parse the changelog, where dpkg is installed."""
     try:
-        p = subprocess.run(["dpkg-parsechangelog", "-l", root / "debian/changelog", "-S", "Version"],
+        p = subprocess.run(["dpkg-parsechangelog", "-l", root / "debian/changelog"],
                            capture_output=True, text=True, check=False)
     except FileNotFoundError:
         return []
@@ -126,8 +126,8 @@ def changelog_faults(root):
 def missing_documents(root):
     """Return documents and examples of packages that do not exist."""
     return [f"{path.name}: there is no {pattern}"
-            for path in sorted([*(root / "debian").glob("*.docs"),
-                                *(root / "debian").glob("*.examples")])
+            for kind in ("docs", "examples")
+            for path in sorted((root / "debian").glob(f"*.{kind}"))
             for pattern in path.read_text().split() if not list(root.glob(pattern))]
 
 

@@ -5,8 +5,8 @@ release.py --version: only print the version.
 
 OUT (build-release) gets heft-VERSION.tar.xz, SHA256SUMS and NOTES.md, the section of CHANGELOG.md.
 The archive is made from the last commit, without debian/: equal commits give equal bytes. Nothing
-is made if the tree has changes, if the places that state the version differ, or if one of them
-says that the version is not released. --draft allows the last."""
+is made if the tree has changes, if files disagree about the version, or if a file says that the
+version is not released. --draft allows a version that is not released."""
 import argparse
 import hashlib
 import io
@@ -19,14 +19,15 @@ import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NUMBER = r"(\d+\.\d+\.\d+)"
-# Where the version is stated: file, pattern whose groups give the version.
+# Files that state the version, each with a pattern; the groups give the version.
 PLACES = [
     ("meson.build", rf"^  version: '{NUMBER}'"),
-    ("include/heft/heft.h", r"_VERSION_MAJOR (\d+)\n.*_VERSION_MINOR (\d+)\n.*_VERSION_PATCH (\d+)"),
+    ("include/heft/heft.h",
+     r"_VERSION_MAJOR (\d+)\n.*_VERSION_MINOR (\d+)\n.*_VERSION_PATCH (\d+)"),
     ("CHANGELOG.md", rf"^## {NUMBER}"),
     ("README.md", rf"^Version {NUMBER}"),
 ]
-# Where it may be stated, too.
+# Files that may state the version, too.
 OPTIONAL_PLACES = [
     ("pyproject.toml", rf'^version = "{NUMBER}"'),
     ("debian/changelog", rf"\Aheft \({NUMBER}-[0-9a-z.+~]+\)"),
@@ -39,7 +40,7 @@ UNRELEASED = [
 
 
 class Refusal(Exception):
-    """Why there is no release, and what to do next."""
+    """The reason why there is no release, and the next thing to do."""
 
 
 def text(root, name):
@@ -55,7 +56,7 @@ def stated(root, name, pattern):
 
 
 def versions(root):
-    """Return the version by each file that states one; None for a file that must and does not."""
+    """Return the version by file; None for a file that must state the version and does not."""
     found = {name: stated(root, name, pattern) for name, pattern in PLACES}
     for name, pattern in OPTIONAL_PLACES:
         version = stated(root, name, pattern)
@@ -102,8 +103,8 @@ def refuse_changes(root):
 
 
 def entries(root):
-    """Yield (name, mode) of the tracked files, sorted, without the packaging of Debian: a package
-    brings its own."""
+    """Yield (name, mode) of the tracked files, sorted, without the packaging of Debian, which a
+    source package keeps apart."""
     for row in sorted(git(root, "ls-files", "--stage", "-z").split("\0")[:-1],
                       key=lambda row: row.split("\t", 1)[1]):
         name = row.split("\t", 1)[1]
@@ -132,8 +133,8 @@ def packed(root, folder):
 
 def notes(root, version):
     """Return the section of CHANGELOG.md, without its heading."""
-    section = re.search(rf"^## {re.escape(version)}.*?\n(.*?)(?=^## |\Z)", text(root, "CHANGELOG.md"),
-                        re.M | re.S)
+    pattern = rf"^## {re.escape(version)}.*?\n(.*?)(?=^## |\Z)"
+    section = re.search(pattern, text(root, "CHANGELOG.md"), re.M | re.S)
     if not section or not section[1].strip():
         raise Refusal(f"CHANGELOG.md says nothing about version {version}")
     return section[1].strip() + "\n"
