@@ -10,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 
+import release
 import tap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+VERSION = release.agreed_version(ROOT)
 PLACES = [
     "bash-completion/completions/heft", "zsh/site-functions/_heft",
     "fish/vendor_completions.d/heft.fish", "heft/magic", "man/man1/heft.1",
@@ -86,8 +88,8 @@ def results(build, scratch):
             "libheft.so.0", "libheft.a", "bin/heft"
     ]:
         yield f"{name} is installed", installed.find(name)
-    yield "pkg-config knows the version", complaints("pkg-config", "--exact-version=0.1.0", "heft",
-                                                     env=installed.env)
+    yield "pkg-config knows the version", complaints("pkg-config", f"--exact-version={VERSION}",
+                                                     "heft", env=installed.env)
 
     model, program = scratch / "model.safetensors", scratch / "ls"
     made = complaints(sys.executable, ROOT / "tools/make_model.py", model, "--layers", "1",
@@ -108,7 +110,7 @@ def results(build, scratch):
     yield "the headers need no C library", complaints(*freestanding, ROOT / "tests/header.c")
     heft = next(installed.root.rglob("bin/heft"))
     yield "the installed command runs", complaints(heft, "--version", env=installed.env,
-                                                   expect="0.1.0")
+                                                   expect=VERSION)
     yield from profiles(installed, heft, model, scratch)
     for path in PLACES:
         yield f"share/{path} is installed", [] if list(installed.root.rglob(
