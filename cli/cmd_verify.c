@@ -323,7 +323,7 @@ int cmd_verify(int argc, char **argv)
         { "quick", 0, OPT_FLAG, &settings.quick, NULL,
           "check structure and header checksums only" },
         { "hub", 0, OPT_FLAG, &hub, NULL,
-          "compare files with the digests that a Hugging Face cache states" },
+          "compare a download from Hugging Face with the digests that the hub states" },
         { "json", 0, OPT_FLAG, &settings.as_json, NULL,
           "print one JSON document; a list for several files" },
     };
@@ -344,10 +344,10 @@ int cmd_verify(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    if (hub && (profile || settings.quick))
-        return say_status(HEFT_E_ARGUMENT, NULL, "--hub excludes --profile and --quick");
     if (hub)
-        return verify_hub(&args, settings.as_json, settings.strict);
+        return profile || settings.quick
+                   ? say_usage("verify", "--hub excludes --profile and --quick")
+                   : verify_hub(&args, settings.as_json, settings.strict);
     code = profile ? profile_read(&loaded, profile) : CODE_DONE;
     if (code)
         return code;

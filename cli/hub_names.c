@@ -1,98 +1,83 @@
-/* hub_names.c - reads the layouts of huggingface_hub: a cache, where snapshots/REVISION/FILE is a
- * link to blobs/DIGEST, and a folder of files with .cache/huggingface/download/FILE.metadata. */
+/* hub_names.c - names and metadata files that the Python package huggingface_hub writes.
+ *
+ *     models--OWNER--NAME/snapshots/REVISION/FILE -> ../../blobs/DIGEST
+ *     DIR/FILE, with DIR/.cache/huggingface/download/FILE.metadata: lines with the revision, the
+ *         digest, and the time of the download
+ *
+ * The digest is the SHA-256 of a large file (64 digits), or git's SHA-1 of a small one (40). */
 #include "hub_names.h"
 
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "textfile.h"
+enum { SHA1_DIGITS = 40, LINE = 256 };
 
-static const char *const notes_folders[] = { ".cache/huggingface/download",
-                                             ".huggingface/download" };
-enum { NOTES_FOLDERS = sizeof notes_folders / sizeof *notes_folders, SHA1 = 40, SHA256 = 64 };
-
-static bool read_digest(hub_name *out, const char *text, size_t len)
+static bool set_name(hub_name *out, const char *text, size_t len)
 {
-    if ((len != SHA1 && len != SHA256) || strspn(text, "0123456789abcdef") < len)
+    if ((len != SHA1_DIGITS && len != HUB_DIGITS) || strspn(text, "0123456789abcdef") < len)
         return false;
-    out->algorithm = len == SHA1 ? "sha1" : "sha256";
     memcpy(out->hex, text, len);
     out->hex[len] = '\0';
+    out->algorithm = len == HUB_DIGITS ? "sha256" : "git-sha1";
     return true;
 }
 
-static bool find_in_blob_name(hub_name *out, const char *real)
+/* Return true if the last folder of the path is called "blobs". */
+static bool is_in_blobs(const char *path, const char *last_slash)
 {
     static const char blobs[] = "/blobs";
-    enum { LEN = sizeof blobs - 1 };
-    const char *slash = strrchr(real, '/');
-    return slash && slash - real >= LEN && !memcmp(slash - LEN, blobs, LEN) &&
-           read_digest(out, slash + 1, strlen(slash + 1));
+    size_t len = sizeof blobs - 1;
+    return (size_t)(last_slash - path) >= len && !memcmp(last_slash - len, blobs, len);
 }
 
-/* The second line of FILE.metadata is the entity tag; the first is the revision. */
-static bool read_notes(hub_name *out, const char *path)
+bool hub_metadata_folder(char *out, unsigned long capacity, const char *dir)
 {
-    char text[512];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *line = strchr(text, '\n');
-    return line && read_digest(out, line + 1, strcspn(line + 1, "\r\n"));
+    int n = snprintf(out, capacity, "%s/.cache/huggingface/download", dir);
+    return n > 0 && (unsigned long)n < capacity;
 }
 
-/* Look for the notes in each folder above the file, from the nearest on. */
-static bool find_in_notes(hub_name *out, const char *real)
+static bool read_metadata(hub_name *out, const char *path)
 {
-    char path[2 * PATH_MAX];
-    for (size_t at = strlen(real); at--;) {
-        for (size_t i = 0; real[at] == '/' && i < NOTES_FOLDERS; i++) {
-            snprintf(path, sizeof path, "%.*s/%s/%s.metadata", (int)at, real, notes_folders[i],
-                     real + at + 1);
-            if (read_notes(out, path))
-                return true;
-        }
-    }
-    return false;
-}
-
-bool hub_name_find(hub_name *out, const char *path)
-{
-    char real[PATH_MAX];
-    return realpath(path, real) && (find_in_blob_name(out, real) || find_in_notes(out, real));
-}
-
-bool hub_notes_find(char out[PATH_MAX], const char *folder)
-{
-    char real[PATH_MAX];
-    char *slash = realpath(folder, real) ? real + strlen(real) : NULL;
-    for (; slash; slash = strrchr(real, '/')) {
-        *slash = '\0';
-        for (size_t i = 0; i < NOTES_FOLDERS; i++) {
-            int n = snprintf(out, PATH_MAX, "%s/%s", real, notes_folders[i]);
-            if (n < PATH_MAX && path_is_folder(out))
-                return true;
-        }
-    }
-    return false;
-}
-
-bool hub_is_own_file(const char *path)
-{
-    static const char *const parts[] = { "/.cache/huggingface/", "/.huggingface/", "/.no_exist/",
-                                         "/.locks/" };
-    char blobs[PATH_MAX];
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(path, parts[i]))
-            return true;
-    const char *refs = strstr(path, "/refs/");
-    if (!refs)
+    char line[LINE] = "";
+    FILE *f = fopen(path, "re");
+    if (!f)
         return false;
-    int n = snprintf(blobs, sizeof blobs, "%.*s/blobs", (int)(refs - path), path);
-    return n < PATH_MAX && path_is_folder(blobs);
+    bool ok = fgets(line, sizeof line, f) && fgets(line, sizeof line, f);
+    fclose(f);
+    return ok && set_name(out, line, strcspn(line, "\r\n"));
+}
+
+/* Look for the metadata file in the folder of the file and in all folders above. */
+static bool find_metadata(hub_name *out, const char *real)
+{
+    char dir[PATH_MAX], folder[PATH_MAX], path[2 * PATH_MAX];
+    size_t len = strlen(real);
+    while (len) {
+        while (len && real[len - 1] != '/')
+            len--;
+        if (!len)
+            break;
+        memcpy(dir, real, len - 1);
+        dir[len - 1] = '\0';
+        if (hub_metadata_folder(folder, sizeof folder, dir)) {
+            snprintf(path, sizeof path, "%s/%s.metadata", folder, real + len);
+            if (read_metadata(out, path))
+                return true;
+        }
+        len--;
+    }
+    return false;
+}
+
+bool hub_name_of(hub_name *out, const char *path)
+{
+    char real[PATH_MAX];
+    if (!realpath(path, real))
+        return false;
+    const char *slash = strrchr(real, '/');
+    if (slash && is_in_blobs(real, slash) && set_name(out, slash + 1, strlen(slash + 1)))
+        return true;
+    return find_metadata(out, real);
 }

@@ -1,22 +1,21 @@
-/* hub_names.h - the digest that a Hugging Face cache states for a file. */
+/* hub_names.h - the digest that the Hugging Face hub states for a downloaded file. */
 #ifndef HEFT_CLI_HUB_NAMES_H
 #define HEFT_CLI_HUB_NAMES_H
-#include <limits.h>
 #include <stdbool.h>
 
+enum { HUB_DIGITS = 64 };
+
 typedef struct hub_name {
-    const char *algorithm; /* "sha256" of the content, or "sha1" of a git blob with the content */
-    char hex[65];          /* the digest */
+    char hex[HUB_DIGITS + 1];
+    const char *algorithm; /* "sha256" or "git-sha1", by the number of digits */
 } hub_name;
 
-/* Find the digest of a file: the name of the blob that the path leads to, or the entity tag that a
- * download into a folder noted. Return false if there is none. */
-bool hub_name_find(hub_name *out, const char *path);
-
-/* Find the notes of a download into the folder or into one above; false if there are none. */
-bool hub_notes_find(char out[PATH_MAX], const char *folder);
-
-/* Return true for files of the cache itself, which no repository contains. */
-bool hub_is_own_file(const char *path);
+/* Find the stated digest of the file. In a cache the file, or the target of the link, is called by
+ * its digest; in a folder of `hf download --local-dir`, the folder .cache/huggingface/download
+ * below has a file with the digest. Return false if there is neither. */
+bool hub_name_of(hub_name *out, const char *path);
+/* Store the path of the folder of such files in a download folder: DIR/.cache/huggingface/download.
+ * Return false if the path is too long. */
+bool hub_metadata_folder(char *out, unsigned long capacity, const char *dir);
 
 #endif

@@ -55,13 +55,27 @@ static void allow_repository(landlock *l, const char *folder)
     }
 }
 
+/* A folder of downloads, at or above the folder, has files with the digests of the downloads. */
+static void allow_download_metadata(landlock *l, const char *folder)
+{
+    char path[PATH_MAX], metadata[PATH_MAX];
+    if (!realpath(folder, path))
+        return;
+    char *slash;
+    do {
+        if (hub_metadata_folder(metadata, sizeof metadata, path) && path_is_folder(metadata))
+            landlock_allow(l, metadata, ACCESS_READ);
+        slash = strrchr(path, '/');
+        if (slash)
+            *slash = '\0';
+    } while (slash);
+}
+
 static void allow_folder(landlock *l, const char *path, unsigned access)
 {
-    char notes[PATH_MAX];
     landlock_allow(l, path, access);
     allow_repository(l, path);
-    if (hub_notes_find(notes, path))
-        landlock_allow(l, notes, ACCESS_READ);
+    allow_download_metadata(l, path);
 }
 
 static void allow_model(landlock *l, const char *path)

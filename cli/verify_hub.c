@@ -1,254 +1,146 @@
-/* verify_hub.c - `heft verify --hub`: compare files with the digests of a Hugging Face cache. */
 #include "verify_hub.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "file_digest.h"
+#include "digest_files.h"
+#include "file_findings.h"
 #include "folder_files.h"
 #include "hub_names.h"
-#include "jsonout.h"
-#include "progress_line.h"
 #include "textfile.h"
 
-enum { NO_DIGEST = -1 };
-
-typedef struct entry { /* a file to check */
-    const char *path;
-    hub_name name;    /* algorithm NULL: the cache states no digest */
-    int os;           /* errno of stat(), or 0 */
-    bool is_missing;  /* a link that leads to no file */
-    dev_t device;     /* Links of several revisions lead to the same blob: */
-    ino_t inode;      /* each inode is read once. */
-    ptrdiff_t digest; /* index into digests, or NO_DIGEST */
-} entry;
-
-typedef struct check {
-    outbuf *o;
-    bool as_json, strict, is_list; /* is_list: several files, or a folder */
-    entry *entries;
+typedef struct hub_check { /* the check of one argument */
+    file_findings *f;
+    path_list files;
+    hub_name *names; /* one for each request */
+    digest_request *requests;
     size_t count;
-    file_digest *digests;
-    size_t digest_count;
-} check;
+} hub_check;
 
-typedef struct verdict { /* result for a file; rule NULL: nothing is wrong */
-    const char *rule, *severity;
-    char text[320];
-} verdict;
+static const char covers_all[] = "every file has the digest that the hub states";
+static const char covers_some[] = "every file for which the hub states a digest has that digest";
 
-/* ---- files ---- */
-
-static void identify(entry *e)
+/* The folder of an argument whose files are all checked, malloc'ed: the blobs of a repository, the
+ * folder itself, or the folder of a shard index. NULL for other files. */
+static char *folder_of_model(const char *path)
 {
-    struct stat info, link;
-    e->digest = NO_DIGEST;
-    e->os = stat(e->path, &info) ? errno : 0;
-    e->is_missing = e->os == ENOENT && !lstat(e->path, &link) && S_ISLNK(link.st_mode);
-    if (e->os || !hub_name_find(&e->name, e->path))
-        return;
-    e->device = info.st_dev;
-    e->inode = info.st_ino;
-}
-
-static int compare_inodes(const void *left, const void *right)
-{
-    const entry *a = *(entry *const *)left, *b = *(entry *const *)right;
-    int order = strcmp(a->name.hex, b->name.hex);
-    if (!order)
-        order = a->device < b->device ? -1 : a->device > b->device;
-    return order ? order : a->inode < b->inode ? -1 : a->inode > b->inode;
-}
-
-/* Plan a digest for each file that the cache names; links to the same file share the digest. */
-static bool plan_digests(check *c)
-{
-    entry **sorted = calloc(c->count + 1, sizeof *sorted);
-    c->digests = calloc(c->count + 1, sizeof *c->digests);
-    bool has_memory = sorted && c->digests;
-    for (size_t i = 0; has_memory && i < c->count; i++)
-        sorted[i] = &c->entries[i];
-    if (has_memory)
-        qsort(sorted, c->count, sizeof *sorted, compare_inodes);
-    for (size_t i = 0; has_memory && i < c->count; i++) {
-        entry *e = sorted[i];
-        if (!e->name.algorithm)
-            continue;
-        if (!i || compare_inodes(&sorted[i - 1], &sorted[i]) != 0)
-            c->digests[c->digest_count++] = (file_digest){ .path = e->path,
-                                                           .algorithm = e->name.algorithm };
-        e->digest = (ptrdiff_t)c->digest_count - 1;
+    static const char suffix[] = ".index.json";
+    size_t len = strlen(path), n = sizeof suffix - 1;
+    if (path_is_folder(path)) {
+        char *blobs = path_in(path, "blobs"), *snapshots = path_in(path, "snapshots");
+        bool is_repository = blobs && snapshots && path_is_folder(blobs) &&
+                             path_is_folder(snapshots);
+        free(snapshots);
+        if (is_repository)
+            return blobs;
+        free(blobs);
+        return strdup(path);
     }
-    free(sorted);
-    return has_memory;
+    if (len < n || strcmp(path + len - n, suffix) != 0)
+        return NULL;
+    const char *slash = strrchr(path, '/');
+    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 }
 
-static bool find_entries(check *c, const path_list *files)
+/* Files that the download tool keeps for itself are no part of the model. */
+static bool is_of_the_tool(const char *folder, const char *path)
 {
-    c->entries = calloc(files->count + 1, sizeof *c->entries);
-    for (size_t i = 0; c->entries && i < files->count; i++) {
-        if (c->is_list && hub_is_own_file(files->paths[i]))
-            continue;
-        entry *e = &c->entries[c->count++];
-        e->path = files->paths[i];
-        identify(e);
-    }
-    return c->entries && plan_digests(c);
+    path += strlen(folder);
+    path += strspn(path, "/");
+    return !strncmp(path, ".cache/", 7);
 }
 
-/* ---- results ---- */
-
-static verdict judge(const check *c, const entry *e)
+static bool is_dangling(const char *path)
 {
-    verdict v = { .severity = "fault" };
-    const file_digest *d = e->digest == NO_DIGEST ? NULL : &c->digests[e->digest];
-    if (e->is_missing) {
-        v.rule = "hub/missing";
-        snprintf(v.text, sizeof v.text, "the link leads to no file: download the file again");
-    } else if (!d) {
-        v.rule = "hub/no-digest";
-        v.severity = "warning";
-        snprintf(v.text, sizeof v.text, "the cache states no digest of this file");
-    } else if (!d->status && strcmp(d->hex, e->name.hex) != 0) {
-        v.rule = "hub/digest";
-        snprintf(v.text, sizeof v.text,
-                 "the %s of the content is %s, but the cache states %s: download the file again",
-                 d->algorithm, d->hex, e->name.hex);
-    }
-    return v;
+    struct stat info;
+    return stat(path, &info) && errno == ENOENT && !lstat(path, &info);
 }
 
-static void print_entry(const check *c, const entry *e, const verdict *v, bool ok)
+static void add_request(hub_check *c, const char *path)
 {
-    outbuf *o = c->o;
-    const file_digest *d = e->digest == NO_DIGEST ? NULL : &c->digests[e->digest];
-    if (v->rule) {
-        out_message(o, e->path);
-        out_text(o, ": ");
-        term_paint(o, *v->severity == 'f' ? COLOUR_RED : COLOUR_YELLOW);
-        out_text(o, v->severity);
-        term_paint(o, COLOUR_NONE);
-        out_format(o, ": %s: %s\n", v->rule, v->text);
-    }
-    out_message(o, e->path);
-    out_text(o, ": ");
-    term_paint(o, ok ? COLOUR_GREEN : COLOUR_RED);
-    out_text(o, ok ? "ok" : "failed");
-    term_paint(o, COLOUR_NONE);
-    if (ok && !d)
-        out_text(o, " (not checked)");
-    else if (ok)
-        out_format(o, " (%llu bytes, %s as the cache states)", (unsigned long long)d->bytes,
-                   d->algorithm);
-    out_char(o, '\n');
+    hub_name *name = &c->names[c->count];
+    if (is_dangling(path))
+        findings_add(c->f, HEFT_FAULT, "hub/missing", path, (heft_range){ HEFT_NOWHERE, 0 },
+                     "the link leads to no file: download the file again");
+    else if (hub_name_of(name, path))
+        c->requests[c->count++] = (digest_request){ .path = path,
+                                                    .algorithm = name->algorithm,
+                                                    .to = HEFT_UNKNOWN_LENGTH };
+    else
+        findings_add(c->f, HEFT_WARNING, "hub/no-digest", path, (heft_range){ HEFT_NOWHERE, 0 },
+                     "the hub states no digest for this file");
 }
 
-static void json_entry(const check *c, json *all, const entry *e, const verdict *v, bool ok)
+static int say_no_names(const char *path)
 {
-    const file_digest *d = e->digest == NO_DIGEST ? NULL : &c->digests[e->digest];
-    json_line(all);
-    json_begin(all, '{');
-    json_member_str(all, "file", str_of(e->path));
-    json_member_null(all, "format");
-    json_member_bool(all, "ok", ok);
-    json_member_begin(all, "findings", '[');
-    if (v->rule) {
-        json_begin(all, '{');
-        json_member_str(all, "severity", str_of(v->severity));
-        json_member_str(all, "rule", str_of(v->rule));
-        json_member_null(all, "offset");
-        json_member_u64(all, "length", 0);
-        json_member_null(all, "tensor");
-        json_member_str(all, "text", str_of(v->text));
-        json_end(all, '}');
-    }
-    json_end(all, ']');
-    json_member_u64(all, "bytes_checked", d && !d->status ? d->bytes : 0);
-    json_member_text(all, "algorithm", str_of(d ? d->algorithm : ""));
-    json_member_text(all, "digest", str_of(d ? e->name.hex : ""));
-    if (d && d->status)
-        json_member_str(all, "error", str_of(d->err.message));
-    json_end(all, '}');
+    return say_status(HEFT_E_ARGUMENT, path,
+                      "is not in a Hugging Face cache or download folder: --hub compares files "
+                      "with the digests in their names; compare with sha256sum instead");
 }
 
-static int report_entry(const check *c, json *all, const entry *e)
+static int collect(hub_check *c, const char *path)
 {
-    const file_digest *d = e->digest == NO_DIGEST ? NULL : &c->digests[e->digest];
-    verdict v = judge(c, e);
-    bool is_wrong = v.rule && (c->strict || *v.severity == 'f');
-    int code = is_wrong ? CODE_FOUND : CODE_DONE;
-    if (e->os && !e->is_missing)
-        code = say_system(e->os, e->path);
-    else if (d && d->status)
-        code = say_error(e->path, &d->err);
-    if (c->as_json)
-        json_entry(c, all, e, &v, code == CODE_DONE);
-    else if (code <= CODE_FOUND)
-        print_entry(c, e, &v, code == CODE_DONE);
+    char *folder = folder_of_model(path);
+    hub_name name;
+    if (!folder && !path_exists(path))
+        return say_system(ENOENT, path);
+    if (!folder && !is_dangling(path) && !hub_name_of(&name, path))
+        return say_no_names(path);
+    int code = path_list_add(&c->files, folder ? folder : path);
+    c->names = calloc(c->files.count + 1, sizeof *c->names);
+    c->requests = calloc(c->files.count + 1, sizeof *c->requests);
+    if (!code && (!c->names || !c->requests))
+        code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
+    for (size_t i = 0; i < c->files.count && !code; i++)
+        if (!folder || !is_of_the_tool(folder, c->files.paths[i]))
+            add_request(c, c->files.paths[i]);
+    free(folder);
+    if (!code && !c->count && !c->f->faults)
+        code = say_no_names(path);
     return code;
 }
 
-static int report_all(const check *c)
+static void compare(hub_check *c)
 {
-    json all = { c->o, false };
-    int worst = CODE_DONE;
-    if (c->as_json && c->is_list)
-        json_begin(&all, '[');
+    char hex[DIGEST_HEX];
     for (size_t i = 0; i < c->count; i++) {
-        int code = report_entry(c, &all, &c->entries[i]);
-        worst = code > worst ? code : worst;
+        const digest_request *r = &c->requests[i];
+        digest_hex(hex, &r->digest);
+        c->f->bytes += r->size;
+        if (strcmp(hex, c->names[i].hex) != 0)
+            findings_add(c->f, HEFT_FAULT, r->digest.length == 32 ? "hub/sha256" : "hub/git-sha1",
+                         r->path, (heft_range){ 0, r->size },
+                         "the hub states the digest %s, the content has %s: download it again",
+                         c->names[i].hex, hex);
     }
-    if (c->as_json && c->is_list)
-        json_end(&all, ']');
-    if (c->as_json)
-        out_char(c->o, '\n');
-    return worst;
 }
 
-/* ---- the command ---- */
-
-static bool has_names(const check *c)
+static int check_argument(file_findings *f, const char *path)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (c->entries[i].name.algorithm || c->entries[i].os)
-            return true;
-    return false;
-}
-
-static int check_files(check *c, const path_list *files, const char *label)
-{
-    progress p;
-    if (!find_entries(c, files))
-        return say_status(HEFT_E_NOMEM, label, "no memory for a list of files");
-    if (!has_names(c))
-        return say_status(HEFT_E_ARGUMENT, label,
-                          "no digest is stated for it: --hub checks files in a cache of "
-                          "huggingface_hub, or in a folder that `hf download --local-dir` filled");
-    progress_begin(&p, label);
-    file_digests_compute(c->digests, c->digest_count, progress_step, &p);
-    progress_end(&p);
-    return report_all(c);
+    hub_check c = { .f = f, .files = { .keeps_broken_links = true } };
+    findings_begin(f, path);
+    int code = collect(&c, path);
+    if (!code)
+        code = digest_files(c.requests, c.count, path);
+    if (!code)
+        compare(&c);
+    int found = findings_end(f, f->warnings ? covers_some : covers_all,
+                             code ? "could not be checked" : NULL);
+    free(c.names);
+    free(c.requests);
+    path_list_free(&c.files);
+    return code ? code : found;
 }
 
 int verify_hub(const opt_args *args, bool as_json, bool strict)
 {
-    outbuf o;
-    path_list files = { .keeps_broken_links = true };
-    check c = { .o = &o, .as_json = as_json, .strict = strict };
+    file_findings f;
     int worst = CODE_DONE;
-    c.is_list = args->count > 1 || path_is_folder(args->item[0]);
+    findings_open(&f, as_json, strict, args->count > 1);
     for (int i = 0; i < args->count; i++) {
-        int code = path_list_add(&files, args->item[i]);
+        int code = check_argument(&f, args->item[i]);
         worst = code > worst ? code : worst;
     }
-    out_open(&o, STDOUT_FILENO);
-    int code = worst > CODE_FOUND ? worst : check_files(&c, &files, args->item[0]);
-    free(c.entries);
-    free(c.digests);
-    path_list_free(&files);
-    return out_end(&o, code > worst ? code : worst);
+    return findings_close(&f, args->count > 1, worst);
 }

@@ -10,7 +10,7 @@ import sys
 
 import tap
 
-PREFIXES = {"heft", "hub", "profile", "gptrs", "pickle"}
+PREFIXES = {"heft", "profile", "gptrs", "pickle", "hub", "signature"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 

@@ -8,7 +8,6 @@ static const heft_digest *const digests[] = {
 #endif
 #ifdef HEFT_HAVE_OPENSSL
     &heft_openssl_sha256,
-    &heft_openssl_sha1,
 #endif
 #ifdef HEFT_HAVE_XXHASH
     &heft_xxhash_xxh3,

@@ -1,4 +1,4 @@
-/* digest_openssl.c - SHA-256 and, for git's blobs, SHA-1, by libcrypto.
+/* digest_openssl.c - SHA-256, by libcrypto.
  *
  * OpenSSL deprecates the functions used here in favour of EVP.  The first use of EVP loads the
  * system's configuration with thousands of allocations, and crashes if some of the allocations
@@ -33,25 +33,4 @@ const heft_digest heft_openssl_sha256 = {
     update,
     final,
     NULL,
-};
-
-static bool init_sha1(void *state)
-{
-    return SHA1_Init(state);
-}
-
-static void update_sha1(void *state, const void *data, size_t len)
-{
-    SHA1_Update(state, data, len);
-}
-
-static void final_sha1(uint8_t *out, void *state)
-{
-    if (out)
-        SHA1_Final(out, state);
-}
-
-const heft_digest heft_openssl_sha1 = {
-    sizeof(heft_digest), "sha1",      SHA_DIGEST_LENGTH, sizeof(SHA_CTX),
-    init_sha1,           update_sha1, final_sha1,        NULL,
 };

@@ -1,0 +1,29 @@
+/* file_findings.h - the report of a check of whole files, in the form of `heft verify`. */
+#ifndef HEFT_CLI_FILE_FINDINGS_H
+#define HEFT_CLI_FILE_FINDINGS_H
+#include "jsonout.h"
+
+typedef struct file_findings {
+    outbuf o;
+    json all, list; /* JSON: the report, and the findings collected for it */
+    outbuf collected;
+    bool as_json, strict;
+    const char *path; /* argument of the command */
+    uint32_t faults, warnings;
+    uint64_t bytes; /* bytes compared */
+} file_findings;
+
+/* Begin the report on standard output. */
+void findings_open(file_findings *f, bool as_json, bool strict, bool is_list);
+/* Begin the part about one argument. */
+void findings_begin(file_findings *f, const char *path);
+/* Report a finding about `length` bytes at `offset` of the file `name`. */
+void findings_add(file_findings *f, heft_severity severity, const char *rule, const char *name,
+                  heft_range where, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* End the part about one argument: `covers` says what a good result stands for, `failure` is NULL
+ * or the error that was printed. Return CODE_DONE or CODE_FOUND. */
+int findings_end(file_findings *f, const char *covers, const char *failure);
+/* End the report; return the exit code. */
+int findings_close(file_findings *f, bool is_list, int code);
+
+#endif

@@ -1,0 +1,20 @@
+/* no_openssl.c - digests of files and signatures in a build without libcrypto. */
+#include <heft/sign.h>
+
+#include "port/port.h"
+
+static heft_status fail(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                            "this build of heft has no OpenSSL, which computes digests and "
+                            "signatures; rebuild heft with -Dopenssl=enabled");
+}
+
+heft_status heft_source_digest(heft_file_digest *out, heft_source *s, const char *name,
+                               uint64_t offset, uint64_t length, heft_progress_fn progress,
+                               void *progress_ctx, heft_error *err)
+{
+    (void)s, (void)name, (void)offset, (void)length, (void)progress, (void)progress_ctx;
+    *out = (heft_file_digest){ .length = 0 };
+    return fail(err);
+}
