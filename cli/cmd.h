@@ -37,6 +37,7 @@ int cmd_hash(int argc, char **argv);
 int cmd_ids(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_sign(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
 int cmd_formats(int argc, char **argv);
 

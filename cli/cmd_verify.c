@@ -13,6 +13,7 @@
 #include "progress_line.h"
 #include "stdin_file.h"
 #include "verify_hub.h"
+#include "verify_signature.h"
 
 typedef struct report {
     outbuf *o;
@@ -201,7 +202,7 @@ static void json_coverage(json *j, const report *r)
         out_coverage(&text, r);
     json_member_u64(j, "payload_bytes", r->result.payload_bytes);
     json_member_u64(j, "payload_checked", r->result.payload_checked);
-    json_member_text(j, "covers", (heft_str){ text.buf, text.used });
+    json_member_text(j, "covers", (heft_str){ text.buf, is_ok(r) ? text.used : 0 });
     if (text.os)
         j->o->os = text.os;
     out_free(&text);
@@ -309,10 +310,31 @@ static int verify_all(outbuf *o, const opt_args *args, const report *settings)
     return worst;
 }
 
+static int say_exclusive(const char *option)
+{
+    return say_usage("verify", "%s excludes the other checks: --hub, --profile and --quick",
+                     option);
+}
+
+static int check_signature(signature_request *r, const report *settings, const opt_args *args)
+{
+    if (args->count > 1)
+        return say_usage("verify", "--signature takes one file or folder");
+    if (!r->key == !r->authorities)
+        return say_usage("verify", "--signature needs either --key or --ca");
+    if (r->certificate && !r->authorities)
+        return say_usage("verify", "--certificate needs --ca");
+    r->model = args->item[0];
+    r->as_json = settings->as_json;
+    r->strict = settings->strict;
+    return verify_signature(r);
+}
+
 int cmd_verify(int argc, char **argv)
 {
     report settings = { .o = NULL };
     const char *profile = NULL;
+    signature_request signature = { .model = NULL };
     bool hub = false;
     heft_profile *loaded = NULL;
     const opt options[] = {
@@ -324,6 +346,14 @@ int cmd_verify(int argc, char **argv)
           "check structure and header checksums only" },
         { "hub", 0, OPT_FLAG, &hub, NULL,
           "compare a download from Hugging Face with the digests that the hub states" },
+        { "signature", 0, OPT_FILE, &signature.signature, "SIG",
+          "check the signature of a model, and its files, with --key or --ca" },
+        { "key", 0, OPT_FILE, &signature.key, "KEY",
+          "with --signature, the public key; else the part of a nested checkpoint to open" },
+        { "ca", 0, OPT_FILE, &signature.authorities, "CA",
+          "with --signature, the certificates that are trusted" },
+        { "certificate", 0, OPT_FILE, &signature.certificate, "CERT",
+          "with --ca, the signer's certificate has to be this one" },
         { "json", 0, OPT_FLAG, &settings.as_json, NULL,
           "print one JSON document; a list for several files" },
     };
@@ -332,7 +362,8 @@ int cmd_verify(int argc, char **argv)
         "FILE...",
         "Checks structure, every checksum, padding and reserved bits. The exit status is 1\n"
         "if a fault was found or, with --strict, anything at all. --profile also checks the\n"
-        "file against a model: the name of a profile, or a JSON file.",
+        "file against a model: the name of a profile, or a JSON file. --hub and --signature\n"
+        "check whole files instead.",
         "heft verify --strict *.zt",
         options,
         sizeof options / sizeof *options,
@@ -344,10 +375,16 @@ int cmd_verify(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    if (signature.signature)
+        return hub || profile || settings.quick ? say_exclusive("--signature")
+                                                : check_signature(&signature, &settings, &args);
+    if (signature.authorities || signature.certificate)
+        return say_usage("verify", "--ca and --certificate need --signature");
+    if (signature.key && !model_set_key(signature.key))
+        return say_usage("verify", "--key is empty");
     if (hub)
-        return profile || settings.quick
-                   ? say_usage("verify", "--hub excludes --profile and --quick")
-                   : verify_hub(&args, settings.as_json, settings.strict);
+        return profile || settings.quick ? say_exclusive("--hub")
+                                         : verify_hub(&args, settings.as_json, settings.strict);
     code = profile ? profile_read(&loaded, profile) : CODE_DONE;
     if (code)
         return code;

@@ -89,7 +89,7 @@ static void json_report(file_findings *f, const char *covers, const char *failur
         j->o->os = f->collected.os;
     json_end(j, ']');
     json_member_u64(j, "bytes_checked", f->bytes);
-    json_member_text(j, "covers", str_of(covers));
+    json_member_text(j, "covers", str_of(failure || !is_ok(f) ? "" : covers));
     if (failure)
         json_member_str(j, "error", str_of(failure));
     json_end(j, '}');

@@ -12,6 +12,7 @@
 #include "model.h"
 #include "pager.h"
 #include "sandbox.h"
+#include "secret.h"
 #include "stdin_file.h"
 #include "words.h"
 
@@ -64,7 +65,8 @@ static const struct {
     { "edit", 1u << NO_VERIFY },
     { "formats", 1u << QUIET | 1u << NO_VERIFY },
     { "scan", NOT_OF_RAW_FILES },
-    { "verify", 1u << QUIET | 1u << NO_VERIFY },
+    { "sign", NOT_OF_RAW_FILES },
+    { "verify", 1u << KEY | 1u << QUIET | 1u << NO_VERIFY },
 };
 
 const opt *opt_at(const opt_usage *u, size_t i)
@@ -210,6 +212,9 @@ static bool set_value(const opt *p, const char *text)
     case OPT_OUTPUT:
     case OPT_PROFILE:
         *(const char **)p->target = text;
+        return true;
+    case OPT_SECRET:
+        ((secret *)p->target)->path = text;
         return true;
     case OPT_LIST:
         list->item[list->count++] = text;
@@ -360,7 +365,9 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
     if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args)) {
-        *code = stdin_take(u, rest);
+        *code = secrets_read(u);
+        if (!*code)
+            *code = stdin_take(u, rest);
         ok = false;
         if (!*code) {
             pager_start(u->command);

@@ -42,6 +42,7 @@ MAY_INCLUDE = {
         *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
     ],
     "src/scan": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
+    "src/sign": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
@@ -54,7 +55,7 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan",
+    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan", "src/sign",
     "src/port_none"
 ]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}

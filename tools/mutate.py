@@ -46,8 +46,8 @@ TREE, CACHE, SEEN = WORK / "tree", WORK / "cache", WORK / "seen"
 BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
-LAYERS = ["base", "model", "grammar", "format", "companion", "scan", "core", "params", "port",
-          "cli"]
+LAYERS = ["base", "model", "grammar", "format", "companion", "scan", "sign", "core", "params",
+          "port", "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
 MUTANTS = 1 << 17  # equal to MUTANTS in mutant.h
 FAILED_LINE = re.compile(rb"^not ok (?!.*# SKIP)", re.M)

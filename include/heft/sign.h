@@ -31,6 +31,96 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_source_digest(heft_file_digest *out, h
                                                         uint64_t length, heft_progress_fn progress,
                                                         void *progress_ctx, heft_error *err);
 
+/* ---- signatures --------------------------------------------------------------------------- */
+
+typedef struct heft_signature heft_signature;
+
+typedef struct heft_resource { /* a file of the model, or a range of a file */
+    heft_str name;             /* path relative to the model's folder; "." is a model of one file */
+    heft_str algorithm;        /* "sha256", "blake2b" */
+    heft_file_digest digest;
+    uint64_t from, to; /* range of bytes; to is HEFT_UNKNOWN_LENGTH for a whole file */
+} heft_resource;
+
+/* Read a signature: check the JSON, the statement, and the digest over all resources, but neither
+ * key nor signature.  The text may be freed afterwards.  host NULL: heft_host_default().
+ *   HEFT_E_FORMAT       not a signature of a model; err->offset is the offset in the text
+ *   HEFT_E_UNSUPPORTED  another version of the format, or this build lacks SHA-256 */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_read(heft_signature **out, heft_str text,
+                                                         const heft_host *host, heft_error *err);
+
+typedef struct heft_signature_options {
+    size_t size;                    /* = sizeof(heft_signature_options) */
+    heft_str model;                 /* name of the model, of no consequence for the check */
+    const heft_resource *resources; /* whole files with SHA-256 digests, in any order */
+    uint32_t resource_count;
+    bool allow_symlinks;     /* some files are symbolic links */
+    uint8_t reserved[3];     /* 0 */
+    const heft_str *ignored; /* paths that a check passes over */
+    uint32_t ignored_count;
+    uint32_t reserved_too; /* 0 */
+    const heft_host *host; /* NULL: heft_host_default() */
+} heft_signature_options;
+/* Make the statement about a model; sign it with heft_signature_sign().
+ *   HEFT_E_ARGUMENT     a resource is not a whole file, has no SHA-256 digest, or occurs twice
+ *   HEFT_E_UNSUPPORTED  this build lacks SHA-256 */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_new(heft_signature **out,
+                                                        const heft_signature_options *opt,
+                                                        heft_error *err);
+/* Close a signature.  NULL is ignored. */
+HEFT_API void heft_signature_close(heft_signature *s);
+
+typedef struct heft_signature_info { /* strings are valid until heft_signature_close() */
+    heft_str model;
+    heft_str message;   /* the signed bytes, with the prefix of DSSE */
+    heft_str signature; /* DER; empty before heft_signature_sign() */
+    heft_str key_hint;  /* SHA-256 of the public key in PEM form, in hex digits; may be empty */
+    uint32_t resources, ignored, certificates; /* counts */
+    bool allow_symlinks;
+    uint8_t reserved[19];
+} heft_signature_info;
+HEFT_API void heft_signature_get(heft_signature_info *out, const heft_signature *s);
+/* Get resource number i in the order of names and offsets; false after the last resource. */
+HEFT_API bool heft_resource_at(heft_resource *out, const heft_signature *s, uint32_t i);
+/* Return the number of the first resource of that name, or HEFT_NONE. */
+HEFT_API uint32_t heft_resource_find(const heft_signature *s, heft_str name);
+/* Return path number i that a check passes over; empty after the last path. */
+HEFT_API heft_str heft_signature_ignored_at(const heft_signature *s, uint32_t i);
+/* Return certificate number i (DER), the signer's first; empty after the last certificate. */
+HEFT_API heft_str heft_signature_certificate_at(const heft_signature *s, uint32_t i);
+/* Store a signature of info.message that was computed elsewhere. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_set(heft_signature *s, heft_str signature,
+                                                        heft_str key_hint, heft_error *err);
+/* Write the bundle as JSON text and finish the sink, which is taken over even on failure. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *s, heft_sink *take,
+                                                          heft_error *err);
+
+/* ---- keys and certificates, by libcrypto -------------------------------------------------- */
+
+/* Sign with a private key on the curve P-256, P-384 or P-521, in PEM form; the digest is SHA-256,
+ * SHA-384 or SHA-512.  password: of an encrypted key, otherwise empty.
+ *   HEFT_E_ARGUMENT     the text is not such a key, or the password is wrong
+ *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_sign(heft_signature *s, heft_str key,
+                                                         heft_str password, heft_error *err);
+/* Check that the holder of a public key (PEM) signed.
+ *   HEFT_E_CHECKSUM     err->rule is "signature/key": another key, or "signature/invalid"
+ *   HEFT_E_ARGUMENT     the text is not a public key on one of these curves
+ *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signature *s, heft_str key,
+                                                              heft_error *err);
+/* Check that the holder of the first certificate signed, and that a chain of certificates leads to
+ * one of `authorities` (PEM, several in a row).  `certificate` (PEM, may be empty) has to equal the
+ * first certificate of the signature.  Dates are compared with the beginning of the first
+ * certificate's validity, because a signature has no time that could be trusted.
+ *   HEFT_E_CHECKSUM     err->rule is "signature/certificate" or "signature/invalid"
+ *   HEFT_E_ARGUMENT     a text has no certificate
+ *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_chain(const heft_signature *s,
+                                                                heft_str authorities,
+                                                                heft_str certificate,
+                                                                heft_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,3 +18,22 @@ heft_status heft_source_digest(heft_file_digest *out, heft_source *s, const char
     *out = (heft_file_digest){ .length = 0 };
     return fail(err);
 }
+
+heft_status heft_signature_sign(heft_signature *s, heft_str key, heft_str password, heft_error *err)
+{
+    (void)s, (void)key, (void)password;
+    return fail(err);
+}
+
+heft_status heft_signature_check_key(const heft_signature *s, heft_str key, heft_error *err)
+{
+    (void)s, (void)key;
+    return fail(err);
+}
+
+heft_status heft_signature_check_chain(const heft_signature *s, heft_str authorities,
+                                       heft_str certificate, heft_error *err)
+{
+    (void)s, (void)authorities, (void)certificate;
+    return fail(err);
+}

@@ -1,0 +1,218 @@
+/* cmd_sign.c - `heft sign`: sign the files of a model with a private key. */
+#include <heft/sign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest_files.h"
+#include "interrupt.h"
+#include "model_files.h"
+#include "opt.h"
+#include "secret.h"
+#include "sinkwatch.h"
+
+typedef struct request {
+    const char *model; /* a file or a folder */
+    const char *out;
+    char *default_out, *own_name; /* own_name: of the signature in the folder, or NULL */
+    bool force, no_sync;
+    secret key, password;
+    opt_list ignore;
+    heft_str *ignored;
+    size_t ignored_count;
+    sink_failure failure;
+} request;
+
+/* ---- names ---- */
+
+/* Choose model.sig in the folder of the model. */
+static int choose_output(request *r)
+{
+    if (r->out)
+        return CODE_DONE;
+    const char *slash = strrchr(r->model, '/');
+    char *folder = path_is_folder(r->model) ? strdup(r->model)
+                   : slash                  ? strndup(r->model, (size_t)(slash - r->model) + 1)
+                                            : strdup(".");
+    r->out = r->default_out = folder ? path_in(folder, "model.sig") : NULL;
+    free(folder);
+    return r->out ? CODE_DONE : CODE_SYSTEM;
+}
+
+static int check_output(const request *r)
+{
+    struct stat info;
+    if (!strcmp(r->out, r->model) || (!stat(r->out, &info) && path_is_same(r->model, &info)))
+        return say_status(HEFT_E_ARGUMENT, r->out, "is the input itself");
+    if (stat(r->out, &info))
+        return CODE_DONE;
+    if (S_ISDIR(info.st_mode))
+        return say_status(HEFT_E_ARGUMENT, r->out, "is a directory");
+    return r->force ? CODE_DONE
+                    : say_status(HEFT_E_ARGUMENT, r->out, "already exists: --force replaces it");
+}
+
+/* Return true for a path that can name files of the folder. */
+static bool is_relative(const char *path)
+{
+    return *path && *path != '/' && strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
+           !strstr(path, "/../");
+}
+
+/* Collect what is not signed: the signature, paths of git, and --ignore. */
+static int collect_ignored(request *r)
+{
+    r->ignored = calloc(r->ignore.count + GIT_PATHS + 1, sizeof *r->ignored);
+    if (!r->ignored)
+        return say_status(HEFT_E_NOMEM, r->model, "no memory for the ignored paths");
+    if (!path_is_folder(r->model))
+        return CODE_DONE;
+    r->own_name = path_below(r->model, r->out);
+    if (r->own_name)
+        r->ignored[r->ignored_count++] = str_of(r->own_name);
+    for (size_t i = 0; i < GIT_PATHS; i++)
+        r->ignored[r->ignored_count++] = str_of(git_paths[i]);
+    for (size_t i = 0; i < r->ignore.count; i++) {
+        if (!is_relative(r->ignore.item[i]))
+            return say_usage("sign", "--ignore takes paths relative to the folder, not '%s'",
+                             r->ignore.item[i]);
+        r->ignored[r->ignored_count++] = str_of(r->ignore.item[i]);
+    }
+    return CODE_DONE;
+}
+
+/* The last component of the model's path without links. */
+static char *model_name(const char *path)
+{
+    char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;
+    char *name = strdup(slash && slash[1] ? slash + 1 : "model");
+    free(real);
+    return name;
+}
+
+/* ---- signing ---- */
+
+static heft_status make_statement(heft_signature **out, const request *r, const model_files *m,
+                                  const digest_request *digests, heft_error *err)
+{
+    heft_signature_options o = { .size = sizeof o, .allow_symlinks = m->has_links };
+    char *name = model_name(r->model);
+    heft_resource *resources = calloc(m->count, sizeof *resources);
+    for (size_t i = 0; resources && i < m->count; i++)
+        resources[i] = (heft_resource){ .name = str_of(m->name[i]),
+                                        .algorithm = str_of("sha256"),
+                                        .digest = digests[i].digest,
+                                        .to = HEFT_UNKNOWN_LENGTH };
+    *err = (heft_error){ .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE, .message = "no memory" };
+    *out = NULL;
+    heft_status st = HEFT_E_NOMEM;
+    if (name && resources) {
+        o.model = str_of(name);
+        o.resources = resources;
+        o.resource_count = (uint32_t)m->count;
+        o.ignored = r->ignored;
+        o.ignored_count = (uint32_t)r->ignored_count;
+        st = heft_signature_new(out, &o, err);
+    }
+    free(resources);
+    free(name);
+    return st;
+}
+
+static int write_signature(request *r, const heft_signature *s)
+{
+    heft_error err;
+    heft_sink *sink;
+    heft_status st = sink_open(&sink, r->out, r->force, r->no_sync, &r->failure, &err);
+    if (!st)
+        st = heft_signature_write(s, sink, &err);
+    return st ? sink_say_error(&r->failure, r->out, &err) : CODE_DONE;
+}
+
+static int sign_files(request *r, const model_files *m)
+{
+    heft_error err;
+    heft_signature *s = NULL;
+    digest_request *digests = calloc(m->count, sizeof *digests);
+    if (!digests)
+        return say_status(HEFT_E_NOMEM, r->model, "no memory for the digests");
+    for (size_t i = 0; i < m->count; i++)
+        digests[i] = (digest_request){ .path = m->path[i],
+                                       .algorithm = "sha256",
+                                       .to = HEFT_UNKNOWN_LENGTH };
+    int code = digest_files(digests, m->count, r->model);
+    if (!code && make_statement(&s, r, m, digests, &err))
+        code = say_error(r->model, &err);
+    if (!code && heft_signature_sign(s, r->key.text, r->password.text, &err))
+        code = say_error(r->key.path, &err);
+    if (!code)
+        code = write_signature(r, s);
+    heft_signature_close(s);
+    free(digests);
+    return code;
+}
+
+static void cut_line_end(heft_str *text)
+{
+    while (text->len && (text->ptr[text->len - 1] == '\n' || text->ptr[text->len - 1] == '\r'))
+        text->len--;
+}
+
+static int sign(request *r)
+{
+    model_files m = { .count = 0 };
+    cut_line_end(&r->password.text);
+    int code = choose_output(r);
+    if (!code)
+        code = check_output(r);
+    if (!code)
+        code = collect_ignored(r);
+    if (!code)
+        code = model_files_list(&m, r->model, r->ignored, r->ignored_count);
+    if (!code && !m.count)
+        code = say_status(HEFT_E_ARGUMENT, r->model, "has no files to sign");
+    if (!code)
+        code = sign_files(r, &m);
+    model_files_free(&m);
+    free(r->default_out);
+    free(r->own_name);
+    free(r->ignored);
+    return code;
+}
+
+int cmd_sign(int argc, char **argv)
+{
+    request r = { .model = NULL };
+    r.key.password = &r.password;
+    const opt options[] = {
+        { "key", 'k', OPT_SECRET, &r.key, "KEY", "private key on a NIST curve, a PEM file" },
+        { "password-file", 0, OPT_SECRET, &r.password, "FILE",
+          "file with the password of the key; otherwise heft asks on the terminal" },
+        { "output", 'o', OPT_OUTPUT, &r.out, "SIG",
+          "write the signature here (model.sig in the folder of the model)" },
+        { "ignore", 0, OPT_LIST, &r.ignore, "PATH",
+          "leave out a file or folder of the model; may be repeated" },
+        { "force", 'f', OPT_FLAG, &r.force, NULL, "replace SIG" },
+        { "no-sync", 0, OPT_FLAG, &r.no_sync, NULL, "do not wait for the disk" },
+    };
+    const opt_usage usage = {
+        "sign",
+        "FILE|FOLDER",
+        "Signs a file, or all files of a folder, in the format of OpenSSF Model Signing 1.0.\n"
+        "The signature holds the SHA-256 of every file; heft verify --signature checks it.",
+        "heft sign --key key.pem model/",
+        options,
+        sizeof options / sizeof *options,
+        1,
+        1,
+    };
+    opt_args args;
+    int code;
+    if (!opt_parse(&args, &code, &usage, argc, argv))
+        return code;
+    r.model = args.item[0];
+    code = r.key.path ? sign(&r) : say_usage("sign", "--key KEY is missing");
+    secret_free(&r.key);
+    secret_free(&r.password);
+    opt_release(&usage);
+    return code;
+}

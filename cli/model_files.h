@@ -1,0 +1,25 @@
+/* model_files.h - the files that a signature is about: a file, or all files of a folder. */
+#ifndef HEFT_CLI_MODEL_FILES_H
+#define HEFT_CLI_MODEL_FILES_H
+#include "folder_files.h"
+
+typedef struct model_files {
+    path_list found;   /* owns the paths */
+    const char **path; /* of each file that counts */
+    const char **name; /* path relative to the folder; "." if the model is one file */
+    size_t count;
+    bool is_folder, has_links;
+} model_files;
+
+/* List the files of `path` that no ignored path is equal to or a folder of. A symbolic link that
+ * leaves the folder is an error, except from a snapshot to the blobs of its repository. Return an
+ * exit code. */
+int model_files_list(model_files *out, const char *path, const heft_str *ignored, size_t count);
+void model_files_free(model_files *m);
+/* Return the path relative to the folder if `path` lies in the folder, malloc'ed; else NULL. */
+char *path_below(const char *folder, const char *path);
+
+enum { GIT_PATHS = 4 };
+extern const char *const git_paths[GIT_PATHS]; /* paths of git, which are never signed */
+
+#endif

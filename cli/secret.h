@@ -1,0 +1,19 @@
+/* secret.h - keys and passwords, which are read before the sandbox closes the way to them. */
+#ifndef HEFT_CLI_SECRET_H
+#define HEFT_CLI_SECRET_H
+#include "opt.h"
+#include "textfile.h"
+
+typedef struct secret { /* target of an OPT_SECRET option */
+    const char *path;   /* NULL: not given */
+    heft_str text;
+    struct secret *password; /* of an encrypted key: the option, or where the answer goes */
+} secret;
+
+/* Read all files of OPT_SECRET options, and ask for the password of an encrypted key without a
+ * password file. Return an exit code. */
+int secrets_read(const opt_usage *u);
+/* Overwrite and free the text. */
+void secret_free(secret *s);
+
+#endif

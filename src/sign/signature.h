@@ -1,0 +1,57 @@
+/* signature.h - a signature in memory: a statement about the files of a model, and the bundle
+ * around the statement.
+ *
+ *   bundle     JSON; contains key hint or certificates, the statement in base64, the signature
+ *   statement  JSON; the signed text: the name of the model, and the resources
+ *   message    "DSSEv1 LENGTH TYPE LENGTH STATEMENT", the bytes that are signed */
+#ifndef HEFT_SIGNATURE_H
+#define HEFT_SIGNATURE_H
+#include <heft/sign.h>
+
+#include "base/arena.h"
+
+#define HEFT_BUNDLE_TYPE    "application/vnd.dev.sigstore.bundle.v0.3+json"
+#define HEFT_PAYLOAD_TYPE   "application/vnd.in-toto+json"
+#define HEFT_STATEMENT_TYPE "https://in-toto.io/Statement/v1"
+#define HEFT_PREDICATE_TYPE "https://model_signing/signature/v1.0"
+
+struct heft_signature {
+    const heft_host *host;
+    heft_memory mem;
+    heft_arena arena; /* all strings */
+    heft_str model, message, statement, signature, key_hint;
+    heft_vec resources;    /* heft_resource, as listed in the statement */
+    heft_vec ignored;      /* heft_str */
+    heft_vec certificates; /* heft_str */
+    uint32_t *order;       /* numbers of resources by name and range; 2 * order_count numbers */
+    uint32_t order_count;
+    bool allow_symlinks;
+};
+
+/* Allocate an empty signature. */
+heft_status heft_signature_open(heft_signature **out, const heft_host *host, heft_error *err);
+/* Set s->message to the statement behind the prefix of DSSE. */
+heft_status heft_signature_wrap(heft_signature *s, heft_error *err);
+/* Sort the resources; HEFT_E_FORMAT if two have the same name and range. */
+heft_status heft_signature_sort(heft_signature *s, heft_error *err);
+/* Compare names as the paths that they are: folder by folder. */
+int heft_resource_order(const heft_resource *a, const heft_resource *b);
+/* Compute the SHA-256 of the digests of all resources; of resource order[i] if order is given. */
+heft_status heft_signature_root(uint8_t out[32], const heft_signature *s, const uint32_t *order,
+                                heft_error *err);
+
+/* Read the statement in s->statement; offsets of errors are offsets in the statement. */
+heft_status heft_statement_read(heft_signature *s, heft_error *err);
+
+/* ---- base64, hexadecimal ---- */
+
+/* Decode into the arena; an invalid text is { NULL, 0 } with *is_valid false. */
+heft_str heft_base64_decode(bool *is_valid, heft_arena *a, heft_str text);
+/* Encode into the arena; ptr NULL without memory. */
+heft_str heft_base64_encode(heft_arena *a, heft_str bytes);
+/* Decode 2 to 128 digits; return false if the text is not hexadecimal. */
+bool heft_hex_decode(heft_file_digest *out, heft_str text);
+/* Encode in small letters into the arena; ptr NULL without memory. */
+heft_str heft_hex_encode(heft_arena *a, const uint8_t *bytes, size_t len);
+
+#endif
