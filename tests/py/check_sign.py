@@ -1,0 +1,508 @@
+#!/usr/bin/env python3
+"""check_sign.py HEFT: signatures of heft and of Python's cryptography, each checked by the other.
+
+The test has an implementation of DSSE and of the statement of OpenSSF Model Signing of its own. It
+makes signatures that heft must accept, and changed ones that heft must refuse with the right rule.
+TAP on stdout."""
+import base64
+import datetime
+import hashlib
+import json
+import os
+import pathlib
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+try:
+    from cryptography import x509
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+except ImportError:
+    print("1..0 # SKIP python3-cryptography is not installed")
+    sys.exit(0)
+
+TYPE = "application/vnd.in-toto+json"
+MEDIA = "application/vnd.dev.sigstore.bundle.v0.3+json"
+CURVES = {"P-256": (ec.SECP256R1(), hashes.SHA256()), "P-384": (ec.SECP384R1(), hashes.SHA384()),
+          "P-521": (ec.SECP521R1(), hashes.SHA512())}
+FILES = {"config.json": b'{"a": 1}\n', "model.safetensors": bytes(range(256)) * 9001,
+         "sub/a": b"in a folder\n", "sub-b": b"sorts after sub/a\n", "empty": b"",
+         "\u00fcber \"q\".txt": b"a name with quotes\n"}
+
+
+def heft(*words, **more):
+    p = subprocess.run([sys.argv[1], *map(str, words)], capture_output=True, check=False, **more)
+    return p.returncode, p.stdout.decode(), p.stderr.decode(errors="replace")
+
+
+def new_model(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    for name, data in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (folder / ".git").mkdir()
+    (folder / ".git/HEAD").write_text("not signed")
+    (folder / ".gitattributes").write_text("not signed")
+    return folder
+
+
+def write_keys(folder, key, name="key", password=None):
+    encryption = (serialization.BestAvailableEncryption(password) if password else
+                  serialization.NoEncryption())
+    (folder / f"{name}.pem").write_bytes(key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption))
+    public = key.public_key().public_bytes(serialization.Encoding.PEM,
+                                           serialization.PublicFormat.SubjectPublicKeyInfo)
+    (folder / f"{name}.pub").write_bytes(public)
+    return folder / f"{name}.pem", folder / f"{name}.pub"
+
+
+# ---- the format, independently --------------------------------------------------------------
+
+
+def message(payload, kind=TYPE):
+    return b"DSSEv1 %d %s %d %s" % (len(kind), kind.encode(), len(payload), payload)
+
+
+def ordered(names):
+    return sorted(names, key=lambda n: pathlib.PurePosixPath(n).parts)
+
+
+def statement(resources, model="m", method="files", algorithm="sha256", ignored=()):
+    """resources: list of (name, digest in hex)."""
+    root = hashlib.sha256(b"".join(bytes.fromhex(d) for _, d in resources)).hexdigest()
+    serialization_ = {"method": method, "hash_type": algorithm, "allow_symlinks": False}
+    if ignored:
+        serialization_["ignore_paths"] = list(ignored)
+    if method == "shards":
+        serialization_["shard_size"] = 1000
+    return {"_type": "https://in-toto.io/Statement/v1",
+            "subject": [{"name": model, "digest": {"sha256": root}}],
+            "predicateType": "https://model_signing/signature/v1.0",
+            "predicate": {"serialization": serialization_, "resources": [
+                {"name": n, "algorithm": algorithm, "digest": d} for n, d in resources]}}
+
+
+def by_file(files, hash_=hashlib.sha256):
+    return [(n, hash_(files[n]).hexdigest()) for n in ordered(files)]
+
+
+def by_range(files, step=1000):
+    return [(f"{n}:{at}:{min(at + step, len(files[n]))}",
+             hashlib.sha256(files[n][at:at + step]).hexdigest())
+            for n in ordered(files) for at in range(0, len(files[n]), step)]
+
+
+def material_of(public):
+    return {"publicKey": {"hint": hashlib.sha256(public.read_bytes()).hexdigest()},
+            "tlogEntries": []}
+
+
+def bundle(what, key, hash_, material):
+    payload = what if isinstance(what, bytes) else json.dumps(what, indent=1).encode()
+    sig = key.sign(message(payload), ec.ECDSA(hash_))
+    return {"mediaType": MEDIA, "verificationMaterial": material,
+            "dsseEnvelope": {"payload": base64.b64encode(payload).decode(), "payloadType": TYPE,
+                             "signatures": [{"sig": base64.b64encode(sig).decode(),
+                                             "keyid": ""}]}}
+
+
+def judge(path, key, hash_, files, model):
+    """Return complaints about a signature that heft wrote."""
+    b = json.loads(path.read_text())
+    public = key.public_key().public_bytes(serialization.Encoding.PEM,
+                                           serialization.PublicFormat.SubjectPublicKeyInfo)
+    e = b["dsseEnvelope"]
+    payload = base64.b64decode(e["payload"], validate=True)
+    s = json.loads(payload)
+    complaints = []
+    try:
+        key.public_key().verify(base64.b64decode(e["signatures"][0]["sig"]), message(payload),
+                                ec.ECDSA(hash_))
+    except InvalidSignature:
+        complaints.append("the signature is wrong")
+    ignored = s["predicate"]["serialization"].pop("ignore_paths")
+    wanted = statement(by_file(files), model)
+    if s != wanted:
+        complaints.append(f"{s} instead of {wanted}")
+    if list(files) != ["."] and not {".git", ".gitignore", "model.sig"} <= set(ignored):
+        complaints.append(f"ignored: {ignored}")
+    if b["verificationMaterial"]["publicKey"]["hint"] != hashlib.sha256(public).hexdigest():
+        complaints.append("the hint is not that of the key")
+    if (b["mediaType"], e["payloadType"]) != (MEDIA, TYPE):
+        complaints.append("types")
+    return complaints
+
+
+def verify(signature, model, *how):
+    code, out, err = heft("verify", "--json", "--signature", signature, *how, model)
+    try:
+        report = json.loads(out)
+    except ValueError:
+        report = {"findings": []}
+    return code, sorted((f["rule"], pathlib.Path(f["path"]).name) for f in report["findings"]), err
+
+
+def expect(title, got, code, rules=(), text=""):
+    wrong = [] if got[:2] == (code, sorted(rules)) and text in got[2] else [
+        f"{got} instead of {(code, sorted(rules), text)}"]
+    return title, wrong
+
+
+# ---- checks ---------------------------------------------------------------------------------
+
+
+def written_by_heft(work):
+    for curve, (kind, hash_) in CURVES.items():
+        key = ec.generate_private_key(kind)
+        private, public = write_keys(work, key)
+        model = new_model(work / "m")
+        code, _, err = heft("sign", "--key", private, model)
+        yield f"cryptography accepts the signature of heft, {curve}", [err] if code else judge(
+            model / "model.sig", key, hash_, FILES, "m")
+        yield expect(f"heft accepts its own signature, {curve}",
+                     verify(model / "model.sig", model, "--key", public), 0)
+    one, out = model / "model.safetensors", work / "one.sig"
+    code, _, err = heft("sign", "--key", private, "-o", out, one)
+    yield "a single file is signed as '.'", [err] if code else judge(
+        out, key, hash_, {".": one.read_bytes()}, "model.safetensors")
+    yield expect("the signature of a single file", verify(out, one, "--key", public), 0)
+    yield expect("the signature of a folder for a file",
+                 verify(model / "model.sig", one, "--key", public), 2, (), "give the folder")
+    code, _, err = heft("sign", "--force", "--ignore", "sub", "--key", private, model)
+    rest = {n: d for n, d in FILES.items() if not n.startswith("sub/")}
+    yield "--ignore", [err] if code else judge(model / "model.sig", key, hash_, rest, "m")
+    (model / "sub/more").write_text("ignored, too")
+    yield expect("ignored files may change", verify(model / "model.sig", model, "--key", public), 0)
+
+
+def written_by_python(work):
+    for curve, (kind, hash_) in CURVES.items():
+        key = ec.generate_private_key(kind)
+        _, public = write_keys(work, key)
+        model, sig = new_model(work / "m"), work / "p.sig"
+        for title, what in (
+            ("files", statement(by_file(FILES))),
+            ("blake2b", statement(by_file(FILES, hashlib.blake2b), algorithm="blake2b")),
+            ("shards", statement(by_range(FILES), method="shards"))):
+            sig.write_text(json.dumps(bundle(what, key, hash_, material_of(public))))
+            yield expect(f"heft accepts a signature of cryptography, {curve}, {title}",
+                         verify(sig, model, "--key", public), 0)
+        no_hint = bundle(statement(by_file(FILES)), key, hash_, {"publicKey": {"hint": ""}})
+        sig.write_text(json.dumps(no_hint))
+        yield expect(f"a signature without a hint, {curve}", verify(sig, model, "--key", public), 0)
+
+
+def changed_models(work):
+    key = ec.generate_private_key(ec.SECP256R1())
+    private, public = write_keys(work, key)
+    sig, ranges = work / "s.sig", work / "r.sig"
+    heft("sign", "--key", private, "-o", sig, new_model(work / "m"))
+    ranges.write_text(json.dumps(bundle(statement(by_range(FILES), method="shards"), key,
+                                        hashes.SHA256(), material_of(public))))
+
+    def flip(model):
+        data = bytearray(FILES["model.safetensors"])
+        data[1500] ^= 1
+        (model / "model.safetensors").write_bytes(data)
+
+    def cut(model):
+        os.truncate(model / "model.safetensors", 1500)
+
+    def extend(model):
+        with open(model / "model.safetensors", "ab") as f:
+            f.write(b"x")
+
+    def swap(model):
+        (model / "sub-b").rename(model / "t")
+        (model / "sub/a").rename(model / "sub-b")
+        (model / "t").rename(model / "sub/a")
+
+    name = "model.safetensors"
+    for title, change, rules in (
+        ("a flipped bit", flip, [("changed", name)]),
+        ("a truncated file", cut, [("changed", name)]),
+        ("a longer file", extend, [("changed", name)]),
+        ("swapped files", swap, [("changed", "a"), ("changed", "sub-b")]),
+        ("a missing file", lambda m: (m / "config.json").unlink(), [("missing", "config.json")]),
+        ("an added file", lambda m: (m / "sub/new.py").write_text("x"), [("unlisted", "new.py")]),
+        ("a hidden file", lambda m: (m / ".hidden").write_text("x"), [("unlisted", ".hidden")]),
+        ("a link in the folder", lambda m: (m / "link").symlink_to("config.json"),
+         [("unlisted", "link")])):
+        model = new_model(work / "m")
+        change(model)
+        rules = [("signature/" + r, n) for r, n in rules]
+        yield expect(title, verify(sig, model, "--key", public), 1, rules)
+        got = verify(ranges, model, "--key", public)
+        ok = got[0] == 1 and {r.split("/")[1] for r, _ in rules} <= {
+            r.split("/")[1] for r, _ in got[1]}
+        yield title + ", signed by ranges", [] if ok else [got]
+    model = new_model(work / "m")
+    (model / "out").symlink_to("/etc/hostname")
+    yield expect("a link out of the folder", verify(sig, model, "--key", public), 4, (),
+                 "leaves the model's folder")
+    code, _, err = heft("sign", "--key", private, "-o", work / "x.sig", model)
+    yield "a link out of the folder is not signed", [] if (
+        code == 4 and "leaves" in err and not (work / "x.sig").exists()) else [(code, err)]
+
+
+def changed_signatures(work):
+    key, other = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    _, public = write_keys(work, key)
+    _, wrong = write_keys(work, other, "other")
+    model, sig = new_model(work / "m"), work / "c.sig"
+    good_statement = statement(by_file(FILES))
+    good = bundle(good_statement, key, hashes.SHA256(), material_of(public))
+
+    def put(b):
+        sig.write_text(b if isinstance(b, str) else json.dumps(b))
+        return verify(sig, model, "--key", public)
+
+    def changed(path, value):
+        b = json.loads(json.dumps(good))
+        at = b
+        for step in path[:-1]:
+            at = at[step]
+        if value is None:
+            del at[path[-1]]
+        else:
+            at[path[-1]] = value
+        return b
+
+    def signed(change=None, **more):
+        s = json.loads(json.dumps(good_statement))
+        if change:
+            change(s)
+        s.update(more)
+        return bundle(s, key, hashes.SHA256(), material_of(public))
+
+    put(good)
+    yield expect("another key", verify(sig, model, "--key", wrong), 1,
+                 [("signature/key", "c.sig")])
+    put(changed(("verificationMaterial", "publicKey", "hint"), ""))
+    yield expect("another key without a hint", verify(sig, model, "--key", wrong), 1,
+                 [("signature/invalid", "c.sig")])
+    tampered = json.dumps(statement(by_file({**FILES, "config.json": b"evil"}))).encode()
+    envelope = ("dsseEnvelope", "payload")
+    invalid = [("signature/invalid", "c.sig")]
+    yield expect("another statement", put(changed(
+        envelope, base64.b64encode(tampered).decode())), 1, invalid)
+    mixed = bundle(good_statement, other, hashes.SHA256(), material_of(public))
+    yield expect("signed by another key under this hint", put(mixed), 1, invalid)
+    for title, at, code in (
+        ("a signature without bytes", ("dsseEnvelope", "signatures", 0, "sig"), 1),
+        ("no payload", envelope, 3),
+        ("no signatures", ("dsseEnvelope", "signatures"), 3),
+        ("no envelope", ("dsseEnvelope",), 3),
+        ("no material", ("verificationMaterial",), 3),
+        ("no media type", ("mediaType",), 3)):
+        yield expect(title, put(changed(at, "" if code == 1 else None)), code,
+                     invalid if code == 1 else ())
+    twice = good["dsseEnvelope"]["signatures"] * 2
+    for title, b, code, text in (
+        ("text", "not a signature", 3, "at byte 0"),
+        ("nothing", "", 3, ""),
+        ("half of a signature", json.dumps(good)[:300], 3, "at byte"),
+        ("text after the bundle", json.dumps(good) + "x", 3, "at byte"),
+        ("a list", "[]", 3, "expected an object"),
+        ("deep nesting", '{"x":' + "[" * 100000, 3, "at byte"),
+        ("two signatures", changed(("dsseEnvelope", "signatures"), twice), 3, "more than one"),
+        ("no signature in the list", changed(("dsseEnvelope", "signatures"), []), 3, "no sig"),
+        ("bad base64", changed(envelope, "a"), 3, "base64"),
+        ("bad base64 in the middle", changed(envelope, "a=aa"), 3, "base64"),
+        ("base64 with bits left over", changed(envelope, "aaB="), 3, "base64"),
+        ("another media type", changed(("mediaType",), MEDIA + "x"), 5, "media type"),
+        ("another payload type", changed(("dsseEnvelope", "payloadType"), "x"), 5, "payload type"),
+        ("a member twice", json.dumps(good).replace('{"mediaType"', '{"mediaType": "x", '
+                                                    '"mediaType"', 1), 5, "media type"),
+        ("a member twice, the same", json.dumps(good).replace(
+            '{"mediaType"', f'{{"mediaType": "{MEDIA}", "mediaType"', 1), 3, "twice"),
+        ("another predicate", signed(predicateType="x"), 5, "predicate type"),
+        ("another statement type", signed(_type="x"), 5, "type of the statement"),
+        ("no subject", signed(subject=[]), 3, "no subject"),
+        ("two subjects", signed(subject=good_statement["subject"] * 2), 3, "more than one"),
+        ("another root", signed(lambda s: s["subject"][0]["digest"].update(sha256="00" * 32)), 3,
+         "digest of the subject"),
+        ("another method", signed(
+            lambda s: s["predicate"]["serialization"].update(method="x")), 5, "method"),
+        ("a digest that is none", signed(
+            lambda s: s["predicate"]["resources"][0].update(digest="xy")), 3, "hexadecimal"),
+        ("text after the statement", bundle(json.dumps(good_statement).encode() + b" x", key,
+                                            hashes.SHA256(), material_of(public)), 3, "at byte"),
+        ("an unknown digest", bundle(statement(by_file(FILES), algorithm="md99"), key,
+                                     hashes.SHA256(), material_of(public)), 5, "md99")):
+        yield expect(title, put(b), code, (), text)
+    for name in ("/etc/passwd", "../x", "a/../x", "a//b", "", "a/", "./a"):
+        s = statement([(name, "00" * 32)])
+        yield expect(f"the resource {name!r}", put(bundle(
+            s, key, hashes.SHA256(), material_of(public))), 3, (), "not a path below")
+    for name in ("a", "a:1", "a:2:1", "a:x:2", "a:-1:2", f"a:0:{2**64 - 1}", f"a:0:{2**64}"):
+        s = statement([(name, "00" * 32)], method="shards")
+        yield expect(f"the range {name!r}", put(bundle(
+            s, key, hashes.SHA256(), material_of(public))), 3, (), "not a path below")
+    s = statement([("a", "00" * 32)] * 2)
+    yield expect("a resource twice", put(bundle(
+        s, key, hashes.SHA256(), material_of(public))), 3, (), "listed twice")
+    gap = [r for r in by_range(FILES) if r[0] != "model.safetensors:1000:2000"]
+    got = put(bundle(statement(gap, method="shards"), key, hashes.SHA256(), material_of(public)))
+    yield expect("ranges with a gap", got, 1, [("signature/range", "model.safetensors")])
+
+
+def keys(work):
+    model = new_model(work / "m")
+    p256 = ec.generate_private_key(ec.SECP256R1())
+    encrypted, public = write_keys(work, p256, "enc", b"secret word")
+    plain, _ = write_keys(work, p256, "plain")
+    right, wrong = work / "right", work / "wrong"
+    right.write_text("secret word\n")
+    wrong.write_text("other")
+    sig = work / "k.sig"
+    other_kinds = {"RSA": rsa.generate_private_key(65537, 2048),
+                   "secp256k1": ec.generate_private_key(ec.SECP256K1())}
+    got = heft("sign", "--key", encrypted, "--password-file", right, "-o", sig, model)
+    yield "an encrypted key", [] if got[0] == 0 else [got]
+    yield expect("its signature", verify(sig, model, "--key", public), 0)
+    sig.unlink()
+    for title, words, code, text in (
+        ("a wrong password", ("--key", encrypted, "--password-file", wrong), 2, "password"),
+        ("no key", (), 2, "--key"),
+        ("a public key", ("--key", public), 2, "private key"),
+        ("a missing key", ("--key", work / "none"), 4, "No such file"),
+        ("a key that is none", ("--key", right), 2, "private key"),
+        ("no terminal for the password", ("--key", encrypted), 2, "--password-file"),
+        ("--ignore with a path above", ("--key", plain, "--ignore", "../x"), 2, "--ignore"),
+        ("the input as output", ("--key", plain, "--force", "-o", model / "config.json"), 0, ""),
+        *((f"{kind} key", ("--key", write_keys(work, k, kind)[0]), 2, "curve")
+          for kind, k in other_kinds.items())):
+        got = heft("sign", *words, *(() if "-o" in words else ("-o", sig)), model,
+                   start_new_session=True)
+        ok = got[0] == code and text in got[2] and not sig.exists()
+        yield title, [] if ok else [got]
+    model = new_model(work / "m")
+    heft("sign", "--key", plain, "-o", sig, model)
+    for title, words, code, text in (
+        ("verify with a private key", ("--key", plain), 2, "public key"),
+        ("verify without a key", (), 2, "--key or --ca"),
+        ("verify with key and authorities", ("--key", public, "--ca", public), 2, "--key or --ca"),
+        ("verify --certificate without --ca", ("--key", public, "--certificate", public), 2, "--ca"),
+        ("verify with --hub", ("--key", public, "--hub"), 2, "excludes"),
+        ("verify with a key as authority", ("--ca", public), 2, "certificate"),
+        ("a missing public key", ("--key", work / "none"), 4, "No such file")):
+        yield expect(title, verify(sig, model, *words), code, (), text)
+    got = heft("sign", "--key", plain, "-o", sig, model)
+    yield "an existing signature stays", [] if got[0] == 2 and "--force" in got[2] else [got]
+    (work / "hollow").mkdir()
+    got = heft("sign", "--key", plain, work / "hollow")
+    yield "a folder without files", [] if got[0] == 2 and "no files" in got[2] else [got]
+    sig.unlink()
+    yield "a password from the terminal", asked(encrypted, sig, model)
+
+
+def asked(key, sig, model):
+    """Sign on a terminal of its own, and type the password."""
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(sys.argv[1], [sys.argv[1], "sign", "--key", str(key), "-o", str(sig), str(model)])
+    seen = b""
+    while b"Password" not in seen:
+        seen += os.read(terminal, 4096)
+    os.write(terminal, b"secret word\n")
+    try:
+        while more := os.read(terminal, 4096):
+            seen += more
+    except OSError:
+        pass  # the child has closed the terminal
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    return [] if code == 0 and sig.exists() and b"secret" not in seen else [code, seen]
+
+
+# ---- certificates ---------------------------------------------------------------------------
+
+BEGIN = datetime.datetime(2020, 1, 1)
+
+
+def certificate(name, key, issuer, issuer_key, is_ca, can_sign=True, days=30, begin=BEGIN):
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    authority = issuer_key.public_key()
+    return (x509.CertificateBuilder().subject_name(subject)
+            .issuer_name(issuer.subject if issuer else subject).public_key(key.public_key())
+            .serial_number(x509.random_serial_number()).not_valid_before(begin)
+            .not_valid_after(begin + datetime.timedelta(days))
+            .add_extension(x509.BasicConstraints(is_ca, None), True)
+            .add_extension(x509.KeyUsage(can_sign and not is_ca, False, False, False, not can_sign,
+                                         is_ca, is_ca, False, False), True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority), False)
+            .sign(issuer_key, hashes.SHA256()))
+
+
+def certificates(work):
+    root_key, middle_key, key, stranger_key = (ec.generate_private_key(ec.SECP256R1())
+                                               for _ in range(4))
+    root = certificate("root", root_key, None, root_key, True, days=4000,
+                       begin=BEGIN - datetime.timedelta(10))
+    middle = certificate("middle", middle_key, root, root_key, True,
+                         begin=BEGIN - datetime.timedelta(1))
+    leaf = certificate("signer", key, middle, middle_key, False)
+    no_signer = certificate("signer", key, middle, middle_key, False, can_sign=False)
+    late = certificate("late", key, middle, middle_key, False,
+                       begin=BEGIN + datetime.timedelta(3000))
+    stranger = certificate("root", stranger_key, None, stranger_key, True)
+    model, sig = new_model(work / "m"), work / "c.sig"
+    paths = {}
+    for name, cert in (("root", root), ("leaf", leaf), ("stranger", stranger), ("late", late)):
+        paths[name] = work / f"{name}.crt"
+        paths[name].write_bytes(cert.public_bytes(serialization.Encoding.PEM))
+
+    def check(chain, *how, signer=key, member="x509CertificateChain"):
+        der = [{"rawBytes": base64.b64encode(
+            c.public_bytes(serialization.Encoding.DER)).decode()} for c in chain]
+        material = {member: {"certificates": der} if len(member) > 11 else der[0]}
+        sig.write_text(json.dumps(bundle(statement(by_file(FILES)), signer, hashes.SHA256(),
+                                         material)))
+        return verify(sig, model, *how)
+
+    trusted = ("--ca", paths["root"])
+    refused = [("signature/certificate", "c.sig")]
+    yield expect("a chain of certificates", check([leaf, middle], *trusted), 0)
+    yield expect("with its root", check([leaf, middle, root], *trusted), 0)
+    yield expect("the expected signer", check([leaf, middle], *trusted, "--certificate",
+                                              paths["leaf"]), 0)
+    yield expect("another signer", check([leaf, middle], *trusted, "--certificate",
+                                         paths["late"]), 1, refused)
+    direct = certificate("direct", key, root, root_key, False)
+    yield expect("a single certificate", check([direct], *trusted, member="certificate"), 0)
+    yield expect("without the middle", check([leaf], *trusted), 1, refused)
+    yield expect("another authority", check([leaf, middle], "--ca", paths["stranger"]), 1, refused)
+    yield expect("a certificate not for signatures", check([no_signer, middle], *trusted), 1,
+                 refused)
+    yield expect("a middle that had expired", check([late, middle], *trusted), 1, refused)
+    yield expect("signed by another key", check([leaf, middle], *trusted, signer=stranger_key), 1,
+                 [("signature/invalid", "c.sig")])
+    material = {"x509CertificateChain": {"certificates": [{"rawBytes": "AAAA"}]}}
+    sig.write_text(json.dumps(bundle(statement(by_file(FILES)), key, hashes.SHA256(), material)))
+    yield expect("a damaged certificate", verify(sig, model, *trusted), 1, refused)
+    sig.write_text(json.dumps(bundle(statement(by_file(FILES)), key, hashes.SHA256(),
+                                     {"publicKey": {"hint": ""}})))
+    yield expect("no certificate", verify(sig, model, *trusted), 1, refused)
+
+
+def main():
+    results = []
+    for check in (written_by_heft, written_by_python, changed_models, changed_signatures, keys,
+                  certificates):
+        with tempfile.TemporaryDirectory(prefix="heft-sign-") as folder:
+            results += check(pathlib.Path(folder))
+    return tap.report(results)
+
+
+sys.exit(main())
