@@ -313,7 +313,7 @@ def changed_signatures(work):
         ("half of a signature", json.dumps(good)[:300], 3, "at byte"),
         ("text after the bundle", json.dumps(good) + "x", 3, "at byte"),
         ("a list", "[]", 3, "expected an object"),
-        ("deep nesting", '{"x":' + "[" * 100000, 3, "at byte"),
+        ("deep nesting", '{"x":' + "[" * 100000, 5, "nested deeper"),
         ("two signatures", changed(("dsseEnvelope", "signatures"), twice), 3, "more than one"),
         ("no signature in the list", changed(("dsseEnvelope", "signatures"), []), 3, "no sig"),
         ("bad base64", changed(envelope, "a"), 3, "base64"),
