@@ -58,7 +58,7 @@ static bool is_relative(const char *path)
            !strstr(path, "/../");
 }
 
-/* Collect what is not signed: the signature, paths of git, and --ignore. */
+/* Collect the paths that are not signed: the signature, paths of git, and --ignore. */
 static int collect_ignored(request *r)
 {
     r->ignored = calloc(r->ignore.count + GIT_PATHS + 1, sizeof *r->ignored);
@@ -80,7 +80,7 @@ static int collect_ignored(request *r)
     return CODE_DONE;
 }
 
-/* The last component of the model's path without links. */
+/* Return the last component of the path without links, malloc'ed. */
 static char *model_name(const char *path)
 {
     char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL;

@@ -10,8 +10,8 @@ typedef struct hub_name {
     const char *algorithm; /* "sha256" or "git-sha1", by the number of digits */
 } hub_name;
 
-/* Find the stated digest of the file. In a cache the file, or the target of the link, is called by
- * its digest; in a folder of `hf download --local-dir`, the folder .cache/huggingface/download
+/* Find the stated digest of the file. In a cache the digest is the name of the file, or of the
+ * target of the link; in a folder of `hf download --local-dir`, the folder .cache/huggingface/download
  * below has a file with the digest. Return false if there is neither. */
 bool hub_name_of(hub_name *out, const char *path);
 /* Store the path of the folder of such files in a download folder: DIR/.cache/huggingface/download.

@@ -5,7 +5,7 @@
 
 typedef struct model_files {
     path_list found;   /* owns the paths */
-    const char **path; /* of each file that counts */
+    const char **path; /* path of each listed file */
     const char **name; /* path relative to the folder; "." if the model is one file */
     size_t count;
     bool is_folder, has_links;

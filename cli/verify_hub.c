@@ -21,8 +21,8 @@ typedef struct hub_check { /* the check of one argument */
 static const char covers_all[] = "every file has the digest that the hub states";
 static const char covers_some[] = "every file for which the hub states a digest has that digest";
 
-/* The folder of an argument whose files are all checked, malloc'ed: the blobs of a repository, the
- * folder itself, or the folder of a shard index. NULL for other files. */
+/* Return the folder in which all files are checked, malloc'ed: the blobs of a repository, the
+ * folder of the argument, or the folder of a shard index. Return NULL for other files. */
 static char *folder_of_model(const char *path)
 {
     static const char suffix[] = ".index.json";
@@ -43,7 +43,7 @@ static char *folder_of_model(const char *path)
     return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 }
 
-/* Files that the download tool keeps for itself are no part of the model. */
+/* Return true for a file that the download tool keeps besides the model. */
 static bool is_of_the_tool(const char *folder, const char *path)
 {
     path += strlen(folder);

@@ -39,7 +39,7 @@ typedef struct heft_resource { /* a file of the model, or a range of a file */
     heft_str name;             /* path relative to the model's folder; "." is a model of one file */
     heft_str algorithm;        /* "sha256", "blake2b" */
     heft_file_digest digest;
-    uint64_t from, to; /* range of bytes; to is HEFT_UNKNOWN_LENGTH for a whole file */
+    uint64_t from, to; /* range of bytes; `to` is HEFT_UNKNOWN_LENGTH for a whole file */
 } heft_resource;
 
 /* Read a signature: check the JSON, the statement, and the digest over all resources, but neither

@@ -392,7 +392,7 @@ def keys(work):
         ("verify with a private key", ("--key", plain), 2, "public key"),
         ("verify without a key", (), 2, "--key or --ca"),
         ("verify with key and authorities", ("--key", public, "--ca", public), 2, "--key or --ca"),
-        ("verify --certificate without --ca", ("--key", public, "--certificate", public), 2, "--ca"),
+        ("--certificate without --ca", ("--key", public, "--certificate", public), 2, "--ca"),
         ("verify with --hub", ("--key", public, "--hub"), 2, "excludes"),
         ("verify with a key as authority", ("--ca", public), 2, "certificate"),
         ("a missing public key", ("--key", work / "none"), 4, "No such file")):
