@@ -13,7 +13,7 @@
 typedef struct request {
     const char *model; /* a file or a folder */
     const char *out;
-    char *default_out, *own_name; /* own_name: of the signature in the folder, or NULL */
+    char *default_out, *own_name; /* own_name: path of the signature in the folder, or NULL */
     bool force, no_sync;
     secret key, password;
     opt_list ignore;

@@ -163,7 +163,7 @@ static void out_algorithms(outbuf *o, const heft_file *f)
     }
 }
 
-/* Write what a good result stands for: which bytes are compared with checksums. */
+/* Write the meaning of a good result: the bytes that are compared with checksums. */
 static void out_coverage(outbuf *o, const report *r)
 {
     heft_checksum c;
@@ -184,7 +184,7 @@ static void out_coverage(outbuf *o, const report *r)
     out_char(o, ')');
 }
 
-/* Print how much was checked, and what the result covers. */
+/* Print the number of bytes checked, and the coverage of the result. */
 static void print_checked(const report *r)
 {
     out_format(r->o, " (%s, %u tensors, ", heft_format_name(r->format), heft_tensor_count(r->f));

@@ -8,7 +8,7 @@ typedef struct digest_request {
     const char *algorithm; /* "sha256", "git-sha1", "blake2b" */
     uint64_t from, to;     /* range; to is HEFT_UNKNOWN_LENGTH for the rest of the file */
     /* results */
-    uint64_t size; /* of the file */
+    uint64_t size; /* file size */
     bool is_short; /* the file ends before `to`: there is no digest */
     heft_file_digest digest;
 } digest_request;

@@ -20,7 +20,7 @@ void findings_begin(file_findings *f, const char *path);
 /* Report a finding about `length` bytes at `offset` of the file `name`. */
 void findings_add(file_findings *f, heft_severity severity, const char *rule, const char *name,
                   heft_range where, const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* End the part about one argument: `covers` says what a good result stands for, `failure` is NULL
+/* End the part about one argument: `covers` states the meaning of a good result, `failure` is NULL
  * or the error that was printed. Return CODE_DONE or CODE_FOUND. */
 int findings_end(file_findings *f, const char *covers, const char *failure);
 /* End the report; return the exit code. */

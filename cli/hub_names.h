@@ -7,14 +7,14 @@ enum { HUB_DIGITS = 64 };
 
 typedef struct hub_name {
     char hex[HUB_DIGITS + 1];
-    const char *algorithm; /* "sha256" or "git-sha1", by the number of digits */
+    const char *algorithm; /* "sha256" or "git-sha1", by its length */
 } hub_name;
 
 /* Find the stated digest of the file. In a cache the digest is the name of the file, or of the
- * target of the link; in a folder of `hf download --local-dir`, the folder .cache/huggingface/download
- * below has a file with the digest. Return false if there is neither. */
+ * target of the link; a folder of `hf download --local-dir` has a file with the digest in the folder
+ * .cache/huggingface/download. Return false without a digest. */
 bool hub_name_of(hub_name *out, const char *path);
-/* Store the path of the folder of such files in a download folder: DIR/.cache/huggingface/download.
+/* Store the path of the folder of digest files in a download folder: DIR/.cache/huggingface/download.
  * Return false if the path is too long. */
 bool hub_metadata_folder(char *out, unsigned long capacity, const char *dir);
 

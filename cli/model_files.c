@@ -28,7 +28,7 @@ static int find_root(model_root *r, const char *path)
     if (!realpath(path, r->folder))
         return say_system(errno, path);
     strcpy(repository, r->folder);
-    char *slash = strrchr(repository, '/'); /* of REPOSITORY/snapshots/REVISION */
+    char *slash = strrchr(repository, '/'); /* REPOSITORY/snapshots/REVISION */
     *slash = '\0';
     slash = strrchr(repository, '/');
     if (slash && !strcmp(slash, "/snapshots")) {

@@ -7,7 +7,7 @@
 typedef struct secret { /* target of an OPT_SECRET option */
     const char *path;   /* NULL: not given */
     heft_str text;
-    struct secret *password; /* of an encrypted key: the option, or where the answer goes */
+    struct secret *password; /* password of an encrypted key, or NULL */
 } secret;
 
 /* Read all files of OPT_SECRET options, and ask for the password of an encrypted key without a

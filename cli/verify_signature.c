@@ -28,12 +28,11 @@ typedef struct check {
     heft_signature *s;
     heft_signature_info info;
     model_files files;
-    file_check *checks; /* as many as there are requests */
+    file_check *checks; /* one for each request */
     digest_request *requests;
     size_t count;
-    bool *is_present;     /* for each resource */
-    const char *failure;  /* text for --json */
-    const char *own_name; /* of the signature in the folder, or NULL */
+    bool *is_present;    /* one for each resource */
+    const char *failure; /* text for --json */
 } check;
 
 static const heft_range nowhere = { HEFT_NOWHERE, 0 };
@@ -122,7 +121,7 @@ static void add_check(check *c, const char *path, uint32_t resource, const heft_
     c->is_present[resource] = true;
 }
 
-/* Add the ranges of a file, which follow each other, and compare their end with the size. */
+/* Add the ranges of a file in ascending order, and compare the last end with the size. */
 static void add_ranges(check *c, const char *path, uint32_t first)
 {
     heft_resource x;
@@ -158,7 +157,7 @@ static bool has_ranges(const check *c)
     return heft_resource_at(&x, c->s, 0) && x.to != HEFT_UNKNOWN_LENGTH;
 }
 
-/* Find the resources of every file. A file without bytes has no range to be listed. */
+/* Find the resources of every file. An empty file has no range. */
 static void match_files(check *c)
 {
     bool ranges = has_ranges(c);
