@@ -4,7 +4,8 @@
  *     DIR/FILE, with DIR/.cache/huggingface/download/FILE.metadata: lines with the revision, the
  *         digest, and the time of the download
  *
- * The digest is the SHA-256 of a large file (64 digits), or git's SHA-1 of a small file (40 digits). */
+ * The digest is the SHA-256 of a large file (64 digits), or git's SHA-1 of a small file (40
+ * digits). */
 #include "hub_names.h"
 
 #include <limits.h>

@@ -11,10 +11,10 @@ typedef struct hub_name {
 } hub_name;
 
 /* Find the stated digest of the file. In a cache the digest is the name of the file, or of the
- * target of the link; a folder of `hf download --local-dir` has a file with the digest in the folder
+ * target of the link; a folder of downloads has a file with the digest in the folder
  * .cache/huggingface/download. Return false without a digest. */
 bool hub_name_of(hub_name *out, const char *path);
-/* Store the path of the folder of digest files in a download folder: DIR/.cache/huggingface/download.
+/* Store the path of the digest files of a folder of downloads: DIR/.cache/huggingface/download.
  * Return false if the path is too long. */
 bool hub_metadata_folder(char *out, unsigned long capacity, const char *dir);
 

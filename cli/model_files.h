@@ -1,4 +1,4 @@
-/* model_files.h - the files that a signature is about: a file, or all files of a folder. */
+/* model_files.h - the files of a signature: a file, or all files of a folder. */
 #ifndef HEFT_CLI_MODEL_FILES_H
 #define HEFT_CLI_MODEL_FILES_H
 #include "folder_files.h"
@@ -20,6 +20,6 @@ void model_files_free(model_files *m);
 char *path_below(const char *folder, const char *path);
 
 enum { GIT_PATHS = 4 };
-extern const char *const git_paths[GIT_PATHS]; /* paths of git, which are never signed */
+extern const char *const git_paths[GIT_PATHS]; /* paths of git: never signed */
 
 #endif

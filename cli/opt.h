@@ -12,7 +12,7 @@ typedef enum opt_kind {
     OPT_MODEL,   /* const char *, path of a model to read */
     OPT_OUTPUT,  /* const char *, path of a file to write; - is stdout */
     OPT_PROFILE, /* const char *, path or name of a profile to read */
-    OPT_SECRET,  /* secret, path of a file that is read before the sandbox begins */
+    OPT_SECRET,  /* secret, path of a file to read before the sandbox begins */
     OPT_LIST,    /* opt_list; the option may be repeated */
     OPT_NUMBER,  /* uint64_t, decimal */
     OPT_SIZE,    /* uint64_t in bytes: 500, 500MB, 2GiB */

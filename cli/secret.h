@@ -1,4 +1,4 @@
-/* secret.h - keys and passwords, which are read before the sandbox closes the way to them. */
+/* secret.h - keys and passwords, read before the sandbox begins. */
 #ifndef HEFT_CLI_SECRET_H
 #define HEFT_CLI_SECRET_H
 #include "opt.h"

@@ -1,7 +1,6 @@
 /* verify_signature.c - compares the files of a model with a signed list.
  *
- * The list counts for nothing until the signature is checked, so a wrong signature ends the
- * check. */
+ * A wrong signature ends the check: the list of files would prove nothing. */
 #include "verify_signature.h"
 
 #include <heft/sign.h>

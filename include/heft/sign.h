@@ -3,8 +3,8 @@
  *
  * A signature is a Sigstore bundle: JSON text with a signed statement that lists the files of a
  * model and their digests.  To verify a model, read the signature, check the key or the
- * certificates, and compare the digests of the files with the resources.  Nothing in a signature
- * can be trusted before heft_signature_check_key() or heft_signature_check_chain() succeeds.
+ * certificates, and compare the digests of the files with the resources.  A signature proves nothing
+ * before heft_signature_check_key() or heft_signature_check_chain() succeeds.
  * Source: https://github.com/ossf/model-signing-spec, DSSE 1.0, in-toto Statement 1. */
 #ifndef HEFT_SIGN_H
 #define HEFT_SIGN_H
@@ -88,7 +88,7 @@ HEFT_API uint32_t heft_resource_find(const heft_signature *s, heft_str name);
 HEFT_API heft_str heft_signature_ignored_at(const heft_signature *s, uint32_t i);
 /* Return certificate number i (DER), the signer's first; empty after the last certificate. */
 HEFT_API heft_str heft_signature_certificate_at(const heft_signature *s, uint32_t i);
-/* Store a signature of info.message that was computed elsewhere. */
+/* Store a signature of info.message from another program. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_set(heft_signature *s, heft_str signature,
                                                         heft_str key_hint, heft_error *err);
 /* Write the bundle as JSON text and finish the sink, which is taken over even on failure. */
