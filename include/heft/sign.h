@@ -1,10 +1,10 @@
 /* sign.h - digests of whole files, and signatures of models in the format of OpenSSF Model Signing
  * (OMS) 1.0.  Not included by heft.h; the general rules of heft.h apply.
  *
- * A signature is a Sigstore bundle: JSON text with a signed statement that lists the files of a
- * model and their digests.  To verify a model, read the signature, check the key or the
- * certificates, and compare the digests of the files with the resources.  A signature proves nothing
- * before heft_signature_check_key() or heft_signature_check_chain() succeeds.
+ * A signature is a Sigstore bundle: JSON text with a signed statement, the list of the files of a
+ * model with their digests.  To verify a model, read the signature, check the key or the
+ * certificates, and compare the digests of the files with the resources.  A signature proves
+ * nothing before heft_signature_check_key() or heft_signature_check_chain() succeeds.
  * Source: https://github.com/ossf/model-signing-spec, DSSE 1.0, in-toto Statement 1. */
 #ifndef HEFT_SIGN_H
 #define HEFT_SIGN_H
@@ -22,7 +22,7 @@ typedef struct heft_file_digest {
     uint8_t bytes[HEFT_FILE_DIGEST_BYTES];
 } heft_file_digest;
 /* Compute the digest of `length` bytes at `offset`: "sha256", "blake2b" (512 bits), or "git-sha1",
- * the name that git gives to a file with these bytes.  The bytes are read once, in order, in pieces
+ * the name of the file in git.  The bytes are read once, in order, in pieces
  * of at most 1 MiB.  progress may be NULL.  Thread-safe for different sources.
  *   HEFT_E_UNSUPPORTED  this build lacks libcrypto, or the algorithm is not known
  *   HEFT_E_IO           the source failed, or changed meanwhile */
@@ -56,7 +56,7 @@ typedef struct heft_signature_options {
     uint32_t resource_count;
     bool allow_symlinks;     /* some files are symbolic links */
     uint8_t reserved[3];     /* 0 */
-    const heft_str *ignored; /* paths that a check passes over */
+    const heft_str *ignored; /* ignored paths */
     uint32_t ignored_count;
     uint32_t reserved_too; /* 0 */
     const heft_host *host; /* NULL: heft_host_default() */
@@ -84,14 +84,14 @@ HEFT_API void heft_signature_get(heft_signature_info *out, const heft_signature 
 HEFT_API bool heft_resource_at(heft_resource *out, const heft_signature *s, uint32_t i);
 /* Return the number of the first resource of that name, or HEFT_NONE. */
 HEFT_API uint32_t heft_resource_find(const heft_signature *s, heft_str name);
-/* Return path number i that a check passes over; empty after the last path. */
+/* Return ignored path number i; empty after the last path. */
 HEFT_API heft_str heft_signature_ignored_at(const heft_signature *s, uint32_t i);
 /* Return certificate number i (DER), the signer's first; empty after the last certificate. */
 HEFT_API heft_str heft_signature_certificate_at(const heft_signature *s, uint32_t i);
 /* Store a signature of info.message from another program. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_set(heft_signature *s, heft_str signature,
                                                         heft_str key_hint, heft_error *err);
-/* Write the bundle as JSON text and finish the sink, which is taken over even on failure. */
+/* Write the bundle as JSON text and finish the sink, taken over even on failure. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *s, heft_sink *take,
                                                           heft_error *err);
 
@@ -103,16 +103,16 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *
  *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_sign(heft_signature *s, heft_str key,
                                                          heft_str password, heft_error *err);
-/* Check that the holder of a public key (PEM) signed.
+/* Check the signature with a public key (PEM).
  *   HEFT_E_CHECKSUM     err->rule is "signature/key": another key, or "signature/invalid"
  *   HEFT_E_ARGUMENT     the text is not a public key on one of these curves
  *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signature *s, heft_str key,
                                                               heft_error *err);
-/* Check that the holder of the first certificate signed, and that a chain of certificates leads to
+/* Check the signature with the key of the first certificate, and the chain of certificates to
  * one of `authorities` (PEM, several in a row).  `certificate` (PEM, may be empty) has to equal the
  * first certificate of the signature.  Dates are compared with the beginning of the first
- * certificate's validity, because a signature has no time that could be trusted.
+ * certificate's validity, because a signature has no trusted time.
  *   HEFT_E_CHECKSUM     err->rule is "signature/certificate" or "signature/invalid"
  *   HEFT_E_ARGUMENT     a text has no certificate
  *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
