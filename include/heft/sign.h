@@ -36,7 +36,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_source_digest(heft_file_digest *out, h
 typedef struct heft_signature heft_signature;
 
 typedef struct heft_resource { /* a file of the model, or a range of a file */
-    heft_str name;             /* path relative to the model's folder; "." is a model of one file */
+    heft_str name;             /* path relative to the model's folder; "." for a single file */
     heft_str algorithm;        /* "sha256", "blake2b" */
     heft_file_digest digest;
     uint64_t from, to; /* range of bytes; `to` is HEFT_UNKNOWN_LENGTH for a whole file */
@@ -51,7 +51,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_read(heft_signature **out, h
 
 typedef struct heft_signature_options {
     size_t size;                    /* = sizeof(heft_signature_options) */
-    heft_str model;                 /* name of the model, of no consequence for the check */
+    heft_str model;                 /* name of the model; checks ignore the name */
     const heft_resource *resources; /* whole files with SHA-256 digests, in any order */
     uint32_t resource_count;
     bool allow_symlinks;     /* some files are symbolic links */
@@ -110,7 +110,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_sign(heft_signature *s, heft
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signature *s, heft_str key,
                                                               heft_error *err);
 /* Check the signature with the key of the first certificate, and the chain of certificates to
- * one of `authorities` (PEM, several in a row).  `certificate` (PEM, may be empty) has to equal the
+ * one of `authorities` (PEM, several in a row).  `certificate` (PEM, may be empty) must equal the
  * first certificate of the signature.  Dates are compared with the beginning of the first
  * certificate's validity, because a signature has no trusted time.
  *   HEFT_E_CHECKSUM     err->rule is "signature/certificate" or "signature/invalid"
