@@ -24,7 +24,7 @@ typedef struct heft_file_digest {
 /* Compute the digest of `length` bytes at `offset`: "sha256", "blake2b" (512 bits), or "git-sha1",
  * the name of the file in git.  The bytes are read once, in order, in pieces
  * of at most 1 MiB.  progress may be NULL.  Thread-safe for different sources.
- *   HEFT_E_UNSUPPORTED  this build lacks libcrypto, or the algorithm is not known
+ *   HEFT_E_UNSUPPORTED  the build lacks libcrypto, or the algorithm is not known
  *   HEFT_E_IO           the source failed, or changed meanwhile */
 HEFT_API HEFT_MUST_CHECK heft_status heft_source_digest(heft_file_digest *out, heft_source *s,
                                                         const char *algorithm, uint64_t offset,
@@ -45,7 +45,7 @@ typedef struct heft_resource { /* a file of the model, or a range of a file */
 /* Read a signature: check the JSON, the statement, and the digest over all resources, but neither
  * key nor signature.  The text may be freed afterwards.  host NULL: heft_host_default().
  *   HEFT_E_FORMAT       not a signature of a model; err->offset is the offset in the text
- *   HEFT_E_UNSUPPORTED  another version of the format, or this build lacks SHA-256 */
+ *   HEFT_E_UNSUPPORTED  another version of the format, or the build lacks SHA-256 */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_read(heft_signature **out, heft_str text,
                                                          const heft_host *host, heft_error *err);
 
@@ -63,7 +63,7 @@ typedef struct heft_signature_options {
 } heft_signature_options;
 /* Make the statement about a model; sign it with heft_signature_sign().
  *   HEFT_E_ARGUMENT     a resource is not a whole file, has no SHA-256 digest, or occurs twice
- *   HEFT_E_UNSUPPORTED  this build lacks SHA-256 */
+ *   HEFT_E_UNSUPPORTED  the build lacks SHA-256 */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_new(heft_signature **out,
                                                         const heft_signature_options *opt,
                                                         heft_error *err);
@@ -100,13 +100,13 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *
 /* Sign with a private key on the curve P-256, P-384 or P-521, in PEM form; the digest is SHA-256,
  * SHA-384 or SHA-512.  password: of an encrypted key, otherwise empty.
  *   HEFT_E_ARGUMENT     the text is not such a key, or the password is wrong
- *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
+ *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_sign(heft_signature *s, heft_str key,
                                                          heft_str password, heft_error *err);
 /* Check the signature with a public key (PEM).
  *   HEFT_E_CHECKSUM     err->rule is "signature/key": another key, or "signature/invalid"
- *   HEFT_E_ARGUMENT     the text is not a public key on one of these curves
- *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
+ *   HEFT_E_ARGUMENT     the text is not a public key on such a curve
+ *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signature *s, heft_str key,
                                                               heft_error *err);
 /* Check the signature with the key of the first certificate, and the chain of certificates to
@@ -115,7 +115,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signatu
  * certificate's validity, because a signature has no trusted time.
  *   HEFT_E_CHECKSUM     err->rule is "signature/certificate" or "signature/invalid"
  *   HEFT_E_ARGUMENT     a text has no certificate
- *   HEFT_E_UNSUPPORTED  this build lacks libcrypto */
+ *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_chain(const heft_signature *s,
                                                                 heft_str authorities,
                                                                 heft_str certificate,
