@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "columns.h"
+#include "hub.h"
 #include "listing_order.h"
 #include "totals.h"
 #include "tree_table.h"
@@ -261,7 +262,8 @@ int cmd_ls(int argc, char **argv)
         "ls",
         "FILE [GLOB...]",
         "Lists the tensors of a file: name, element type, shape and size. With patterns,\n"
-        "only the tensors whose names match one of them: * ? [a-z] {a,b}.",
+        "only the tensors whose names match one of them: * ? [a-z] {a,b}. hub: lists the\n"
+        "models of the Hugging Face cache.",
         "heft ls -l model.safetensors 'encoder.*.{weight,bias}'",
         options,
         sizeof options / sizeof *options,
@@ -273,7 +275,9 @@ int cmd_ls(int argc, char **argv)
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     code = check_request(&r);
-    if (!code)
+    if (!code && hub_is_cache(args.item[0]))
+        code = hub_print(r.json);
+    else if (!code)
         code = open_and_list(&args, &r);
     opt_release(&usage);
     return code;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "hub.h"
 #include "model.h"
 #include "pager.h"
 #include "sandbox.h"
@@ -368,6 +369,8 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         *code = secrets_read(u);
         if (!*code)
             *code = stdin_take(u, rest);
+        if (!*code)
+            *code = hub_take(u, rest);
         ok = false;
         if (!*code) {
             pager_start(u->command);

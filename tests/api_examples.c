@@ -414,6 +414,24 @@ static heft_status open_mapped_in(heft_source **out, const char *folder, heft_er
     return heft_source_open_in_folder(out, folder, "bias.mag", HEFT_ACCESS_MAP, err);
 }
 
+/* heft_ext.h: the Hugging Face cache */
+static heft_status locate_gpt2(char *out, size_t capacity, heft_error *err)
+{
+    return heft_hub_path(out, capacity, "hub:openai-community/gpt2/model.safetensors", err);
+}
+
+static void count_repository(void *ctx, const char *name)
+{
+    (void)name;
+    ++*(size_t *)ctx;
+}
+
+static size_t count_repositories(heft_error *err)
+{
+    size_t count = 0;
+    return heft_hub_list(count_repository, &count, err) ? 0 : count;
+}
+
 /* heft_ext.h: editing */
 static heft_status planned_size(uint64_t *out, const heft_file *file, heft_error *err)
 {
@@ -554,6 +572,9 @@ int main(int argc, char **argv)
     use_store("model.safetensors");
     require(!write_one("bias.mag", matrix, 32, &err), "write");
     require(!open_mapped_in(&source, ".", &err), "folder");
+    char cached[4096];
+    require(locate_gpt2(cached, sizeof cached, &err) != HEFT_OK || *cached, "cache");
+    (void)count_repositories(&err);
     heft_source_close(source);
     file = opened("model.safetensors");
     more = opened("bias.mag");

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -404,6 +405,29 @@ static void opens_any_link_passed_by_the_caller(void **state)
     assert_opens(heft_test_path(*state, "n/one.safetensors"), 1);
 }
 
+/* heft_file_open() takes names of the cache, too. */
+static void opens_a_repository_of_the_cache_by_name(void **state)
+{
+    char path[600];
+    heft_error err;
+    heft_file *f;
+    make_shard_set(*state);
+    assert_int_equal(rename(heft_test_path(*state, "m"), heft_test_path(*state, "models--o--m")),
+                     0);
+    assert_int_equal(setenv("HF_HUB_CACHE", *state, 1), 0);
+    assert_opens("hub:o/m@r", 2);
+    heft_assert_fails(heft_file_open(&f, "hub:o/none", NULL, &err), HEFT_E_IO, &err,
+                      "is not in the Hugging Face cache");
+    assert_int_equal(err.os, ENOENT);
+    heft_assert_fails(heft_file_open(&f, "hub:o/m/../n", NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "is not a name");
+    heft_assert_fails(heft_hub_path(path, strlen(*state) + 1, "hub:o/m@r", &err), HEFT_E_LIMIT,
+                      &err, "too long");
+    heft_assert_fails(heft_hub_path(path, sizeof path, "o/m", &err), HEFT_E_ARGUMENT, &err,
+                      "begins with hub:");
+    assert_int_equal(unsetenv("HF_HUB_CACHE"), 0);
+}
+
 #define with_dir(fn) cmocka_unit_test_setup_teardown(fn, heft_test_dir_make, heft_test_dir_remove)
 
 int main(void)
@@ -421,6 +445,7 @@ int main(void)
         with_dir(reports_a_shard_outside_the_folder_as_missing),
         with_dir(refuses_an_index_outside_the_folder),
         with_dir(opens_any_link_passed_by_the_caller),
+        with_dir(opens_a_repository_of_the_cache_by_name),
     };
     return cmocka_run_group_tests_name("model_folder", tests, NULL, NULL);
 }

@@ -87,6 +87,27 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_in_folder(heft_source **ou
                                                                 const char *name, heft_access how,
                                                                 heft_error *err);
 
+/* ---- the Hugging Face cache ---------------------------------------------------------------- */
+
+/* Find a repository, or a file of a repository, in the local Hugging Face cache.  Nothing is
+ * downloaded.  name: hub:[OWNER/]NAME[@REVISION][/FILE].  The revision is a branch or tag, a
+ * commit, or at least the first 4 digits of a commit.  The default is "main", or the only commit in
+ * the cache.  "hub:" alone is the folder of the cache: $HF_HUB_CACHE, $HF_HOME/hub,
+ * $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub.  heft_file_open() calls this
+ * function for every path that begins with "hub:"; a file of such a name is "./hub:...".  The path
+ * is written to out, terminated; FILE may be missing.
+ *   HEFT_E_ARGUMENT  the name has another form, or several commits begin with the digits
+ *   HEFT_E_NOTFOUND  no environment variable says where the cache is
+ *   HEFT_E_IO        repository or revision are not in the cache (err->os is ENOENT)
+ *   HEFT_E_LIMIT     the path has `capacity` bytes or more */
+HEFT_API HEFT_MUST_CHECK heft_status heft_hub_path(char *out, size_t capacity, const char *name,
+                                                   heft_error *err);
+/* Call fn with the name of every repository of a model in the cache, "OWNER/NAME", in any order.
+ * The name is borrowed for the time of the call.  Errors as for heft_hub_path("hub:"), and
+ * HEFT_E_IO if the folder cannot be read. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_hub_list(void (*fn)(void *ctx, const char *name),
+                                                   void *ctx, heft_error *err);
+
 /* ---- temporary storage --------------------------------------------------------------------- */
 
 /* Temporary storage on disk, for data too large for memory: decoded elements that are needed in a

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "port/hub_cache.h"
 #include "port/model_folder.h"
 
 enum { MAX_TRIES = 8 };
@@ -192,10 +194,16 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
                            heft_error *err)
 {
     struct stat info;
-    char *entry;
+    char *entry, cached[PATH_MAX];
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to open is missing");
+    if (heft_is_hub_name(path)) {
+        heft_status found = heft_hub_path(cached, sizeof cached, path, err);
+        if (found)
+            return found;
+        path = cached;
+    }
     bool exists = !stat(path, &info);
     if (!exists && errno != ENOENT)
         return heft_os_error(err, errno, "cannot be opened");

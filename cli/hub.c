@@ -1,0 +1,194 @@
+#include "hub.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <heft/heft_ext.h>
+
+#include "arguments.h"
+#include "cmd.h"
+#include "words.h"
+
+/* A path replaces an argument and lives as long as the command. */
+typedef struct hub_path {
+    struct hub_path *next;
+    bool is_cache;
+    char path[];
+} hub_path;
+static hub_path *paths;
+
+static const char scheme[] = "hub:";
+enum { SCHEME = sizeof scheme - 1 };
+
+bool hub_is_cache(const char *path)
+{
+    for (const hub_path *p = paths; p; p = p->next)
+        if (p->path == path)
+            return p->is_cache;
+    return false;
+}
+
+/* ---- names of repositories ---- */
+
+typedef struct name_list {
+    char **names;
+    size_t count, capacity;
+    bool no_memory;
+} name_list;
+
+static void add_name(void *ctx, const char *name)
+{
+    name_list *l = ctx;
+    if (l->count == l->capacity) {
+        size_t capacity = 2 * l->capacity + 16;
+        char **names = realloc(l->names, capacity * sizeof *names);
+        l->no_memory = l->no_memory || !names;
+        l->names = names ? names : l->names;
+        l->capacity = names ? capacity : l->capacity;
+    }
+    char *copy = l->count < l->capacity ? strdup(name) : NULL;
+    l->no_memory = l->no_memory || !copy;
+    if (copy)
+        l->names[l->count++] = copy;
+}
+
+static void free_names(name_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->names[i]);
+    free(l->names);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void print_names(outbuf *o, const name_list *l, bool as_json)
+{
+    json j = { o, false };
+    if (as_json)
+        json_begin(&j, '[');
+    for (size_t i = 0; i < l->count; i++)
+        if (as_json) {
+            json_str(&j, str_of(l->names[i]));
+        } else {
+            out_text(o, scheme);
+            out_name(o, str_of(l->names[i]));
+            out_char(o, '\n');
+        }
+    if (as_json) {
+        json_end(&j, ']');
+        out_char(o, '\n');
+    }
+}
+
+int hub_print(bool as_json)
+{
+    heft_error err;
+    outbuf o;
+    name_list l = { .names = NULL };
+    if (heft_hub_list(add_name, &l, &err) || l.no_memory) {
+        free_names(&l);
+        return l.no_memory ? say_system(ENOMEM, scheme) : say_error(scheme, &err);
+    }
+    if (l.count)
+        qsort(l.names, l.count, sizeof *l.names, compare_names);
+    out_open(&o, STDOUT_FILENO);
+    print_names(&o, &l, as_json);
+    free_names(&l);
+    return out_end(&o, CODE_DONE);
+}
+
+/* ---- arguments ---- */
+
+/* The owner is not compared if the user has left the owner out. */
+static void suggest_name(suggestion *s, heft_str known)
+{
+    const char *slash = memchr(known.ptr, '/', known.len);
+    size_t skip = slash && !memchr(s->word.ptr, '/', s->word.len) ? (size_t)(slash - known.ptr) + 1
+                                                                  : 0;
+    size_t before = s->distance;
+    bool had = s->closest.ptr;
+    suggestion_try(s, (heft_str){ known.ptr + skip, known.len - skip });
+    if (!had || s->distance < before)
+        s->closest = known;
+}
+
+static int say_unresolved(const char *name, const heft_error *err)
+{
+    char hint[SUGGESTION_BYTES] = "";
+    name_list l = { .names = NULL };
+    suggestion s = { .word = { name + SCHEME, strcspn(name + SCHEME, "@") }, .prefix = scheme };
+    if (err->os != ENOENT)
+        return say_error(name, err);
+    if (!heft_hub_list(add_name, &l, NULL) && l.count) {
+        for (size_t i = 0; i < l.count; i++)
+            suggest_name(&s, str_of(l.names[i]));
+        suggestion_text(hint, &s);
+        bool is_known = s.closest.ptr && !s.distance && str_same(s.closest, s.word);
+        say_status(err->status, name, "%s%s", err->message,
+                   is_known ? ""
+                   : *hint  ? hint
+                            : "; `heft ls hub:` lists what is there");
+    } else {
+        say_error(name, err);
+    }
+    free_names(&l);
+    return CODE_SYSTEM;
+}
+
+static int take(const char **argument)
+{
+    heft_error err;
+    char path[PATH_MAX];
+    if (strncmp(*argument, scheme, SCHEME) != 0)
+        return CODE_DONE;
+    heft_status st = heft_hub_path(path, sizeof path, *argument, &err);
+    if (st == HEFT_E_NOTFOUND) /* no cache: the environment is at fault, not the usage */
+        err.status = HEFT_E_IO;
+    if (st)
+        return say_unresolved(*argument, &err);
+    hub_path *p = malloc(sizeof *p + strlen(path) + 1);
+    if (!p)
+        return say_system(ENOMEM, *argument);
+    p->next = paths;
+    p->is_cache = !(*argument)[SCHEME];
+    strcpy(p->path, path);
+    paths = p;
+    *argument = p->path;
+    return CODE_DONE;
+}
+
+static int take_options(const opt_usage *u)
+{
+    int code = CODE_DONE;
+    for (size_t i = 0; i < u->count && !code; i++) {
+        const char **value = u->options[i].target;
+        if (u->options[i].kind == OPT_MODEL && *value)
+            code = take(value);
+    }
+    return code;
+}
+
+int hub_take(const opt_usage *u, const opt_args *args)
+{
+    const argument_roles *roles = arguments_of(u->command);
+    if (!roles)
+        return take_options(u);
+    int code = CODE_DONE, output = roles->kind ? argument_index(roles->output, args) : -1;
+    for (int i = roles->first_input; !code && i <= argument_index(roles->last_input, args); i++) {
+        const char *item = args->item[i];
+        if (i == output && !strncmp(item, scheme, SCHEME))
+            return say_usage(u->command,
+                             "'%s': files of the cache are not changed; convert the "
+                             "model to a file of your own",
+                             item);
+        code = take(&item);
+        args->item[i] = (char *)(uintptr_t)item;
+    }
+    return code ? code : take_options(u);
+}

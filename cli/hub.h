@@ -1,0 +1,15 @@
+/* hub.h - name models of the local Hugging Face cache by their repository: "hub:gpt2". */
+#ifndef HEFT_CLI_HUB_H
+#define HEFT_CLI_HUB_H
+#include "jsonout.h"
+#include "opt.h"
+
+/* Replace the inputs that begin with "hub:" by their paths in the cache. An input that the command
+ * would change is refused. Return an exit code. */
+int hub_take(const opt_usage *u, const opt_args *args);
+/* Return true if the path was the argument "hub:", the cache itself. */
+bool hub_is_cache(const char *path);
+/* Print the names of the cached repositories. Return an exit code. */
+int hub_print(bool as_json);
+
+#endif

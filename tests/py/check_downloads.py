@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""check_downloads.py HEFT: heft verify --hub compares files with the digests of a Hugging Face cache.
+
+The caches and folders of downloads are made here, with digests by hashlib; the files need not be
+models. TAP on stdout."""
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import tap  # noqa: E402
+
+HEFT = os.path.abspath(sys.argv[1])
+LARGE = bytes(range(256)) * 16400  # more than four chunks
+SMALL = b'{"hidden_size": 4}\n'
+DONE, FOUND, USAGE, SYSTEM = 0, 1, 2, 4
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+def git_sha1(data):
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+class Cache:
+    """A repository in a cache, with a revision of two files, one of which lies in a folder."""
+
+    def __init__(self, root):
+        self.folder = pathlib.Path(root, "models--ann--tiny")
+        self.snapshot = self.folder / "snapshots" / ("a" * 40)
+        (self.folder / "blobs").mkdir(parents=True)
+        (self.folder / "refs").mkdir()
+        (self.folder / "refs" / "main").write_text("a" * 40)
+        self.large = self.add("model.safetensors", LARGE, sha256(LARGE))
+        self.small = self.add("sub/config.json", SMALL, git_sha1(SMALL))
+
+    def add(self, name, data, digest, revision=None):
+        blob = self.folder / "blobs" / digest
+        blob.write_bytes(data)
+        link = (self.snapshot.with_name(revision) if revision else self.snapshot) / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(os.path.relpath(blob, link.parent))
+        return link
+
+
+def download(root, data=LARGE, tag=None, folder=".cache/huggingface/download"):
+    """A folder that `hf download --local-dir` filled."""
+    local = pathlib.Path(root, "local")
+    notes = local / folder / "sub" / "m.bin.metadata"
+    notes.parent.mkdir(parents=True)
+    notes.write_text(f"{'a' * 40}\n{tag or sha256(LARGE)}\n1700000000.5\n")
+    (local / "sub").mkdir()
+    (local / "sub" / "m.bin").write_bytes(data)
+    return local
+
+
+def run(*args, cwd=None):
+    p = subprocess.run([HEFT, "verify", "--hub", *map(str, args)], capture_output=True, text=True,
+                       cwd=cwd, check=False)
+    return p.returncode, p.stdout, p.stderr
+
+
+def results(*args):
+    """Return the exit status, and (name of the file, ok, rules, bytes) of each file."""
+    code, out, said = run("--json", *args)
+    documents = json.loads(out) if out else []
+    documents = documents if isinstance(documents, list) else [documents]
+    return code, [(pathlib.Path(d["file"]).name, d["ok"], [f["rule"] for f in d["findings"]],
+                   d["bytes_checked"]) for d in documents], said
+
+
+def differing(got, want):
+    return [] if got == want else [f"got {got}", f"not {want}"]
+
+
+# ---- cases ----------------------------------------------------------------------------------
+
+MODEL, CONFIG = ("model.safetensors", True, [], len(LARGE)), ("config.json", True, [], len(SMALL))
+
+
+def whole_snapshot(root):
+    return differing(results(Cache(root).snapshot), (DONE, [MODEL, CONFIG], ""))
+
+
+def one_link(root):
+    return differing(results(Cache(root).large), (DONE, [MODEL], ""))
+
+
+def a_blob(root):
+    blob = Cache(root).small.resolve()
+    return differing(results(blob), (DONE, [(blob.name, True, [], len(SMALL))], ""))
+
+
+def repository(root):
+    """Files of the cache itself are left out; blobs and links to them are listed."""
+    cache = Cache(root)
+    cache.add("model.safetensors", LARGE, sha256(LARGE), "b" * 40)
+    code, files, said = results(cache.folder)
+    return differing((code, len(files), {f[1] for f in files}, said), (DONE, 5, {True}, ""))
+
+
+def text_of_results(root):
+    cache = Cache(root)
+    code, out, _ = run("model.safetensors", cwd=cache.snapshot)
+    return differing((code, out), (DONE, f"model.safetensors: ok ({len(LARGE)} bytes, sha256 as "
+                                         "the cache states)\n"))
+
+
+def changed(link, at):
+    blob = link.resolve()
+    data = bytearray(blob.read_bytes())
+    data[at] ^= 1
+    blob.write_bytes(data)
+
+
+def changed_byte(root):
+    cache, bad = Cache(root), []
+    for link, at in ((cache.large, 0), (cache.large, len(LARGE) - 1), (cache.small, 5)):
+        changed(link, at)
+        code, files, _ = results(link)
+        bad += differing((code, files[0][1:3]), (FOUND, (False, ["hub/digest"])))
+        changed(link, at)
+    return bad + differing(results(cache.snapshot)[0], DONE)
+
+
+def digests_are_named(root):
+    cache = Cache(root)
+    changed(cache.large, 7)
+    _, out, _ = run(cache.large)
+    data = cache.large.read_bytes()
+    return [] if sha256(data) in out and sha256(LARGE) in out else [out]
+
+
+def cut(root):
+    cache = Cache(root)
+    os.truncate(cache.large.resolve(), len(LARGE) - 1)
+    code, files, _ = results(cache.snapshot)
+    return differing((code, files[0][1:3], files[1]), (FOUND, (False, ["hub/digest"]), CONFIG))
+
+
+def missing_blob(root):
+    cache = Cache(root)
+    cache.large.resolve().unlink()
+    want = (FOUND, [("model.safetensors", False, ["hub/missing"], 0), CONFIG], "")
+    return differing(results(cache.snapshot), want) + differing(results(cache.large)[0], FOUND)
+
+
+def foreign_file(root):
+    """A file that is no link is a warning, and a failure with --strict."""
+    cache = Cache(root)
+    (cache.snapshot / "added.py").write_text("import os\n")
+    added = ("added.py", True, ["hub/no-digest"], 0)
+    bad = differing(results(cache.snapshot), (DONE, [added, MODEL, CONFIG], ""))
+    return bad + differing(results("--strict", cache.snapshot)[0], FOUND)
+
+
+def downloaded(root):
+    local = download(root)
+    file = ("m.bin", True, [], len(LARGE))
+    bad = differing(results(local), (DONE, [file], ""))
+    bad += differing(results(local / "sub" / "m.bin"), (DONE, [file], ""))
+    return bad + differing(run("m.bin", cwd=local / "sub")[0], DONE)
+
+
+def downloaded_by_older_versions(root):
+    local = download(root, folder=".huggingface/download")
+    return differing(results(local), (DONE, [("m.bin", True, [], len(LARGE))], ""))
+
+
+def changed_after_the_download(root):
+    local = download(root, data=SMALL)
+    return differing(results(local)[:2], (FOUND, [("m.bin", False, ["hub/digest"], len(SMALL))]))
+
+
+def unusable_notes(root):
+    """Notes without a digest are no notes."""
+    bad = []
+    for i, tag in enumerate(("", "A" * 64, "g" * 64, "a" * 39, "a" * 65, '"' + "a" * 64)):
+        local = download(pathlib.Path(root, str(i)), tag=tag or " ")
+        code, _, said = run(local)
+        bad += differing((code, "no digest is stated for it" in said), (USAGE, True))
+    return bad
+
+
+def elsewhere(root):
+    plain = pathlib.Path(root, "plain.bin")
+    plain.write_bytes(SMALL)
+    code, out, said = run(plain)
+    return differing((code, out, "no digest is stated for it" in said), (USAGE, "", True))
+
+
+def no_such_file(root):
+    code, _, said = run(pathlib.Path(root, "nothing"))
+    return differing((code, "No such file" in said), (SYSTEM, True))
+
+
+def unreadable(root):
+    if os.geteuid() == 0:
+        return []
+    cache = Cache(root)
+    cache.large.resolve().chmod(0)
+    return differing(results(cache.large)[0], SYSTEM)
+
+
+def other_options(_root):
+    bad = []
+    for option in (["--quick"], ["--profile", "bert"]):
+        bad += differing(run(*option, "x")[0], USAGE)
+    return bad
+
+
+CASES = [whole_snapshot, one_link, a_blob, repository, text_of_results, changed_byte,
+         digests_are_named, cut, missing_blob, foreign_file, downloaded,
+         downloaded_by_older_versions, changed_after_the_download, unusable_notes, elsewhere,
+         no_such_file, unreadable, other_options]
+
+
+def main():
+    def one(case):
+        with tempfile.TemporaryDirectory(prefix="heft-hub-") as root:
+            return case.__name__.replace("_", " "), case(root)
+
+    return tap.report(map(one, CASES))
+
+
+sys.exit(main())
