@@ -39,20 +39,27 @@ typedef struct name_list {
     bool no_memory;
 } name_list;
 
+static bool reserve_name(name_list *l)
+{
+    if (l->count < l->capacity)
+        return true;
+    size_t capacity = 2 * l->capacity + 16;
+    char **names = realloc(l->names, capacity * sizeof *names);
+    if (!names)
+        return false;
+    l->names = names;
+    l->capacity = capacity;
+    return true;
+}
+
 static void add_name(void *ctx, const char *name)
 {
     name_list *l = ctx;
-    if (l->count == l->capacity) {
-        size_t capacity = 2 * l->capacity + 16;
-        char **names = realloc(l->names, capacity * sizeof *names);
-        l->no_memory = l->no_memory || !names;
-        l->names = names ? names : l->names;
-        l->capacity = names ? capacity : l->capacity;
-    }
-    char *copy = l->count < l->capacity ? strdup(name) : NULL;
-    l->no_memory = l->no_memory || !copy;
+    char *copy = reserve_name(l) ? strdup(name) : NULL;
     if (copy)
         l->names[l->count++] = copy;
+    else
+        l->no_memory = true;
 }
 
 static void free_names(name_list *l)

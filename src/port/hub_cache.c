@@ -302,9 +302,8 @@ static heft_status find_repository(hub_walk *w, hub_name *n, const char *text)
 
 heft_status heft_hub_path(char *out, size_t capacity, const char *name, heft_error *err)
 {
-    heft_error own;
     hub_name n;
-    hub_walk w = { .err = err ? err : &own };
+    hub_walk w = { .err = err };
     if (!name || !heft_is_hub_name(name))
         return heft_error_plain(w.err, HEFT_E_ARGUMENT, "is not a name that begins with hub:");
     heft_status st = find_cache(w.path, w.err);

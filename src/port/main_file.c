@@ -1,9 +1,9 @@
 /* main_file.c - choose the file to open for a model's folder.
  *
- * Canonical names such as model.safetensors win, as in other programs that load such folders; else
- * the only index; else the only weight file, where a numbered set of shards counts as one file, the
- * first shard.  Safetensors files win over PyTorch's canonical names.  The latter win over other
- * files, since a folder of PyTorch weights often holds other files of a training run. */
+ * A table lists the names that other programs give to weights, the best first; else the only weight
+ * file is chosen, where a numbered set of shards counts as one file, the first shard.  Safetensors
+ * files win over the names of PyTorch.  The latter win over other files, since a folder of PyTorch
+ * weights often holds other files of a training run. */
 #include "port/port.h"
 
 #include <dirent.h>
@@ -69,54 +69,123 @@ static const char *find_numbering(const char *name)
     return is_numbering ? p : NULL;
 }
 
-/* Preference of a file name, the highest is chosen. */
-typedef enum rank {
-    NO_WEIGHTS,
-    WEIGHTS,
-    TORCH_INDEX,
-    CANONICAL_TORCH_INDEX,
-    CANONICAL_TORCH,
-    INDEX,
-    CANONICAL_INDEX,
-    CANONICAL
-} rank;
+/* A pattern is a name with at most one star. */
+static bool matches(const char *name, const char *pattern)
+{
+    const char *star = strchr(pattern, '*');
+    size_t head = star ? (size_t)(star - pattern) : 0, len = strlen(name);
+    if (!star)
+        return !strcmp(name, pattern);
+    return len >= strlen(pattern) - 1 && !strncmp(name, pattern, head) &&
+           !strcmp(name + len - strlen(star + 1), star + 1);
+}
 
-static const char index_suffix[] = ".safetensors.index.json",
-                  torch_index_suffix[] = ".bin.index.json";
+/* Names of weight files, the best first: docs/shards.md. */
+static const struct preference {
+    const char *pattern;
+    bool is_torch;
+} preferences[] = {
+    { "model.safetensors", false },
+    { "model.safetensors.index.json", false },
+    { "diffusion_pytorch_model.safetensors", false },
+    { "diffusion_pytorch_model.safetensors.index.json", false },
+    { "consolidated.safetensors", false },
+    { "consolidated.safetensors.index.json", false },
+    { "adapter_model.safetensors", false },
+    { "*.safetensors.index.json", false },
+    { "*.safetensors.index.*.json", false },
+    { "pytorch_model.bin", true },
+    { "pytorch_model.bin.index.json", true },
+    { "diffusion_pytorch_model.bin", true },
+    { "diffusion_pytorch_model.bin.index.json", true },
+    { "consolidated.pth", true },
+    { "consolidated.*.pth", true },
+    { "adapter_model.bin", true },
+    { "*.bin.index.json", true },
+    { "*.bin.index.*.json", true },
+};
+static const char adapter[] = "adapter_model.safetensors";
+
+/* The preference of a name, the highest is chosen; the rows of the table come before the others. */
+enum {
+    NO_WEIGHTS,
+    UNKNOWN_WEIGHTS, /* a suffix of many formats */
+    WEIGHTS,         /* the suffix of a format */
+    LAST_PREFERENCE,
+    PREFERENCES = sizeof preferences / sizeof *preferences,
+    BEST = LAST_PREFERENCE + PREFERENCES - 1
+};
+typedef int rank;
+
+static const struct preference *preference_of(rank r)
+{
+    return r < LAST_PREFERENCE ? NULL : &preferences[BEST - r];
+}
 
 static bool is_torch(rank r)
 {
-    return r >= TORCH_INDEX && r <= CANONICAL_TORCH;
+    const struct preference *p = preference_of(r);
+    return p && p->is_torch;
 }
 
+/* Files that are not weights in a format of Heft.  format NULL: not the weights of a model. */
+static const struct {
+    const char *pattern, *format;
+} other_files[] = {
+    { "training_args.bin", NULL },
+    { "optimizer.bin", NULL },
+    { "scheduler.bin", NULL },
+    { "*.onnx", "ONNX" },
+    { "flax_model*.msgpack", "Flax" },
+    { "tf_model*.h5", "TensorFlow" },
+    { "saved_model.pb", "TensorFlow" },
+    { "*.ckpt.index", "TensorFlow" },
+    { "*.tflite", "TensorFlow Lite" },
+    { "*.h5", "Keras" },
+    { "*.keras", "Keras" },
+    { "openvino_model*.xml", "OpenVINO" },
+    { "openvino_model*.bin", "OpenVINO" },
+    { "*.mlmodel", "Core ML" },
+    { "*.pdparams", "PaddlePaddle" },
+    { "*.nemo", "NeMo" },
+};
+enum { OTHER_FILES = sizeof other_files / sizeof *other_files };
+
+/* Return the row of a file that Heft does not read, or OTHER_FILES. */
+static size_t find_other(const char *name)
+{
+    size_t i = 0;
+    while (i < OTHER_FILES && !matches(name, other_files[i].pattern))
+        i++;
+    return i;
+}
+
+/* Return the preference of a name, whether or not this build reads the format. */
 static rank rank_of(const char *name)
 {
-    static const struct {
-        const char *name;
-        rank rank;
-    } canonical[] = { { "model.safetensors", CANONICAL },
-                      { "model.safetensors.index.json", CANONICAL_INDEX },
-                      { "pytorch_model.bin", CANONICAL_TORCH },
-                      { "pytorch_model.bin.index.json", CANONICAL_TORCH_INDEX } };
-    for (size_t i = 0; i < sizeof canonical / sizeof *canonical; i++)
-        if (!strcmp(name, canonical[i].name))
-            return heft_format_find(is_torch(canonical[i].rank) ? "torch" : "safetensors")
-                       ? canonical[i].rank
-                       : NO_WEIGHTS;
-    if (ends_with(name, index_suffix))
-        return INDEX;
-    if (ends_with(name, torch_index_suffix) && heft_format_find("torch"))
-        return TORCH_INDEX;
+    if (*name == '.')
+        return NO_WEIGHTS;
+    for (int i = 0; i < PREFERENCES; i++)
+        if (matches(name, preferences[i].pattern))
+            return BEST - i;
     const char *numbering = find_numbering(name);
     bool is_first = !numbering || !memcmp(numbering + 1, "00001", 5);
-    return *name != '.' && is_first && heft_format_for_path(name) ? WEIGHTS : NO_WEIGHTS;
+    if (!is_first)
+        return NO_WEIGHTS;
+    if (heft_format_for_path(name))
+        return WEIGHTS;
+    bool is_unknown = ends_with(name, ".bin") || ends_with(name, ".ckpt");
+    return is_unknown && !numbering && heft_format_find("torch") ? UNKNOWN_WEIGHTS : NO_WEIGHTS;
 }
 
 typedef struct candidates {
     rank rank;
     char **names; /* all names of that rank */
     size_t count, capacity;
-    rank best_torch;      /* highest rank of a PyTorch name found */
+    rank best_torch;     /* highest rank of a PyTorch name found */
+    bool has_adapter;    /* an adapter in safetensors format was found */
+    char unreadable[64]; /* a weight file that this build does not read; empty: none */
+    const char *unreadable_format;
     bool has_safetensors; /* a weight file in safetensors format was found */
     bool ignores_torch;   /* do not consider PyTorch's canonical names and indices */
     bool has_no_memory;
@@ -129,10 +198,32 @@ static void clear_names(candidates *c)
     c->count = 0;
 }
 
+static void note_unreadable(candidates *c, const char *name, const char *format)
+{
+    size_t len = strlen(name), shown = len < sizeof c->unreadable ? len : sizeof c->unreadable - 1;
+    memcpy(c->unreadable, name, shown);
+    c->unreadable[shown] = '\0';
+    c->unreadable_format = format;
+}
+
+/* Return the preference of a name, or NO_WEIGHTS for a file that this build does not read. */
+static rank readable_rank(candidates *c, const char *name)
+{
+    size_t other = *name == '.' ? OTHER_FILES : find_other(name);
+    rank r = c->has_no_memory || other < OTHER_FILES ? NO_WEIGHTS : rank_of(name);
+    if (other < OTHER_FILES && other_files[other].format)
+        note_unreadable(c, name, other_files[other].format);
+    if (!is_torch(r) || heft_format_find("torch"))
+        return r;
+    note_unreadable(c, name, "PyTorch");
+    return NO_WEIGHTS;
+}
+
 static void consider_name(void *arg, const char *name)
 {
     candidates *c = arg;
-    rank r = c->has_no_memory ? NO_WEIGHTS : rank_of(name);
+    rank r = readable_rank(c, name);
+    c->has_adapter = c->has_adapter || !strcmp(name, adapter);
     if (is_torch(r) && r > c->best_torch)
         c->best_torch = r;
     if (r && ends_with(name, ".safetensors"))
@@ -164,13 +255,34 @@ static bool is_numbered_shard_of(const char *name, const char *root)
 
 bool heft_folder_may_be_index_of(const char *index, const char *name)
 {
-    return ends_with(index, index_suffix) || ends_with(index, torch_index_suffix) ||
-           is_numbered_shard_of(name, index);
+    bool is_listing = ends_with(index, ".safetensors.index.json") ||
+                      ends_with(index, ".bin.index.json") ||
+                      matches(index, "*.safetensors.index.*.json") ||
+                      matches(index, "*.bin.index.*.json");
+    return is_listing || is_numbered_shard_of(name, index);
 }
 
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names are sorted, so that the message does not depend on the order of the directory. */
+static void report_several(candidates *c, heft_error *err)
+{
+    heft_str name[3] = { { "", 0 }, { "", 0 }, { "", 0 } };
+    qsort(c->names, c->count, sizeof *c->names, by_name);
+    for (size_t i = 0; i < c->count && i < 3; i++)
+        name[i] = (heft_str){ c->names[i], strlen(c->names[i]) };
+    if (c->count == 2)
+        heft_error_plain(err, HEFT_E_IO,
+                         "the folder has several weight files, %q and %q: name one of them",
+                         name[0], name[1]);
+    else
+        heft_error_plain(err, HEFT_E_IO,
+                         "the folder has %U weight files, among them %q, %q and %q: name one of "
+                         "them",
+                         (uint64_t)c->count, name[0], name[1], name[2]);
 }
 
 /* Return the name whose numbered shards are all the other names; NULL if there is none. */
@@ -183,16 +295,30 @@ static const char *choose_main_file(candidates *c, heft_error *err)
     for (size_t i = 0; i < c->count; i++) {
         if (i == root || is_numbered_shard_of(c->names[i], c->names[root]))
             continue;
-        qsort(c->names, c->count, sizeof *c->names,
-              by_name); /* independent of the directory's order */
-        heft_error_plain(err, HEFT_E_IO,
-                         "the folder has several weight files, among them %q and %q: name one of "
-                         "them",
-                         (heft_str){ c->names[0], strlen(c->names[0]) },
-                         (heft_str){ c->names[1], strlen(c->names[1]) });
+        report_several(c, err);
         return NULL;
     }
     return c->names[root];
+}
+
+static heft_status report_none(const candidates *c, heft_error *err)
+{
+    if (!*c->unreadable)
+        return heft_error_plain(err, HEFT_E_IO, "the folder has no weight file");
+    return heft_error_plain(
+        err, HEFT_E_UNSUPPORTED,
+        "the folder has no weight file that this build reads: %q is a file of %s",
+        (heft_str){ c->unreadable, strlen(c->unreadable) }, c->unreadable_format);
+}
+
+/* Return the name of weights of the model that were not chosen, or NULL. */
+static const char *find_passed_over(const candidates *c)
+{
+    const struct preference *torch = preference_of(c->best_torch), *chosen = preference_of(c->rank);
+    bool is_before = (c->has_safetensors || (chosen && !chosen->is_torch)) && !is_torch(c->rank);
+    if (is_before && torch && !strchr(torch->pattern, '*'))
+        return torch->pattern;
+    return c->has_adapter && chosen && strcmp(chosen->pattern, adapter) != 0 ? adapter : NULL;
 }
 
 static heft_status collect_candidates(candidates *c, const char *path, heft_error *err)
@@ -215,14 +341,9 @@ heft_status heft_folder_main_file(char **out, const char **passed_over, const ch
         c.ignores_torch = true;
         st = collect_candidates(&c, path, err);
     }
-    bool ignores_torch = (c.has_safetensors || c.rank >= INDEX) && !is_torch(c.rank);
-    *passed_over = NULL;
-    if (ignores_torch && c.best_torch == CANONICAL_TORCH)
-        *passed_over = "pytorch_model.bin";
-    if (ignores_torch && c.best_torch == CANONICAL_TORCH_INDEX)
-        *passed_over = "pytorch_model.bin.index.json";
+    *passed_over = find_passed_over(&c);
     if (!st && !c.count)
-        st = heft_error_plain(err, HEFT_E_IO, "the folder has no weight file");
+        st = report_none(&c, err);
     const char *name = st ? NULL : choose_main_file(&c, err);
     if (!st && !name)
         st = HEFT_E_IO;

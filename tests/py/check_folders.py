@@ -236,7 +236,94 @@ def refused(scratch):
     heft("ls", "--key", "layer", scratch / "set", code=5)
 
 
+# Files of a folder; the file that is opened, or an exit code and words of the message; the file
+# that the note heft/passed-over names. Each file has a tensor of its own name.
+MODEL, ADAPTER = "model.safetensors", "adapter_model.safetensors"
+DIFFUSION = "diffusion_pytorch_model"
+LISTED = "*x.safetensors"
+CHOICES = [
+    ([MODEL, "model.fp16.safetensors", "other.safetensors"], MODEL, None),
+    ([MODEL, f"{MODEL}.index.json{LISTED}"], MODEL, None),
+    ([f"{MODEL}.index.json{LISTED}", "consolidated.safetensors"], "x.safetensors", None),
+    (["model.fp16.safetensors"], "model.fp16.safetensors", None),
+    ([f"{MODEL}.index.fp16.json{LISTED}"], "x.safetensors", None),
+    ([f"{DIFFUSION}.safetensors", f"{DIFFUSION}.fp16.safetensors", f"{DIFFUSION}.bin"],
+     f"{DIFFUSION}.safetensors", f"{DIFFUSION}.bin"),
+    ([f"{DIFFUSION}.safetensors.index.json{LISTED}"], "x.safetensors", None),
+    ([f"{DIFFUSION}.bin", "optimizer.pt"], f"{DIFFUSION}.bin", None),
+    ([f"{DIFFUSION}.fp16.bin"], f"{DIFFUSION}.fp16.bin", None),
+    (["consolidated.safetensors", "tokenizer.safetensors"], "consolidated.safetensors", None),
+    (["consolidated.00.pth", "checklist.pt"], "consolidated.00.pth", None),
+    (["consolidated.00.pth", "consolidated.01.pth"], 4,
+     "'consolidated.00.pth' and 'consolidated.01.pth': name one"),
+    ([MODEL, ADAPTER], MODEL, ADAPTER),
+    ([ADAPTER, "optimizer.pt", "training_args.bin"], ADAPTER, None),
+    (["adapter_model.bin", "optimizer.pt"], "adapter_model.bin", None),
+    (["a.gguf"], "a.gguf", None),
+    (["a.gguf", "b.gguf"], 4, "several weight files, 'a.gguf' and 'b.gguf': name one of them"),
+    (["c.gguf", "b.gguf", "a.gguf", "d.npy"], 4,
+     "4 weight files, among them 'a.gguf', 'b.gguf' and 'c.gguf'"),
+    (["model.fp16.safetensors", "model.bf16.safetensors"], 4, "name one of them"),
+    (["last.ckpt"], "last.ckpt", None),
+    (["weights.bin", "training_args.bin"], "weights.bin", None),
+    (["weights.bin", "b.gguf"], "b.gguf", None),
+    (["tf_model.h5"], 5, "'tf_model.h5' is a file of TensorFlow"),
+    (["flax_model.msgpack"], 5, "'flax_model.msgpack' is a file of Flax"),
+    (["model.onnx"], 5, "'model.onnx' is a file of ONNX"),
+    (["openvino_model.bin"], 5, "'openvino_model.bin' is a file of OpenVINO"),
+    (["tf_model.h5", "model.onnx", MODEL], MODEL, None),
+    (["README.md", "config.json"], 4, "the folder has no weight file"),
+    (["training_args.bin"], 4, "the folder has no weight file"),
+    ([".hidden.safetensors"], 4, "the folder has no weight file"),
+    ([f".cache.bin{LISTED}"], 4, "the folder has no weight file"),
+]
+
+
+def gguf(name):
+    raw = name.encode()
+    head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + struct.pack("<Q", len(raw)) + raw
+    head += struct.pack("<IQIQ", 1, 4, 0, 0)
+    return head + bytes(-len(head) % 32) + bytes(32)
+
+
+def make_weights(folder, item):
+    """Write one file of a row. What follows a star is the shard that an index names."""
+    name, _, shard = item.partition("*")
+    suffix = name.rpartition(".")[2]
+    if shard:
+        (folder / name).write_text(json.dumps({"weight_map": {shard: shard}}))
+        if shard and suffix == "json":
+            (folder / shard).write_bytes(gen_shards.pack({shard: ("U8", [1], b"x")}))
+    elif suffix == "safetensors":
+        (folder / name).write_bytes(gen_shards.pack({name: ("U8", [1], b"x")}))
+    elif suffix in ("bin", "pt", "pth", "ckpt"):
+        TENSORS[name] = ([1], 9)
+        (folder / name).write_bytes(weights([name]))
+        del TENSORS[name]
+    else:
+        (folder / name).write_bytes(gguf(name) if suffix == "gguf" else b"{}")
+
+
+def the_table_decides(scratch):
+    for number, (items, wanted, detail) in enumerate(CHOICES):
+        folder = scratch / f"f{number}"
+        folder.mkdir()
+        for item in items:
+            make_weights(folder, item)
+        p = heft("ls", "--json", folder, code=wanted if isinstance(wanted, int) else 0)
+        if isinstance(wanted, int):
+            require(detail in p.stderr.decode(), f"{items}: {p.stderr.decode()}")
+            continue
+        names = [t["name"] for t in json.loads(p.stdout)["tensors"]]
+        require(names == [wanted], f"{items}: {names}")
+        notes = [f["text"] for f in heft_json("verify", folder)["findings"]
+                 if f["rule"] == "heft/passed-over"]
+        require(len(notes) == (1 if detail else 0) and (not detail or f"'{detail}'" in notes[0]),
+                f"{items}: {notes}")
+
+
 CHECKS = [
+    the_table_decides,
     shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before,
     two_kinds_of_other_weights, faults, refused
 ]
