@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "textfile.h"
 
@@ -158,20 +159,76 @@ static int find_in_names(model_kind *out, const heft_file *f, const char *path)
                      : CODE_DONE;
 }
 
+/* ---- adapters ---- */
+
+static void copy_setting(char *to, size_t capacity, const heft_settings *s, const char *key)
+{
+    heft_value v;
+    if (heft_settings_find(&v, s, heft_str_from(key)) && v.kind == HEFT_KIND_STR)
+        snprintf(to, capacity, "%.*s", (int)shortened(v.as.s, capacity).len, v.as.s.ptr);
+}
+
+static int read_adapter(model_kind *out, const char *path)
+{
+    heft_error err;
+    heft_settings *s = NULL;
+    heft_str text;
+    int code = text_read(&text, path, TEXT_FOUND);
+    if (code)
+        return code;
+    if (heft_settings_parse_json(&s, text, NULL, &err)) {
+        say(MESSAGE_WARNING, path, "is ignored: %s", err.message);
+    } else {
+        copy_setting(out->adapter_type, sizeof out->adapter_type, s, "peft_type");
+        copy_setting(out->adapter_base, sizeof out->adapter_base, s, "base_model_name_or_path");
+    }
+    heft_settings_close(s);
+    text_free(text);
+    return CODE_DONE;
+}
+
+/* PEFT writes adapter_config.json beside adapter_model.safetensors or adapter_model.bin. */
+static int find_adapter(model_kind *out, const heft_file *f, const char *path)
+{
+    static const char prefix[] = "adapter_model.";
+    heft_str name = heft_file_name(f);
+    if (name.len < sizeof prefix || memcmp(name.ptr, prefix, sizeof prefix - 1) != 0)
+        return CODE_DONE;
+    char *dir = model_dir(path), *config = dir ? path_in(dir, "adapter_config.json") : NULL;
+    int code = CODE_DONE;
+    if (!dir)
+        code = say_status(HEFT_E_NOMEM, path, "no memory for a path");
+    else if (!config)
+        code = CODE_SYSTEM;
+    else if (path_exists(config))
+        code = read_adapter(out, config);
+    free(dir);
+    free(config);
+    return code;
+}
+
 /* ---- the kind ---- */
 
 int model_kind_find(model_kind *out, const heft_file *f, const char *path)
 {
     *out = (model_kind){ .source = NULL };
-    if (find_in_metadata(out, f))
-        return CODE_DONE;
-    int code = find_in_folder(out, f, path);
+    int code = find_adapter(out, f, path);
+    if (code || find_in_metadata(out, f))
+        return code;
+    code = find_in_folder(out, f, path);
     return code || *out->kind ? code : find_in_names(out, f, path);
 }
 
 void model_kind_print(outbuf *o, const model_kind *m)
 {
     static const char *const by[] = { "metadata", "config.json", "the name of tensor" };
+    if (*m->adapter_base) {
+        out_format(o, "%-11s ", "Adapter");
+        out_escaped(o, str_of(m->adapter_type));
+        out_text(o, *m->adapter_type ? " of " : "of ");
+        out_escaped(o, str_of(m->adapter_base));
+        out_char(o, '\n');
+    }
     if (!*m->kind)
         return;
     size_t source = *m->source == 'm' ? 0 : *m->source == 'c' ? 1 : 2;
@@ -184,6 +241,12 @@ void model_kind_print(outbuf *o, const model_kind *m)
 
 void model_kind_json(json *j, const model_kind *m)
 {
+    if (*m->adapter_base) {
+        json_member_begin(j, "adapter", '{');
+        json_member_text(j, "type", str_of(m->adapter_type));
+        json_member_str(j, "base", str_of(m->adapter_base));
+        json_end(j, '}');
+    }
     if (!*m->kind)
         return;
     json_member_begin(j, "model", '{');

@@ -7,6 +7,8 @@ typedef struct model_kind {
     char kind[128];     /* "llama", "LlamaForCausalLM", "GPT-2"; empty: not known */
     const char *source; /* "metadata", "config" or "names" */
     char evidence[256]; /* metadata key, key of config.json, or tensor name; perhaps cut */
+    /* adapter_config.json of an adapter: "LORA", and the name of the changed model; perhaps cut */
+    char adapter_type[64], adapter_base[256];
 } model_kind;
 
 /* Find the kind. A config.json that is not JSON is a warning. Return an exit code. */

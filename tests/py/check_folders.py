@@ -322,8 +322,31 @@ def the_table_decides(scratch):
                 f"{items}: {notes}")
 
 
+def info_names_the_base_of_an_adapter(scratch):
+    for number, (text, line, member) in enumerate([
+        ('{"peft_type": "LORA", "base_model_name_or_path": "o/b\\u001b"}',
+         "Adapter     LORA of o/b\\x1b\n", {"type": "LORA", "base": "o/b\x1b"}),
+        ('{"base_model_name_or_path": "o/b"}', "Adapter     of o/b\n",
+         {"type": None, "base": "o/b"}),
+        ('{"base_model_name_or_path": 3}', None, None),
+        ("not JSON", None, None),
+        (None, None, None),
+    ]):
+        folder = scratch / f"a{number}"
+        folder.mkdir()
+        make_weights(folder, ADAPTER)
+        make_weights(folder, "other.safetensors")
+        if text:
+            (folder / "adapter_config.json").write_text(text)
+        for path in (folder, folder / ADAPTER):
+            shown = heft("info", path).stdout.decode()
+            require(line in shown if line else "Adapter  " not in shown, shown)
+            require(heft_json("info", path).get("adapter") == member, path)
+        require("adapter" not in heft_json("info", folder / "other.safetensors"), "not an adapter")
+
+
 CHECKS = [
-    the_table_decides,
+    the_table_decides, info_names_the_base_of_an_adapter,
     shards_are_one_model, other_suffixes, a_whole_file_comes_first, safetensors_come_before,
     two_kinds_of_other_weights, faults, refused
 ]
