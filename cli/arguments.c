@@ -9,9 +9,10 @@ static const argument_roles roles[] = {
     { "hash", 0, 0, 0, NO_OUTPUT },        { "ids", 0, 0, 0, NO_OUTPUT },
     { "info", 0, -1, 0, NO_OUTPUT },       { "ls", 0, 0, 0, NO_OUTPUT },
     { "merge", 0, -2, -1, FILE_OUTPUT },   { "report", 0, -1, 0, NO_OUTPUT },
-    { "scan", 0, -1, 0, NO_OUTPUT },       { "show", 0, 0, 0, NO_OUTPUT },
-    { "sign", 0, 0, 0, FILE_OUTPUT },      { "split", 0, 0, 1, FOLDER_OUTPUT },
-    { "stats", 0, 0, 0, NO_OUTPUT },       { "verify", 0, -1, 0, NO_OUTPUT },
+    { "sbom", 0, 0, 0, NO_OUTPUT },        { "scan", 0, -1, 0, NO_OUTPUT },
+    { "show", 0, 0, 0, NO_OUTPUT },        { "sign", 0, 0, 0, FILE_OUTPUT },
+    { "split", 0, 0, 1, FOLDER_OUTPUT },   { "stats", 0, 0, 0, NO_OUTPUT },
+    { "verify", 0, -1, 0, NO_OUTPUT },
 };
 
 const argument_roles *arguments_of(const char *command)

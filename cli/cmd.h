@@ -35,6 +35,7 @@ int cmd_edit(int argc, char **argv);
 int cmd_append(int argc, char **argv);
 int cmd_hash(int argc, char **argv);
 int cmd_ids(int argc, char **argv);
+int cmd_sbom(int argc, char **argv);
 int cmd_scan(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_sign(int argc, char **argv);

@@ -26,6 +26,7 @@ static const command commands[] = {
     { "ids", cmd_ids, "list parameter ids of gpt-rs and Burn", false },
     { "stats", cmd_stats, "compute minimum, maximum, mean and more of every tensor", false },
     { "scan", cmd_scan, "report what pickles would import, without loading them", false },
+    { "sbom", cmd_sbom, "print a bill of materials (CycloneDX)", false },
     { "report", cmd_report, "write an HTML page about a file, with pictures", true },
     { "append", cmd_append, "add tensors from other files to a file", true },
     { "edit", cmd_edit, "change metadata, names and ids in the file itself", true },
