@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "file_sum.h"
+#include "digest_files.h"
 #include "model_kind.h"
 #include "model_sums.h"
 #include "opt.h"
@@ -20,7 +20,8 @@ typedef struct bill {
     model_sums sums;
     uint32_t *tied;
     heft_hash digest;
-    file_sum *files; /* the opened file, then the shards */
+    digest_request *files; /* the opened file, then the shards */
+    size_t file_count;
 } bill;
 
 /* ---- metadata ---- */
@@ -79,12 +80,12 @@ static void put_licence(json *j, const heft_file *f)
     json_end(j, ']');
 }
 
-static void put_sum(json *j, const file_sum *sum)
+static void put_digest(json *j, const heft_file_digest *d)
 {
     json_member_begin(j, "hashes", '[');
     json_begin(j, '{');
     json_member_str(j, "alg", str_of("SHA-256"));
-    json_member_hex(j, "content", sum->bytes, sizeof sum->bytes);
+    json_member_hex(j, "content", d->bytes, d->length);
     json_end(j, '}');
     json_end(j, ']');
 }
@@ -167,7 +168,7 @@ static void put_model(json *j, const bill *b)
     if (version.len)
         json_member_str(j, "version", version);
     if (!heft_shard_file_count(b->f))
-        put_sum(j, b->files);
+        put_digest(j, &b->files->digest);
     put_licence(j, b->f);
     put_ancestors(j, b);
     if (*b->kind.kind) {
@@ -193,7 +194,7 @@ static void put_files(json *j, const bill *b)
         json_member_str(j, "type", str_of("file"));
         json_member_str(j, "bom-ref", str_of(ref));
         json_member_str(j, "name", i ? heft_shard_file_at(b->f, i - 1).name : heft_file_name(b->f));
-        put_sum(j, &b->files[i]);
+        put_digest(j, &b->files[i].digest);
         json_member_begin(j, "properties", '[');
         put_count(j, "heft:size", b->files[i].size);
         json_end(j, ']');
@@ -222,27 +223,39 @@ static int print_bill(const bill *b)
 
 /* ---- the facts ---- */
 
-static int sum_files(bill *b)
+/* Return the path of the opened file, or of a shard, malloc'ed. */
+static char *path_of(const bill *b, const char *dir, uint32_t i)
 {
-    uint32_t shards = heft_shard_file_count(b->f);
+    heft_str name = i ? heft_shard_file_at(b->f, i - 1).name : heft_file_name(b->f);
+    if (!i && !path_is_folder(b->path))
+        return strdup(b->path);
+    char *copy = strndup(name.ptr, name.len), *path = copy ? path_in(dir, copy) : NULL;
+    free(copy);
+    return path;
+}
+
+static int digest_all(bill *b)
+{
     char *dir = model_dir(b->path);
-    bool is_named = !path_is_folder(b->path);
-    b->files = calloc((size_t)shards + 1, sizeof *b->files);
-    int code = dir && b->files ? CODE_DONE
-                               : say_status(HEFT_E_NOMEM, b->path, "no memory for digests");
-    for (uint32_t i = 0; i <= shards && !code; i++) {
-        heft_str name = i ? heft_shard_file_at(b->f, i - 1).name : heft_file_name(b->f);
-        char *copy = strndup(name.ptr, name.len);
-        if (!copy)
-            code = say_status(HEFT_E_NOMEM, b->path, "no memory for a name");
-        else if (!i && is_named)
-            code = file_sum_compute(&b->files[i], NULL, b->path);
-        else
-            code = file_sum_compute(&b->files[i], dir, copy);
-        free(copy);
+    b->file_count = (size_t)heft_shard_file_count(b->f) + 1;
+    b->files = calloc(b->file_count, sizeof *b->files);
+    bool has_memory = dir && b->files;
+    for (uint32_t i = 0; has_memory && i < b->file_count; i++) {
+        b->files[i] = (digest_request){ .path = path_of(b, dir, i),
+                                        .algorithm = "sha256",
+                                        .to = HEFT_UNKNOWN_LENGTH };
+        has_memory = b->files[i].path != NULL;
     }
     free(dir);
-    return code;
+    return has_memory ? digest_files(b->files, b->file_count, b->path)
+                      : say_status(HEFT_E_NOMEM, b->path, "no memory for digests");
+}
+
+static void free_files(bill *b)
+{
+    for (size_t i = 0; b->files && i < b->file_count; i++)
+        free((char *)b->files[i].path);
+    free(b->files);
 }
 
 static int collect(bill *b)
@@ -262,7 +275,7 @@ static int collect(bill *b)
     heft_status st = heft_file_hash(&b->digest, tensors, b->f, progress_step, &p, &err);
     progress_end(&p);
     free(tensors);
-    return st ? say_error(b->path, &err) : sum_files(b);
+    return st ? say_error(b->path, &err) : digest_all(b);
 }
 
 int cmd_sbom(int argc, char **argv)
@@ -288,7 +301,7 @@ int cmd_sbom(int argc, char **argv)
         code = collect(&b);
     if (!code)
         code = print_bill(&b);
-    free(b.files);
+    free_files(&b);
     model_sums_close(&b.sums);
     free(b.tied);
     heft_file_close(b.f);
