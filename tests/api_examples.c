@@ -8,6 +8,7 @@
 
 #include <heft/heft_ext.h>
 #include <heft/params.h>
+#include <heft/sign.h>
 
 /* heft.h: version, status, errors */
 static int print_error(const char *path)
@@ -207,6 +208,61 @@ static heft_status print_damage(const char *path, heft_error *err)
     list_intact(doctor);
     heft_doctor_close(doctor);
     return HEFT_OK;
+}
+
+/* sign.h: digests of files */
+static heft_status digest_file(heft_resource *out, const char *path, heft_error *err)
+{
+    heft_source *source;
+    heft_status st = heft_source_open_file(&source, path, HEFT_ACCESS_READ, err);
+    if (st)
+        return st;
+    *out = (heft_resource){ .name = HEFT_STR("."),
+                            .algorithm = HEFT_STR("sha256"),
+                            .to = HEFT_UNKNOWN_LENGTH };
+    st = heft_source_digest(&out->digest, source, "sha256", 0, source->size, NULL, NULL, err);
+    heft_source_close(source);
+    return st;
+}
+
+/* sign.h: keys and certificates, by libcrypto */
+static heft_status sign_file(heft_blob *out, const char *path, heft_str key, heft_error *err)
+{
+    heft_resource file;
+    heft_signature *signature = NULL;
+    heft_sink *sink;
+    heft_signature_options options = {
+        .size = sizeof options, .model = HEFT_STR("model"), .resources = &file, .resource_count = 1
+    };
+    heft_status st = digest_file(&file, path, err);
+    if (!st)
+        st = heft_signature_new(&signature, &options, err);
+    if (!st)
+        st = heft_signature_sign(signature, key, HEFT_STR(""), err);
+    if (!st)
+        st = heft_sink_open_memory(&sink, out, NULL, err);
+    if (!st)
+        st = heft_signature_write(signature, sink, err);
+    heft_signature_close(signature);
+    return st;
+}
+
+/* sign.h: signatures */
+static heft_status is_signed(bool *out, const char *path, heft_str text, heft_str key,
+                             heft_error *err)
+{
+    heft_signature *signature;
+    heft_resource file, stated;
+    heft_status st = heft_signature_read(&signature, text, NULL, err);
+    if (st)
+        return st;
+    st = heft_signature_check_key(signature, key, err);
+    if (!st)
+        st = digest_file(&file, path, err);
+    *out = !st && heft_resource_at(&stated, signature, 0) && stated.name.len == 1 &&
+           !memcmp(stated.digest.bytes, file.digest.bytes, file.digest.length);
+    heft_signature_close(signature);
+    return st;
 }
 
 /* check.h: hashes */
@@ -556,6 +612,33 @@ static void use_store(const char *path)
     heft_params_close(store);
 }
 
+static const char private_key[] =
+    "-----BEGIN EC PRIVATE KEY-----\n"
+    "MHcCAQEEIPocIuIJN7C2EH8mn/tqgJmH4mt4od2yv8SvmEOie7XkoAoGCCqGSM49\n"
+    "AwEHoUQDQgAEaAyhSLkJuFNhtoHO3GHGu+iIawwvOyw47FSoZ6c/x7NWRG+uG91J\n"
+    "B4WTbd+TERqIqscfbOwC0uQUYAoAx5tzKQ==\n"
+    "-----END EC PRIVATE KEY-----\n";
+static const char public_key[] =
+    "-----BEGIN PUBLIC KEY-----\n"
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEaAyhSLkJuFNhtoHO3GHGu+iIawwv\n"
+    "Oyw47FSoZ6c/x7NWRG+uG91JB4WTbd+TERqIqscfbOwC0uQUYAoAx5tzKQ==\n"
+    "-----END PUBLIC KEY-----\n";
+
+static void sign_and_check(const char *path)
+{
+    heft_blob text = { 0 };
+    bool is_sound = false;
+    heft_status st = sign_file(&text, path, heft_str_from(private_key), &err);
+    if (st == HEFT_E_UNSUPPORTED)
+        return; /* without libcrypto */
+    require(!st, "sign");
+    require(!is_signed(&is_sound, path, (heft_str){ (const char *)text.data, text.size },
+                       heft_str_from(public_key), &err) &&
+                is_sound,
+            "signature");
+    heft_blob_free(&text);
+}
+
 int main(int argc, char **argv)
 {
     static const float matrix[32] = { 1, 2, 3 };
@@ -570,6 +653,7 @@ int main(int argc, char **argv)
     read_model("model.safetensors");
     open_by_every_method("model.safetensors");
     use_store("model.safetensors");
+    sign_and_check("model.safetensors");
     require(!write_one("bias.mag", matrix, 32, &err), "write");
     require(!open_mapped_in(&source, ".", &err), "folder");
     char cached[4096];

@@ -1,5 +1,6 @@
 /* test_abi.c - tests of programs compiled with an older or a newer header. */
 #include <heft/params.h>
+#include <heft/sign.h>
 
 #include "models.h"
 
@@ -32,6 +33,10 @@ static const size_row sizes[] = {
     { "heft_diagnosis", sizeof(heft_diagnosis), 88 },
     { "heft_doctor_options", sizeof(heft_doctor_options), 40 },
     { "heft_doctor_summary", sizeof(heft_doctor_summary), 80 },
+    { "heft_file_digest", sizeof(heft_file_digest), 68 },
+    { "heft_resource", sizeof(heft_resource), 120 },
+    { "heft_signature_options", sizeof(heft_signature_options), 64 },
+    { "heft_signature_info", sizeof(heft_signature_info), 96 },
     { "heft_write_options", sizeof(heft_write_options), 72 },
     { "heft_write_sums", sizeof(heft_write_sums), 64 },
     { "heft_storage", sizeof(heft_storage), 32 },

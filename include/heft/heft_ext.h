@@ -94,7 +94,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_in_folder(heft_source **ou
  * commit, or at least the first 4 digits of a commit.  The default is "main", or the only commit in
  * the cache.  "hub:" alone is the folder of the cache: $HF_HUB_CACHE, $HF_HOME/hub,
  * $XDG_CACHE_HOME/huggingface/hub or ~/.cache/huggingface/hub.  heft_file_open() calls this
- * function for every path that begins with "hub:"; a file of such a name is "./hub:...".  The path
+ * function for every path that begins with "hub:"; a file of that name is "./hub:...".  The path
  * is written to out, terminated; FILE may be missing.
  *   HEFT_E_ARGUMENT  the name has another form, or several commits begin with the digits
  *   HEFT_E_NOTFOUND  no environment variable says where the cache is

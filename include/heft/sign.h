@@ -22,8 +22,8 @@ typedef struct heft_file_digest {
     uint8_t bytes[HEFT_FILE_DIGEST_BYTES];
 } heft_file_digest;
 /* Compute the digest of `length` bytes at `offset`: "sha256", "blake2b" (512 bits), or "git-sha1",
- * the name of the file in git.  The bytes are read once, in order, in pieces
- * of at most 1 MiB.  progress may be NULL.  Thread-safe for different sources.
+ * the name of the file in git.  The bytes are read once, in order, in pieces of at most 1 MiB.
+ * progress may be NULL.  Thread-safe for different sources.
  *   HEFT_E_UNSUPPORTED  the build lacks libcrypto, or the algorithm is not known
  *   HEFT_E_IO           the source failed, or changed meanwhile */
 HEFT_API HEFT_MUST_CHECK heft_status heft_source_digest(heft_file_digest *out, heft_source *s,
@@ -79,6 +79,7 @@ typedef struct heft_signature_info { /* strings are valid until heft_signature_c
     bool allow_symlinks;
     uint8_t reserved[19];
 } heft_signature_info;
+/* Get the facts about a signature.  The strings are borrowed. */
 HEFT_API void heft_signature_get(heft_signature_info *out, const heft_signature *s);
 /* Get resource number i in the order of names and offsets; false after the last resource. */
 HEFT_API bool heft_resource_at(heft_resource *out, const heft_signature *s, uint32_t i);
@@ -99,13 +100,13 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *
 
 /* Sign with a private key on the curve P-256, P-384 or P-521, in PEM form; the digest is SHA-256,
  * SHA-384 or SHA-512.  password: of an encrypted key, otherwise empty.
- *   HEFT_E_ARGUMENT     the text is not such a key, or the password is wrong
+ *   HEFT_E_ARGUMENT     the text is not a private key, or the password is wrong
  *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_sign(heft_signature *s, heft_str key,
                                                          heft_str password, heft_error *err);
 /* Check the signature with a public key (PEM).
  *   HEFT_E_CHECKSUM     err->rule is "signature/key": another key, or "signature/invalid"
- *   HEFT_E_ARGUMENT     the text is not a public key on such a curve
+ *   HEFT_E_ARGUMENT     the text is not a public key on one of the curves
  *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signature *s, heft_str key,
                                                               heft_error *err);

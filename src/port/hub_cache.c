@@ -114,7 +114,7 @@ static heft_str take_until(const char **p, const char *stops)
     return taken;
 }
 
-/* Parse what follows the scheme.  The repository has an owner if `has_owner`. */
+/* Parse the text after the scheme.  The repository has an owner if `has_owner`. */
 static bool parse_name(hub_name *out, const char *p, bool has_owner)
 {
     bool is_valid = true;
@@ -145,7 +145,7 @@ typedef struct hub_walk {
     heft_error *err;
 } hub_walk;
 
-/* Append to the path; return false if it becomes too long. */
+/* Append to the path; return false if the path becomes too long. */
 static bool append(hub_walk *w, size_t at, const char *text, heft_str rest)
 {
     int len = snprintf(w->path + at, sizeof w->path - at, "%s%.*s", text, (int)rest.len,
@@ -159,7 +159,7 @@ static bool is_folder(const char *path)
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
-/* Set the path to the repository's folder; return false if there is no such folder. */
+/* Set the path to the repository's folder; return false if the folder does not exist. */
 static bool enter_repository(hub_walk *w, const hub_name *n)
 {
     char folder[2 * NAME_MAX + 16];
@@ -184,8 +184,8 @@ static heft_status not_found(heft_error *err, const char *fmt, heft_str what, he
 
 enum { COMMIT_BYTES = NAME_MAX + 1 };
 
-/* Read the name of a snapshot from a ref.  Return false if there is no such ref, or if the content
- * is not the name of a folder. */
+/* Read the name of a snapshot from a ref.  Return false if the ref does not exist, or if the
+ * content is not the name of a folder. */
 static bool read_ref(char out[COMMIT_BYTES], const hub_walk *w, heft_str revision)
 {
     char path[PATH_MAX];
@@ -206,7 +206,8 @@ static bool read_ref(char out[COMMIT_BYTES], const hub_walk *w, heft_str revisio
     return is_name;
 }
 
-/* Return the number of snapshots whose names begin with `prefix`, and the name of the last. */
+/* Return the number of snapshots whose names begin with `prefix`, and the name of the last
+ * snapshot. */
 static size_t count_snapshots(char out[COMMIT_BYTES], const hub_walk *w, heft_str prefix)
 {
     char path[PATH_MAX];

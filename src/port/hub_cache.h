@@ -3,7 +3,7 @@
 #define HEFT_HUB_CACHE_H
 #include "port/port.h"
 
-/* Return true if the path begins with "hub:", so that heft_hub_path() says which path it means. */
+/* Return true if the path begins with "hub:": heft_hub_path() returns the path of the file. */
 bool heft_is_hub_name(const char *path);
 
 #endif

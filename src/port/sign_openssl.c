@@ -2,7 +2,7 @@
  *
  * Everything happens in a library context that is made for the call, so that neither the
  * configuration of the system nor that of the program takes part.  OpenSSL's own errors are
- * discarded: the messages here say what the caller can do. */
+ * discarded: the messages here say how the caller can go on. */
 #include <heft/sign.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>

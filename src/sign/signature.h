@@ -34,7 +34,7 @@ heft_status heft_signature_open(heft_signature **out, const heft_host *host, hef
 heft_status heft_signature_wrap(heft_signature *s, heft_error *err);
 /* Sort the resources; HEFT_E_FORMAT if two have the same name and range. */
 heft_status heft_signature_sort(heft_signature *s, heft_error *err);
-/* Compare names as the paths that they are: folder by folder. */
+/* Compare names as paths: folder by folder. */
 int heft_resource_order(const heft_resource *a, const heft_resource *b);
 /* Compute the SHA-256 of the digests of all resources; of resource order[i] if order is given. */
 heft_status heft_signature_root(uint8_t out[32], const heft_signature *s, const uint32_t *order,

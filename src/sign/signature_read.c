@@ -118,7 +118,7 @@ static heft_status read_bundle(heft_signature *s, heft_str text, heft_error *err
         return st;
     st = heft_statement_read(s, err);
     if (st)
-        err->offset = r.payload_at; /* the statement is encoded: its offsets mean nothing here */
+        err->offset = r.payload_at; /* offsets in the decoded statement are none of the file */
     return st ? st : heft_signature_wrap(s, err);
 }
 

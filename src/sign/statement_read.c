@@ -1,6 +1,6 @@
 /* statement_read.c - reads the signed statement (in-toto Statement 1, predicate of OMS 1.0).
  *
- * Names of resources become paths below the model's folder, so that names which leave the folder
+ * Names of resources become paths below the model's folder, so that names that leave the folder
  * are refused here. */
 #include "base/error.h"
 #include "base/text.h"
@@ -190,7 +190,7 @@ static heft_status read_predicate(heft_member_reader *r, heft_json_kind first)
     return heft_read_members(r, first, members, sizeof members / sizeof *members);
 }
 
-/* Check what needs the whole statement: the method may follow the resources. */
+/* Check members that need the whole statement: the method may follow the resources. */
 static heft_status check_resources(heft_member_reader *r)
 {
     heft_resource *x = r->s->resources.ptr;

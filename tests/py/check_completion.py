@@ -244,7 +244,7 @@ def results(heft, folder):
     for shell, command, begin in shells(env, folder):
         program = shutil.which(shell)
         if not program:
-            yield f"{shell} # SKIP it is not installed", []
+            yield f"{shell} # SKIP the shell is not installed", []
             continue
         yield from check_shell(shell, [program, *command[1:]], begin, r"m\ f\'\$\(x\).safetensors",
                                env, folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_downloads.py HEFT: heft verify --hub compares files with the digests of a Hugging Face cache.
+"""check_downloads.py HEFT: heft verify --hub compares files with the digests that the hub states.
 
 The caches and folders of downloads are made here, with digests by hashlib; the files need not be
 models. TAP on stdout."""
@@ -29,7 +29,7 @@ def git_sha1(data):
 
 
 class Cache:
-    """A repository in a cache, with a revision of two files, one of which lies in a folder."""
+    """A repository in a cache, with a revision of two files; the second lies in a folder."""
 
     def __init__(self, root):
         self.folder = pathlib.Path(root, "models--ann--tiny")

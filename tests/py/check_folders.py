@@ -237,7 +237,7 @@ def refused(scratch):
 
 
 # Files of a folder; the file that is opened, or an exit code and words of the message; the file
-# that the note heft/passed-over names. Each file has a tensor of its own name.
+# that the note heft/passed-over names. Each file has a tensor with the name of the file.
 MODEL, ADAPTER = "model.safetensors", "adapter_model.safetensors"
 DIFFUSION = "diffusion_pytorch_model"
 LISTED = "*x.safetensors"
@@ -287,7 +287,7 @@ def gguf(name):
 
 
 def make_weights(folder, item):
-    """Write one file of a row. What follows a star is the shard that an index names."""
+    """Write one file of a row. After a star comes the shard that an index names."""
     name, _, shard = item.partition("*")
     suffix = name.rpartition(".")[2]
     if shard:

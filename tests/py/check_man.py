@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import tap  # noqa: E402
 
-# Pages have no date, so that they are reproducible.
+# Pages have no date, so that builds are reproducible.
 ALLOWED = re.compile(r"missing date|bad .so|^mandoc: see above", re.M)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_release.py: make releases of a small tree, and refuse those that must not be made. The
+"""check_release.py: make releases of a small tree, and refuse releases that must not be made. The
 packaging check notices faults of debian/. TAP on stdout."""
 import os
 import pathlib

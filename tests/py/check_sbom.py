@@ -33,7 +33,7 @@ def misshapen(kind, value):
 
 
 def complaints(bom):
-    """Return what breaks the rules of the schema."""
+    """Return the violations of the schema."""
     bad = misshapen("bom", bom)
     parts = [bom["metadata"]["component"], *bom["components"]]
     parts += parts[0].get("pedigree", {}).get("ancestors", [])

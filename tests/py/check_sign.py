@@ -407,7 +407,7 @@ def keys(work):
 
 
 def asked(key, sig, model):
-    """Sign on a terminal of its own, and type the password."""
+    """Sign on a new terminal, and type the password."""
     child, terminal = pty.fork()
     if not child:
         os.execv(sys.argv[1], [sys.argv[1], "sign", "--key", str(key), "-o", str(sig), str(model)])

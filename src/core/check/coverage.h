@@ -3,8 +3,8 @@
 #define HEFT_COVERAGE_H
 #include "core/read/file.h"
 
-/* Set *payload to the stored bytes of all parts, and *checked to those of them that a checksum
- * covers which this build computes; bytes that several parts or checksums share count once.  Bytes
+/* Set *payload to the stored bytes of all parts, and *checked to the bytes that are covered by a
+ * checksum that this build computes; bytes that several parts or checksums share count once.  Bytes
  * in shards that are missing do not count as checked.  header_only: consider the checksums that are
  * compared on opening. */
 heft_status heft_file_coverage(uint64_t *payload, uint64_t *checked, const heft_file *f,
