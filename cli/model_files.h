@@ -14,7 +14,7 @@ typedef struct model_files {
 /* List the files of `path` that no ignored path is equal to or a folder of. A symbolic link that
  * leaves the folder is an error, except from a snapshot to the blobs of its repository. Return an
  * exit code. */
-int model_files_list(model_files *out, const char *path, const heft_str *ignored, size_t count);
+int model_files_list(model_files *m, const char *path, const heft_str *ignored, size_t count);
 void model_files_free(model_files *m);
 /* Return the path relative to the folder if `path` lies in the folder, malloc'ed; else NULL. */
 char *path_below(const char *folder, const char *path);

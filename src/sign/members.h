@@ -11,8 +11,8 @@ typedef struct heft_member_reader {
     uint64_t payload_at; /* offset of the payload's text */
     heft_str algorithm;  /* hash_type of the serialization */
     bool is_sharded;
-    heft_file_digest root;   /* digest of the subject */
-    heft_resource *resource; /* being read */
+    heft_file_digest root;  /* digest of the subject */
+    heft_resource resource; /* being read */
     uint32_t subjects, signatures;
 } heft_member_reader;
 

@@ -29,7 +29,7 @@ struct heft_signature {
 };
 
 /* Allocate an empty signature. */
-heft_status heft_signature_open(heft_signature **out, const heft_host *host, heft_error *err);
+heft_status heft_signature_open(heft_signature **out, const heft_host *wanted, heft_error *err);
 /* Set s->message to the statement behind the prefix of DSSE. */
 heft_status heft_signature_wrap(heft_signature *s, heft_error *err);
 /* Sort the resources; HEFT_E_FORMAT if two have the same name and range. */

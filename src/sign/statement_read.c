@@ -48,12 +48,12 @@ static bool cut_range(heft_resource *x)
 
 static heft_status read_name(heft_member_reader *r, heft_json_kind first)
 {
-    return heft_read_text(&r->resource->name, r, first);
+    return heft_read_text(&r->resource.name, r, first);
 }
 
 static heft_status read_algorithm(heft_member_reader *r, heft_json_kind first)
 {
-    return heft_read_text(&r->resource->algorithm, r, first);
+    return heft_read_text(&r->resource.algorithm, r, first);
 }
 
 static heft_status read_hex(heft_file_digest *out, heft_member_reader *r, heft_json_kind first)
@@ -65,7 +65,7 @@ static heft_status read_hex(heft_file_digest *out, heft_member_reader *r, heft_j
 
 static heft_status read_digest(heft_member_reader *r, heft_json_kind first)
 {
-    return read_hex(&r->resource->digest, r, first);
+    return read_hex(&r->resource.digest, r, first);
 }
 
 static heft_status read_resource(heft_member_reader *r, heft_json_kind first)
@@ -75,12 +75,11 @@ static heft_status read_resource(heft_member_reader *r, heft_json_kind first)
         { "algorithm", read_algorithm, true },
         { "digest", read_digest, true },
     };
-    heft_resource x = { .to = HEFT_UNKNOWN_LENGTH };
-    r->resource = &x;
+    r->resource = (heft_resource){ .to = HEFT_UNKNOWN_LENGTH };
     heft_status st = heft_read_members(r, first, members, sizeof members / sizeof *members);
     if (st)
         return st;
-    return heft_vec_add(&r->s->mem, &r->s->resources, &x, sizeof x)
+    return heft_vec_add(&r->s->mem, &r->s->resources, &r->resource, sizeof r->resource)
                ? HEFT_OK
                : heft_error_no_memory(r->j.err, "for the resources of a signature");
 }
