@@ -17,7 +17,7 @@ typedef struct spelling {
 static void head(spelling *s, uint8_t kind, size_t n)
 {
     assert_true(n < 256 && s->len + 2 <= sizeof s->bytes);
-    s->bytes[s->len++] = (uint8_t)(kind << 5 | (n < 24 ? n : 24));
+    s->bytes[s->len++] = (uint8_t)((size_t)kind << 5 | (n < 24 ? n : 24));
     if (n >= 24)
         s->bytes[s->len++] = (uint8_t)n;
 }

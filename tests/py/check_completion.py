@@ -151,7 +151,7 @@ def check_words(heft, model):
         shown = subprocess.run([heft, command, "--help"], capture_output=True, text=True,
                                check=True).stdout
         yield same(f"the options of {command}", values(heft, command, "-"),
-                   re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", shown, re.M))
+                   re.findall(r"^  (?:-\w, |    )(--[a-z-]+)", shown, re.M))
     yield same("the target", values(heft, "convert", "--to", "gp"),
                ["gptrs-checkpoint", "gptrs-archive"])
     yield same("a value behind =", values(heft, "convert", "--to=safe"), ["--to=safetensors"])
