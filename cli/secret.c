@@ -42,8 +42,9 @@ static int ask(secret *out, const char *path)
     if (buf && fd >= 0 && !tcgetattr(fd, &before)) {
         silent = before;
         silent.c_lflag &= ~(tcflag_t)ECHO;
-        dprintf(fd, "Password of %s: ", path);
+        /* A program that waits for the question may answer at once: no byte of it is flushed. */
         if (!tcsetattr(fd, TCSAFLUSH, &silent)) {
+            dprintf(fd, "Password of %s: ", path);
             len = read_line(fd, buf, PASSWORD_MAX);
             tcsetattr(fd, TCSAFLUSH, &before);
         }
