@@ -13,7 +13,7 @@ enum { PASSWORD_MAX = 1024 };
 static bool is_encrypted(heft_str pem)
 {
     static const char mark[] = "ENCRYPTED";
-    return memmem(pem.ptr, pem.len, mark, sizeof mark - 1) != NULL;
+    return pem.len && memmem(pem.ptr, pem.len, mark, sizeof mark - 1);
 }
 
 /* Read a line without its end; -1 after a failure. */
@@ -60,6 +60,14 @@ static int ask(secret *out, const char *path)
     return CODE_DONE;
 }
 
+void secret_free(secret *s)
+{
+    if (s->text.ptr)
+        explicit_bzero((void *)(uintptr_t)s->text.ptr, s->text.len);
+    text_free(s->text);
+    s->text = (heft_str){ NULL, 0 };
+}
+
 int secrets_read(const opt_usage *u)
 {
     int code = CODE_DONE;
@@ -73,13 +81,8 @@ int secrets_read(const opt_usage *u)
         if (s && s->password && !s->password->path && is_encrypted(s->text))
             code = ask(s->password, s->path);
     }
+    for (size_t i = 0; i < u->count && code; i++)
+        if (u->options[i].kind == OPT_SECRET)
+            secret_free(u->options[i].target);
     return code;
-}
-
-void secret_free(secret *s)
-{
-    if (s->text.ptr)
-        explicit_bzero((void *)(uintptr_t)s->text.ptr, s->text.len);
-    text_free(s->text);
-    s->text = (heft_str){ NULL, 0 };
 }
