@@ -64,6 +64,7 @@ class Finding:
     length: int
     tensor: str | None
     shard: str | None = ...
+    path: str | None = ...
 
 @dataclass(frozen=True)
 class Report(Result):
@@ -524,7 +525,10 @@ def verify(
     strict: bool = ...,
     quick: bool = ...,
     hub: bool = ...,
-    key: str | None = ...,
+    signature: str | os.PathLike[str] | None = ...,
+    key: str | os.PathLike[str] | None = ...,
+    ca: str | os.PathLike[str] | None = ...,
+    certificate: str | os.PathLike[str] | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,
     no_sandbox: bool = ...,

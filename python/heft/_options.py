@@ -21,6 +21,11 @@ def path_words(value):
     return ["./-" if path == "-" else path]
 
 
+def _key(value):
+    """A part of a nested checkpoint, or with signature the path of a public key."""
+    return [value] if isinstance(value, str) else path_words(value)
+
+
 def _number(value):
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(f"expected an int, not {type(value).__name__}")
@@ -124,6 +129,7 @@ class Kind:
 FLAG = Kind("bool", None)
 TEXT = Kind("str | None", _text)
 PATH = Kind("str | os.PathLike[str] | None", path_words)
+KEY = Kind("str | os.PathLike[str] | None", _key)
 NUMBER = Kind("int | None", _number)
 SIZE = Kind("int | str | None", _size)
 REAL = Kind("float | None", _real)
@@ -172,6 +178,11 @@ OPTIONS = [Option(*row) for row in (
     ("strict", "verify", FLAG, "any finding is a failure, notes included"),
     ("quick", "verify", FLAG, "check structure and header checksums only"),
     ("hub", "verify", FLAG, "compare files with the digests that a Hugging Face cache states"),
+    ("signature", "verify", PATH, "check the signature of a model, and its files, with key or ca"),
+    ("key", "verify", KEY, "with signature, the file of the public key; else the part of a nested "
+     "checkpoint to open"),
+    ("ca", "verify", PATH, "with signature, the file of the certificates that are trusted"),
+    ("certificate", "verify", PATH, "with ca, the signer's certificate has to be this one"),
     ("atol", "diff", REAL, "tolerate differences up to this value"),
     ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
     ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),
@@ -217,7 +228,7 @@ OPTIONS = [Option(*row) for row in (
     ("no-sync", "doctor " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
-    ("key", MODELS, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
+    ("key", NO_QUIET, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
     ("max-tensors", MODELS, NUMBER, "maximum number of tensors in a file"),
     ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
     ("quiet", NO_QUIET, FLAG, "give no warnings about files"),

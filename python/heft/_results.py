@@ -108,7 +108,8 @@ class Appended(Edited):
 
 @dataclass(frozen=True)
 class Finding:
-    """What verify found: severity is note, warning or fault; offset and length are bytes."""
+    """What verify found: severity is note, warning or fault; offset and length are bytes. path: the
+    file that a finding of signature or hub is about."""
     severity: str
     rule: str
     text: str
@@ -116,6 +117,7 @@ class Finding:
     length: int
     tensor: str | None
     shard: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True)
