@@ -16,6 +16,7 @@ typedef struct request {
     char *default_out, *own_name; /* own_name: path of the signature in the folder, or NULL */
     bool force, no_sync;
     secret key, password;
+    const char *certificate, *chain; /* files in PEM form, or NULL */
     opt_list ignore;
     heft_str *ignored;
     size_t ignored_count;
@@ -118,6 +119,53 @@ static heft_status make_statement(heft_signature **out, const request *r, const 
     return st;
 }
 
+/* Give the signature the certificates of the options. */
+static int certify(const request *r, heft_signature *s)
+{
+    heft_error err;
+    heft_str first = { NULL, 0 }, rest = { NULL, 0 };
+    if (!r->certificate)
+        return CODE_DONE;
+    int code = text_read(&first, r->certificate, TEXT_NAMED);
+    if (!code && r->chain)
+        code = text_read(&rest, r->chain, TEXT_NAMED);
+    char *both = code ? NULL : malloc(first.len + rest.len + 1);
+    if (both) {
+        memcpy(both, first.len ? first.ptr : "", first.len);
+        both[first.len] = '\n';
+        memcpy(both + first.len + 1, rest.len ? rest.ptr : "", rest.len);
+        if (heft_signature_certify(s, (heft_str){ both, first.len + rest.len + 1 }, &err))
+            code = say_error(r->certificate, &err);
+    } else if (!code)
+        code = say_status(HEFT_E_NOMEM, r->certificate, "no memory for the certificates");
+    free(both);
+    text_free(first);
+    text_free(rest);
+    return code;
+}
+
+static int apply_signer(const request *r, heft_signature *s)
+{
+    heft_error err;
+    int code = certify(r, s);
+    if (!code && heft_signature_sign(s, r->key.text, r->password.text, &err))
+        code = say_error(r->key.path, &err);
+    return code;
+}
+
+/* Sign an empty list, so that a wrong password is reported before large files are read. */
+static int try_signer(const request *r)
+{
+    heft_error err;
+    heft_signature *s;
+    const heft_signature_options o = { .size = sizeof o, .model = HEFT_STR("model") };
+    if (heft_signature_new(&s, &o, &err))
+        return say_error(r->model, &err);
+    int code = apply_signer(r, s);
+    heft_signature_close(s);
+    return code;
+}
+
 static int write_signature(request *r, const heft_signature *s)
 {
     heft_error err;
@@ -139,11 +187,13 @@ static int sign_files(request *r, const model_files *m)
         digests[i] = (digest_request){ .path = m->path[i],
                                        .algorithm = "sha256",
                                        .to = HEFT_UNKNOWN_LENGTH };
-    int code = digest_files(digests, m->count, r->model);
+    int code = try_signer(r);
+    if (!code)
+        code = digest_files(digests, m->count, r->model);
     if (!code && make_statement(&s, r, m, digests, &err))
         code = say_error(r->model, &err);
-    if (!code && heft_signature_sign(s, r->key.text, r->password.text, &err))
-        code = say_error(r->key.path, &err);
+    if (!code)
+        code = apply_signer(r, s);
     if (!code)
         code = write_signature(r, s);
     heft_signature_close(s);
@@ -187,6 +237,10 @@ int cmd_sign(int argc, char **argv)
         { "key", 'k', OPT_SECRET, &r.key, "KEY", "private key on a NIST curve, a PEM file" },
         { "password-file", 0, OPT_SECRET, &r.password, "FILE",
           "file with the password of the key; otherwise heft asks on the terminal" },
+        { "certificate", 0, OPT_FILE, &r.certificate, "CERT",
+          "certificate of the key, a PEM file; the signature will contain it" },
+        { "chain", 0, OPT_FILE, &r.chain, "CHAIN",
+          "certificates of the issuers, that of the key's first" },
         { "output", 'o', OPT_OUTPUT, &r.out, "SIG",
           "write the signature here (model.sig in the folder of the model)" },
         { "ignore", 0, OPT_LIST, &r.ignore, "PATH",
@@ -210,7 +264,12 @@ int cmd_sign(int argc, char **argv)
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
     r.model = args.item[0];
-    code = r.key.path ? sign(&r) : say_usage("sign", "--key KEY is missing");
+    if (!r.key.path)
+        code = say_usage("sign", "--key KEY is missing");
+    else if (r.chain && !r.certificate)
+        code = say_usage("sign", "--chain needs --certificate");
+    else
+        code = sign(&r);
     secret_free(&r.key);
     secret_free(&r.password);
     opt_release(&usage);

@@ -62,7 +62,8 @@ typedef struct heft_signature_options {
     const heft_host *host; /* NULL: heft_host_default() */
 } heft_signature_options;
 /* Make the statement about a model; sign it with heft_signature_sign().
- *   HEFT_E_ARGUMENT     a resource is not a whole file, has no SHA-256 digest, or occurs twice
+ *   HEFT_E_ARGUMENT     a resource is not a whole file, has no SHA-256 digest, or occurs twice; a
+ *                       path is not UTF-8, or the name of a resource leaves the folder
  *   HEFT_E_UNSUPPORTED  the build lacks SHA-256 */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_new(heft_signature **out,
                                                         const heft_signature_options *opt,
@@ -92,15 +93,29 @@ HEFT_API heft_str heft_signature_certificate_at(const heft_signature *s, uint32_
 /* Store a signature of info.message from another program. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_set(heft_signature *s, heft_str signature,
                                                         heft_str key_hint, heft_error *err);
+/* Append a certificate (DER) to the chain of the signature, the signer's first.  The certificate is
+ * not checked; heft_signature_certify() reads PEM and checks the chain.  The signature is written
+ * with certificates or with a key hint, never with both. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_add_certificate(heft_signature *s, heft_str der,
+                                                                    heft_error *err);
 /* Write the bundle as JSON text and finish the sink, taken over even on failure. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *s, heft_sink *take,
                                                           heft_error *err);
 
 /* ---- keys and certificates, by libcrypto -------------------------------------------------- */
 
+/* Take the certificates of a signature from a text in PEM form: the signer's certificate, followed
+ * by the certificate of each issuer.  Blocks of other kinds are skipped.  Call once, before
+ * heft_signature_sign(); close the signature after a failure.
+ *   HEFT_E_ARGUMENT     no certificate, or a damaged, misplaced or weak one; the signer's
+ *                       certificate has expired, or is not meant for signatures
+ *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
+HEFT_API HEFT_MUST_CHECK heft_status heft_signature_certify(heft_signature *s,
+                                                            heft_str certificates, heft_error *err);
 /* Sign with a private key on the curve P-256, P-384 or P-521, in PEM form; the digest is SHA-256,
  * SHA-384 or SHA-512.  password: of an encrypted key, otherwise empty.
- *   HEFT_E_ARGUMENT     the text is not a private key, or the password is wrong
+ *   HEFT_E_ARGUMENT     the text is not a private key, the password is wrong, or the key does
+ *                       not belong to the first certificate of the signature
  *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_sign(heft_signature *s, heft_str key,
                                                          heft_str password, heft_error *err);
@@ -113,9 +128,10 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signatu
 /* Check the signature with the key of the first certificate, and the chain of certificates to
  * one of `authorities` (PEM, several in a row).  `certificate` (PEM, may be empty) must equal the
  * first certificate of the signature.  Dates are compared with the beginning of the first
- * certificate's validity, because a signature has no trusted time.
+ * certificate's validity, because a signature has no trusted time.  Signatures of certificates by
+ * SHA-1, and RSA keys below 2048 bits, are refused.
  *   HEFT_E_CHECKSUM     err->rule is "signature/certificate" or "signature/invalid"
- *   HEFT_E_ARGUMENT     a text has no certificate
+ *   HEFT_E_ARGUMENT     a text has no certificate, or a damaged one
  *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_chain(const heft_signature *s,
                                                                 heft_str authorities,

@@ -25,6 +25,12 @@ heft_status heft_signature_sign(heft_signature *s, heft_str key, heft_str passwo
     return fail(err);
 }
 
+heft_status heft_signature_certify(heft_signature *s, heft_str certificates, heft_error *err)
+{
+    (void)s, (void)certificates;
+    return fail(err);
+}
+
 heft_status heft_signature_check_key(const heft_signature *s, heft_str key, heft_error *err)
 {
     (void)s, (void)key;

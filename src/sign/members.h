@@ -7,13 +7,11 @@
 typedef struct heft_member_reader {
     heft_json j;
     heft_signature *s;
-    heft_str payload_type;
     uint64_t payload_at; /* offset of the payload's text */
-    heft_str algorithm;  /* hash_type of the serialization */
     bool is_sharded;
     heft_file_digest root;  /* digest of the subject */
     heft_resource resource; /* being read */
-    uint32_t subjects, signatures;
+    uint32_t materials, subjects, signatures;
 } heft_member_reader;
 
 /* Read a value that begins with the token `first`. */

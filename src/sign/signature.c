@@ -35,7 +35,23 @@ void heft_signature_close(heft_signature *s)
     heft_free(s->host->allocator, s, sizeof *s, 16);
 }
 
-/* ---- order ---- */
+/* ---- names and order ---- */
+
+bool heft_resource_name_is_safe(heft_str name)
+{
+    if (heft_str_is(name, "."))
+        return true;
+    for (size_t at = 0; at <= name.len;) {
+        size_t end = at;
+        while (end < name.len && name.ptr[end] != '/')
+            end++;
+        heft_str part = { name.ptr + at, end - at };
+        if (!part.len || heft_str_is(part, ".") || heft_str_is(part, ".."))
+            return false;
+        at = end + 1;
+    }
+    return !heft_str_has_nul(name);
+}
 
 /* A slash sorts before every other byte, so that folders are compared component by component. */
 static int order_of_names(heft_str a, heft_str b)
@@ -171,6 +187,14 @@ heft_str heft_signature_certificate_at(const heft_signature *s, uint32_t i)
 {
     return i < s->certificates.len ? ((const heft_str *)s->certificates.ptr)[i]
                                    : (heft_str){ "", 0 };
+}
+
+heft_status heft_signature_add_certificate(heft_signature *s, heft_str der, heft_error *err)
+{
+    heft_str copy = heft_arena_copy(&s->arena, der);
+    if (!copy.ptr || !heft_vec_add(&s->mem, &s->certificates, &copy, sizeof copy))
+        return heft_error_no_memory(err, "for a certificate");
+    return HEFT_OK;
 }
 
 heft_status heft_signature_set(heft_signature *s, heft_str signature, heft_str key_hint,

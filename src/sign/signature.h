@@ -34,6 +34,8 @@ heft_status heft_signature_open(heft_signature **out, const heft_host *wanted, h
 heft_status heft_signature_wrap(heft_signature *s, heft_error *err);
 /* Sort the resources; HEFT_E_FORMAT if two have the same name and range. */
 heft_status heft_signature_sort(heft_signature *s, heft_error *err);
+/* Return true for relative paths without empty, "." and ".." components, and for "." alone. */
+bool heft_resource_name_is_safe(heft_str name);
 /* Compare names as paths: folder by folder. */
 int heft_resource_order(const heft_resource *a, const heft_resource *b);
 /* Compute the SHA-256 of the digests of all resources; of resource order[i] if order is given. */

@@ -5,6 +5,14 @@
 
 /* ---- verification material ---- */
 
+/* The bundle names one kind of material: two could name two signers. */
+static heft_status begin_material(heft_member_reader *r, heft_json_kind first)
+{
+    if (first != HEFT_JSON_NULL && r->materials++)
+        return heft_json_fail(&r->j, "the verification material is of two kinds");
+    return HEFT_OK;
+}
+
 static heft_status read_hint(heft_member_reader *r, heft_json_kind first)
 {
     return first == HEFT_JSON_NULL ? HEFT_OK : heft_read_text(&r->s->key_hint, r, first);
@@ -13,7 +21,8 @@ static heft_status read_hint(heft_member_reader *r, heft_json_kind first)
 static heft_status read_public_key(heft_member_reader *r, heft_json_kind first)
 {
     static const heft_member members[] = { { "hint", read_hint, false } };
-    return first == HEFT_JSON_NULL ? HEFT_OK : heft_read_members(r, first, members, 1);
+    heft_status st = begin_material(r, first);
+    return st || first == HEFT_JSON_NULL ? st : heft_read_members(r, first, members, 1);
 }
 
 static heft_status read_certificate_bytes(heft_member_reader *r, heft_json_kind first)
@@ -28,7 +37,7 @@ static heft_status read_certificate_bytes(heft_member_reader *r, heft_json_kind 
 static heft_status read_certificate(heft_member_reader *r, heft_json_kind first)
 {
     static const heft_member members[] = { { "rawBytes", read_certificate_bytes, true } };
-    return first == HEFT_JSON_NULL ? HEFT_OK : heft_read_members(r, first, members, 1);
+    return heft_read_members(r, first, members, 1);
 }
 
 static heft_status read_certificates(heft_member_reader *r, heft_json_kind first)
@@ -39,14 +48,21 @@ static heft_status read_certificates(heft_member_reader *r, heft_json_kind first
 static heft_status read_chain(heft_member_reader *r, heft_json_kind first)
 {
     static const heft_member members[] = { { "certificates", read_certificates, true } };
-    return first == HEFT_JSON_NULL ? HEFT_OK : heft_read_members(r, first, members, 1);
+    heft_status st = begin_material(r, first);
+    return st || first == HEFT_JSON_NULL ? st : heft_read_members(r, first, members, 1);
+}
+
+static heft_status read_single(heft_member_reader *r, heft_json_kind first)
+{
+    heft_status st = begin_material(r, first);
+    return st || first == HEFT_JSON_NULL ? st : read_certificate(r, first);
 }
 
 static heft_status read_material(heft_member_reader *r, heft_json_kind first)
 {
     static const heft_member members[] = {
         { "publicKey", read_public_key, false },
-        { "certificate", read_certificate, false },
+        { "certificate", read_single, false },
         { "x509CertificateChain", read_chain, false },
     };
     return heft_read_members(r, first, members, sizeof members / sizeof *members);

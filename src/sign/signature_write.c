@@ -87,7 +87,8 @@ static heft_status make_statement(heft_signature *s, heft_error *err)
 static bool is_plain(const heft_resource *r)
 {
     return !r->from && r->to == HEFT_UNKNOWN_LENGTH && r->digest.length == 32 &&
-           heft_str_is(r->algorithm, "sha256") && heft_str_is_utf8(r->name);
+           heft_str_is(r->algorithm, "sha256") && heft_str_is_utf8(r->name) &&
+           heft_resource_name_is_safe(r->name);
 }
 
 static heft_status copy_text(heft_str *to, heft_signature *s, heft_str from, heft_error *err)
@@ -101,8 +102,8 @@ static heft_status copy_resource(heft_signature *s, const heft_resource *from, h
     heft_resource r = *from;
     if (!is_plain(from))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "the file %q cannot be signed: its name is not UTF-8, or it has "
-                                "no SHA-256 digest",
+                                "the file %q cannot be signed: its name is not UTF-8 or not a "
+                                "path below the folder, or it has no SHA-256 digest",
                                 from->name);
     r.algorithm = heft_lit("sha256");
     heft_status st = copy_text(&r.name, s, from->name, err);
@@ -120,6 +121,9 @@ static heft_status copy_options(heft_signature *s, const heft_signature_options 
         st = copy_resource(s, &o->resources[i], err);
     for (uint32_t i = 0; i < o->ignored_count && !st; i++) {
         heft_str path;
+        if (!heft_str_is_utf8(o->ignored[i]))
+            return heft_error_plain(err, HEFT_E_ARGUMENT, "the ignored path %q is not UTF-8",
+                                    o->ignored[i]);
         st = copy_text(&path, s, o->ignored[i], err);
         if (!st && !heft_vec_add(&s->mem, &s->ignored, &path, sizeof path))
             st = heft_error_no_memory(err, "for a signature");
@@ -154,15 +158,53 @@ heft_status heft_signature_new(heft_signature **out, const heft_signature_option
 
 /* ---- the bundle ---- */
 
-static void put_bundle(heft_out *o, const heft_signature *s, heft_str payload, heft_str signature)
+typedef struct bundle_texts { /* in base64 */
+    heft_str payload, signature;
+    heft_str *certificates;
+} bundle_texts;
+
+static heft_status encode_bundle(bundle_texts *out, const heft_signature *s, heft_arena *a,
+                                 heft_error *err)
 {
-    put_text(o, "{\"mediaType\": \"" HEFT_BUNDLE_TYPE "\", \"verificationMaterial\": "
-                "{\"publicKey\": {\"hint\": ");
-    heft_json_put_str(o, s->key_hint);
-    put_text(o, "}, \"tlogEntries\": []}, \"dsseEnvelope\": {\"payload\": \"");
-    heft_out_str(o, payload);
+    uint32_t count = s->certificates.len;
+    *out = (bundle_texts){
+        .payload = heft_base64_encode(a, s->statement),
+        .signature = heft_base64_encode(a, s->signature),
+        .certificates = heft_arena_alloc(a, (size_t)count * sizeof(heft_str) + 1, sizeof(void *)),
+    };
+    bool ok = out->payload.ptr && out->signature.ptr && out->certificates;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        out->certificates[i] = heft_base64_encode(a, heft_signature_certificate_at(s, i));
+        ok = out->certificates[i].ptr;
+    }
+    return ok ? HEFT_OK : heft_error_no_memory(err, "for a signature");
+}
+
+static void put_material(heft_out *o, const heft_signature *s, const heft_str *certificates)
+{
+    if (!s->certificates.len) {
+        put_text(o, "\"publicKey\": {\"hint\": ");
+        heft_json_put_str(o, s->key_hint);
+        put_text(o, "}");
+        return;
+    }
+    put_text(o, "\"x509CertificateChain\": {\"certificates\": [");
+    for (uint32_t i = 0; i < s->certificates.len; i++) {
+        put_text(o, i ? ", {\"rawBytes\": \"" : "{\"rawBytes\": \"");
+        heft_out_str(o, certificates[i]);
+        put_text(o, "\"}");
+    }
+    put_text(o, "]}");
+}
+
+static void put_bundle(heft_out *o, const heft_signature *s, const bundle_texts *texts)
+{
+    put_text(o, "{\"mediaType\": \"" HEFT_BUNDLE_TYPE "\", \"verificationMaterial\": {");
+    put_material(o, s, texts->certificates);
+    put_text(o, ", \"tlogEntries\": []}, \"dsseEnvelope\": {\"payload\": \"");
+    heft_out_str(o, texts->payload);
     put_text(o, "\", \"payloadType\": \"" HEFT_PAYLOAD_TYPE "\", \"signatures\": [{\"sig\": \"");
-    heft_out_str(o, signature);
+    heft_out_str(o, texts->signature);
     put_text(o, "\", \"keyid\": \"\"}]}}\n");
 }
 
@@ -187,13 +229,11 @@ heft_status heft_signature_write(const heft_signature *s, heft_sink *take, heft_
     heft_arena arena = { .mem = &mem };
     err = heft_error_begin(err, &own);
     target t = { take, err };
-    heft_str payload = heft_base64_encode(&arena, s->statement);
-    heft_str signature = heft_base64_encode(&arena, s->signature);
-    heft_status st = payload.ptr && signature.ptr ? HEFT_OK
-                                                  : heft_error_no_memory(err, "for a signature");
+    bundle_texts texts;
+    heft_status st = encode_bundle(&texts, s, &arena, err);
     if (!st) {
         heft_out o = { .buf = buf, .cap = sizeof buf, .flush = flush, .ctx = &t };
-        put_bundle(&o, s, payload, signature);
+        put_bundle(&o, s, &texts);
         st = heft_out_flush(&o);
     }
     heft_arena_free(&arena);

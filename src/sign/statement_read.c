@@ -8,23 +8,6 @@
 
 /* ---- names ---- */
 
-/* Accept relative paths without empty, "." and ".." components, and "." alone. */
-static bool is_safe_name(heft_str name)
-{
-    if (heft_str_is(name, "."))
-        return true;
-    for (size_t at = 0; at <= name.len;) {
-        size_t end = at;
-        while (end < name.len && name.ptr[end] != '/')
-            end++;
-        heft_str part = { name.ptr + at, end - at };
-        if (!part.len || heft_str_is(part, ".") || heft_str_is(part, ".."))
-            return false;
-        at = end + 1;
-    }
-    return !heft_str_has_nul(name);
-}
-
 /* Cut ":NUMBER" from the end of the name. */
 static bool cut_number(heft_str *name, uint64_t *out)
 {
@@ -53,7 +36,16 @@ static heft_status read_name(heft_member_reader *r, heft_json_kind first)
 
 static heft_status read_algorithm(heft_member_reader *r, heft_json_kind first)
 {
-    return heft_read_text(&r->resource.algorithm, r, first);
+    static const heft_str known[] = { HEFT_STR("sha256"), HEFT_STR("blake2b") };
+    if (first != HEFT_JSON_STRING)
+        return heft_json_fail(&r->j, "expected a string");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (heft_str_eq(r->j.text, known[i])) {
+            r->resource.algorithm = known[i];
+            return HEFT_OK;
+        }
+    return heft_error_set(r->j.err, HEFT_E_UNSUPPORTED, HEFT_NOWHERE,
+                          "the digest %q is not supported", r->j.text);
 }
 
 static heft_status read_hex(heft_file_digest *out, heft_member_reader *r, heft_json_kind first)
@@ -196,7 +188,7 @@ static heft_status check_resources(heft_member_reader *r)
     uint8_t root[HEFT_HASH_BYTES];
     for (uint32_t i = 0; i < r->s->resources.len; i++) {
         heft_str name = x[i].name;
-        if ((r->is_sharded && !cut_range(&x[i])) || !is_safe_name(x[i].name))
+        if ((r->is_sharded && !cut_range(&x[i])) || !heft_resource_name_is_safe(x[i].name))
             return heft_error_plain(r->j.err, HEFT_E_FORMAT,
                                     "the resource %q is not a path below the model's folder", name);
     }

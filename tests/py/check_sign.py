@@ -430,7 +430,8 @@ def asked(key, sig, model):
 BEGIN = datetime.datetime(2020, 1, 1)
 
 
-def certificate(name, key, issuer, issuer_key, is_ca, can_sign=True, days=30, begin=BEGIN):
+def certificate(name, key, issuer, issuer_key, is_ca, can_sign=True, days=30, begin=BEGIN,
+                hash_=None):
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     authority = issuer_key.public_key()
     return (x509.CertificateBuilder().subject_name(subject)
@@ -442,7 +443,7 @@ def certificate(name, key, issuer, issuer_key, is_ca, can_sign=True, days=30, be
                                          is_ca, is_ca, False, False), True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority), False)
-            .sign(issuer_key, hashes.SHA256()))
+            .sign(issuer_key, hash_ or hashes.SHA256()))
 
 
 def certificates(work):
@@ -496,10 +497,142 @@ def certificates(work):
     yield expect("no certificate", verify(sig, model, *trusted), 1, refused)
 
 
+def signing_with_certificates(work):
+    """heft signs with certificates; cryptography and heft judge the chain and the signature."""
+    now = datetime.datetime.utcnow()
+    root_key, middle_key, key, other = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
+    private, _ = write_keys(work, key)
+    locked, _ = write_keys(work, key, "locked", b"secret word")
+    wrong, _ = write_keys(work, other, "other")
+    year = datetime.timedelta(365)
+    root = certificate("root", root_key, None, root_key, True, days=4000, begin=now - 3 * year)
+    middle = certificate("middle", middle_key, root, root_key, True, days=3000,
+                         begin=now - 2 * year)
+
+    def leaf(name, **more):
+        more = {"begin": now - year, "days": 999, **more}
+        return certificate(name, key, middle, middle_key, False, **more)
+
+    signer, hour = leaf("signer"), datetime.timedelta(hours=1)
+    weak = certificate("weak", key, middle, middle_key, False, begin=now - hour,
+                       hash_=hashes.SHA1())
+    own = certificate("own", key, None, key, False, begin=now - hour)
+    pem = {n: b"".join(c.public_bytes(serialization.Encoding.PEM) for c in chain)
+           for n, chain in (("root", [root]), ("middle", [middle]), ("signer", [signer]),
+                            ("both", [signer, middle]), ("all", [signer, middle, root]),
+                            ("reverse", [middle, signer]), ("gap", [signer, root]),
+                            ("own", [own]), ("weak", [weak, middle]),
+                            ("old", [leaf("old", days=30)]),
+                            ("new", [leaf("new", begin=now + hour)]),
+                            ("no signer", [leaf("no", can_sign=False)]),
+                            ("late", [leaf("late", begin=now - 2 * year - hour), middle]))}
+    pem["damaged"] = pem["signer"] + pem["middle"].replace(b"M", b"!", 3)
+    pem["key too"] = private.read_bytes() + b"text\n" + pem["both"]
+    pem["none"] = private.read_bytes()
+    path = {n: work / f"{n}.crt" for n in pem}
+    for n, text in pem.items():
+        path[n].write_bytes(text)
+    model, sig = new_model(work / "m"), work / "w.sig"
+    password = work / "password"
+    password.write_text("secret word")
+
+    def sign(*words):
+        sig.unlink(missing_ok=True)
+        return heft("sign", "-o", sig, *words, model, start_new_session=True)
+
+    for title, words, chain in (
+        ("a certificate", ("--key", private, "--certificate", path["signer"]), [signer]),
+        ("a certificate and a chain", ("--key", private, "--certificate", path["signer"],
+                                       "--chain", path["middle"]), [signer, middle]),
+        ("several certificates in a file", ("--key", private, "--certificate", path["all"]),
+         [signer, middle, root]),
+        ("a file with a key, too", ("--key", private, "--certificate", path["key too"]),
+         [signer, middle]),
+        ("an encrypted key", ("--key", locked, "--password-file", password, "--certificate",
+                              path["both"]), [signer, middle]),
+        ("a certificate that signs itself", ("--key", private, "--certificate", path["own"]),
+         [own])):
+        code, _, err = sign(*words)
+        yield f"signed with {title}", [err] if code else judge_chain(sig, chain, model)
+        if chain != [signer]:
+            ca, expected = path["own" if chain == [own] else "root"], work / "expected.crt"
+            expected.write_bytes(chain[0].public_bytes(serialization.Encoding.PEM))
+            yield expect(f"heft accepts {title}", verify(sig, model, "--ca", ca), 0)
+            yield expect(f"heft accepts {title}, the signer expected", verify(
+                sig, model, "--ca", ca, "--certificate", expected), 0)
+    for title, words, text in (
+        ("a key of another certificate", ("--key", wrong, "--certificate", path["both"]),
+         "not the key of the certificate"),
+        ("an expired certificate", ("--key", private, "--certificate", path["old"]), "expired"),
+        ("a certificate of the future", ("--key", private, "--certificate", path["new"]),
+         "not valid yet"),
+        ("a certificate not for signatures", ("--key", private, "--certificate",
+                                              path["no signer"]), "not meant for signatures"),
+        ("issuers first", ("--key", private, "--certificate", path["reverse"]),
+         "not meant for signatures"),
+        ("a chain with a gap", ("--key", private, "--certificate", path["gap"]),
+         "certificate 2 is not the issuer"),
+        ("a chain that is not of the certificate", ("--key", private, "--certificate",
+                                                    path["signer"], "--chain", path["all"]),
+         "certificate 2 is not the issuer"),
+        ("a certificate signed with SHA-1", ("--key", private, "--certificate", path["weak"]),
+         "too weak"),
+        ("an issuer that was not valid yet", ("--key", private, "--certificate", path["late"]),
+         "not yet valid"),
+        ("a damaged certificate in the chain", ("--key", private, "--certificate",
+                                                path["damaged"]), "damaged"),
+        ("a file without a certificate", ("--key", private, "--certificate", path["none"]),
+         "no certificate"),
+        ("--chain alone", ("--key", private, "--chain", path["middle"]), "needs --certificate"),
+        ("an encrypted key without a password", ("--key", locked, "--certificate", path["both"]),
+         "--password-file")):
+        got = sign(*words)
+        yield title, [] if got[0] == 2 and text in got[2] and not sig.exists() else [got]
+    got = sign("--key", private, "--certificate", work / "none")
+    yield "a missing certificate", [] if got[0] == 4 and not sig.exists() else [got]
+    sig.write_text(json.dumps(bundle(statement(by_file(FILES)), key, hashes.SHA256(),
+                                     chain_of([weak, middle]))))
+    yield expect("verify refuses SHA-1 in a chain", verify(sig, model, "--ca", path["root"]), 1,
+                 [("signature/certificate", "w.sig")], "")
+    sig.write_text(json.dumps(bundle(statement(by_file(FILES)), key, hashes.SHA256(),
+                                     chain_of([signer, middle], b"x"))))
+    yield expect("bytes after a certificate", verify(sig, model, "--ca", path["root"]), 1,
+                 [("signature/certificate", "w.sig")], "")
+    yield expect("a damaged authority", verify(sig, model, "--ca", path["damaged"]), 2, (),
+                 "damaged certificate")
+
+
+def chain_of(chain, more=b""):
+    return {"x509CertificateChain": {"certificates": [{"rawBytes": base64.b64encode(
+        c.public_bytes(serialization.Encoding.DER) + more).decode()} for c in chain]}}
+
+
+def judge_chain(path, chain, model):
+    """Return complaints about a signature with certificates that heft wrote."""
+    b = json.loads(path.read_text())
+    complaints = []
+    if b["verificationMaterial"] != {**chain_of(chain), "tlogEntries": []}:
+        complaints.append("not the certificates")
+    for subject, issuer in zip(chain, chain[1:]):
+        issuer.public_key().verify(subject.signature, subject.tbs_certificate_bytes,
+                                   ec.ECDSA(subject.signature_hash_algorithm))
+    e = b["dsseEnvelope"]
+    payload = base64.b64decode(e["payload"], validate=True)
+    try:
+        chain[0].public_key().verify(base64.b64decode(e["signatures"][0]["sig"]), message(payload),
+                                     ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        complaints.append("the signature is wrong")
+    resources = [(r["name"], r["digest"]) for r in json.loads(payload)["predicate"]["resources"]]
+    if resources != by_file(FILES):
+        complaints.append(f"resources of {model}: {resources}")
+    return complaints
+
+
 def main():
     results = []
     for check in (written_by_heft, written_by_python, changed_models, changed_signatures, keys,
-                  certificates):
+                  certificates, signing_with_certificates):
         with tempfile.TemporaryDirectory(prefix="heft-sign-") as folder:
             results += check(pathlib.Path(folder))
     return tap.report(results)

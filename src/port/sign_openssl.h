@@ -1,0 +1,20 @@
+/* sign_openssl.h - parts of the signatures by libcrypto that keys and certificates share. */
+#ifndef HEFT_SIGN_OPENSSL_H
+#define HEFT_SIGN_OPENSSL_H
+#include <heft/sign.h>
+#include <openssl/evp.h>
+#include <openssl/x509.h>
+
+/* Return the digest that goes with the curve of the key; NULL for other keys. */
+const char *heft_openssl_digest_of(const EVP_PKEY *key);
+/* Open a text that is borrowed; NULL without memory, or if the text is too long. */
+BIO *heft_openssl_text(heft_str text);
+/* Set the message and the rule; return HEFT_E_CHECKSUM. */
+heft_status heft_openssl_fail(heft_error *err, const char *rule, const char *text);
+/* Check the signature over the message. */
+heft_status heft_openssl_check_message(OSSL_LIB_CTX *library, EVP_PKEY *key,
+                                       const heft_signature_info *s, heft_error *err);
+/* Read a certificate in DER form without bytes after the end; NULL if the bytes are not one. */
+X509 *heft_openssl_certificate(OSSL_LIB_CTX *library, heft_str der);
+
+#endif
