@@ -176,6 +176,19 @@ static int write_signature(request *r, const heft_signature *s)
     return st ? sink_say_error(&r->failure, r->out, &err) : CODE_DONE;
 }
 
+/* Refuse files that are not signed and not ignored either. */
+static int check_odd(const model_files *m)
+{
+    for (size_t i = 0; i < m->odd_count; i++)
+        if (m->odd[i].kind != ODD_LINK)
+            return say_status(HEFT_E_ARGUMENT, m->odd[i].path,
+                              m->odd[i].kind == ODD_SPECIAL
+                                  ? "is not a regular file: move the file, or use --ignore"
+                                  : "is a symbolic link to a missing file: remove the link, or "
+                                    "use --ignore");
+    return CODE_DONE;
+}
+
 static int sign_files(request *r, const model_files *m)
 {
     heft_error err;
@@ -218,6 +231,8 @@ static int sign(request *r)
         code = collect_ignored(r);
     if (!code)
         code = model_files_list(&m, r->model, r->ignored, r->ignored_count);
+    if (!code)
+        code = check_odd(&m);
     if (!code && !m.count)
         code = say_status(HEFT_E_ARGUMENT, r->model, "has no files to sign");
     if (!code)

@@ -27,6 +27,8 @@ static bool append(path_list *list, const char *path)
     return list->paths[list->count] && ++list->count;
 }
 
+typedef int walk_fn(const char *path, const struct stat *info, int kind, struct FTW *place);
+
 static int visit(const char *path, const struct stat *info, int kind, struct FTW *place)
 {
     (void)place;
@@ -39,27 +41,47 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
     return 0;
 }
 
+static int visit_odd(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)place;
+    bool is_odd = kind == FTW_SL || (kind == FTW_F && !S_ISREG(info->st_mode));
+    if (is_odd && !append(walk.list, path))
+        walk.code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
+    return 0;
+}
+
 static int compare_paths(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Walk through a folder and sort the paths that `fn` has appended. */
+static int walk_folder(path_list *list, const char *folder, walk_fn *fn, int flags)
+{
+    size_t before = list->count;
+    walk.list = list;
+    walk.code = CODE_DONE;
+    if (nftw(folder, fn, OPEN_FOLDERS, flags))
+        walk.code = say_system(errno, folder);
+    if (list->count > before)
+        qsort(list->paths + before, list->count - before, sizeof *list->paths, compare_paths);
+    return walk.code;
+}
+
 int path_list_add(path_list *list, const char *path)
 {
     struct stat info;
-    size_t before = list->count;
     bool is_folder = !stat(path, &info) && S_ISDIR(info.st_mode);
     if (!is_folder)
         return append(list, path)
                    ? CODE_DONE
                    : say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
-    walk.list = list;
-    walk.code = CODE_DONE;
-    if (nftw(path, visit, OPEN_FOLDERS, 0))
-        walk.code = say_system(errno, path);
-    if (list->count > before)
-        qsort(list->paths + before, list->count - before, sizeof *list->paths, compare_paths);
-    return walk.code;
+    return walk_folder(list, path, visit, 0);
+}
+
+int path_list_add_odd(path_list *list, const char *folder)
+{
+    return walk_folder(list, folder, visit_odd, FTW_PHYS);
 }
 
 void path_list_free(path_list *list)

@@ -12,6 +12,9 @@ typedef struct path_list {
 /* Append the path of a file, or the sorted paths of all regular files in a folder; links are
  * followed. Return an exit code. */
 int path_list_add(path_list *list, const char *path);
+/* Append the sorted paths of all symbolic links, pipes, sockets and devices in a folder and in the
+ * folders below; no link is followed. Return an exit code. */
+int path_list_add_odd(path_list *list, const char *folder);
 void path_list_free(path_list *list);
 
 #endif

@@ -64,6 +64,37 @@ static int check_link(model_files *m, const model_root *r, const char *path, con
     return say_status(HEFT_E_IO, path, "is a symbolic link that leaves the model's folder");
 }
 
+static odd_kind kind_of(const char *path, const char *real)
+{
+    struct stat info;
+    if (!lstat(path, &info) && !S_ISLNK(info.st_mode))
+        return ODD_SPECIAL;
+    return *real ? ODD_LINK : ODD_DANGLING_LINK;
+}
+
+/* List the links and special files; a link to a blob is the usual file of a snapshot. */
+static int list_odd(model_files *m, const model_root *r, const char *path, const heft_str *ignored,
+                    size_t count)
+{
+    char real[PATH_MAX];
+    struct stat info;
+    bool is_link = !lstat(path, &info) && S_ISLNK(info.st_mode);
+    const char *root = is_link ? r->folder : path; /* the walk does not follow a link */
+    int code = path_list_add_odd(&m->found_odd, root);
+    m->odd = calloc(m->found_odd.count + 1, sizeof *m->odd);
+    if (!code && !m->odd)
+        code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
+    for (size_t i = 0; !code && i < m->found_odd.count; i++) {
+        const char *file = m->found_odd.paths[i], *name = file + strlen(root);
+        name += strspn(name, "/");
+        if (!realpath(file, real))
+            real[0] = '\0';
+        if (!is_ignored(name, ignored, count) && !is_below(r->blobs, real))
+            m->odd[m->odd_count++] = (odd_file){ file, kind_of(file, real) };
+    }
+    return code;
+}
+
 static void add(model_files *m, const char *path, const char *name)
 {
     m->path[m->count] = path;
@@ -77,11 +108,15 @@ static int list_folder(model_files *m, const char *path, const heft_str *ignored
     for (size_t i = 0; i < m->found.count && !code; i++) {
         const char *file = m->found.paths[i], *name = file + strlen(path);
         name += strspn(name, "/");
-        if (is_ignored(name, ignored, count))
+        if (is_ignored(name, ignored, count)) {
+            m->ignored_count++;
             continue;
+        }
         code = check_link(m, &r, file, name);
         add(m, file, name);
     }
+    if (!code)
+        code = list_odd(m, &r, path, ignored, count);
     return code;
 }
 
@@ -105,6 +140,8 @@ int model_files_list(model_files *m, const char *path, const heft_str *ignored, 
 void model_files_free(model_files *m)
 {
     path_list_free(&m->found);
+    path_list_free(&m->found_odd);
+    free(m->odd);
     free(m->path);
     free(m->name);
     *m = (model_files){ .count = 0 };

@@ -3,11 +3,20 @@
 #define HEFT_CLI_MODEL_FILES_H
 #include "folder_files.h"
 
+typedef enum odd_kind { ODD_LINK, ODD_DANGLING_LINK, ODD_SPECIAL } odd_kind;
+typedef struct odd_file { /* a symbolic link, or a pipe, socket or device */
+    const char *path;
+    odd_kind kind;
+} odd_file;
+
 typedef struct model_files {
-    path_list found;   /* owns the paths */
-    const char **path; /* path of each listed file */
-    const char **name; /* path relative to the folder; "." if the model is one file */
+    path_list found, found_odd; /* own the paths */
+    const char **path;          /* path of each listed file */
+    const char **name;          /* path relative to the folder; "." if the model is one file */
     size_t count;
+    odd_file *odd; /* of a folder, without links to the blobs of a cache */
+    size_t odd_count;
+    size_t ignored_count; /* files that an ignored path is equal to or a folder of */
     bool is_folder, has_links;
 } model_files;
 

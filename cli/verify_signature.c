@@ -92,9 +92,9 @@ static int list_files(check *c)
 {
     size_t count = c->info.ignored + GIT_PATHS + 1, n = 0;
     heft_str *ignored = calloc(count, sizeof *ignored);
-    char *own = path_below(c->r->model, c->r->signature);
     if (!ignored)
         return say_status(HEFT_E_NOMEM, c->r->model, "no memory for the ignored paths");
+    char *own = path_below(c->r->model, c->r->signature);
     for (uint32_t i = 0; i < c->info.ignored; i++)
         ignored[n++] = heft_signature_ignored_at(c->s, i);
     for (size_t i = 0; i < GIT_PATHS; i++)
@@ -102,6 +102,7 @@ static int list_files(check *c)
     if (own)
         ignored[n++] = str_of(own);
     int code = model_files_list(&c->files, c->r->model, ignored, n);
+    c->files.ignored_count -= own && c->files.ignored_count ? 1 : 0; /* the signature itself */
     free(own);
     free(ignored);
     if (!code && !c->files.is_folder && heft_resource_find(c->s, str_of(".")) == HEFT_NONE)
@@ -120,28 +121,41 @@ static void add_check(check *c, const char *path, uint32_t resource, const heft_
     c->is_present[resource] = true;
 }
 
-/* Add the ranges of a file in ascending order, and compare the last end with the size. */
+static bool is_next_of(const heft_resource *x, const heft_resource *before)
+{
+    return x->name.len == before->name.len && !memcmp(x->name.ptr, before->name.ptr, x->name.len);
+}
+
+/* Add the ranges of a file in ascending order. */
 static void add_ranges(check *c, const char *path, uint32_t first)
 {
-    heft_resource x;
-    struct stat info;
-    heft_str name = { NULL, 0 };
-    uint64_t end = 0, size = stat(path, &info) ? 0 : (uint64_t)info.st_size;
+    heft_resource x, before = { .from = 0 };
+    uint64_t end = 0;
     for (uint32_t i = first; heft_resource_at(&x, c->s, i); i++) {
-        if (i > first && (x.name.len != name.len || memcmp(x.name.ptr, name.ptr, name.len) != 0))
+        if (i > first && !is_next_of(&x, &before))
             break;
-        name = x.name;
         if (x.from != end)
             findings_add(&c->f, HEFT_FAULT, "signature/range", path, (heft_range){ end, 0 },
                          "the signed ranges leave a gap or overlap at byte %llu",
                          (unsigned long long)end);
-        end = x.to == HEFT_UNKNOWN_LENGTH ? size : x.to;
+        end = x.to;
+        before = x;
         add_check(c, path, i, &x);
     }
-    if (end < size)
-        findings_add(&c->f, HEFT_FAULT, "signature/changed", path, (heft_range){ end, size - end },
-                     "the file has %llu bytes, %llu are signed", (unsigned long long)size,
-                     (unsigned long long)end);
+}
+
+static void report_odd(check *c)
+{
+    for (size_t i = 0; i < c->files.odd_count; i++) {
+        const odd_file *x = &c->files.odd[i];
+        if (x->kind != ODD_LINK)
+            findings_add(&c->f, HEFT_FAULT, "signature/unlisted", x->path, nowhere,
+                         x->kind == ODD_SPECIAL ? "the file is not a regular file"
+                                                : "the symbolic link leads to a missing file");
+        else if (!c->info.allow_symlinks)
+            findings_add(&c->f, HEFT_FAULT, "signature/link", x->path, nowhere,
+                         "the signed model has no symbolic links");
+    }
 }
 
 static bool is_empty(const char *path)
@@ -183,6 +197,18 @@ static void report_missing(check *c)
     }
 }
 
+/* Report bytes after the last signed range. The size is that of the file whose digest was computed,
+ * so that bytes which were added meanwhile are seen. */
+static void check_end(check *c, size_t i, uint64_t to)
+{
+    const digest_request *q = &c->requests[i];
+    bool is_last = i + 1 == c->count || c->requests[i + 1].path != q->path;
+    if (is_last && to < q->size)
+        findings_add(&c->f, HEFT_FAULT, "signature/changed", q->path,
+                     (heft_range){ to, q->size - to }, "the file has %llu bytes, %llu are signed",
+                     (unsigned long long)q->size, (unsigned long long)to);
+}
+
 static void compare(check *c)
 {
     for (size_t i = 0; i < c->count; i++) {
@@ -198,6 +224,7 @@ static void compare(check *c)
                          (heft_range){ x.from, length },
                          q->is_short ? "the file is shorter than the signed file"
                                      : "the content is not that of the signed file");
+        check_end(c, i, x.to);
     }
 }
 
@@ -213,6 +240,7 @@ static int check_files(check *c)
         return say_status(HEFT_E_NOMEM, c->r->model, "no memory for the list of files");
     match_files(c);
     report_missing(c);
+    report_odd(c);
     code = digest_files(c->requests, c->count, c->r->model);
     if (!code)
         compare(c);
@@ -228,8 +256,20 @@ static void release(check *c)
     free(c->is_present);
 }
 
+/* Write the meaning of a good result: ignored files are not signed. */
+static void describe(char *to, size_t capacity, const check *c)
+{
+    const char *by = c->info.certificates && !c->r->key ? "by a trusted certificate"
+                                                        : "with the key";
+    int n = snprintf(to, capacity, "every byte of the files is signed %s", by);
+    if (c->files.ignored_count)
+        snprintf(to + n, capacity - (size_t)n, "; files in ignored paths are not: %zu",
+                 c->files.ignored_count);
+}
+
 int verify_signature(const signature_request *r)
 {
+    char covers[128];
     check c = { .r = r };
     findings_open(&c.f, r->as_json, r->strict, false);
     findings_begin(&c.f, r->model);
@@ -238,11 +278,8 @@ int verify_signature(const signature_request *r)
         code = check_signature(&c);
     if (!code)
         code = check_files(&c);
-    int found = findings_end(&c.f,
-                             c.info.certificates && !r->key
-                                 ? "every byte of the files is signed by a trusted certificate"
-                                 : "every byte of the files is signed with the key",
-                             code > CODE_FOUND ? "could not be checked" : NULL);
+    describe(covers, sizeof covers, &c);
+    int found = findings_end(&c.f, covers, code > CODE_FOUND ? "could not be checked" : NULL);
     release(&c);
     return findings_close(&c.f, false, code ? code : found);
 }

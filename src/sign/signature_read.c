@@ -117,12 +117,20 @@ static heft_status read_media_type(heft_member_reader *r, heft_json_kind first)
     return heft_read_constant(r, first, HEFT_BUNDLE_TYPE, "media type", HEFT_E_UNSUPPORTED);
 }
 
+static heft_status read_other_content(heft_member_reader *r, heft_json_kind first)
+{
+    return first == HEFT_JSON_NULL
+               ? HEFT_OK
+               : heft_json_fail(&r->j, "the bundle has a signature besides the envelope");
+}
+
 static heft_status read_bundle(heft_signature *s, heft_str text, heft_error *err)
 {
     static const heft_member members[] = {
         { "mediaType", read_media_type, true },
         { "verificationMaterial", read_material, true },
         { "dsseEnvelope", read_envelope, true },
+        { "messageSignature", read_other_content, false },
     };
     heft_member_reader r = { .s = s };
     r.j = heft_json_open(text, 0, HEFT_JSON_DEPTH, &s->arena, err);

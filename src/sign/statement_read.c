@@ -34,14 +34,19 @@ static heft_status read_name(heft_member_reader *r, heft_json_kind first)
     return heft_read_text(&r->resource.name, r, first);
 }
 
+static const struct {
+    const char *name;
+    uint32_t bytes;
+} algorithms[] = { { "sha256", 32 }, { "blake2b", 64 } };
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
+
 static heft_status read_algorithm(heft_member_reader *r, heft_json_kind first)
 {
-    static const heft_str known[] = { HEFT_STR("sha256"), HEFT_STR("blake2b") };
     if (first != HEFT_JSON_STRING)
         return heft_json_fail(&r->j, "expected a string");
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (heft_str_eq(r->j.text, known[i])) {
-            r->resource.algorithm = known[i];
+    for (size_t i = 0; i < ALGORITHMS; i++)
+        if (heft_str_is(r->j.text, algorithms[i].name)) {
+            r->resource.algorithm = heft_lit(algorithms[i].name);
             return HEFT_OK;
         }
     return heft_error_set(r->j.err, HEFT_E_UNSUPPORTED, HEFT_NOWHERE,
@@ -60,6 +65,17 @@ static heft_status read_digest(heft_member_reader *r, heft_json_kind first)
     return read_hex(&r->resource.digest, r, first);
 }
 
+/* Compare the length of the digest with the algorithm, which may follow the digest. */
+static heft_status check_length(heft_member_reader *r)
+{
+    size_t i = 0;
+    while (i + 1 < ALGORITHMS && !heft_str_is(r->resource.algorithm, algorithms[i].name))
+        i++;
+    return r->resource.digest.length == algorithms[i].bytes
+               ? HEFT_OK
+               : heft_json_fail(&r->j, "the digest has another length than %s", algorithms[i].name);
+}
+
 static heft_status read_resource(heft_member_reader *r, heft_json_kind first)
 {
     static const heft_member members[] = {
@@ -69,6 +85,8 @@ static heft_status read_resource(heft_member_reader *r, heft_json_kind first)
     };
     r->resource = (heft_resource){ .to = HEFT_UNKNOWN_LENGTH };
     heft_status st = heft_read_members(r, first, members, sizeof members / sizeof *members);
+    if (!st)
+        st = check_length(r);
     if (st)
         return st;
     return heft_vec_add(&r->s->mem, &r->s->resources, &r->resource, sizeof r->resource)

@@ -226,6 +226,14 @@ def changed_models(work):
         (model / "sub/a").rename(model / "sub-b")
         (model / "t").rename(model / "sub/a")
 
+    def become_link(model):
+        (model / "sub-b").rename(model / "target")
+        (model / "sub-b").symlink_to("target")
+
+    def become_pipe(model):
+        (model / "config.json").unlink()
+        os.mkfifo(model / "config.json")
+
     name = "model.safetensors"
     for title, change, rules in (
         ("a flipped bit", flip, [("changed", name)]),
@@ -236,7 +244,14 @@ def changed_models(work):
         ("an added file", lambda m: (m / "sub/new.py").write_text("x"), [("unlisted", "new.py")]),
         ("a hidden file", lambda m: (m / ".hidden").write_text("x"), [("unlisted", ".hidden")]),
         ("a link in the folder", lambda m: (m / "link").symlink_to("config.json"),
-         [("unlisted", "link")])):
+         [("link", "link"), ("unlisted", "link")]),
+        ("a signed file that became a link", become_link, [("link", "sub-b"),
+                                                           ("unlisted", "target")]),
+        ("a link to nothing", lambda m: (m / "link").symlink_to("nothing"), [("unlisted", "link")]),
+        ("a link to a folder", lambda m: (m / "link").symlink_to("."), [("link", "link")]),
+        ("a pipe", lambda m: os.mkfifo(m / "sub/pipe"), [("unlisted", "pipe")]),
+        ("a file that became a pipe", become_pipe, [("missing", "config.json"),
+                                                    ("unlisted", "config.json")])):
         model = new_model(work / "m")
         change(model)
         rules = [("signature/" + r, n) for r, n in rules]
@@ -245,6 +260,31 @@ def changed_models(work):
         ok = got[0] == 1 and {r.split("/")[1] for r, _ in rules} <= {
             r.split("/")[1] for r, _ in got[1]}
         yield title + ", signed by ranges", [] if ok else [got]
+    model = new_model(work / "m")
+    (work / "other name").symlink_to("m")
+    (model / "link").symlink_to("nothing")
+    yield expect("a model behind a link", verify(sig, work / "other name", "--key", public), 1,
+                 [("signature/unlisted", "link")])
+    for title, make, text in (
+        ("a link to nothing is not signed", lambda path: path.symlink_to("nothing"),
+         "missing file"),
+        ("a pipe is not signed", os.mkfifo, "not a regular file")):
+        model = new_model(work / "m")
+        make(model / "odd")
+        code, _, err = heft("sign", "--key", private, "-o", work / "x.sig", model)
+        yield title, [] if (code == 2 and text in err and
+                            not (work / "x.sig").exists()) else [(code, err)]
+        code, _, err = heft("sign", "--key", private, "--ignore", "odd", "-o", work / "x.sig",
+                            model)
+        yield title + " if it is ignored", [] if code == 0 else [(code, err)]
+        yield expect(title + ", and is not missed", verify(work / "x.sig", model, "--key", public),
+                     0)
+        (work / "x.sig").unlink()
+    model = new_model(work / "m")
+    (model / "link").symlink_to("config.json")
+    code, _, err = heft("sign", "--key", private, "-o", work / "x.sig", model)
+    yield expect("a link that is signed", verify(work / "x.sig", model, "--key", public), 0)
+    (work / "x.sig").unlink()
     model = new_model(work / "m")
     (model / "out").symlink_to("/etc/hostname")
     yield expect("a link out of the folder", verify(sig, model, "--key", public), 4, (),
@@ -284,6 +324,11 @@ def changed_signatures(work):
         s.update(more)
         return bundle(s, key, hashes.SHA256(), material_of(public))
 
+    def raw(old, new):
+        text = json.dumps(good_statement).replace(old, new, 1)
+        return bundle(text.encode("utf-8", "surrogateescape"), key, hashes.SHA256(),
+                      material_of(public))
+
     put(good)
     yield expect("another key", verify(sig, model, "--key", wrong), 1,
                  [("signature/key", "c.sig")])
@@ -306,6 +351,7 @@ def changed_signatures(work):
         ("no media type", ("mediaType",), 3)):
         yield expect(title, put(changed(at, "" if code == 1 else None)), code,
                      invalid if code == 1 else ())
+    payload = good["dsseEnvelope"]["payload"]
     twice = good["dsseEnvelope"]["signatures"] * 2
     for title, b, code, text in (
         ("text", "not a signature", 3, "at byte 0"),
@@ -333,6 +379,32 @@ def changed_signatures(work):
          "digest of the subject"),
         ("another method", signed(
             lambda s: s["predicate"]["serialization"].update(method="x")), 5, "method"),
+        ("url-safe base64", changed(envelope, "a-_a"), 3, "base64"),
+        ("base64 with a line end", changed(envelope, payload[:76] + "\n" + payload[76:]), 3,
+         "base64"),
+        ("base64 with a space", changed(envelope, payload + " "), 3, "base64"),
+        ("base64 without padding", changed(envelope, payload[:-1]), 3, "base64"),
+        ("base64 with more padding", changed(envelope, payload + "===="), 3, "base64"),
+        ("an escaped member twice", json.dumps(good).replace(
+            '{"mediaType"', '{"media\\u0054ype": "' + MEDIA + '", "mediaType"', 1), 3, "twice"),
+        ("two kinds of material", changed(("verificationMaterial",), {
+            **material_of(public), "certificate": {"rawBytes": ""}}), 3, "two kinds"),
+        ("another signature besides", {**good, "messageSignature": {}}, 3, "besides"),
+        ("a byte order mark", "\ufeff" + json.dumps(good), 3, "at byte 0"),
+        ("a zero byte at the end", json.dumps(good) + "\0", 3, "at byte"),
+        ("a digest of another length", signed(lambda s: s["predicate"]["resources"][0].update(
+            digest="00" * 20)), 3, "another length"),
+        ("a digest by SHA-1 as in git", bundle(statement(by_file(FILES), algorithm="git-sha1"), key,
+                                               hashes.SHA256(), material_of(public)), 5,
+         "git-sha1"),
+        ("an algorithm in capitals", bundle(statement(by_file(FILES), algorithm="SHA256"), key,
+                                            hashes.SHA256(), material_of(public)), 5, "SHA256"),
+        ("a predicate twice", raw('"predicate":', '"predicate": {}, "predicate":'), 3,
+         "is missing"),
+        ("a name twice", raw('"name": "config.json"', '"name": "x", "name": "config.json"'), 3,
+         "twice"),
+        ("a name that is not UTF-8", raw("config", "conf\udcff"), 3, "UTF-8"),
+        ("a name with half a surrogate", raw("config", "\\ud800"), 3, "surrogates"),
         ("a digest that is none", signed(
             lambda s: s["predicate"]["resources"][0].update(digest="xy")), 3, "hexadecimal"),
         ("text after the statement", bundle(json.dumps(good_statement).encode() + b" x", key,
@@ -340,7 +412,21 @@ def changed_signatures(work):
         ("an unknown digest", bundle(statement(by_file(FILES), algorithm="md99"), key,
                                      hashes.SHA256(), material_of(public)), 5, "md99")):
         yield expect(title, put(b), code, (), text)
-    for name in ("/etc/passwd", "../x", "a/../x", "a//b", "", "a/", "./a"):
+    decomposed = [(n.replace("\u00fc", "u\u0308"), d) for n, d in by_file(FILES)]
+    got = put(bundle(statement(decomposed), key, hashes.SHA256(), material_of(public)))
+    yield "a name in another normal form", [] if got[0] == 1 and [r for r, _ in got[1]] == [
+        "signature/missing", "signature/unlisted"] else [got]
+    for ignored in (".", "", "/", "..", "../m", "./new.py", "*", "sub/../new.py", str(model)):
+        (model / "new.py").write_text("x")
+        got = put(bundle(statement(by_file(FILES), ignored=[ignored]), key, hashes.SHA256(),
+                         material_of(public)))
+        yield expect(f"the ignored path {ignored!r}", got, 1, [("signature/unlisted", "new.py")])
+    (model / "new.py").unlink()
+    trailing = base64.b64encode(base64.b64decode(good["dsseEnvelope"]["signatures"][0]["sig"]) +
+                                b"\0").decode()
+    yield expect("a byte after the signature", put(changed(
+        ("dsseEnvelope", "signatures", 0, "sig"), trailing)), 1, invalid)
+    for name in ("/etc/passwd", "a\0b", "../x", "a/../x", "a//b", "", "a/", "./a"):
         s = statement([(name, "00" * 32)])
         yield expect(f"the resource {name!r}", put(bundle(
             s, key, hashes.SHA256(), material_of(public))), 3, (), "not a path below")
