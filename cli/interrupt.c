@@ -1,5 +1,7 @@
 #include "interrupt.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -63,6 +65,22 @@ void interrupt_allow(void)
 bool interrupt_is_pending(void)
 {
     return atomic_load(&pending);
+}
+
+bool interrupt_wait(int fd)
+{
+    sigset_t held, before;
+    struct pollfd input = { .fd = fd, .events = POLLIN };
+    int n = 0;
+    sigemptyset(&held);
+    for (size_t i = 0; i < SIGNALS; i++)
+        sigaddset(&held, signals[i]);
+    /* Signals arrive during ppoll() only, so that none is missed just before the wait. */
+    sigprocmask(SIG_BLOCK, &held, &before);
+    while (!interrupt_is_pending() && (n = ppoll(&input, 1, NULL, &before)) < 0 && errno == EINTR)
+        continue;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return n > 0 && !interrupt_is_pending();
 }
 
 heft_status interrupt_error(heft_error *err)

@@ -13,6 +13,9 @@ void interrupt_hold(void);
 /* From now on signals kill the process silently, as by default. For output that cannot be rolled
  * back. */
 void interrupt_allow(void);
+/* Wait until the descriptor can be read; return false after a signal, recorded by
+ * interrupt_hold(). */
+bool interrupt_wait(int fd);
 /* Return true if a signal was recorded. Thread-safe. */
 bool interrupt_is_pending(void);
 /* Set and return the error of work that was interrupted. */

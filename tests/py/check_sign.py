@@ -12,9 +12,11 @@ import os
 import pathlib
 import pty
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import termios
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -488,27 +490,68 @@ def keys(work):
     (work / "hollow").mkdir()
     got = heft("sign", "--key", plain, work / "hollow")
     yield "a folder without files", [] if got[0] == 2 and "no files" in got[2] else [got]
-    sig.unlink()
-    yield "a password from the terminal", asked(encrypted, sig, model)
+    yield from asked(encrypted, sig, model)
 
 
-def asked(key, sig, model):
-    """Sign on a new terminal, and type the password."""
+def on_terminal(words, answer):
+    """Run heft on a new terminal and answer the question, with text or a function of the process.
+    Return the exit code, the output, and whether the terminal echoes afterwards."""
     child, terminal = pty.fork()
     if not child:
-        os.execv(sys.argv[1], [sys.argv[1], "sign", "--key", str(key), "-o", str(sig), str(model)])
+        os.execv(sys.argv[1], [sys.argv[1], *map(str, words)])
     seen = b""
-    while b"Password" not in seen:
-        seen += os.read(terminal, 4096)
-    os.write(terminal, b"secret word\n")
     try:
+        while b"Password" not in seen:
+            seen += os.read(terminal, 4096)
+        if isinstance(answer, bytes):
+            os.write(terminal, answer)
+        else:
+            answer(child)
         while more := os.read(terminal, 4096):
             seen += more
     except OSError:
         pass  # the child has closed the terminal
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    echoes = bool(termios.tcgetattr(terminal)[3] & termios.ECHO)
     os.close(terminal)
-    return [] if code == 0 and sig.exists() and b"secret" not in seen else [code, seen]
+    return code, seen.decode(errors="replace"), echoes
+
+
+def asked(key, sig, model):
+    """Sign on new terminals, and answer in good and in bad ways."""
+    words = ("sign", "--key", key, "-o", sig, model)
+    for title, answer, code, text in (
+        ("a password from the terminal", b"secret word\n", 0, "Password of"),
+        ("a wrong password from the terminal", b"secret\n", 2, "password is wrong"),
+        ("no password", b"\n", 2, "password is wrong"),
+        ("the end of the input", b"\x04", 2, "password is wrong"),
+        ("a password that is too long", b"secret w" * 200 + b"\n", 2, "could not be read"),
+        ("Ctrl-C instead of a password", b"secr\x03", -signal.SIGINT, "interrupted"),
+        ("a signal instead of a password", lambda pid: os.kill(pid, signal.SIGTERM),
+         -signal.SIGTERM, "interrupted")):
+        sig.unlink(missing_ok=True)
+        got = on_terminal(words, answer)
+        ok = (got[0] == code and text in got[1] and got[2] and sig.exists() == (code == 0) and
+              "secret w" not in got[1])
+        yield title, [] if ok else [got]
+    got = on_terminal_without_question(words)
+    yield "no question if messages are JSON", [] if (
+        got[0] == 2 and "--password-file" in got[1]) else [got]
+
+
+def on_terminal_without_question(words):
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(sys.argv[1], [sys.argv[1], *map(str, words), "--messages=json"])
+    seen = b""
+    try:
+        while more := os.read(terminal, 4096):
+            seen += more
+    except OSError:
+        pass
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    return code, seen.decode(errors="replace")
 
 
 # ---- certificates ---------------------------------------------------------------------------
