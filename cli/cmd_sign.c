@@ -176,6 +176,19 @@ static int write_signature(request *r, const heft_signature *s)
     return st ? sink_say_error(&r->failure, r->out, &err) : CODE_DONE;
 }
 
+static void say_result(const request *r, const digest_request *digests, size_t count)
+{
+    result_line line;
+    uint64_t bytes = 0;
+    if (!result_begin(&line, r->out))
+        return;
+    for (size_t i = 0; i < count; i++)
+        bytes += digests[i].size;
+    json_member_u64(&line.json, "files", count);
+    json_member_u64(&line.json, "bytes", bytes);
+    result_end(&line);
+}
+
 /* Refuse files that are not signed and not ignored either. */
 static int check_odd(const model_files *m)
 {
@@ -209,6 +222,8 @@ static int sign_files(request *r, const model_files *m)
         code = apply_signer(r, s);
     if (!code)
         code = write_signature(r, s);
+    if (!code)
+        say_result(r, digests, m->count);
     heft_signature_close(s);
     free(digests);
     return code;

@@ -1,5 +1,6 @@
-"""The commands of heft as functions: convert, verify, doctor, scan, diff, hash, stats, edit, split,
-merge, append and info run the command that is part of the package and give dataclasses."""
+"""The commands of heft as functions: convert, verify, sign, sbom, doctor, scan, diff, hash, stats,
+edit, split, merge, append and info run the command that is part of the package and give
+dataclasses."""
 import inspect
 import json
 import os
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from . import _child, _errors
 from ._exceptions import LossWarning
 from ._options import FLAG, options_of, path_words
-from ._results import (Appended, Converted, Diagnosis, Difference, Digests, Edited, Info, Message, Renamed,
-                       Report, Result, Scan, Split, Stats, build)
+from ._results import (Appended, Bill, Converted, Diagnosis, Difference, Digests, Edited, Info, Message,
+                       Renamed, Report, Result, Scan, Signed, Split, Stats, build)
 
 
 class FileWarning(UserWarning):
@@ -88,6 +89,18 @@ def _split_result(done):
     folder = done.path("folder")
     files = tuple(pathlib.Path(folder, name) for name in done.result["files"])
     return done.build(Split, {**done.result, "folder": folder, "files": files})
+
+
+def _signed(done):
+    """An output that was given keeps bytes that are not UTF-8."""
+    output = done.arguments["output"]
+    return done.build(Signed, {**done.result,
+                               "file": done.result["file"] if output is None else os.fsdecode(output)})
+
+
+def _bill(done):
+    return done.build(Bill, {"file": done.path("file"), "text": done.out.decode(),
+                             "document": done.document()})
 
 
 def _each(result):
@@ -166,6 +179,11 @@ _COMMANDS = [
     _Command("scan", {"files": _paths}, _each(Scan), "Scan | list[Scan]",
              "Report what the pickles in a file would import if a program loaded them. Several files, "
              "or a\nfolder, give a list. Nothing is loaded.", statuses=(0, 1), flags=JSON),
+    _Command("sign", {"model": path_words}, _signed, "Signed",
+             "Sign a file, or all files of a folder, with a private key. verify checks the "
+             "signature."),
+    _Command("sbom", {"file": path_words}, _bill, "Bill",
+             "Return a bill of materials of a model: name, licence, base models, counts, digests."),
     _Command("diff", {"a": path_words, "b": path_words}, _of_document(Difference), "Difference",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),
@@ -254,8 +272,9 @@ def _function(command):
 
 
 FUNCTIONS = {command.name: _function(command) for command in _COMMANDS}
-append, convert, diff, doctor, edit, hash, info, merge, scan, split, stats, verify = (
+append, convert, diff, doctor, edit, hash, info, merge, sbom, scan, sign, split, stats, verify = (
     FUNCTIONS[name] for name in sorted(FUNCTIONS))
 
 __all__ = [*FUNCTIONS, "FileWarning", "Message", "Result", "Converted", "Split",
-           "Edited", "Appended", "Report", "Diagnosis", "Scan", "Difference", "Renamed", "Digests", "Stats", "Info"]
+           "Edited", "Appended", "Report", "Signed", "Bill", "Diagnosis", "Scan", "Difference",
+           "Renamed", "Digests", "Stats", "Info"]

@@ -83,6 +83,18 @@ class Report(Result):
         ...
 
 @dataclass(frozen=True)
+class Signed(Result):
+    file: pathlib.Path
+    files: int
+    bytes: int
+
+@dataclass(frozen=True)
+class Bill(Result):
+    file: str
+    text: str
+    document: dict[str, object]
+
+@dataclass(frozen=True)
 class Damage:
     severity: str
     kind: str
@@ -470,12 +482,39 @@ def merge(
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Converted: ...
 
+def sbom(
+    file: str | os.PathLike[str],
+    *,
+    key: str | None = ...,
+    max_tensors: int | None = ...,
+    max_bytes: int | str | None = ...,
+    quiet: bool = ...,
+    no_verify: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Bill: ...
+
 def scan(
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Scan | list[Scan]: ...
+
+def sign(
+    model: str | os.PathLike[str],
+    *,
+    key: str | os.PathLike[str] | None = ...,
+    password_file: str | os.PathLike[str] | None = ...,
+    certificate: str | os.PathLike[str] | None = ...,
+    chain: str | os.PathLike[str] | None = ...,
+    output: str | os.PathLike[str] | None = ...,
+    ignore: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = ...,
+    force: bool = ...,
+    no_sync: bool = ...,
+    no_sandbox: bool = ...,
+    progress: Callable[[int, int], object] | bool | None = ...,
+) -> Signed: ...
 
 def split(
     source: str | os.PathLike[str],

@@ -21,6 +21,12 @@ def path_words(value):
     return ["./-" if path == "-" else path]
 
 
+def _paths(value):
+    """A path, or several."""
+    return [os.fsdecode(value)] if isinstance(value, (str, bytes, os.PathLike)) else [
+        os.fsdecode(path) for path in value]
+
+
 def _key(value):
     """A part of a nested checkpoint, or with signature the path of a public key."""
     return [value] if isinstance(value, str) else path_words(value)
@@ -129,6 +135,7 @@ class Kind:
 FLAG = Kind("bool", None)
 TEXT = Kind("str | None", _text)
 PATH = Kind("str | os.PathLike[str] | None", path_words)
+PATHS = Kind("str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None", _paths)
 KEY = Kind("str | os.PathLike[str] | None", _key)
 NUMBER = Kind("int | None", _number)
 SIZE = Kind("int | str | None", _size)
@@ -142,7 +149,7 @@ IDS = Kind("Mapping[str, int | str | None] | None", _ids)
 SPECIAL = Kind("Mapping[str, int | None] | None", _special)
 
 WRITING = "convert merge split append"
-MODELS = "info verify diff hash stats convert merge split append edit"
+MODELS = "info verify diff hash stats sbom convert merge split append edit"
 NO_QUIET = " ".join(name for name in MODELS.split() if name != "verify")
 NO_VERIFY = " ".join(name for name in NO_QUIET.split() if name != "edit")
 
@@ -183,6 +190,13 @@ OPTIONS = [Option(*row) for row in (
      "checkpoint to open"),
     ("ca", "verify", PATH, "with signature, the file of the certificates that are trusted"),
     ("certificate", "verify", PATH, "with ca, the signer's certificate has to be this one"),
+    ("key", "sign", PATH, "file of the private key, on the curve P-256, P-384 or P-521"),
+    ("password-file", "sign", PATH, "file with the password of an encrypted key"),
+    ("certificate", "sign", PATH, "file with the certificate of the key, which the signature will "
+     "contain"),
+    ("chain", "sign", PATH, "file with the certificates of the issuers"),
+    ("output", "sign", PATH, "write the signature here; default: model.sig in the model's folder"),
+    ("ignore", "sign", PATHS, "files or folders of the model to leave out"),
     ("atol", "diff", REAL, "tolerate differences up to this value"),
     ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
     ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),
@@ -224,8 +238,8 @@ OPTIONS = [Option(*row) for row in (
     ("strict", WRITING, FLAG, "treat warnings about losses as errors"),
     ("allow-loss", "doctor " + WRITING, FLAG, "leave out or alter what the target cannot represent"),
     ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
-    ("force", "doctor convert merge split", FLAG, "replace existing files"),
-    ("no-sync", "doctor " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
+    ("force", "doctor convert merge split sign", FLAG, "replace existing files"),
+    ("no-sync", "doctor sign " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
     ("key", NO_QUIET, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
@@ -233,7 +247,7 @@ OPTIONS = [Option(*row) for row in (
     ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
     ("quiet", NO_QUIET, FLAG, "give no warnings about files"),
     ("no-verify", NO_VERIFY, FLAG, "read in spite of wrong checksums"),
-    ("no-sandbox", MODELS + " doctor scan", FLAG, "restrict neither files nor system calls"),
+    ("no-sandbox", MODELS + " doctor scan sign", FLAG, "restrict neither files nor system calls"),
 )]
 
 

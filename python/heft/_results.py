@@ -139,6 +139,22 @@ class Report(Result):
 
 
 @dataclass(frozen=True)
+class Signed(Result):
+    """A written signature. files, bytes: number and size of the signed files."""
+    file: pathlib.Path = _as(pathlib.Path)
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Bill(Result):
+    """A bill of materials in CycloneDX 1.6. text: the JSON document; document: its members."""
+    file: str
+    text: str
+    document: dict[str, object]
+
+
+@dataclass(frozen=True)
 class Damage:
     """What is wrong with a file, and what to do."""
     severity: str

@@ -1,4 +1,8 @@
-"""Signatures from Python: verify with the key or the certificates of a signature."""
+"""Signatures and bills of materials from Python: sign, verify and sbom."""
+import errno
+import hashlib
+import json
+import os
 import subprocess
 
 import pytest
@@ -71,3 +75,81 @@ def test_key_of_a_nested_checkpoint_is_text(folder):
         heft.verify(folder / "model/a.safetensors", key="state_dict")
     with pytest.raises(TypeError):
         verify(folder, key=3)
+
+
+# ---- signing ----
+
+def test_sign_writes_a_signature_that_verify_accepts(folder):
+    (folder / "model/more").mkdir()
+    (folder / "model/more/notes.txt").write_text("not signed")
+    done = heft.sign(folder / "model", key=folder / "key.pem", ignore=["more"], no_sync=True)
+    assert done.file == folder / "model/model.sig" and done.file.exists()
+    sizes = [(folder / "model" / n).stat().st_size for n in ("a.safetensors", "config.json")]
+    assert (done.files, done.bytes) == (2, sum(sizes))
+    report = heft.verify(folder / "model", signature=done.file, key=folder / "key.pub")
+    assert report and "files in ignored paths are not: 1" in report.covers
+    with pytest.raises(heft.Error, match="already exists"):
+        heft.sign(folder / "model", key=folder / "key.pem")
+    out = os.fsencode(folder) + b"/\xff.sig"
+    assert os.fsencode(heft.sign(folder / "model", key=folder / "key.pem", output=out).file) == out
+    one = heft.sign(folder / "model/a.safetensors", key=folder / "key.pem", output=folder / "1.sig")
+    assert one.files == 1
+
+
+def test_sign_with_certificates(folder):
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    openssl("req", "-x509", "-key", folder / "other.pem", "-out", folder / "ca.pem", "-subj", "/CN=ca",
+            "-days", "30", "-addext", "keyUsage=critical,keyCertSign")
+    openssl("req", "-new", "-key", key, "-out", folder / "request", "-subj", "/CN=signer")
+    (folder / "extensions").write_text("keyUsage=critical,digitalSignature\n"
+                                       "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n")
+    openssl("x509", "-req", "-in", folder / "request", "-out", cert, "-days", "20", "-CA",
+            folder / "ca.pem", "-CAkey", folder / "other.pem", "-set_serial", "1", "-extfile",
+            folder / "extensions")
+    heft.sign(folder / "model", key=key, certificate=cert, chain=folder / "ca.pem",
+              output=folder / "model.sig", force=True)
+    report = verify(folder, ca=folder / "ca.pem")
+    assert report and "trusted certificate" in report.covers
+    assert verify(folder, ca=folder / "ca.pem", certificate=cert).ok
+    report = verify(folder, ca=folder / "ca.pem", certificate=folder / "ca.pem")
+    assert [f.rule for f in report.findings] == ["signature/certificate"]
+    with pytest.raises(heft.Error, match="not the key of the certificate"):
+        heft.sign(folder / "model", key=folder / "other.pem", certificate=cert,
+                  output=folder / "x.sig")
+    assert not (folder / "x.sig").exists()
+
+
+def test_an_encrypted_key_takes_a_password_file_and_never_asks(folder):
+    locked, password = folder / "locked.pem", folder / "password"
+    password.write_text("secret word\n")
+    openssl("ec", "-in", folder / "key.pem", "-aes256", "-passout", f"file:{password}", "-out",
+            locked)
+    with pytest.raises(heft.Error, match="--password-file"):
+        heft.sign(folder / "model", key=locked, output=folder / "x.sig")
+    heft.sign(folder / "model", key=locked, password_file=password, output=folder / "x.sig")
+    assert heft.verify(folder / "model", signature=folder / "x.sig", key=folder / "key.pub")
+
+
+def test_sign_without_a_key_or_a_model(folder):
+    with pytest.raises(heft.Error, match="--key"):
+        heft.sign(folder / "model")
+    with pytest.raises(OSError) as caught:
+        heft.sign(folder / "none", key=folder / "key.pem", output=folder / "x.sig")
+    assert caught.value.errno == errno.ENOENT
+    with pytest.raises(TypeError):
+        heft.sign(folder / "model", key=3)
+
+
+# ---- bills of materials ----
+
+def test_sbom_is_the_document(folder):
+    model = folder / "model/a.safetensors"
+    bill = heft.sbom(model)
+    assert bill.file == str(model) and json.loads(bill.text) == bill.document
+    component = bill.document["metadata"]["component"]
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    assert component["hashes"] == [{"alg": "SHA-256", "content": digest}]
+    with pytest.raises(heft.Error, match="nested"):
+        heft.sbom(model, key="state_dict")
+    with pytest.raises(heft.FormatError):
+        heft.sbom(folder / "model/config.json")
