@@ -41,7 +41,7 @@ heft_str heft_base64_decode(bool *is_valid, heft_arena *a, heft_str text)
     while (*is_valid && padding < 2 && padding < text.len &&
            text.ptr[text.len - 1 - padding] == '=')
         padding++;
-    uint8_t *out = heft_arena_alloc(a, 3 * groups + 1, 1);
+    uint8_t *out = *is_valid ? heft_arena_alloc(a, 3 * groups + 1, 1) : NULL;
     for (size_t i = 0; out && *is_valid && i < groups; i++)
         *is_valid = decode_group(out + 3 * i, text.ptr + 4 * i, i + 1 < groups ? 0 : padding);
     return out && *is_valid ? (heft_str){ (const char *)out, 3 * groups - padding }

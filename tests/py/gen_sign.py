@@ -59,6 +59,10 @@ def main():
         for kind, material in (("key", KEY), ("chain", CHAIN), ("single", {
                 "certificate": CERTIFICATE})):
             (folder / f"{name}-{kind}.sig").write_text(json.dumps(bundle(text, material)))
+    # Memory that is missing for text of a wrong length would hide that the text is wrong.
+    cut = bundle(json.dumps(STATEMENTS["file"]), KEY)
+    cut["dsseEnvelope"]["payload"] = cut["dsseEnvelope"]["payload"][:-1]
+    (folder / "cut.sig").write_text(json.dumps(cut))
 
 
 main()
