@@ -6,12 +6,14 @@
 
 #include <heft/heft_ext.h>
 
+#include "hub_names.h"
 #include "model.h"
 #include "notices.h"
 #include "opt.h"
 #include "profile.h"
 #include "progress_line.h"
 #include "stdin_file.h"
+#include "textfile.h"
 #include "verify_hub.h"
 #include "verify_signature.h"
 
@@ -163,6 +165,20 @@ static void out_algorithms(outbuf *o, const heft_file *f)
     }
 }
 
+/* Return true if --hub could compare the file, or the first file of the folder. */
+static bool is_download(const report *r)
+{
+    hub_name name;
+    char *dir = path_is_folder(r->path) ? model_dir(r->path) : NULL;
+    heft_str file = heft_file_name(r->f);
+    char *copy = dir ? strndup(file.ptr, file.len) : NULL, *path = copy ? path_in(dir, copy) : NULL;
+    bool is = !stdin_is(r->path) && hub_name_of(&name, path ? path : r->path);
+    free(dir);
+    free(copy);
+    free(path);
+    return is;
+}
+
 /* Write the meaning of a good result: the bytes that are compared with checksums. */
 static void out_coverage(outbuf *o, const report *r)
 {
@@ -170,6 +186,8 @@ static void out_coverage(outbuf *o, const report *r)
     uint64_t all = r->result.payload_bytes, checked = r->result.payload_checked;
     if (!heft_checksum_at(&c, r->f, 0)) {
         out_text(o, "structure only: the file has no checksums");
+        if (is_download(r))
+            out_text(o, ", and --hub compares the download with the hub's digest");
         return;
     }
     if (all && checked == all)
@@ -312,8 +330,8 @@ static int verify_all(outbuf *o, const opt_args *args, const report *settings)
 
 static int say_exclusive(const char *option)
 {
-    return say_usage("verify", "%s excludes the other checks: --hub, --profile and --quick",
-                     option);
+    return say_usage("verify", "%s excludes the other checks, --profile and --quick%s", option,
+                     strcmp(option, "--hub") ? ", and --hub" : "");
 }
 
 static int check_signature(signature_request *r, const report *settings, const opt_args *args)
