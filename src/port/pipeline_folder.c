@@ -107,8 +107,11 @@ static heft_status join(heft_file **out, pipeline *p, const char *path,
     char *other;
     const char *unused;
     heft_open_options o = *opt;
-    bool has_other = !heft_folder_main_file(&other, &unused, path, NULL);
-    heft_status st = HEFT_OK;
+    heft_status st = heft_folder_main_file(&other, &unused, path, NULL);
+    bool has_other = !st;
+    if (st == HEFT_E_NOMEM)
+        return heft_error_no_memory(err, "to list a folder");
+    st = HEFT_OK;
     if (has_other)
         o.passed_over = strrchr(other, '/') + 1;
     if (p->open_count || !has_other) {

@@ -22,10 +22,12 @@ static heft_str concat(heft_file *f, heft_str a, heft_str b, heft_str c)
     return (heft_str){ to, a.len + b.len + c.len };
 }
 
+/* Return the path of a file of a component, or the name of the component if the file has no
+ * name. */
 static heft_str path_of(heft_file *f, heft_str component, heft_str file)
 {
-    return file.len ? concat(f, component, heft_lit("/"), file)
-                    : concat(f, component, file, (heft_str){ "", 0 });
+    heft_str none = { "", 0 };
+    return file.len ? concat(f, component, heft_lit("/"), file) : concat(f, component, none, none);
 }
 
 /* ---- shards ---- */
