@@ -269,6 +269,23 @@ static heft_status open_component(heft_file **out, const char *folder, const cha
     return st;
 }
 
+/* Open the pipeline in the folder of an index; *out stays NULL after HEFT_OK if the index does not
+ * describe a pipeline. */
+static heft_status open_index(heft_file **out, const char *path, const heft_open_options *opt,
+                              heft_error *err)
+{
+    heft_error own;
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    char *folder = folder_of(path, strrchr(path, '/'));
+    err = err ? err : &own;
+    heft_status st = folder ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
+                            : heft_error_no_memory(err, purpose);
+    if (!st)
+        st = heft_pipeline_folder_open(out, folder, open_component, &o, err);
+    free(folder);
+    return st;
+}
+
 static heft_status open_folder(heft_file **out, const char *path, const heft_open_options *opt,
                                heft_error *err)
 {
@@ -300,7 +317,9 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
     bool exists = !stat(path, &info);
     if (!exists && errno != ENOENT)
         return heft_os_error(err, errno, "cannot be opened");
-    if (!exists || !S_ISDIR(info.st_mode))
-        return open_file(out, path, NAMED, opt, err);
-    return open_folder(out, path, opt, err);
+    if (exists && S_ISDIR(info.st_mode))
+        return open_folder(out, path, opt, err);
+    heft_status st = exists && heft_is_pipeline_index(path) ? open_index(out, path, opt, err)
+                                                            : HEFT_OK;
+    return st || *out ? st : open_file(out, path, NAMED, opt, err);
 }

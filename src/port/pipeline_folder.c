@@ -23,6 +23,12 @@ typedef struct pipeline {
     uint32_t count, file_count, open_count;
 } pipeline;
 
+bool heft_is_pipeline_index(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !strcmp(slash ? slash + 1 : path, index_name);
+}
+
 /* ---- model_index.json ---- */
 
 static heft_status parse_index(pipeline *p, heft_error *err)

@@ -8,6 +8,9 @@
 typedef heft_status (*heft_component_opener)(heft_file **out, const char *folder, const char *name,
                                              const heft_open_options *opt, heft_error *err);
 
+/* Return true for the path of a file with the name of the index of a pipeline. */
+bool heft_is_pipeline_index(const char *path);
+
 /* Open the folder as a pipeline.  *out stays NULL after HEFT_OK if the folder has no
  * model_index.json, or has only weights that do not belong to components. */
 heft_status heft_pipeline_folder_open(heft_file **out, const char *path, heft_component_opener open,

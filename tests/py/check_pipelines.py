@@ -266,6 +266,17 @@ def every_command_reads_a_pipeline(scratch):
     require([t["name"] for t in heft_json("ls", folder / "vae")["tensors"]] ==
             [f"{DIFFUSION}.safetensors"], "a component by itself")
     heft("edit", "--set", "a=b", folder, code=4)
+    index = folder / "model_index.json"
+    require(heft_json("hash", index)["model"] == heft_json("hash", folder)["model"], "the index")
+    require(heft_json("info", index)["pipeline"] == heft_json("info", folder)["pipeline"], "info")
+    require(json.loads(heft("sbom", index).stdout)["components"] ==
+            json.loads(heft("sbom", folder).stdout)["components"], "sbom")
+    before = index.read_bytes()
+    p = heft("edit", "--set", "a=b", index, code=5)
+    p = heft("append", index, folder / TEXT, code=5)
+    require(index.read_bytes() == before, "the index was changed")
+    other = write(scratch / "other", [], {"a": 1}) / "model_index.json"
+    require(b"JSON" in heft("ls", other, code=3).stderr, "not an index")
     heft("convert", folder, folder / TEXT, "--force", code=2)
     bill = json.loads(heft("sbom", folder).stdout)
     got = {c["name"]: c["hashes"][0]["content"] for c in bill["components"]}
