@@ -9,8 +9,11 @@
 #include "port/pipeline_folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char index_name[] = "model_index.json";
 
@@ -54,6 +57,18 @@ static heft_status parse_index(pipeline *p, heft_error *err)
     return heft_error_os(err, st, why.os);
 }
 
+/* Return true if the folder has no file and no broken link of that name. */
+static bool has_no_index(const char *path)
+{
+    struct stat info;
+    int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool has_none = dir >= 0 && fstatat(dir, index_name, &info, AT_SYMLINK_NOFOLLOW) &&
+                    errno == ENOENT;
+    if (dir >= 0)
+        close(dir);
+    return has_none;
+}
+
 /* Leave p->index NULL if the folder has no index. */
 static heft_status open_index(pipeline *p, const char *path, heft_error *err)
 {
@@ -63,7 +78,7 @@ static heft_status open_index(pipeline *p, const char *path, heft_error *err)
     if (!st)
         return parse_index(p, err);
     p->index = NULL;
-    if (why.os == ENOENT)
+    if (why.os == ENOENT && has_no_index(path))
         return HEFT_OK;
     heft_error_plain(err, st, "%s %s", index_name, why.message);
     return heft_error_os(err, st, why.os);

@@ -202,6 +202,10 @@ def links(scratch):
     os.symlink("../model_index.json", index / "model_index.json")
     p = heft("ls", index, code=4)
     require(b"model_index.json is a symbolic link that leaves" in p.stderr, p.stderr)
+    broken = write(scratch / "broken", ["model.safetensors"])
+    os.symlink("gone", broken / "model_index.json")
+    p = heft("ls", broken, code=4)
+    require(b"model_index.json is a symbolic link that cannot be resolved" in p.stderr, p.stderr)
 
 
 def incomplete(scratch):
