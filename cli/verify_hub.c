@@ -119,9 +119,11 @@ static bool drop_repeated(path_list *l)
     for (size_t i = 0; all && i < l->count; i++)
         if (l->paths[i])
             l->paths[left++] = l->paths[i];
-    l->count = all ? left : l->count;
+    bool has_memory = all != NULL;
+    if (has_memory)
+        l->count = left;
     free(all);
-    return all;
+    return has_memory;
 }
 
 /* ---- one argument ---- */
