@@ -1,4 +1,5 @@
 /* cmd_verify.c - `heft verify`: check a file's structure, checksums, padding and profile. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,14 +170,12 @@ static void out_algorithms(outbuf *o, const heft_file *f)
 static bool is_download(const report *r)
 {
     hub_name name;
-    char *dir = path_is_folder(r->path) ? model_dir(r->path) : NULL;
+    char path[PATH_MAX];
     heft_str file = heft_file_name(r->f);
-    char *copy = dir ? strndup(file.ptr, file.len) : NULL, *path = copy ? path_in(dir, copy) : NULL;
-    bool is = !stdin_is(r->path) && hub_name_of(&name, path ? path : r->path);
-    free(dir);
-    free(copy);
-    free(path);
-    return is;
+    bool is_folder = path_is_folder(r->path);
+    int n = snprintf(path, sizeof path, "%s%s%.*s", r->path, is_folder ? "/" : "",
+                     is_folder ? (int)file.len : 0, file.ptr);
+    return !stdin_is(r->path) && n > 0 && n < PATH_MAX && hub_name_of(&name, path);
 }
 
 /* Write the meaning of a good result: the bytes that are compared with checksums. */

@@ -57,16 +57,19 @@ static heft_status parse_index(pipeline *p, heft_error *err)
     return heft_error_os(err, st, why.os);
 }
 
-/* Return true if the folder has no file and no broken link of that name. */
-static bool has_no_index(const char *path)
+/* Tell a missing index, which is no error, from a broken link. */
+static heft_status check_absence(const char *path, heft_error *err)
 {
     struct stat info;
     int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool has_none = dir >= 0 && fstatat(dir, index_name, &info, AT_SYMLINK_NOFOLLOW) &&
-                    errno == ENOENT;
+    int failed = dir < 0 ? -1 : fstatat(dir, index_name, &info, AT_SYMLINK_NOFOLLOW), os = errno;
     if (dir >= 0)
         close(dir);
-    return has_none;
+    if (failed && dir >= 0 && os == ENOENT)
+        return HEFT_OK;
+    return failed ? heft_os_error(err, os, "model_index.json cannot be looked for")
+                  : heft_os_error(err, ENOENT,
+                                  "model_index.json is a symbolic link that cannot be resolved");
 }
 
 /* Leave p->index NULL if the folder has no index. */
@@ -78,8 +81,8 @@ static heft_status open_index(pipeline *p, const char *path, heft_error *err)
     if (!st)
         return parse_index(p, err);
     p->index = NULL;
-    if (why.os == ENOENT && has_no_index(path))
-        return HEFT_OK;
+    if (why.os == ENOENT)
+        return check_absence(path, err);
     heft_error_plain(err, st, "%s %s", index_name, why.message);
     return heft_error_os(err, st, why.os);
 }
@@ -106,7 +109,8 @@ static heft_status open_component(pipeline *p, const heft_pipeline_component *c,
     file->error = st ? why : NULL;
     p->open_count += !st;
     p->file_count++;
-    return st == HEFT_E_NOMEM ? st : HEFT_OK;
+    bool has_no_memory = st == HEFT_E_NOMEM || (st && why->os == ENOMEM);
+    return has_no_memory ? HEFT_E_NOMEM : HEFT_OK;
 }
 
 static heft_status open_components(pipeline *p, const char *path, heft_component_opener open,
