@@ -9,6 +9,7 @@
 #include "model_sums.h"
 #include "number_text.h"
 #include "opt.h"
+#include "pipeline.h"
 #include "stdin_file.h"
 #include "vocab_file.h"
 
@@ -20,6 +21,7 @@ typedef struct facts {
     uint32_t *tied;
     model_sums sums;
     model_kind kind;
+    pipeline pipeline;
     bool verbose;
 } facts;
 
@@ -205,7 +207,7 @@ static void put_shards(outbuf *o, const heft_file *f)
 {
     for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
         heft_shard_file s = heft_shard_file_at(f, i);
-        label(o, i ? "" : "Shards");
+        label(o, i ? "" : pipeline_is(f) ? "Files" : "Shards");
         out_name(o, s.name);
         out_text(o, ", ");
         if (s.size != HEFT_UNKNOWN_LENGTH) {
@@ -306,6 +308,7 @@ static void print_text(outbuf *o, const facts *v)
     out_format(o, "%llu\n", (unsigned long long)count_elements(f));
     put_bytes(o, "Data", count_bytes(f));
     model_kind_print(o, &v->kind);
+    pipeline_print(o, &v->pipeline, f);
     model_sums_print(o, &v->sums);
     put_tied(o, f, v->tied);
     label(o, "Alignment");
@@ -408,6 +411,7 @@ static void print_json(json *j, const facts *v)
     if (heft_file_generator(f).len)
         json_member_str(j, "generator", heft_file_generator(f));
     model_kind_json(j, &v->kind);
+    pipeline_json(j, &v->pipeline, f);
     json_member_u64(j, "tensors", heft_tensor_count(f));
     json_member_u64(j, "bytes", count_bytes(f));
     model_sums_json(j, &v->sums);
@@ -436,6 +440,8 @@ static int facts_open(facts *v, const char *path, bool verbose)
         code = vocab_find(&v->vocab, v->f, path);
     if (!code)
         code = model_kind_find(&v->kind, v->f, path);
+    if (!code)
+        code = pipeline_read(&v->pipeline, v->f, path);
     if (code)
         return code;
     v->tied = model_find_tied(v->f, path);
@@ -445,6 +451,7 @@ static int facts_open(facts *v, const char *path, bool verbose)
 static void facts_close(facts *v)
 {
     model_sums_close(&v->sums);
+    pipeline_free(&v->pipeline);
     free(v->tied);
     heft_vocab_close(v->vocab);
     heft_file_close(v->f);

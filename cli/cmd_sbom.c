@@ -1,22 +1,33 @@
 /* cmd_sbom.c - `heft sbom`: a bill of materials of a model, in CycloneDX 1.6.
  *
- * The document depends on the files alone: no clock, and no random serial number. */
+ * The document depends on the files alone: no clock, and no random serial number.  A file is
+ * written whole or not at all, so the document is in memory before the output is opened. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "digest_files.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "model_facts.h"
 #include "model_kind.h"
 #include "model_sums.h"
 #include "opt.h"
+#include "pipeline.h"
 #include "progress_line.h"
+#include "sinkwatch.h"
 #include "stdin_file.h"
 #include "textfile.h"
 
 typedef struct bill {
-    const char *path;
+    const char *path, *out; /* out: NULL or "-" for stdout */
+    bool force, no_sync;
+    sink_failure failure;
     heft_file *f;
     model_kind kind;
+    model_facts facts;
+    pipeline pipeline;
     model_sums sums;
     uint32_t *tied;
     heft_hash digest;
@@ -24,16 +35,7 @@ typedef struct bill {
     size_t file_count;
 } bill;
 
-/* ---- metadata ---- */
-
-static heft_str find_text(const heft_file *f, const char *const *keys)
-{
-    heft_value v;
-    for (; *keys; keys++)
-        if (heft_meta_find(&v, f, str_of(*keys)) && v.kind == HEFT_KIND_STR && v.as.s.len)
-            return v.as.s;
-    return (heft_str){ NULL, 0 };
-}
+/* ---- licences ---- */
 
 /* Names of licences in metadata, in lower case, and their SPDX identifiers. */
 static const struct {
@@ -64,19 +66,22 @@ static const char *find_licence(heft_str name)
 
 /* ---- JSON ---- */
 
-static void put_licence(json *j, const heft_file *f)
+static void put_licences(json *j, const model_facts *facts)
 {
-    static const char *const keys[] = { "general.license", "license", "modelspec.license", NULL };
-    heft_str name = find_text(f, keys);
-    const char *id = find_licence(name);
-    if (!name.len)
+    const card_list *l = &facts->licences;
+    if (!l->count)
         return;
     json_member_begin(j, "licenses", '[');
-    json_begin(j, '{');
-    json_member_begin(j, "license", '{');
-    json_member_str(j, id ? "id" : "name", id ? str_of(id) : name);
-    json_end(j, '}');
-    json_end(j, '}');
+    for (uint32_t i = 0; i < l->count; i++) {
+        const char *id = find_licence(l->value[i]);
+        json_begin(j, '{');
+        json_member_begin(j, "license", '{');
+        json_member_str(j, id ? "id" : "name", id ? str_of(id) : l->value[i]);
+        if (!id && facts->licence_link.len)
+            json_member_str(j, "url", facts->licence_link);
+        json_end(j, '}');
+        json_end(j, '}');
+    }
     json_end(j, ']');
 }
 
@@ -107,7 +112,7 @@ static void put_count(json *j, const char *name, uint64_t n)
 
 static void put_properties(json *j, const bill *b)
 {
-    char name[64], hex[2 * sizeof b->digest.bytes + 1];
+    char name[128], hex[2 * sizeof b->digest.bytes + 1];
     for (size_t i = 0; i < sizeof b->digest.bytes; i++)
         snprintf(hex + 2 * i, 3, "%02x", b->digest.bytes[i]);
     json_member_begin(j, "properties", '[');
@@ -122,43 +127,69 @@ static void put_properties(json *j, const bill *b)
             snprintf(name, sizeof name, "heft:tensors:%s", type ? type : "untyped");
             put_count(j, name, b->sums.of_type[t].tensors);
         }
+    if (b->facts.library.len)
+        put_property(j, "heft:library", b->facts.library);
+    for (uint32_t i = 0; i < b->facts.languages.count; i++)
+        put_property(j, "heft:language", b->facts.languages.value[i]);
+    for (uint32_t i = 0; b->pipeline.settings && i < b->pipeline.count; i++) {
+        const heft_pipeline_component *c = &b->pipeline.component[i];
+        snprintf(name, sizeof name, "heft:component:%.*s", (int)c->name.len, c->name.ptr);
+        if (c->is_present)
+            put_property(j, name, c->class_name);
+    }
     json_end(j, ']');
 }
 
-/* A base model: from adapter_config.json, or general.base_model.N.name of GGUF. */
+static void put_named(json *j, const char *type, const card_list *l)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        json_begin(j, '{');
+        json_member_str(j, "type", str_of(type));
+        json_member_str(j, "name", l->value[i]);
+        json_end(j, '}');
+    }
+}
+
+/* Base models: of adapter_config.json, metadata, and the model card. */
 static void put_ancestors(json *j, const bill *b)
 {
-    enum { MAX_BASES = 64 };
-    heft_str names[MAX_BASES + 1];
-    uint32_t count = 0;
-    char key[64];
-    if (*b->kind.adapter_base)
-        names[count++] = str_of(b->kind.adapter_base);
-    for (uint32_t i = 0; i < MAX_BASES; i++) {
-        const char *const keys[] = { key, NULL };
-        snprintf(key, sizeof key, "general.base_model.%u.name", i);
-        names[count] = find_text(b->f, keys);
-        count += names[count].len > 0;
-    }
-    if (!count)
+    card_list all = { .count = 0 };
+    card_list_add(&all, str_of(b->kind.adapter_base));
+    for (uint32_t i = 0; i < b->facts.bases.count; i++)
+        card_list_add(&all, b->facts.bases.value[i]);
+    if (!all.count)
         return;
     json_member_begin(j, "pedigree", '{');
     json_member_begin(j, "ancestors", '[');
-    for (uint32_t i = 0; i < count; i++) {
-        json_begin(j, '{');
-        json_member_str(j, "type", str_of("machine-learning-model"));
-        json_member_str(j, "name", names[i]);
-        json_end(j, '}');
-    }
+    put_named(j, "machine-learning-model", &all);
     json_end(j, ']');
+    json_end(j, '}');
+}
+
+static void put_card(json *j, const bill *b)
+{
+    const card_list *datasets = &b->facts.datasets;
+    if (!*b->kind.kind && !b->facts.task.len && !datasets->count)
+        return;
+    json_member_begin(j, "modelCard", '{');
+    json_member_begin(j, "modelParameters", '{');
+    if (b->facts.task.len)
+        json_member_str(j, "task", b->facts.task);
+    if (*b->kind.kind)
+        json_member_str(j, *b->kind.source == 'm' ? "architectureFamily" : "modelArchitecture",
+                        str_of(b->kind.kind));
+    if (datasets->count) {
+        json_member_begin(j, "datasets", '[');
+        put_named(j, "dataset", datasets);
+        json_end(j, ']');
+    }
+    json_end(j, '}');
     json_end(j, '}');
 }
 
 static void put_model(json *j, const bill *b)
 {
-    static const char *const names[] = { "general.name", "modelspec.title", NULL };
-    static const char *const versions[] = { "general.version", "modelspec.version", NULL };
-    heft_str name = find_text(b->f, names), version = find_text(b->f, versions);
+    heft_str name = b->facts.name, version = b->facts.version;
     const char *slash = strrchr(b->path, '/');
     json_member_begin(j, "component", '{');
     json_member_str(j, "type", str_of("machine-learning-model"));
@@ -169,16 +200,9 @@ static void put_model(json *j, const bill *b)
         json_member_str(j, "version", version);
     if (!heft_shard_file_count(b->f))
         put_digest(j, &b->files->digest);
-    put_licence(j, b->f);
+    put_licences(j, &b->facts);
     put_ancestors(j, b);
-    if (*b->kind.kind) {
-        json_member_begin(j, "modelCard", '{');
-        json_member_begin(j, "modelParameters", '{');
-        json_member_str(j, *b->kind.source == 'm' ? "architectureFamily" : "modelArchitecture",
-                        str_of(b->kind.kind));
-        json_end(j, '}');
-        json_end(j, '}');
-    }
+    put_card(j, b);
     put_properties(j, b);
     json_end(j, '}');
 }
@@ -203,11 +227,9 @@ static void put_files(json *j, const bill *b)
     json_end(j, ']');
 }
 
-static int print_bill(const bill *b)
+static void put_bill(outbuf *o, const bill *b)
 {
-    outbuf o;
-    out_open(&o, STDOUT_FILENO);
-    json j = json_open(&o);
+    json j = json_open(o);
     json_member_str(&j, "bomFormat", str_of("CycloneDX"));
     json_member_str(&j, "specVersion", str_of("1.6"));
     json_member_u64(&j, "version", 1);
@@ -218,7 +240,59 @@ static int print_bill(const bill *b)
     json_line(&j);
     put_files(&j, b);
     json_close(&j);
-    return out_end(&o, CODE_DONE);
+}
+
+/* ---- output ---- */
+
+/* Refuse an output that is an input, a folder, or an existing file without --force. */
+static int check_output(const bill *b)
+{
+    const input in = { b->path, "the input itself", b->f };
+    struct stat out;
+    if (!b->out || stat(b->out, &out))
+        return CODE_DONE;
+    int code = inputs_check(b->out, &in, 1, &out);
+    if (!code && S_ISDIR(out.st_mode))
+        code = say_status(HEFT_E_ARGUMENT, b->out, "is a directory");
+    if (!code && S_ISREG(out.st_mode) && !b->force)
+        code = say_status(HEFT_E_ARGUMENT, b->out, "already exists: --force replaces it");
+    return code;
+}
+
+static heft_status write_text(heft_sink *sink, const outbuf *text, heft_error *err)
+{
+    const heft_sink_ops *ops = sink->ops;
+    return ops->write_at ? ops->write_at(sink, 0, text->buf, text->used, err)
+                         : ops->write(sink, text->buf, text->used, err);
+}
+
+static int write_file(bill *b, const outbuf *text)
+{
+    heft_error err;
+    heft_sink *sink;
+    heft_status st = sink_open(&sink, b->out, b->force, b->no_sync, &b->failure, &err);
+    if (st)
+        return say_error(b->out, &err);
+    st = write_text(sink, text, &err);
+    if (!st && interrupt_is_pending())
+        st = interrupt_error(&err);
+    if (st)
+        heft_sink_discard(sink);
+    else
+        st = sink->ops->finish(sink, &err);
+    return st ? sink_say_error(&b->failure, b->out, &err) : CODE_DONE;
+}
+
+static int write_bill(bill *b)
+{
+    outbuf o;
+    out_open(&o, b->out ? -1 : STDOUT_FILENO);
+    put_bill(&o, b);
+    if (!b->out)
+        return out_end(&o, CODE_DONE);
+    int code = o.os ? say_system(o.os, b->out) : write_file(b, &o);
+    out_free(&o);
+    return code;
 }
 
 /* ---- the facts ---- */
@@ -263,6 +337,10 @@ static int collect(bill *b)
     heft_error err;
     progress p;
     int code = model_kind_find(&b->kind, b->f, b->path);
+    if (!code)
+        code = model_facts_find(&b->facts, b->f, b->path);
+    if (!code)
+        code = pipeline_read(&b->pipeline, b->f, b->path);
     if (code)
         return code;
     b->tied = model_find_tied(b->f, b->path);
@@ -280,14 +358,21 @@ static int collect(bill *b)
 
 int cmd_sbom(int argc, char **argv)
 {
+    bill b = { .path = NULL };
+    const opt options[] = {
+        { "output", 'o', OPT_OUTPUT, &b.out, "OUT", "write the bill here; - is stdout" },
+        { "force", 'f', OPT_FLAG, &b.force, NULL, "replace OUT" },
+        { "no-sync", 0, OPT_FLAG, &b.no_sync, NULL, "do not wait for the disk" },
+    };
     const opt_usage usage = {
         "sbom",
         "FILE",
         "Prints a bill of materials of a model as JSON (CycloneDX 1.6): name, licence, base\n"
-        "models, architecture, counts, and the SHA-256 of every file.",
-        "heft sbom model.gguf > model.cdx.json",
-        NULL,
-        0,
+        "models, datasets, task, architecture, counts, and the SHA-256 of every file, from\n"
+        "metadata and the model card README.md.",
+        "heft sbom model.gguf -o model.cdx.json",
+        options,
+        sizeof options / sizeof *options,
         1,
         1,
     };
@@ -295,14 +380,22 @@ int cmd_sbom(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
-    bill b = { .path = args.item[0] };
-    code = model_open_whole(&b.f, b.path);
+    b.path = args.item[0];
+    if (b.out && !strcmp(b.out, "-"))
+        b.out = NULL;
+    code = check_output(&b);
+    if (!code)
+        code = model_open_whole(&b.f, b.path);
+    if (!code)
+        code = check_output(&b);
     if (!code)
         code = collect(&b);
     if (!code)
-        code = print_bill(&b);
+        code = write_bill(&b);
     free_files(&b);
     model_sums_close(&b.sums);
+    model_facts_free(&b.facts);
+    pipeline_free(&b.pipeline);
     free(b.tied);
     heft_file_close(b.f);
     return code;

@@ -1,4 +1,5 @@
 /* cmd_verify.c - `heft verify`: check a file's structure, checksums, padding and profile. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,12 +7,14 @@
 
 #include <heft/heft_ext.h>
 
+#include "hub_names.h"
 #include "model.h"
 #include "notices.h"
 #include "opt.h"
 #include "profile.h"
 #include "progress_line.h"
 #include "stdin_file.h"
+#include "textfile.h"
 #include "verify_hub.h"
 #include "verify_signature.h"
 
@@ -163,6 +166,18 @@ static void out_algorithms(outbuf *o, const heft_file *f)
     }
 }
 
+/* Return true if --hub could compare the file, or the first file of the folder. */
+static bool is_download(const report *r)
+{
+    hub_name name;
+    char path[PATH_MAX];
+    heft_str file = heft_file_name(r->f);
+    bool is_folder = path_is_folder(r->path);
+    int n = snprintf(path, sizeof path, "%s%s%.*s", r->path, is_folder ? "/" : "",
+                     is_folder ? (int)file.len : 0, file.ptr);
+    return !stdin_is(r->path) && n > 0 && n < PATH_MAX && hub_name_of(&name, path);
+}
+
 /* Write the meaning of a good result: the bytes that are compared with checksums. */
 static void out_coverage(outbuf *o, const report *r)
 {
@@ -170,6 +185,8 @@ static void out_coverage(outbuf *o, const report *r)
     uint64_t all = r->result.payload_bytes, checked = r->result.payload_checked;
     if (!heft_checksum_at(&c, r->f, 0)) {
         out_text(o, "structure only: the file has no checksums");
+        if (is_download(r))
+            out_text(o, ", and --hub compares the download with the hub's digest");
         return;
     }
     if (all && checked == all)
@@ -312,8 +329,8 @@ static int verify_all(outbuf *o, const opt_args *args, const report *settings)
 
 static int say_exclusive(const char *option)
 {
-    return say_usage("verify", "%s excludes the other checks: --hub, --profile and --quick",
-                     option);
+    return say_usage("verify", "%s excludes the other checks, --profile and --quick%s", option,
+                     strcmp(option, "--hub") ? ", and --hub" : "");
 }
 
 static int check_signature(signature_request *r, const report *settings, const opt_args *args)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline.h"
 #include "textfile.h"
 
 /* Names that only one family of models has; the first row that matches a tensor counts. Adapters
@@ -207,13 +208,28 @@ static int find_adapter(model_kind *out, const heft_file *f, const char *path)
     return code;
 }
 
+/* ---- pipelines ---- */
+
+/* The index of a pipeline is the opened file, so it has been read before. */
+static int find_pipeline(model_kind *out, const heft_file *f, const char *path)
+{
+    pipeline p;
+    int code = pipeline_read(&p, f, path);
+    if (!code && p.class_name.len)
+        set(out, "pipeline", shortened(p.class_name, sizeof out->kind), str_of("_class_name"));
+    pipeline_free(&p);
+    return code;
+}
+
 /* ---- the kind ---- */
 
 int model_kind_find(model_kind *out, const heft_file *f, const char *path)
 {
     *out = (model_kind){ .source = NULL };
     int code = find_adapter(out, f, path);
-    if (code || find_in_metadata(out, f))
+    if (!code)
+        code = find_pipeline(out, f, path);
+    if (code || *out->kind || find_in_metadata(out, f))
         return code;
     code = find_in_folder(out, f, path);
     return code || *out->kind ? code : find_in_names(out, f, path);
@@ -221,7 +237,13 @@ int model_kind_find(model_kind *out, const heft_file *f, const char *path)
 
 void model_kind_print(outbuf *o, const model_kind *m)
 {
-    static const char *const by[] = { "metadata", "config.json", "the name of tensor" };
+    static const struct {
+        const char *source, *text;
+    } by[] = { { "metadata", "metadata" },
+               { "config", "config.json" },
+               { "names", "the name of tensor" },
+               { "pipeline", "model_index.json" } };
+    size_t i = 0;
     if (*m->adapter_base) {
         out_format(o, "%-11s ", "Adapter");
         out_escaped(o, str_of(m->adapter_type));
@@ -231,10 +253,11 @@ void model_kind_print(outbuf *o, const model_kind *m)
     }
     if (!*m->kind)
         return;
-    size_t source = *m->source == 'm' ? 0 : *m->source == 'c' ? 1 : 2;
+    while (strcmp(by[i].source, m->source) != 0)
+        i++;
     out_format(o, "%-11s ", "Model");
     out_escaped(o, str_of(m->kind));
-    out_format(o, ", by %s ", by[source]);
+    out_format(o, ", by %s ", by[i].text);
     out_name(o, str_of(m->evidence));
     out_char(o, '\n');
 }

@@ -5,7 +5,7 @@
 
 typedef struct model_kind {
     char kind[128];     /* "llama", "LlamaForCausalLM", "GPT-2"; empty: not known */
-    const char *source; /* "metadata", "config" or "names" */
+    const char *source; /* "metadata", "config", "names" or "pipeline" */
     char evidence[256]; /* metadata key, key of config.json, or tensor name; perhaps cut */
     /* adapter_config.json of an adapter: "LORA", and the name of the changed model; perhaps cut */
     char adapter_type[64], adapter_base[256];

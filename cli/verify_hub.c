@@ -21,34 +21,57 @@ typedef struct hub_check { /* the check of one argument */
 static const char covers_all[] = "every file has the digest that the hub states";
 static const char covers_some[] = "every file for which the hub states a digest has that digest";
 
-/* Return the folder in which all files are checked, malloc'ed: the blobs of a repository, the
- * folder of the argument, or the folder of a shard index. Return NULL for other files. */
+/* Return the folder in which all files are checked, malloc'ed: the folder of the argument, or the
+ * folder of a shard index. Return NULL for other files. */
 static char *folder_of_model(const char *path)
 {
     static const char suffix[] = ".index.json";
     size_t len = strlen(path), n = sizeof suffix - 1;
-    if (path_is_folder(path)) {
-        char *blobs = path_in(path, "blobs"), *snapshots = path_in(path, "snapshots");
-        bool is_repository = blobs && snapshots && path_is_folder(blobs) &&
-                             path_is_folder(snapshots);
-        free(snapshots);
-        if (is_repository)
-            return blobs;
-        free(blobs);
+    if (path_is_folder(path))
         return strdup(path);
-    }
     if (len < n || strcmp(path + len - n, suffix) != 0)
         return NULL;
     const char *slash = strrchr(path, '/');
     return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
 }
 
-/* Return true for a file that the download tool keeps besides the model. */
-static bool is_of_the_tool(const char *folder, const char *path)
+static bool is_repository(const char *folder)
 {
-    path += strlen(folder);
-    path += strspn(path, "/");
-    return !strncmp(path, ".cache/", 7);
+    char *blobs = path_in(folder, "blobs"), *snapshots = path_in(folder, "snapshots");
+    bool is = blobs && snapshots && path_is_folder(blobs) && path_is_folder(snapshots);
+    free(blobs);
+    free(snapshots);
+    return is;
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+/* Return the path in a repository of the cache, for a path relative to the cache or a folder above;
+ * NULL for other paths. */
+static const char *path_in_repository(const char *name)
+{
+    static const char *const kinds[] = { "models--", "datasets--", "spaces--" };
+    const char *slash;
+    for (; (slash = strchr(name, '/')) != NULL; name = slash + 1)
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (begins(name, kinds[i]))
+                return slash + 1;
+    return NULL;
+}
+
+/* Return true for a file that the download tool keeps besides the model: records of downloads,
+ * locks, and the commits of branches. */
+static bool is_of_the_tool(const char *folder, const char *path, bool in_repository)
+{
+    const char *name = path + strlen(folder);
+    name += strspn(name, "/");
+    const char *inner = in_repository ? name : path_in_repository(name);
+    bool is_record = inner && (begins(inner, "refs/") || begins(inner, ".no_exist/"));
+    return is_record || begins(name, ".cache/") || begins(name, ".locks/") ||
+           !strcmp(name, "CACHEDIR.TAG");
 }
 
 static bool is_dangling(const char *path)
@@ -57,19 +80,89 @@ static bool is_dangling(const char *path)
     return stat(path, &info) && errno == ENOENT && !lstat(path, &info);
 }
 
+/* ---- files that several paths lead to ---- */
+
+typedef struct identified { /* a path of the list, by the file that it leads to */
+    dev_t device;
+    ino_t inode;
+    size_t index;
+} identified;
+
+static int compare_files(const void *a, const void *b)
+{
+    const identified *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->inode != y->inode)
+        return x->inode < y->inode ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Remove all paths but the first of each file: snapshots consist of links to blobs. Return false
+ * without memory. */
+static bool drop_repeated(path_list *l)
+{
+    identified *all = calloc(l->count + 1, sizeof *all);
+    size_t n = 0, left = 0;
+    for (size_t i = 0; all && i < l->count; i++) {
+        struct stat info;
+        if (!stat(l->paths[i], &info))
+            all[n++] = (identified){ info.st_dev, info.st_ino, i };
+    }
+    if (n)
+        qsort(all, n, sizeof *all, compare_files);
+    for (size_t i = 1; i < n; i++)
+        if (all[i].device == all[i - 1].device && all[i].inode == all[i - 1].inode) {
+            free(l->paths[all[i].index]);
+            l->paths[all[i].index] = NULL;
+        }
+    for (size_t i = 0; all && i < l->count; i++)
+        if (l->paths[i])
+            l->paths[left++] = l->paths[i];
+    bool has_memory = all != NULL;
+    if (has_memory)
+        l->count = left;
+    free(all);
+    return has_memory;
+}
+
+/* ---- one argument ---- */
+
+static void add_digest(hub_check *c, const char *path)
+{
+    c->requests[c->count] = (digest_request){ .path = path,
+                                              .algorithm = c->names[c->count].algorithm,
+                                              .to = HEFT_UNKNOWN_LENGTH };
+    c->count++;
+}
+
+/* Add a request for each file with a digest, and tell what is wrong with the others. */
 static void add_request(hub_check *c, const char *path)
 {
-    hub_name *name = &c->names[c->count];
+    static const heft_range nowhere = { HEFT_NOWHERE, 0 };
+    static const char unfinished[] = ".incomplete";
+    size_t len = strlen(path), n = sizeof unfinished - 1;
     if (is_dangling(path))
-        findings_add(c->f, HEFT_FAULT, "hub/missing", path, (heft_range){ HEFT_NOWHERE, 0 },
+        findings_add(c->f, HEFT_FAULT, "hub/missing", path, nowhere,
                      "the link leads to no file: download the file again");
-    else if (hub_name_of(name, path))
-        c->requests[c->count++] = (digest_request){ .path = path,
-                                                    .algorithm = name->algorithm,
-                                                    .to = HEFT_UNKNOWN_LENGTH };
+    else if (hub_name_of(&c->names[c->count], path))
+        add_digest(c, path);
+    else if (len > n && !strcmp(path + len - n, unfinished))
+        findings_add(c->f, HEFT_WARNING, "hub/incomplete", path, nowhere,
+                     "the download is not finished: download the file again, or remove this file");
     else
-        findings_add(c->f, HEFT_WARNING, "hub/no-digest", path, (heft_range){ HEFT_NOWHERE, 0 },
+        findings_add(c->f, HEFT_WARNING, "hub/no-digest", path, nowhere,
                      "the hub states no digest for this file");
+}
+
+/* Return true if a file has a digest, or a link is broken: else the argument is no download. */
+static bool has_names(const path_list *files)
+{
+    hub_name name;
+    for (size_t i = 0; i < files->count; i++)
+        if (is_dangling(files->paths[i]) || hub_name_of(&name, files->paths[i]))
+            return true;
+    return false;
 }
 
 static int say_no_names(const char *path)
@@ -88,16 +181,17 @@ static int collect(hub_check *c, const char *path)
     if (!folder && !is_dangling(path) && !hub_name_of(&name, path))
         return say_no_names(path);
     int code = path_list_add(&c->files, folder ? folder : path);
+    bool in_repository = folder && is_repository(folder);
     c->names = calloc(c->files.count + 1, sizeof *c->names);
     c->requests = calloc(c->files.count + 1, sizeof *c->requests);
-    if (!code && (!c->names || !c->requests))
+    if (!code && (!c->names || !c->requests || !drop_repeated(&c->files)))
         code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
+    if (!code && !has_names(&c->files))
+        code = say_no_names(path);
     for (size_t i = 0; i < c->files.count && !code; i++)
-        if (!folder || !is_of_the_tool(folder, c->files.paths[i]))
+        if (!folder || !is_of_the_tool(folder, c->files.paths[i], in_repository))
             add_request(c, c->files.paths[i]);
     free(folder);
-    if (!code && !c->count && !c->f->faults)
-        code = say_no_names(path);
     return code;
 }
 

@@ -26,10 +26,14 @@ static void try_vocab(vocab_reader read, heft_str text)
 
 static void try_settings(heft_str text)
 {
+    heft_pipeline_component components[HEFT_PIPELINE_COMPONENTS];
     heft_settings *s;
     heft_value v;
+    uint32_t found;
     if (heft_settings_parse_json(&s, text, NULL, NULL))
         return;
+    if (!heft_settings_pipeline(components, &found, s, NULL))
+        fuzz_require(found <= HEFT_PIPELINE_COMPONENTS);
     fuzz_use(heft_settings_find(&v, s, HEFT_STR("vocab_size")));
     fuzz_use(heft_settings_find_path(s, HEFT_STR("config.layers.0.heads")));
     for (uint32_t i = 0, count = heft_settings_value_count(s); i < count;

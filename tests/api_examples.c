@@ -306,6 +306,23 @@ static heft_status hidden_size(int64_t *out, heft_str config, heft_error *err)
     return HEFT_OK;
 }
 
+/* companion.h: pipelines */
+static heft_status count_models(uint32_t *out, heft_str model_index, heft_error *err)
+{
+    heft_pipeline_component component[HEFT_PIPELINE_COMPONENTS];
+    heft_settings *settings;
+    uint32_t count;
+    heft_status st = heft_settings_parse_json(&settings, model_index, NULL, err);
+    if (st)
+        return st;
+    *out = 0;
+    st = heft_settings_pipeline(component, &count, settings, err);
+    for (uint32_t i = 0; i < count; i++)
+        *out += component[i].has_weights;
+    heft_settings_close(settings);
+    return st;
+}
+
 /* companion.h: profiles */
 static heft_status fits_profile(bool *out, const heft_file *file, heft_str json, heft_error *err)
 {
@@ -468,6 +485,14 @@ static bool bring_into_memory(const heft_file *file, uint32_t part, heft_error *
 static heft_status open_mapped_in(heft_source **out, const char *folder, heft_error *err)
 {
     return heft_source_open_in_folder(out, folder, "bias.mag", HEFT_ACCESS_MAP, err);
+}
+
+/* heft_ext.h: pipelines */
+static heft_status join_as_vae(heft_file **out, heft_source *take_index, heft_file *take_vae,
+                               heft_error *err)
+{
+    heft_pipeline_file files[] = { { HEFT_STR("vae"), take_vae, NULL } };
+    return heft_file_join_pipeline(out, take_index, "model_index.json", files, 1, NULL, err);
 }
 
 /* heft_ext.h: the Hugging Face cache */
@@ -672,6 +697,14 @@ int main(int argc, char **argv)
     require(!find_token(&id, HEFT_STR("a\nb\n"), "b", &err) && id == 1, "vocabulary");
     require(!hidden_size(&hidden, HEFT_STR("{\"hidden_size\": 8}"), &err) && hidden == 8,
             "settings");
+    require(
+        !count_models(&id, HEFT_STR("{\"_class_name\": \"P\", \"vae\": [\"l\", \"C\"]}"), &err) &&
+            id == 1,
+        "components");
+    require(!heft_source_open_memory(&source, "{}", 2, &err), "index");
+    require(!join_as_vae(&both, source, opened("model.safetensors"), &err), "pipeline");
+    require(!heft_file_is_complete(both, &err), "pipeline");
+    heft_file_close(both);
     puts("ok");
     return 0;
 }

@@ -74,6 +74,26 @@ HEFT_API uint32_t heft_settings_next(const heft_settings *s, uint32_t i);
  * HEFT_NONE.  If keys contain dots, the longest key that the path begins with is taken. */
 HEFT_API uint32_t heft_settings_find_path(const heft_settings *s, heft_str path);
 
+/* ---- pipelines ---------------------------------------------------------------------------- */
+
+/* A component of a pipeline, as model_index.json of the diffusers library lists components:
+ * "unet": ["diffusers", "UNet2DConditionModel"].  Strings are borrowed from the settings. */
+typedef struct heft_pipeline_component {
+    heft_str name;       /* also the name of the folder; a Python identifier */
+    heft_str library;    /* may be empty */
+    heft_str class_name; /* empty if the component is absent */
+    bool is_present;     /* false: [null, null], the pipeline has no component here */
+    bool has_weights;    /* false: absent, or a scheduler, tokenizer or processor */
+} heft_pipeline_component;
+enum { HEFT_PIPELINE_COMPONENTS = 64 };
+/* List the components of a pipeline in the order of the document; s: model_index.json,
+ * with the class of the pipeline as "_class_name".  *count is 0 if s does not describe a pipeline.
+ *   HEFT_E_FORMAT  a component has an invalid name, or is listed twice
+ *   HEFT_E_LIMIT   there are more than HEFT_PIPELINE_COMPONENTS */
+HEFT_API HEFT_MUST_CHECK heft_status
+heft_settings_pipeline(heft_pipeline_component out[HEFT_PIPELINE_COMPONENTS], uint32_t *count,
+                       const heft_settings *s, heft_error *err);
+
 /* ---- profiles ----------------------------------------------------------------------------- */
 
 /* A profile lists the tensors, metadata and tokens that a file of a certain model must have:

@@ -87,6 +87,26 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_source_open_in_folder(heft_source **ou
                                                                 const char *name, heft_access how,
                                                                 heft_error *err);
 
+/* ---- pipelines ---------------------------------------------------------------------------- */
+
+typedef struct heft_pipeline_file { /* a model that is part of a pipeline */
+    heft_str name;                  /* "unet": the folder, and the beginning of tensor names */
+    heft_file *file;                /* an open file with a source; NULL: cannot be opened */
+    const heft_error *error;        /* why not, if file is NULL; borrowed during the call */
+} heft_pipeline_file;
+/* Present the models of a pipeline as a single model: tensor "w" of the component "unet" is called
+ * "unet.w", and the files are the shards, "unet/model.safetensors".  heft_file_open() calls this
+ * function for a folder with model_index.json.  A component without a file makes the model
+ * incomplete; if no component has a file, the first error is returned.
+ *   take        the bytes of model_index.json or of a similar index; `name` is the name of the
+ *               index
+ *   take_files  components with different names; the files are taken, even after a failure, and set
+ *               to NULL
+ *   opt         host, limits, no_verify and passed_over count; NULL: the defaults */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_join_pipeline(
+    heft_file **out, heft_source *take, const char *name, heft_pipeline_file *take_files,
+    uint32_t count, const heft_open_options *opt, heft_error *err);
+
 /* ---- the Hugging Face cache ---------------------------------------------------------------- */
 
 /* Find a repository, or a file of a repository, in the local Hugging Face cache.  Nothing is

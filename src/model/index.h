@@ -359,9 +359,10 @@ void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str nam
 /* Append a shard; *number is the number of its file for heft_global_offset(). */
 heft_status heft_ix_shard_add(heft_index *x, heft_ix_shard s, uint32_t *number);
 /* Append everything that another index holds except metadata.  `base` is the number in x of the
- * file of `from`; shards of `from` follow.  kept[i] is nonzero if tensor i is appended.  Names stay
- * borrowed from the file of `from`.  Discards the name table of x. */
-heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base,
+ * file of `from`; shards of `from` follow.  The prefix precedes the names of the tensors; without a
+ * prefix, names stay borrowed from the file of `from`.  kept[i] is nonzero if tensor i is appended.
+ * Discards the name table of x. */
+heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, heft_str prefix,
                           const uint8_t *kept);
 /* Reserve rows for additional tensors of one part each, with `dims` dimensions in total; false: out
  * of memory. */

@@ -8,6 +8,7 @@ typedef struct merge {
     uint32_t base;   /* number in x of the file that `from` describes */
     uint32_t *ids;   /* tensor id in `from` -> tensor id in x, or HEFT_NONE */
     uint32_t digest; /* next digest row of `from` to consider */
+    heft_str prefix; /* of tensor names; may be empty */
 } merge;
 
 static heft_status no_memory(heft_index *x)
@@ -127,13 +128,28 @@ static heft_status add_ids(merge *m, uint32_t source, uint32_t id)
     return st;
 }
 
+/* Return the name of a tensor of `from` in x; ptr NULL: out of memory. */
+static heft_str name_in_x(const merge *m, uint32_t source)
+{
+    heft_str name = heft_ix_name(m->from, source), prefix = m->prefix;
+    if (!prefix.len)
+        return name;
+    char *to = heft_arena_alloc(&m->x->arena, prefix.len + name.len, 1);
+    if (to) {
+        memcpy(to, prefix.ptr, prefix.len);
+        memcpy(to + prefix.len, name.ptr, name.len);
+    }
+    return (heft_str){ to, prefix.len + name.len };
+}
+
 static heft_status add_tensor(merge *m, uint32_t source)
 {
     const heft_ix_tensor_row *row = heft_ix_row(m->from, source);
+    heft_str name = name_in_x(m, source);
     uint64_t *dims;
     uint32_t id;
-    heft_status st = heft_ix_tensor(m->x, heft_ix_name(m->from, source), row->dtype, row->rank,
-                                    &dims, &id);
+    heft_status st = name.ptr ? heft_ix_tensor(m->x, name, row->dtype, row->rank, &dims, &id)
+                              : no_memory(m->x);
     if (st)
         return st;
     m->ids[source] = id;
@@ -207,11 +223,12 @@ static heft_status add_model_parts(const merge *m)
     return st;
 }
 
-heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, const uint8_t *kept)
+heft_status heft_ix_merge(heft_index *x, const heft_index *from, uint32_t base, heft_str prefix,
+                          const uint8_t *kept)
 {
     uint32_t n = heft_ix_tensors(from);
     size_t bytes = ((size_t)n + 1) * sizeof(uint32_t);
-    merge m = { .x = x, .from = from, .base = base };
+    merge m = { .x = x, .from = from, .base = base, .prefix = prefix };
     m.ids = heft_mem_alloc(&x->mem, bytes);
     if (!m.ids)
         return no_memory(x);

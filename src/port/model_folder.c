@@ -24,9 +24,10 @@ enum {
     DIRECTORY = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
 };
 
-heft_status heft_model_folder_open(heft_model_folder *f, const char *path, heft_error *err)
+heft_status heft_model_folder_open(heft_model_folder *f, const char *path, int flags,
+                                   heft_error *err)
 {
-    int fd = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
     *f = (heft_model_folder){ .count = 0 };
     if (fd < 0)
         return heft_os_error(err, errno, "is in a folder that cannot be opened");
@@ -231,7 +232,7 @@ heft_status heft_source_open_in_folder(heft_source **out, const char *folder, co
                                        heft_access access, heft_error *err)
 {
     heft_model_folder f;
-    heft_status st = heft_model_folder_open(&f, folder, err);
+    heft_status st = heft_model_folder_open(&f, folder, 0, err);
     *out = NULL;
     if (!st)
         st = heft_model_folder_source(out, &f, name, access, err);

@@ -12,7 +12,9 @@ typedef struct heft_model_folder {
     bool is_rooted;              /* the root has been searched for */
 } heft_model_folder;
 
-heft_status heft_model_folder_open(heft_model_folder *f, const char *path, heft_error *err);
+/* `flags` are added to the flags of open(). */
+heft_status heft_model_folder_open(heft_model_folder *f, const char *path, int flags,
+                                   heft_error *err);
 void heft_model_folder_close(heft_model_folder *f); /* harmless if not open */
 int heft_model_folder_descriptor(const heft_model_folder *f);
 

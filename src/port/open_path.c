@@ -12,6 +12,7 @@
 
 #include "port/hub_cache.h"
 #include "port/model_folder.h"
+#include "port/pipeline_folder.h"
 
 enum { MAX_TRIES = 8 };
 
@@ -20,13 +21,15 @@ typedef struct location {
     char *dir;                /* path of the folder */
     heft_model_folder folder; /* opened at first use */
     heft_access access;
+    int folder_flags; /* O_NOFOLLOW: the folder must not be a symbolic link */
 } location;
 
 static const char purpose[] = "for the name of a folder";
 
 static heft_status open_dir(location *p, heft_error *err)
 {
-    return p->folder.count ? HEFT_OK : heft_model_folder_open(&p->folder, p->dir, err);
+    return p->folder.count ? HEFT_OK
+                           : heft_model_folder_open(&p->folder, p->dir, p->folder_flags, err);
 }
 
 static heft_status open_named(heft_source **out, location *p, const char *name, heft_error *err)
@@ -134,6 +137,13 @@ static heft_status replaced_repeatedly(heft_error *err)
     return heft_error_plain(err, HEFT_E_IO, "was replaced repeatedly while it was being opened");
 }
 
+/* How the path of a file was found. */
+typedef enum origin {
+    NAMED,             /* by the caller */
+    FOUND,             /* in a folder that the caller named */
+    FOUND_IN_COMPONENT /* in a folder that model_index.json named */
+} origin;
+
 /* Open the file once; *is_same false: files were replaced at the same time, and the caller should
  * retry. */
 static heft_status try_open(heft_file **out, bool *is_same, location *p, bool is_entry,
@@ -161,13 +171,24 @@ static heft_status try_open(heft_file **out, bool *is_same, location *p, bool is
     return st ? st : replaced_repeatedly(err);
 }
 
-static heft_status open_file(heft_file **out, const char *path, bool is_entry,
+/* Return the path of the folder of a file, malloc'ed. */
+static char *folder_of(const char *path, const char *slash)
+{
+    size_t len = slash ? (size_t)(slash - path) : 0;
+    if (!slash)
+        return strdup(".");
+    return strndup(path, len ? len : 1); /* without a slash at the end, except the root */
+}
+
+static heft_status open_file(heft_file **out, const char *path, origin from,
                              const heft_open_options *opt, heft_error *err)
 {
     heft_error own;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
-    location p = { .path = path, .name = slash ? slash + 1 : path };
+    location p = { .path = path,
+                   .name = slash ? slash + 1 : path,
+                   .folder_flags = from == FOUND_IN_COMPONENT ? O_NOFOLLOW : 0 };
     heft_shard_folder shards = { sizeof shards, p.name, open_listed_shard, &p, list_folder };
     bool is_same = false;
     err = err ? err : &own;
@@ -180,21 +201,110 @@ static heft_status open_file(heft_file **out, const char *path, bool is_entry,
         return st;
     p.access = (heft_access)o.access;
     o.shards = o.shards ? o.shards : &shards;
-    p.dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    p.dir = folder_of(path, slash);
     if (!p.dir)
         return heft_error_no_memory(err, purpose);
     for (int attempt = 0; attempt < MAX_TRIES && !is_same; attempt++)
-        st = try_open(out, &is_same, &p, is_entry, &o, err);
+        st = try_open(out, &is_same, &p, from != NAMED, &o, err);
     heft_model_folder_close(&p.folder);
     free(p.dir);
     return st;
+}
+
+/* Open the main file of a folder. */
+static heft_status open_main_file(heft_file **out, const char *path, heft_open_options *o,
+                                  heft_error *err)
+{
+    char *entry;
+    heft_status st = heft_folder_main_file(&entry, &o->passed_over, path, err);
+    if (!st)
+        st = open_file(out, entry, FOUND, o, err);
+    free(entry);
+    return st;
+}
+
+/* ---- pipelines ---- */
+
+/* Open the folder of a component without following a link. */
+static heft_status check_component(const char *path, heft_error *err)
+{
+    struct stat info;
+    if (!fstatat(AT_FDCWD, path, &info, AT_SYMLINK_NOFOLLOW) && S_ISLNK(info.st_mode))
+        return heft_error_plain(err, HEFT_E_IO,
+                                "the folder is a symbolic link, which is not followed");
+    int dir = heft_open_at(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int os = errno;
+    if (dir >= 0)
+        close(dir);
+    if (dir >= 0)
+        return HEFT_OK;
+    heft_status st = heft_os_error(err, os, "the folder cannot be opened");
+    if (is_absent(os))
+        err->status = st = HEFT_E_NOTFOUND;
+    return st;
+}
+
+static heft_status open_component(heft_file **out, const char *folder, const char *name,
+                                  const heft_open_options *opt, heft_error *err)
+{
+    heft_open_options o = *opt;
+    char *entry = NULL, *passed_over = NULL;
+    *out = NULL;
+    heft_status st = check_component(folder, err);
+    if (!st)
+        st = check_folder(folder, err);
+    if (!st)
+        st = heft_folder_main_file(&entry, &o.passed_over, folder, err);
+    if (!st && o.passed_over) { /* the note names the folder, too */
+        passed_over = malloc(strlen(name) + strlen(o.passed_over) + 2);
+        if (passed_over)
+            sprintf(passed_over, "%s/%s", name, o.passed_over);
+        o.passed_over = passed_over;
+        st = passed_over ? HEFT_OK : heft_error_no_memory(err, purpose);
+    }
+    if (!st)
+        st = open_file(out, entry, FOUND_IN_COMPONENT, &o, err);
+    free(passed_over);
+    free(entry);
+    return st;
+}
+
+/* Open the pipeline in the folder of an index; *out stays NULL after HEFT_OK if the index does not
+ * describe a pipeline. */
+static heft_status open_index(heft_file **out, const char *path, const heft_open_options *opt,
+                              heft_error *err)
+{
+    heft_error own;
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    char *folder = folder_of(path, strrchr(path, '/'));
+    err = err ? err : &own;
+    heft_status st = folder ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
+                            : heft_error_no_memory(err, purpose);
+    if (!st)
+        st = heft_pipeline_folder_open(out, folder, open_component, &o, err);
+    free(folder);
+    return st;
+}
+
+static heft_status open_folder(heft_file **out, const char *path, const heft_open_options *opt,
+                               heft_error *err)
+{
+    heft_error own;
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    err = err ? err : &own;
+    heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
+    if (!st)
+        st = check_folder(path, err);
+    if (!st)
+        st = heft_pipeline_folder_open(out, path, open_component, &o, err);
+    return st || *out ? st : open_main_file(out, path, &o, err);
 }
 
 heft_status heft_file_open(heft_file **out, const char *path, const heft_open_options *opt,
                            heft_error *err)
 {
     struct stat info;
-    char *entry, cached[PATH_MAX];
+    char cached[PATH_MAX];
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to open is missing");
@@ -207,17 +317,9 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
     bool exists = !stat(path, &info);
     if (!exists && errno != ENOENT)
         return heft_os_error(err, errno, "cannot be opened");
-    if (!exists || !S_ISDIR(info.st_mode))
-        return open_file(out, path, false, opt, err);
-    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    heft_status st = check_folder(path, err);
-    if (!st)
-        st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
-    if (st)
-        return st;
-    st = heft_folder_main_file(&entry, &o.passed_over, path, err);
-    if (!st)
-        st = open_file(out, entry, true, &o, err);
-    free(entry);
-    return st;
+    if (exists && S_ISDIR(info.st_mode))
+        return open_folder(out, path, opt, err);
+    heft_status st = exists && heft_is_pipeline_index(path) ? open_index(out, path, opt, err)
+                                                            : HEFT_OK;
+    return st || *out ? st : open_file(out, path, NAMED, opt, err);
 }

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 
+import gen_shards
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
@@ -149,6 +151,61 @@ def missing_blob(root):
             differing(results(cache.large), (*missing, 0)))
 
 
+def missing_blob_of_a_repository(root):
+    """A link that leads nowhere is found from the repository and from the cache, too."""
+    cache = Cache(root)
+    cache.large.resolve().unlink()
+    want = FOUND, False, [("hub/missing", "model.safetensors")], len(SMALL)
+    return (differing(results(cache.folder), want) + differing(results(root), want) +
+            differing(run(".", cwd=cache.folder)[0], FOUND))
+
+
+def whole_cache(root):
+    """Commits of branches, and records of absent files, have no digest and need none."""
+    cache = Cache(root)
+    absent = cache.folder / ".no_exist" / ("a" * 40) / "adapter_config.json"
+    lock = pathlib.Path(root, ".locks", "models--ann--tiny", "x.lock")
+    for path in (absent, lock, pathlib.Path(root, "CACHEDIR.TAG")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    bad = []
+    for path in (root, cache.folder):
+        bad += differing(results(path), (DONE, True, [], BOTH))
+    (cache.folder / "blobs" / "plain").write_text("")
+    want = DONE, True, [("hub/no-digest", "plain")], BOTH
+    return bad + differing(results(root), want) + differing(results(cache.folder), want)
+
+
+def unfinished_download(root):
+    cache = Cache(root)
+    (cache.folder / "blobs" / f"{'b' * 64}.incomplete").write_bytes(LARGE[:9])
+    want = DONE, True, [("hub/incomplete", f"{'b' * 64}.incomplete")], BOTH
+    return differing(results(cache.folder), want)
+
+
+def link_that_leaves_the_repository(root):
+    """A file outside of the repository is not covered by the digest of a blob."""
+    cache = Cache(root)
+    plain = pathlib.Path(root, "plain.bin")
+    plain.write_bytes(SMALL)
+    (cache.snapshot / "plain.bin").symlink_to(plain)
+    return differing(results(cache.folder), (DONE, True, [("hub/no-digest", "plain.bin")], BOTH))
+
+
+def verify_points_at_the_digest(root):
+    """Without --hub, the answer for a download without checksums names the option."""
+    data = gen_shards.pack({"a": ("U8", [1], b"x")})
+    cache = Cache(root)
+    link = cache.add("x.safetensors", data, sha256(data), "b" * 40)
+    plain = pathlib.Path(root, "plain.safetensors")
+    plain.write_bytes(data)
+    bad = []
+    for path, wanted in ((link, True), (link.parent, True), (plain, False)):
+        p = subprocess.run([HEFT, "verify", path], capture_output=True, text=True, check=False)
+        bad += differing((p.returncode, "--hub compares" in p.stdout), (DONE, wanted))
+    return bad
+
+
 def foreign_file(root):
     """A file that is no link is a warning, and a failure with --strict."""
     cache = Cache(root)
@@ -194,14 +251,17 @@ def no_such_file(root):
 def other_options(_root):
     bad = []
     for option in (["--quick"], ["--profile", "bert"]):
-        bad += differing(run(*option, "x")[0], USAGE)
+        code, _, said = run(*option, "x")
+        bad += differing((code, "--hub excludes the other checks, --profile" in said),
+                         (USAGE, True))
     return bad
 
 
 CASES = [whole_snapshot, one_link, a_blob, repository, text_of_results, changed_byte,
          digests_are_named, cut, missing_blob, foreign_file, downloaded,
          changed_after_the_download, unusable_notes, elsewhere,
-         no_such_file, other_options]
+         no_such_file, other_options, missing_blob_of_a_repository, whole_cache,
+         unfinished_download, link_that_leaves_the_repository, verify_points_at_the_digest]
 
 
 def main():

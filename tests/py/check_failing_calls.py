@@ -75,7 +75,7 @@ COMMANDS = [
      {"fallocate": 1, "fdopendir": 3, "flock": 1, "fstat": 5, "fstatat": 5, "lstat": 1,
       "fstatvfs": 1, "mmap": 3, "openat": 4, "stat": 3}),
     ("verify", None, ["verify", "set"],
-     {"fstat": 4, "fstatat": 4, "mmap": 3}),
+     {"fstat": 4, "fstatat": 4, "mmap": 3, "realpath": 1, "stat": 1}),
     ("cat", None, ["cat", "c.zt", "layer.0.weight"],
      {"fstat": 1, "fstatat": 1, "mmap": 1, "stat": 1}),
     ("hash", None, ["hash", "m.safetensors"],

@@ -83,6 +83,9 @@ def commands():
     yield "convert a record in gzip", ["convert", "-j1", "--allow-loss", "r.mpk.gz", "o.mag"]
     yield "ls of a folder", ["ls", "folder"]
     yield "ls of a folder with a slash", ["ls", "folder/"]
+    yield "info of a pipeline", ["info", "pipeline"]
+    yield "verify a pipeline", ["verify", "pipeline"]
+    yield "bill of materials", ["sbom", "pipeline", "-o", "o.json"]
     yield "split again", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"]
     yield "ls of some", ["ls", "--raw", "c.zt", "layer.?.*"]
     yield "diff", ["diff", "m.safetensors", "c.zt"]
@@ -178,6 +181,13 @@ def make_models(heft, model):
     (model / "r.mpk.gz").write_bytes(gzip.compress(gen_burnrecord.record(item), mtime=0))
     (model / "folder").mkdir()
     (model / "folder" / "model.safetensors").write_bytes(safetensors(["w"]))
+    for component in ("unet", "vae"):
+        (model / "pipeline" / component).mkdir(parents=True)
+        (model / "pipeline" / component / "model.safetensors").write_bytes(safetensors(["w"]))
+    (model / "pipeline" / "other.safetensors").write_bytes(safetensors(["w"]))
+    (model / "pipeline" / "README.md").write_text("---\nlicense: mit\nlanguage: [en, fr]\n---\n")
+    (model / "pipeline" / "model_index.json").write_text(json.dumps({
+        "_class_name": "P", "unet": ["d", "U"], "vae": ["d", "V"], "x": ["d", "Scheduler"]}))
     for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
                  ["split", "-n", "2", "m.safetensors", "set"],
                  *(["convert", "--allow-loss", "m.safetensors", f"f.{t}"] for t in TARGETS)):

@@ -235,6 +235,13 @@ WORKING = {
     "reports": """heft report in/a.st -o out/a.html; cd out; heft report ../in/b.st
         heft report ../in/b.st; heft report ../link.st --force; heft report ../in/a.st -o -
         heft report ../in/none; heft report a.html -o x.html""",
+    "a pipeline": """mkdir -p p/unet p/vae; cp in/a.st p/unet/model.safetensors
+        ln -s model.safetensors p/unet/link; cp in/b.st p/vae/model.safetensors
+        echo '{"_class_name": "P", "unet": ["d", "U"], "vae": ["d", "V"]}' > p/model_index.json
+        heft ls p; heft verify p; cd p; heft info .; heft convert . ../out/o.zt""",
+    "bills of materials": """echo '---' > one/README.md; heft sbom one -o out/bill.json
+        heft sbom folder; heft sbom folder -o out/bill.json; cd one
+        heft sbom model.safetensors -f -o ../out/bill.json; heft sbom . -o bill.json""",
     "without files": """heft formats --raw; heft --version; heft convert --help""",
 }
 

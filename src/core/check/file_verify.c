@@ -169,7 +169,18 @@ typedef struct shard_check { /* check of a joined file */
     verify check;            /* first member: the format sees only this file */
     verify *model;
     uint32_t first_shard;
+    const heft_joined_file *component; /* NULL: the model is not a pipeline */
 } shard_check;
+
+/* Return the tensor of the whole model that the joined file calls `name`. */
+static uint32_t find_in_model(const shard_check *m, heft_str name)
+{
+    const heft_joined_file *c = m->component;
+    if (!c)
+        return heft_ix_find(m->model->check.x, name);
+    uint32_t id = heft_ix_find(&c->file->x, name);
+    return id == HEFT_NONE ? id : c->first_tensor + id;
+}
 
 /* Translate offsets and tensor numbers of the joined file to the whole model. */
 static void report_in_shard(heft_check *c, heft_severity s, const char *rule, heft_range where,
@@ -181,13 +192,19 @@ static void report_in_shard(heft_check *c, heft_severity s, const char *rule, he
     if (where.offset != HEFT_NOWHERE)
         where.offset = heft_global_offset(number, heft_global_offset_local(x, where.offset));
     if (tensor != HEFT_NONE)
-        tensor = heft_ix_find(m->model->check.x, heft_ix_name(x, tensor));
+        tensor = find_in_model(m, heft_ix_name(x, tensor));
     report(&m->model->check, s, rule, where, tensor, text);
 }
 
-static heft_status check_joined_file(verify *v, const heft_joined_file *from)
+static heft_status check_joined_file(verify *v, const heft_joined_file *from,
+                                     const heft_joined_file *component)
 {
-    shard_check m = { .check = *v, .model = v, .first_shard = from->first_shard };
+    uint32_t before = component && component != from ? component->first_shard : 0;
+    shard_check m = {
+        .check = *v, .model = v, .first_shard = before + from->first_shard, .component = component
+    };
+    if (!from->file->format->check)
+        return HEFT_OK;
     m.check.f = from->file;
     m.check.check.x = &from->file->x;
     m.check.check.size = heft_file_size(from->file);
@@ -198,12 +215,24 @@ static heft_status check_joined_file(verify *v, const heft_joined_file *from)
     return st;
 }
 
+/* A component is a file, perhaps with shards. */
+static heft_status check_component(verify *v, const heft_joined_file *component)
+{
+    heft_status st = check_joined_file(v, component, component);
+    for (uint32_t i = 0; i < component->file->joined_count && !st; i++)
+        st = check_joined_file(v, &component->file->joined_files[i], component);
+    return st;
+}
+
 static heft_status check_format(verify *v)
 {
-    heft_status st = v->f->format->check ? v->f->format->check(&v->check) : HEFT_OK;
-    for (uint32_t i = 0; i < v->f->joined_count && !st; i++)
-        if (v->f->joined_files[i].file->format->check)
-            st = check_joined_file(v, &v->f->joined_files[i]);
+    const heft_file *f = v->f;
+    heft_status st = HEFT_OK;
+    if (!f->is_pipeline && f->format->check)
+        st = f->format->check(&v->check);
+    for (uint32_t i = 0; i < f->joined_count && !st; i++)
+        st = f->is_pipeline ? check_component(v, &f->joined_files[i])
+                            : check_joined_file(v, &f->joined_files[i], NULL);
     return st;
 }
 

@@ -23,7 +23,9 @@ typedef struct heft_shard { /* a shard; opened or not */
 
 typedef struct heft_joined_file { /* a file whose tensors were added to this file's index */
     const heft_file *file;
-    uint32_t first_shard; /* number for heft_global_offset(); the shards of `file` follow */
+    uint32_t first_shard;  /* number for heft_global_offset(); the shards of `file` follow */
+    heft_str prefix;       /* precedes the names of the tensors */
+    uint32_t first_tensor; /* of a pipeline: id of the file's first tensor in the joined index */
 } heft_joined_file;
 
 typedef struct heft_gzip_content { /* a file compressed with gzip as a whole: gunzip.c */
@@ -53,6 +55,7 @@ struct heft_file {
     heft_read_counter read_counter; /* unless x.limits refers to a counter of the caller */
     bool requested_ends;            /* the first and last bytes were requested */
     bool ready;
+    bool is_pipeline; /* the joined files are components, each with a prefix */
     /* Once the file is ready, verify the digest of a part that is read as a whole. */
     bool check_parts;
     bool no_verify; /* a wrong checksum does not prevent opening */

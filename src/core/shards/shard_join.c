@@ -1,4 +1,4 @@
-/* shard_join.c - joins the shards of an index, or files given by the caller, to one model.
+/* shard_join.c - joins the shards of an index, or other open files, to one model.
  *
  * Each file keeps a separate index; the rows are copied to the joined index with global offsets.
  * The index's list of tensors is compared with the content of the shards. */
@@ -128,12 +128,15 @@ static heft_status join_tensors(join_job *j)
     heft_status st = j->is_kept && heft_names_reserve(mem, &seen, (uint32_t)total)
                          ? HEFT_OK
                          : heft_error_no_memory(j->err, purpose);
-    if (!st)
+    if (!st && j->f->is_pipeline) /* the prefixes differ, so all names do */
+        memset(j->is_kept, 1, (size_t)total + 1);
+    else if (!st)
         st = choose_tensors(j, &seen, (uint32_t)total);
     heft_names_free(mem, &seen);
     for (uint32_t m = 0; m < file_count && !st; m++) {
-        const heft_joined_file *from = &j->f->joined_files[m];
-        st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard,
+        heft_joined_file *from = &j->f->joined_files[m];
+        from->first_tensor = heft_ix_tensors(&j->f->x);
+        st = heft_ix_merge(&j->f->x, &from->file->x, from->first_shard, from->prefix,
                            j->is_kept + j->first_tensor[m]);
     }
     if (!st)
@@ -220,7 +223,7 @@ static heft_status join_metadata(join_job *j)
 
 /* ---- joining ---- */
 
-static heft_status join_files(heft_file *f, const heft_join_options *opt, heft_error *err)
+heft_status heft_join_files(heft_file *f, const heft_join_options *opt, heft_error *err)
 {
     join_job j = { .f = f, .opt = opt, .err = err };
     size_t bytes = (f->joined_count + (size_t)1) * sizeof *j.first_tensor;
@@ -242,7 +245,7 @@ static heft_status join_files(heft_file *f, const heft_join_options *opt, heft_e
     return st == HEFT_E_NOMEM ? heft_error_no_memory(err, purpose) : st;
 }
 
-static bool reserve_joined_files(heft_file *f, uint32_t count)
+bool heft_join_reserve(heft_file *f, uint32_t count)
 {
     size_t bytes = (count + (size_t)1) * sizeof *f->joined_files;
     f->joined_files = heft_mem_alloc(&f->x.mem, bytes);
@@ -264,117 +267,19 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
     }
     if (!is_set)
         return HEFT_OK;
-    if (!reserve_joined_files(f, f->opened_shard_count))
+    if (!heft_join_reserve(f, f->opened_shard_count))
         return heft_error_no_memory(err, purpose);
     for (uint32_t i = 0; i < f->opened_shard_count; i++)
         if (f->opened_shards[i].model)
-            f->joined_files[f->joined_count++] = (heft_joined_file){ f->opened_shards[i].model,
-                                                                     i + 1 };
+            f->joined_files[f->joined_count++] = (heft_joined_file){
+                .file = f->opened_shards[i].model,
+                .first_shard = i + 1,
+            };
     heft_file_enter(f);
-    heft_status st = heft_file_leave_after(f, join_files(f, NULL, err), err);
+    heft_status st = heft_file_leave_after(f, heft_join_files(f, NULL, err), err);
     if (!st && heft_check_shard_numbers(f))
         st = heft_error_no_memory(err, purpose);
     return st;
-}
-
-/* ---- files given by the caller ---- */
-
-static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
-{
-    uint32_t number;
-    heft_ix_shard s = { heft_lit("one of the files"), NULL, from->input.in.size, true, NULL };
-    heft_shard *b = &f->opened_shards[f->opened_shard_count];
-    if (!from->ready || !from->source)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
-    *b = (heft_shard){ .name = s.label,
-                       .source = from->source,
-                       .whole_file = from->input.whole_file,
-                       .is_borrowed = true };
-    heft_status st = heft_ix_shard_add(&f->x, s, &number);
-    if (st)
-        return st;
-    f->opened_shard_count++;
-    f->joined_files[f->joined_count++] = (heft_joined_file){ from, number };
-    for (uint32_t i = 0; i < from->opened_shard_count && !st; i++) {
-        heft_ix_shard own = *heft_ix_shard_at(&from->x, i + 1);
-        own.label = from->opened_shards[i].name;
-        own.suffix = NULL;
-        f->opened_shards[f->opened_shard_count] = from->opened_shards[i];
-        f->opened_shards[f->opened_shard_count].model = NULL;
-        f->opened_shards[f->opened_shard_count++].is_borrowed = true;
-        st = heft_ix_shard_add(&f->x, own, &number);
-    }
-    if (!st && from->missing.status)
-        heft_file_set_missing(f, &from->missing);
-    return st;
-}
-
-static heft_status add_files(heft_file *f, const heft_file *const *files, uint32_t count,
-                             heft_error *err)
-{
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < count; i++)
-        total += 1 + (uint64_t)files[i]->opened_shard_count;
-    if (total > UINT32_MAX || !reserve_joined_files(f, count))
-        return heft_error_no_memory(err, purpose);
-    f->opened_shards = heft_mem_alloc(&f->x.mem, (size_t)total * sizeof *f->opened_shards);
-    f->opened_shard_capacity = f->opened_shards ? (uint32_t)total : 0;
-    if (!f->opened_shards)
-        return heft_error_no_memory(err, purpose);
-    f->x.err = err;
-    heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_file(f, files[i], err);
-    return st;
-}
-
-heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
-                           const heft_join_options *opt, heft_error *err)
-{
-    heft_error own;
-    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
-    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
-    err = heft_error_begin(err, &own);
-    *out = NULL;
-    if (!count)
-        return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
-    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
-    if (st)
-        return st;
-    heft_limits limits = HEFT_LIMITS_INIT;
-    limits.memory = UINT64_MAX;
-    limits.read_bytes = files[0]->x.limits.read_bytes;
-    limits.read_counter = files[0]->x.limits.read_counter;
-    open.host = files[0]->host;
-    open.limits = &limits;
-    for (uint32_t i = 0; i < count; i++) /* the highest limit of any file applies */
-        if (files[i]->x.limits.tensors > limits.tensors)
-            limits.tensors = files[i]->x.limits.tensors;
-    st = heft_file_begin(out, 0, &open, err);
-    if (st)
-        return st;
-    (*out)->format = files[0]->format;
-    (*out)->x.version = files[0]->x.version;
-    /* Keep the version only if all files agree. */
-    for (uint32_t i = 1; i < count; i++)
-        if (files[i]->format != files[0]->format ||
-            !heft_str_eq(files[i]->x.version, files[0]->x.version))
-            (*out)->x.version = (heft_str){ NULL, 0 };
-    (*out)->x.generator = files[0]->x.generator;
-    (*out)->x.strict = files[0]->x.strict;
-    st = add_files(*out, files, count, err);
-    if (!st)
-        st = join_files(*out, &o, err);
-    if (!st && !heft_ix_list_tensor_checksums(&(*out)->x))
-        st = heft_error_no_memory(err, purpose);
-    for (uint32_t i = 0; i < count; i++)
-        (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;
-    (*out)->ready = !st;
-    if (st) {
-        heft_file_close(*out);
-        *out = NULL;
-    }
-    return heft_error_end(err, st);
 }
 
 /* ---- tensors appended to a file ---- */
@@ -403,7 +308,7 @@ heft_status heft_join_added(heft_file *f, const heft_index *x, uint64_t bytes, h
     }
     heft_file_enter(f);
     if (!st)
-        st = heft_ix_merge(&f->x, x, number, is_kept);
+        st = heft_ix_merge(&f->x, x, number, (heft_str){ NULL, 0 }, is_kept);
     if (!st)
         st = heft_ix_build_name_table(&f->x);
     st = heft_file_leave_after(f, st, err);

@@ -8,6 +8,11 @@
 heft_status heft_shards_open(heft_file *f, heft_error *err);
 /* Add the tensors of the opened shards that are models to f. */
 heft_status heft_join_shards(heft_file *f, heft_error *err);
+/* Reserve rows for `count` joined files; false: out of memory. */
+bool heft_join_reserve(heft_file *f, uint32_t count);
+/* Add the tensors and metadata of f->joined_files to f.  opt NULL: the files are shards of f or
+ * components of a pipeline, and contradictions become findings. */
+heft_status heft_join_files(heft_file *f, const heft_join_options *opt, heft_error *err);
 /* Add the tensors of index x to an open file without shards.  x describes a file of `bytes` bytes
  * in the same format.  source holds the bytes of that file and must outlive f; NULL if never
  * read. */

@@ -1,0 +1,102 @@
+/* file_join.c - joins open files that the caller keeps to one model. */
+#include "core/shards/shard_join.h"
+
+static const char purpose[] = "to join the files of a model";
+
+static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
+{
+    uint32_t number;
+    heft_ix_shard s = { heft_lit("one of the files"), NULL, from->input.in.size, true, NULL };
+    heft_shard *b = &f->opened_shards[f->opened_shard_count];
+    if (!from->ready || !from->source)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");
+    *b = (heft_shard){ .name = s.label,
+                       .source = from->source,
+                       .whole_file = from->input.whole_file,
+                       .is_borrowed = true };
+    heft_status st = heft_ix_shard_add(&f->x, s, &number);
+    if (st)
+        return st;
+    f->opened_shard_count++;
+    f->joined_files[f->joined_count++] = (heft_joined_file){ .file = from, .first_shard = number };
+    for (uint32_t i = 0; i < from->opened_shard_count && !st; i++) {
+        heft_ix_shard own = *heft_ix_shard_at(&from->x, i + 1);
+        own.label = from->opened_shards[i].name;
+        own.suffix = NULL;
+        f->opened_shards[f->opened_shard_count] = from->opened_shards[i];
+        f->opened_shards[f->opened_shard_count].model = NULL;
+        f->opened_shards[f->opened_shard_count++].is_borrowed = true;
+        st = heft_ix_shard_add(&f->x, own, &number);
+    }
+    if (!st && from->missing.status)
+        heft_file_set_missing(f, &from->missing);
+    return st;
+}
+
+static heft_status add_files(heft_file *f, const heft_file *const *files, uint32_t count,
+                             heft_error *err)
+{
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < count; i++)
+        total += 1 + (uint64_t)files[i]->opened_shard_count;
+    if (total > UINT32_MAX || !heft_join_reserve(f, count))
+        return heft_error_no_memory(err, purpose);
+    f->opened_shards = heft_mem_alloc(&f->x.mem, (size_t)total * sizeof *f->opened_shards);
+    f->opened_shard_capacity = f->opened_shards ? (uint32_t)total : 0;
+    if (!f->opened_shards)
+        return heft_error_no_memory(err, purpose);
+    f->x.err = err;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i < count && !st; i++)
+        st = add_file(f, files[i], err);
+    return st;
+}
+
+heft_status heft_file_join(heft_file **out, const heft_file *const *files, uint32_t count,
+                           const heft_join_options *opt, heft_error *err)
+{
+    heft_error own;
+    heft_open_options open = HEFT_OPEN_OPTIONS_INIT;
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
+    err = heft_error_begin(err, &own);
+    *out = NULL;
+    if (!count)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there are no files to join");
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (st)
+        return st;
+    heft_limits limits = HEFT_LIMITS_INIT;
+    limits.memory = UINT64_MAX;
+    limits.read_bytes = files[0]->x.limits.read_bytes;
+    limits.read_counter = files[0]->x.limits.read_counter;
+    open.host = files[0]->host;
+    open.limits = &limits;
+    for (uint32_t i = 0; i < count; i++) /* the highest limit of any file applies */
+        if (files[i]->x.limits.tensors > limits.tensors)
+            limits.tensors = files[i]->x.limits.tensors;
+    st = heft_file_begin(out, 0, &open, err);
+    if (st)
+        return st;
+    (*out)->format = files[0]->format;
+    (*out)->x.version = files[0]->x.version;
+    /* Keep the version only if all files agree. */
+    for (uint32_t i = 1; i < count; i++)
+        if (files[i]->format != files[0]->format ||
+            !heft_str_eq(files[i]->x.version, files[0]->x.version))
+            (*out)->x.version = (heft_str){ NULL, 0 };
+    (*out)->x.generator = files[0]->x.generator;
+    (*out)->x.strict = files[0]->x.strict;
+    st = add_files(*out, files, count, err);
+    if (!st)
+        st = heft_join_files(*out, &o, err);
+    if (!st && !heft_ix_list_tensor_checksums(&(*out)->x))
+        st = heft_error_no_memory(err, purpose);
+    for (uint32_t i = 0; i < count; i++)
+        (*out)->check_parts = (*out)->check_parts || files[i]->check_parts;
+    (*out)->ready = !st;
+    if (st) {
+        heft_file_close(*out);
+        *out = NULL;
+    }
+    return heft_error_end(err, st);
+}
