@@ -99,8 +99,10 @@ def _signed(done):
 
 
 def _bill(done):
-    return done.build(Bill, {"file": done.path("file"), "text": done.out.decode(),
-                             "document": done.document()})
+    output = done.arguments["output"]
+    text = (done.out if output is None else pathlib.Path(os.fsdecode(output)).read_bytes()).decode()
+    return done.build(Bill, {"file": done.path("file"), "text": text,
+                             "document": json.loads(text)})
 
 
 def _each(result):
@@ -183,7 +185,8 @@ _COMMANDS = [
              "Sign a file, or all files of a folder, with a private key. verify checks the "
              "signature."),
     _Command("sbom", {"file": path_words}, _bill, "Bill",
-             "Return a bill of materials of a model: name, licence, base models, counts, digests."),
+             "Return a bill of materials of a model: name, licence, base models, datasets, task, counts, "
+             "digests. With\noutput the bill is also written to that file."),
     _Command("diff", {"a": path_words, "b": path_words}, _of_document(Difference), "Difference",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),

@@ -485,6 +485,9 @@ def merge(
 def sbom(
     file: str | os.PathLike[str],
     *,
+    output: str | os.PathLike[str] | None = ...,
+    force: bool = ...,
+    no_sync: bool = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,

@@ -151,5 +151,17 @@ def test_sbom_is_the_document(folder):
     assert component["hashes"] == [{"alg": "SHA-256", "content": digest}]
     with pytest.raises(heft.Error, match="nested"):
         heft.sbom(model, key="state_dict")
+
+
+def test_sbom_is_written_to_the_output(folder):
+    model, output = folder / "model/a.safetensors", folder / "bill.json"
+    bill = heft.sbom(model, output=output)
+    assert output.read_text() == bill.text == heft.sbom(model).text
+    with pytest.raises(heft.Error, match="exists"):
+        heft.sbom(model, output=output)
+    assert heft.sbom(model, output=output, force=True) == bill
+
+
+def test_sbom_refuses_other_files(folder):
     with pytest.raises(heft.FormatError):
         heft.sbom(folder / "model/config.json")
