@@ -1,5 +1,5 @@
-/* test_hub_cache.c - names in the local Hugging Face cache: which folder, which names, which
- * revision. */
+/* test_hub_cache.c - names in the local Hugging Face cache: the folder, the names, the
+ * revisions. */
 #include "heft_test.h"
 
 #include <limits.h>
@@ -41,7 +41,7 @@ static void the_first_variable_names_the_cache(void **state)
         heft_assert_ok(heft_hub_path(path, sizeof path, "hub:", &err), &err);
         assert_string_equal(path, wanted);
     }
-    setenv("HF_HUB_CACHE", "", 1); /* as if not set */
+    setenv("HF_HUB_CACHE", "", 1); /* like a missing variable */
     heft_assert_ok(heft_hub_path(path, sizeof path, "hub:", &err), &err);
     assert_string_equal(path, "/1");
 }
@@ -157,7 +157,8 @@ static void make_cache(const char *dir)
 static void finds_what_is_in_the_cache(void **state)
 {
     static const struct {
-        const char *name, *below, *words; /* below NULL: fails with these words */
+        const char *name, *below,
+            *words; /* below NULL: the call fails, the words are in the message */
     } rows[] = {
         /* repositories */
         { "hub:own/net", "own--net/snapshots/beef", NULL },
@@ -281,7 +282,7 @@ static void refuses_a_path_that_becomes_too_long(void **state)
 {
     static const struct {
         const char *name, *fits; /* path below the cache that has just enough bytes */
-        size_t more;             /* bytes beyond these */
+        size_t more;             /* further bytes */
         heft_status st;
         const char *words;
     } rows[] = {

@@ -1,5 +1,5 @@
-/* test_params_forms.c - limits of the parameter store: ids, derived forms, which tensors are
- * parameters, which bytes are mapped. */
+/* test_params_forms.c - limits of the parameter store: ids, derived forms, tensors that are not
+ * parameters, bytes that are mapped. */
 #include "models.h"
 
 #include <heft/params.h>
@@ -90,7 +90,7 @@ static void tiles_need_a_plain_matrix_and_64_bits(void **state)
         { { 0, 4 }, { 5, 8 }, 2, HEFT_U16, HEFT_E_UNSUPPORTED, 0 },
         { { 2, 0 }, { 5, 8 }, 2, HEFT_U16, HEFT_E_UNSUPPORTED, 0 },
         { { 2, 4 }, { 5, 32 }, 2, HEFT_Q4_0, HEFT_E_UNSUPPORTED, 0 },
-        /* one product after the other exceeds 64 bits */
+        /* each product exceeds 64 bits */
         { { 1, 1 }, { (uint64_t)1 << 32, huge >> 32 }, 2, HEFT_U8, HEFT_OK, huge >> 32 << 32 },
         { { 1, 1 }, { (uint64_t)1 << 32, (uint64_t)1 << 32 }, 2, HEFT_U8, HEFT_E_LIMIT, 0 },
         { { 2, 1 }, { huge, 1 }, 2, HEFT_U8, HEFT_E_LIMIT, 0 },
@@ -129,7 +129,7 @@ static void tiles_of_a_whole_matrix_end_with_the_matrix(void **state)
     heft_test_free(&made);
 }
 
-/* ---- a store with one model ---- */
+/* ---- a store ---- */
 
 typedef struct store {
     heft_bytes bytes;
@@ -160,7 +160,7 @@ static store open_matrix(void)
     return open_store(heft_test_model("safetensors", &t, 1));
 }
 
-/* ---- forms with a shape of their own ---- */
+/* ---- new shapes ---- */
 
 typedef struct made_shape {
     const uint64_t *dims; /* NULL: dimensions of the parameter */
@@ -301,7 +301,7 @@ static void refuses_wrong_options(void **state)
     assert_null(p);
 }
 
-/* ---- which tensors are parameters ---- */
+/* ---- the tensors that are parameters ---- */
 
 /* Write a tensor of two u8 elements; parts: number of parts "data0", "data1", ..., 0: dense. */
 static heft_bytes one_tensor(const char *format, const char *name, heft_str layout,
@@ -372,7 +372,7 @@ static void replace_text(heft_bytes b, const char *from, const char *to)
             memcpy(b.p + i, to, len);
 }
 
-/* Attributes with the names of stored ids, but another kind of value, are not ids. */
+/* Attributes with the names of stored ids are ids only if the kind of the value is right. */
 static void ids_of_another_kind_are_not_ids(void **state)
 {
     static const struct {
@@ -397,7 +397,7 @@ static void ids_of_another_kind_are_not_ids(void **state)
     }
 }
 
-/* ---- which bytes are mapped ---- */
+/* ---- bytes that are mapped ---- */
 
 /* Parts of at least 256 KiB of a mapped file are used in place. */
 static void maps_large_parts_and_copies_small_parts(void **state)

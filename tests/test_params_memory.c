@@ -1,5 +1,5 @@
-/* test_params_memory.c - the parameter store without memory, without threads, and when another
- * thread is faster. The calls are intercepted through the linker option --wrap, see meson.build. */
+/* test_params_memory.c - the parameter store without memory, without threads, and in races of
+ * two threads. The calls are intercepted through the linker option --wrap, see meson.build. */
 #include "models.h"
 
 #include <errno.h>
@@ -335,7 +335,7 @@ static void skips_requests_without_memory(void **state)
     close_store();
 }
 
-/* ---- another thread is faster ---------------------------------------------------------------- */
+/* ---- races --------------------------------------------------------------------------------- */
 
 static void resolve_now(void)
 {

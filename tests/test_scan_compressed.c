@@ -166,7 +166,7 @@ static void reads_gzip_headers_of_each_form(void **state)
     put_gzip(&t, 31, evil + 4, EVIL - 4); /* decoded bytes are joined */
     assert_scan(&t, "m.gz", IMPORT);
     put_gzip(&t, 0, "", 0);
-    put(&t, evil, EVIL); /* not a member: ignored, as gzip does */
+    put(&t, evil, EVIL); /* the garbage is ignored, like in gzip */
     assert_scan(&t, "m.gz", "");
 }
 
@@ -264,7 +264,7 @@ static void unpacks_small_files_and_pickles_as_a_whole(void **state)
     enum { LATE = 100000, WHOLE = 1 << 20 };
     static const struct {
         const char *name;
-        size_t size; /* of the compressed file */
+        size_t size; /* size of the compressed file */
         const char *words;
     } rows[] = {
         { "m.gz", WHOLE, IMPORT },
@@ -355,7 +355,7 @@ static void names_of_imports_are_at_most_200_letters(void **state)
     assert_scan(&t, "m", "");
 }
 
-/* Files named .bin and .ckpt are pickles if they begin like one. */
+/* Files named .bin and .ckpt are pickles if the first bytes are a beginning of a pickle. */
 static void shared_suffixes_promise_a_pickle_only_with_its_beginning(void **state)
 {
     static const char broken[] = "\x80\x02K\1\xFF";
@@ -397,7 +397,7 @@ static void counts_pickles(void **state)
 
 /* ---- hosts that fail ------------------------------------------------------------------------ */
 
-static heft_status codec_status; /* of open or decode */
+static heft_status codec_status; /* result of open or decode */
 static bool codec_opens;
 
 static heft_status test_open(void **state, uint64_t decoded, heft_error *err)
