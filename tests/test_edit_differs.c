@@ -1,5 +1,5 @@
 /* test_edit_differs.c - an edit is refused if the edited file would differ from the request in any
- * respect. No writer of the library makes such files: the comparison receives a file that was
+ * respect. No writer of the library makes this mistake, so the comparison receives a file that was
  * written with one deviation. The call is intercepted through --wrap, see meson.build. */
 #include "heft_test.h"
 
@@ -12,7 +12,7 @@ heft_status __wrap_heft_edit_check(heft_edit_job *g);
 
 static heft_bytes replacement; /* p NULL: none */
 
-/* Let the edited file have other bytes, which must stay until the edit is closed. */
+/* Replace the bytes of the edited file. The replacement must stay until the edit is closed. */
 heft_status __wrap_heft_edit_check(heft_edit_job *g)
 {
     if (replacement.p) {
@@ -63,8 +63,8 @@ typedef struct model {
     const char *format, *version;
     bool is_bare;           /* no metadata */
     bool has_ids;           /* of Burn */
-    bool has_grad;          /* with flags and ids of gpt-rs */
-    bool is_plain;          /* one dense tensor without attributes */
+    bool has_grad;          /* flags and ids of gpt-rs */
+    bool is_plain;          /* a dense tensor without attributes */
     bool is_empty;          /* the tensor has no elements */
     const heft_value *meta; /* a further value, or NULL */
     const char *config;
@@ -219,7 +219,7 @@ static heft_bytes make(const model *m, deviation d)
 
 /* ---- edits ---------------------------------------------------------------------------------- */
 
-/* Plan an edit of `before`, of which the result is `after`; free both. */
+/* Plan an edit of `before`, and replace the result by `after`; free both. */
 static heft_status plan(heft_bytes before, heft_bytes after, const heft_edit_options *o,
                         heft_error *err)
 {
@@ -461,7 +461,7 @@ static heft_vocab *vocab_of(const char *lines, uint32_t pad)
     return v;
 }
 
-/* The name is as long as "a", so that the data keep their offset. */
+/* The new name has the same length, so the data keep the offset. */
 static void the_vocabulary_stays_or_is_the_requested_one(void **state)
 {
     static const struct {
