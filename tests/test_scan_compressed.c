@@ -249,9 +249,10 @@ static void names_compression_that_cannot_be_searched(void **state)
 
 /* ---- how much is unpacked ------------------------------------------------------------------- */
 
-/* A pickle without a beginning that shows, with an import after `before` bytes. */
-static void put_late_import(text *t, size_t before)
+/* A pickle with an import after `before` bytes. */
+static void put_late_import(text *t, const char *beginning, size_t before)
 {
+    put(t, beginning, strlen(beginning));
     put(t, "X", 1);
     put_number(t, (uint32_t)before, 4);
     put_zeros(t, before);
@@ -265,19 +266,21 @@ static void unpacks_small_files_and_pickles_as_a_whole(void **state)
     static const struct {
         const char *name;
         size_t size; /* size of the compressed file */
+        const char *beginning;
         const char *words;
     } rows[] = {
-        { "m.gz", WHOLE, IMPORT },
-        { "m.gz", WHOLE + 1, "" }, /* bytes without a sign of a pickle */
-        { "m.pkl", WHOLE + 1, IMPORT },
-        { "m.pkl.gz", WHOLE + 1, IMPORT },
-        { "m.txt.gz", WHOLE + 1, "" },
+        { "m.gz", WHOLE, "", IMPORT },
+        { "m.gz", WHOLE + 1, "", "" }, /* bytes without a sign of a pickle */
+        { "m.gz", WHOLE + 1, "\x80\x02", IMPORT },
+        { "m.pkl", WHOLE + 1, "", IMPORT },
+        { "m.pkl.gz", WHOLE + 1, "", IMPORT },
+        { "m.txt.gz", WHOLE + 1, "", "" },
     };
     text t = { NULL, 0 };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
         text late = { NULL, 0 };
-        put_late_import(&late, LATE);
+        put_late_import(&late, rows[i].beginning, LATE);
         put_gzip(&t, 0, late.p, late.len);
         put_zeros(&t, rows[i].size - t.len);
         assert_scan(&t, rows[i].name, rows[i].words);
@@ -362,9 +365,14 @@ static void shared_suffixes_promise_a_pickle_only_with_its_beginning(void **stat
     static const struct {
         const char *name, *bytes, *words;
     } rows[] = {
-        { "m.pkl", broken, "pickle/" },  { "m.bin", broken, "pickle/" },
-        { "m.ckpt", broken, "pickle/" }, { "m.dat", broken, "" },
-        { "m.bin", "K\1\xFF", "" },      { "m.pkl", "K\1\xFF", "pickle/" },
+        { "m.pkl", broken, "pickle/" },
+        { "m.bin", broken, "pickle/" },
+        { "m.ckpt", broken, "pickle/" },
+        { "m.dat", broken, "" },
+        { "m.dat", "\x80\x02\x82\1.", "pickle/extension" },
+        { "m.dat", "\x80\x02\x82\1\xFF", "" }, /* broken, so perhaps not a pickle */
+        { "m.bin", "K\1\xFF", "" },
+        { "m.pkl", "K\1\xFF", "pickle/" },
     };
     text t = { NULL, 0 };
     (void)state;
@@ -465,8 +473,13 @@ static void reports_codecs_that_fail(void **state)
     free(t.p);
 }
 
-static void put_everything(text *t)
+static void put_everything(text *t, bool is_tar)
 {
+    if (is_tar) {
+        put_tar(t, "b", '0', evil, EVIL);
+        put_tar(t, "c", '0', evil, EVIL);
+        return;
+    }
     text packed = { NULL, 0 }, tar = { NULL, 0 }, inner = { NULL, 0 };
     put_tar(&tar, "b", '0', evil, EVIL);
     put_tar(&tar, "c", '0', evil, EVIL);
@@ -504,26 +517,63 @@ static void reports_each_failed_allocation(void **state)
                                          .read = unmapped_read,
                                          .close = unmapped_close };
     heft_test_memory m;
-    heft_status st = HEFT_E_NOMEM;
-    text t = { NULL, 0 };
     findings found;
     (void)state;
-    put_everything(&t);
-    for (uint32_t at = 1; st; at++) {
-        heft_error err;
-        heft_scan_options o = HEFT_SCAN_OPTIONS_INIT;
-        unmapped source = { { &ops, t.len }, t.p };
-        found = (findings){ .text = "" };
-        heft_test_memory_init(&m, at);
-        o.host = &m.host;
-        o.on_finding = note;
-        o.ctx = &found;
-        st = heft_source_scan(NULL, &source.base, &o, &err);
-        heft_assert_all_freed(&m);
-        heft_assert_status(st, atomic_load(&m.calls) < at ? HEFT_OK : HEFT_E_NOMEM, &err);
+    for (int is_tar = 0; is_tar < 2; is_tar++) {
+        heft_status st = HEFT_E_NOMEM;
+        text t = { NULL, 0 };
+        put_everything(&t, is_tar);
+        for (uint32_t at = 1; st; at++) {
+            heft_error err;
+            heft_scan_options o = HEFT_SCAN_OPTIONS_INIT;
+            unmapped source = { { &ops, t.len }, t.p };
+            found = (findings){ .text = "" };
+            heft_test_memory_init(&m, at);
+            o.host = &m.host;
+            o.on_finding = note;
+            o.ctx = &found;
+            st = heft_source_scan(NULL, &source.base, &o, &err);
+            heft_assert_all_freed(&m);
+            heft_assert_status(st, atomic_load(&m.calls) < at ? HEFT_OK : HEFT_E_NOMEM, &err);
+        }
+        assert_string_equal(found.text, is_tar ? "c" IMPORT "b" IMPORT
+                                               : "d!/c" IMPORT "d!/b" IMPORT "e" IMPORT);
+        free(t.p);
     }
-    assert_string_equal(found.text, "d!/c" IMPORT "d!/b" IMPORT "e" IMPORT);
+}
+
+/* The decoded bytes are at most half of the memory and half of the work that are left. */
+static void unpacks_as_much_as_memory_and_work_allow(void **state)
+{
+    static const struct {
+        uint64_t memory, work, size;
+    } rows[] = { { 1000000, 400000, 200000 }, { 400000, 1000000, 200000 } };
+    text t = { NULL, 0 }, late = { NULL, 0 };
+    (void)state;
+    put_late_import(&late, "", 300000);
+    put_gzip(&t, 0, late.p, late.len);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_scan_decoded d = { 0 };
+        heft_error err;
+        heft_scan s = { .host = heft_host_default(), .work = rows[i].work, .err = &err };
+        bool is_found;
+        s.mem = (heft_memory){ .al = s.host->allocator, .limit = rows[i].memory };
+        s.pieces = (heft_vec){ 0 };
+        heft_scan_piece p = { .bytes = t.p, .size = t.len, .name = HEFT_STR("m.pkl") };
+        heft_assert_ok(heft_scan_compressed(&s, &p, &is_found), &err);
+        assert_true(is_found);
+        p = *(heft_scan_piece *)s.pieces.ptr;
+        s.mem.used = 0; /* as if the list took nothing */
+        heft_assert_ok(heft_scan_unpack(&d, &s, &p), &err);
+        assert_int_equal(d.size, rows[i].size);
+        assert_int_equal(s.work, rows[i].work - rows[i].size);
+        assert_int_equal(s.result.findings, 1);
+        heft_scan_free(&s, &d);
+        s.mem.used += s.pieces.cap * sizeof(heft_scan_piece);
+        heft_vec_free(&s.mem, &s.pieces, sizeof(heft_scan_piece));
+    }
     free(t.p);
+    free(late.p);
 }
 
 int main(void)
@@ -541,6 +591,7 @@ int main(void)
         cmocka_unit_test(counts_pickles),
         cmocka_unit_test(reports_codecs_that_fail),
         cmocka_unit_test(reports_each_failed_allocation),
+        cmocka_unit_test(unpacks_as_much_as_memory_and_work_allow),
     };
     return cmocka_run_group_tests_name("scan_compressed", tests, NULL, NULL);
 }

@@ -139,7 +139,7 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece)
     for (uint64_t at = 0, end = 0; has_next && !st && s->work; at += end) {
         pickle p = { .s = s, .piece = piece, .at = at };
         st = scan_one(&p, is_promised && !at, &end);
-        has_next = !p.is_broken && end && at + end < piece->size;
+        has_next = !p.is_broken && end;
     }
     return st;
 }
