@@ -1,7 +1,7 @@
 /* test_edit_differs.c - an edit is refused if the edited file would differ from the request in any
  * respect. No writer of the library makes this mistake, so the comparison receives a file that was
  * written with one deviation. The call is intercepted through --wrap, see meson.build. */
-#include "heft_test.h"
+#include "models.h"
 
 #include "core/edit/edit.h"
 
@@ -23,6 +23,26 @@ heft_status __wrap_heft_edit_check(heft_edit_job *g)
         g->e->size = replacement.len;
     }
     return __real_heft_edit_check(g);
+}
+
+/* ---- the plan of the format is replaced ------------------------------------------------------ */
+
+heft_status __real_heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_t *count,
+                                               heft_error *err);
+heft_status __wrap_heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_t *count,
+                                               heft_error *err);
+
+static enum { AS_PLANNED, OVERLAPPING, END_TOO_EARLY } mistake;
+
+heft_status __wrap_heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_t *count,
+                                               heft_error *err)
+{
+    heft_status st = __real_heft_planner_parts_in_order(p, out, count, err);
+    if (!st && mistake == OVERLAPPING)
+        heft_ix_part_row_at(&p->x, (*out)[1])->offset = heft_ix_part_row_at(&p->x, **out)->offset;
+    if (!st && mistake == END_TOO_EARLY)
+        p->plan.data_end--;
+    return st;
 }
 
 /* ---- models with a deviation ---------------------------------------------------------------- */
@@ -297,6 +317,28 @@ static void refuses_each_deviation(void **state)
     }
 }
 
+/* A format with headers between the parts copies part by part. */
+static void refuses_a_plan_with_overlapping_parts(void **state)
+{
+    static const test_tensor tensors[] = { { "a", HEFT_F32, 1, { 100 } },
+                                           { "b", HEFT_F32, 1, { 100 } } };
+    static const char *const words[] = { NULL, "npz planned overlapping data",
+                                         "npz planned overlapping data" };
+    (void)state;
+    for (int i = AS_PLANNED; i <= END_TOO_EARLY; i++) {
+        heft_rename rename = { HEFT_STR("a"), HEFT_STR("c") };
+        heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+        heft_bytes before = heft_test_model("npz", tensors, 2);
+        heft_error err;
+        o.rename = &rename;
+        o.rename_count = 1;
+        mistake = i;
+        heft_status st = plan(before, (heft_bytes){ NULL, 0 }, &o, &err);
+        mistake = AS_PLANNED;
+        assert_plan(st, words[i], &err);
+    }
+}
+
 static void refuses_another_generator_or_version(void **state)
 {
     static const model m = { .format = "ztensor", .version = "1.0", .is_plain = true },
@@ -500,6 +542,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_each_deviation),
+        cmocka_unit_test(refuses_a_plan_with_overlapping_parts),
         cmocka_unit_test(refuses_another_generator_or_version),
         cmocka_unit_test(a_value_may_be_stored_as_another_kind),
         cmocka_unit_test(a_value_that_is_removed_must_be_gone),
