@@ -32,7 +32,8 @@ heft_status __real_heft_planner_parts_in_order(heft_planner *p, uint32_t **out, 
 heft_status __wrap_heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_t *count,
                                                heft_error *err);
 
-static enum { AS_PLANNED, OVERLAPPING, END_TOO_EARLY } mistake;
+enum { AS_PLANNED, OVERLAPPING, END_TOO_EARLY };
+static int mistake;
 
 heft_status __wrap_heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_t *count,
                                                heft_error *err)
