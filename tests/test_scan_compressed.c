@@ -382,6 +382,33 @@ static void shared_suffixes_promise_a_pickle_only_with_its_beginning(void **stat
     }
 }
 
+/* The data of an array of objects are a pickle, whatever the bytes are. */
+static void arrays_of_objects_are_pickles(void **state)
+{
+    static const struct {
+        const char *descr, *words;
+    } rows[] = { { "'|O'", "pickle/" }, { "\"|O\"", "pickle/" }, { "'object'", "pickle/" },
+                 { "'<f4'", "" },       { "'O4'", "" },          { "'obj'", "" } };
+    text t = { NULL, 0 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        for (uint8_t version = 1; version < 3; version++) {
+            char head[65];
+            memset(head, ' ', sizeof head);
+            memcpy(head, rows[i].descr, strlen(rows[i].descr));
+            put(&t, "\x93NUMPY", 6);
+            put_number(&t, version, 2);
+            put_number(&t, 64, version == 1 ? 2 : 4);
+            put(&t, head, 64);
+            put(&t, "K\1\xFF", 3); /* not a whole pickle */
+            assert_scan(&t, "m.npy", rows[i].words);
+        }
+    put(&t, "\x93NUMPY\1\0\xFF\xFF'|O'", 14); /* the header ends after the file */
+    assert_scan(&t, "m.npy", "");
+    put(&t, "\x93NUMPY\1\0\0", 9);
+    assert_scan(&t, "m.npy", "");
+}
+
 static void counts_pickles(void **state)
 {
     static const struct {
@@ -588,6 +615,7 @@ int main(void)
         cmocka_unit_test(searches_members_of_archives),
         cmocka_unit_test(names_of_imports_are_at_most_200_letters),
         cmocka_unit_test(shared_suffixes_promise_a_pickle_only_with_its_beginning),
+        cmocka_unit_test(arrays_of_objects_are_pickles),
         cmocka_unit_test(counts_pickles),
         cmocka_unit_test(reports_codecs_that_fail),
         cmocka_unit_test(reports_each_failed_allocation),
