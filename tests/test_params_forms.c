@@ -464,6 +464,38 @@ static void copies_elements_that_are_not_aligned(void **state)
     }
 }
 
+/* A wrong digest matters only if the caller asks for the comparison. */
+static void digests_are_compared_on_request(void **state)
+{
+    static const test_tensor t = { "w", HEFT_U8, 1, { 1000 } };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
+    (void)state;
+    write.digest = "sha256";
+    convert.write = &write;
+    for (int checks = 0; checks < 2; checks++) {
+        heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+        heft_bytes b = heft_test_converted("safetensors", &t, 1, "ztensor", &convert);
+        heft_error err;
+        heft_file *f;
+        heft_params *p;
+        heft_id128 model;
+        heft_param w;
+        heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+        b.p[heft_part_at(f, heft_tensor_at(f, 0).first_part).offset] ^= 1;
+        opt.check_parts = checks;
+        heft_assert_ok(heft_params_open(&p, &opt, &err), &err);
+        heft_assert_ok(heft_params_add(&model, p, f, &err), &err);
+        heft_id128 key = heft_params_key_at(p, 0);
+        heft_status st = heft_params_acquire(&w, p, key, &err);
+        heft_assert_status(st, checks ? HEFT_E_CHECKSUM : HEFT_OK, &err);
+        if (!st)
+            heft_params_release(p, key);
+        heft_params_close(p);
+        heft_test_free(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -482,6 +514,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(maps_large_parts_and_copies_small_parts, heft_test_dir_make,
                                         heft_test_dir_remove),
         cmocka_unit_test(copies_elements_that_are_not_aligned),
+        cmocka_unit_test(digests_are_compared_on_request),
     };
     return cmocka_run_group_tests_name("params_forms", tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* test_shard_index.c - an index against the shards: numbers in the names, tensors listed in the wrong
  * shard, a wrong sum, further files. The folder is in memory. */
-#include "heft_test.h"
+#include "models.h"
 
 typedef struct shard {
     const char *name, *tensors; /* one letter for each tensor; name NULL: no more shards */
@@ -259,6 +259,45 @@ static void an_unreadable_folder_is_no_error(void **state)
     heft_assert_status(open_index(&f, &dir, "a0 b1", 0, NULL, &err), HEFT_E_NOMEM, &err);
 }
 
+/* ---- files given by the caller ---------------------------------------------------------------- */
+
+static heft_file *opened(const char *format, const char *version, const char *name, heft_bytes *b)
+{
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
+    const test_tensor t = { name, HEFT_U8, 1, { 3 } };
+    write.version = version;
+    convert.write = &write;
+    *b = heft_test_converted("safetensors", &t, 1, format, &convert);
+    return heft_test_opened(*b, NULL, false);
+}
+
+static void a_version_stays_if_all_files_have_it(void **state)
+{
+    static const struct {
+        const char *format, *version;
+        bool has_version;
+    } rows[] = { { "ztensor", "1.2", true }, { "ztensor", "1.1", false }, { "mag", NULL, false } };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        for (int swap = 0; swap < 2; swap++) {
+            heft_bytes b[2];
+            heft_error err;
+            heft_file *joined;
+            heft_file *f[2] = { opened("ztensor", "1.2", "a", &b[0]),
+                                opened(rows[i].format, rows[i].version, "b", &b[1]) };
+            const heft_file *const files[] = { f[swap], f[!swap] };
+            heft_assert_ok(heft_file_join(&joined, files, 2, NULL, &err), &err);
+            assert_int_equal(heft_tensor_count(joined), 2);
+            assert_int_equal(heft_file_version(joined).len, rows[i].has_version ? 3 : 0);
+            heft_file_close(joined);
+            for (int k = 0; k < 2; k++) {
+                heft_file_close(f[k]);
+                heft_test_free(&b[k]);
+            }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +305,7 @@ int main(void)
         cmocka_unit_test(names_with_numbers_agree),
         cmocka_unit_test(further_files_are_numbered_differently),
         cmocka_unit_test(an_unreadable_folder_is_no_error),
+        cmocka_unit_test(a_version_stays_if_all_files_have_it),
     };
     return cmocka_run_group_tests_name("shard_index", tests, NULL, NULL);
 }

@@ -125,8 +125,7 @@ static heft_status scan_one(pickle *p, bool is_promised, uint64_t *end)
         return st;
     bool is_pickle = is_promised ? !p->is_broken_at_once
                                  : p->imports || (p->computed && !p->is_broken);
-    bool is_likely = !p->is_broken && *end > 2 &&
-                     heft_scan_begins_pickle(p->piece->bytes + p->at, *end);
+    bool is_likely = !p->is_broken && heft_scan_begins_pickle(p->piece->bytes + p->at, *end);
     p->s->result.pickles += is_pickle || is_likely;
     return is_pickle ? run(p, report_finding, end) : HEFT_OK;
 }
