@@ -400,7 +400,7 @@ static void arrays_of_objects_are_pickles(void **state)
             put_number(&t, version, 2);
             put_number(&t, 64, version == 1 ? 2 : 4);
             put(&t, head, 64);
-            put(&t, "K\1\xFF", 3); /* not a whole pickle */
+            put(&t, "K\1\xFF", 3); /* a broken pickle */
             assert_scan(&t, "m.npy", rows[i].words);
         }
     put(&t, "\x93NUMPY\1\0\xFF\xFF'|O'", 14); /* the header ends after the file */
@@ -590,7 +590,7 @@ static void unpacks_as_much_as_memory_and_work_allow(void **state)
         heft_assert_ok(heft_scan_compressed(&s, &p, &is_found), &err);
         assert_true(is_found);
         p = *(heft_scan_piece *)s.pieces.ptr;
-        s.mem.used = 0; /* as if the list took nothing */
+        s.mem.used = 0; /* without the memory of the list */
         heft_assert_ok(heft_scan_unpack(&d, &s, &p), &err);
         assert_int_equal(d.size, rows[i].size);
         assert_int_equal(s.work, rows[i].work - rows[i].size);
