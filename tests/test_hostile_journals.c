@@ -2,6 +2,7 @@
  * that do not describe the file. */
 #include "heft_test.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/blake3.h"
@@ -142,6 +143,40 @@ static void rolls_back_only_what_fits(void **state)
     }
 }
 
+static unsigned writes_left; /* before a write fails */
+
+static ssize_t failing_write(int fd, const void *data, size_t len, off_t at)
+{
+    if (writes_left--)
+        return heft_system_disk.write(fd, data, len, at);
+    errno = EIO;
+    return -1;
+}
+
+static void a_failed_rollback_keeps_the_journal(void **state)
+{
+    static const journal j = { "xBCDEFGx", 1, 2,
+                               8,          8, { { 0, 1, 1, 0, "Ax" }, { 7, 1, 1, 0, "Hx" } },
+                               2,          0 };
+    const char *path = heft_test_path(*state, "m");
+    heft_disk disk = heft_system_disk;
+    disk.write = failing_write;
+    for (unsigned n = 0; n < 2; n++) {
+        heft_error err;
+        bool undone;
+        save(path, &j);
+        writes_left = n;
+        heft_assert_fails(heft_edit_recover_on(&disk, &undone, path, &err), HEFT_E_IO, &err,
+                          "writing failed");
+        assert_false(undone);
+        assert_int_equal(heft_test_dir_entries(*state), 2);
+        heft_assert_ok(heft_edit_recover(&undone, path, &err), &err);
+        heft_bytes after = heft_test_load(path);
+        assert_memory_equal(after.p, "ABCDEFGH", 8);
+        heft_test_free(&after);
+    }
+}
+
 /* The context is 64 KiB at each end of the file. */
 static void the_ends_of_the_file_are_compared(void **state)
 {
@@ -198,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         with_dir(rolls_back_only_what_fits),
+        with_dir(a_failed_rollback_keeps_the_journal),
         with_dir(the_ends_of_the_file_are_compared),
     };
     return cmocka_run_group_tests_name("hostile_journals", tests, NULL, NULL);

@@ -372,19 +372,23 @@ static void replace_text(heft_bytes b, const char *from, const char *to)
             memcpy(b.p + i, to, len);
 }
 
-/* Attributes with the names of stored ids are ids only if the kind of the value is right. */
+/* An attribute is an id only if the name and the kind of the value are right. */
 static void ids_of_another_kind_are_not_ids(void **state)
 {
     static const struct {
         const char *written, *name; /* the writer drops attributes with the name of an id */
-        heft_str value;
-    } rows[] = { { "gptrs.base_xx", "gptrs.base_id", HEFT_STR("sixteen letters!") },
-                 { "burn.param_xx", "burn.param_id", HEFT_STR("7") } };
+        heft_value value;
+    } rows[] = {
+        { "gptrs.base_xx",
+          "gptrs.base_id",
+          { .kind = HEFT_KIND_STR, .as.s = HEFT_STR("sixteen letters!") } },
+        { "burn.param_xx", "burn.param_id", { .kind = HEFT_KIND_STR, .as.s = HEFT_STR("7") } },
+        { "burn.param_xx", "burn.param_xx", { .kind = HEFT_KIND_UINT, .as.u = 1 } },
+    };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        heft_value v = { .key = heft_test_str(rows[i].written),
-                         .kind = HEFT_KIND_STR,
-                         .as.s = rows[i].value };
+        heft_value v = rows[i].value;
+        v.key = heft_test_str(rows[i].written);
         heft_id128 key;
         heft_bytes b = one_tensor("ztensor", "w", HEFT_STR(""), HEFT_U8, 0, &v);
         replace_text(b, rows[i].written, rows[i].name);
