@@ -379,6 +379,14 @@ static void temporary_files_report_each_failure(void **state)
         if (st)
             heft_assert_fails(st, rows[i].st, &err, rows[i].words);
     }
+    for (int is_set = 0; is_set < 2; is_set++) { /* /var/tmp */
+        heft_scratch *s;
+        unsetenv("TMPDIR");
+        if (is_set)
+            setenv("TMPDIR", "", 1);
+        heft_assert_ok(heft_scratch_temporary(&s, 1, NULL), NULL);
+        s->ops->close(s);
+    }
     unsetenv("TMPDIR");
     for (size_t i = 0; i < HEFT_COUNT(guarded); i++)
         heft_source_close(guarded[i]);

@@ -2,6 +2,9 @@
  * codecs that fail, and memory that runs out. */
 #include "heft_test.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "scan/scan.h"
 
 static const char evil[] = "cos\nsystem\n.";
@@ -500,11 +503,25 @@ static void reports_codecs_that_fail(void **state)
     free(t.p);
 }
 
-static void put_everything(text *t, bool is_tar)
+typedef enum shape { NESTED, TAR, GZIP_AND_ZIP, SHAPES } shape;
+
+static void put_end(text *t)
 {
-    if (is_tar) {
+    put(t, "PK\5\6", 4);
+    put_zeros(t, 18);
+}
+
+static void put_everything(text *t, shape how)
+{
+    if (how == TAR) {
         put_tar(t, "b", '0', evil, EVIL);
         put_tar(t, "c", '0', evil, EVIL);
+        return;
+    }
+    if (how == GZIP_AND_ZIP) { /* both at once, for different readers */
+        put_gzip(t, 0, evil, EVIL);
+        put_member(t, "z", 0, 0, evil, EVIL);
+        put_end(t);
         return;
     }
     text packed = { NULL, 0 }, tar = { NULL, 0 }, inner = { NULL, 0 };
@@ -546,10 +563,12 @@ static void reports_each_failed_allocation(void **state)
     heft_test_memory m;
     findings found;
     (void)state;
-    for (int is_tar = 0; is_tar < 2; is_tar++) {
+    static const char *const wanted[] = { "d!/c" IMPORT "d!/b" IMPORT "e" IMPORT,
+                                          "c" IMPORT "b" IMPORT, "z" IMPORT IMPORT };
+    for (int how = 0; how < SHAPES; how++) {
         heft_status st = HEFT_E_NOMEM;
         text t = { NULL, 0 };
-        put_everything(&t, is_tar);
+        put_everything(&t, (shape)how);
         for (uint32_t at = 1; st; at++) {
             heft_error err;
             heft_scan_options o = HEFT_SCAN_OPTIONS_INIT;
@@ -563,8 +582,7 @@ static void reports_each_failed_allocation(void **state)
             heft_assert_all_freed(&m);
             heft_assert_status(st, atomic_load(&m.calls) < at ? HEFT_OK : HEFT_E_NOMEM, &err);
         }
-        assert_string_equal(found.text, is_tar ? "c" IMPORT "b" IMPORT
-                                               : "d!/c" IMPORT "d!/b" IMPORT "e" IMPORT);
+        assert_string_equal(found.text, wanted[how]);
         free(t.p);
     }
 }
@@ -603,6 +621,42 @@ static void unpacks_as_much_as_memory_and_work_allow(void **state)
     free(late.p);
 }
 
+static void wrong_sources_and_hosts_are_refused(void **state)
+{
+    static const heft_source_ops ops = { .size = 1 };
+    heft_source source = { &ops, 5 };
+    heft_host host = *heft_host_default();
+    heft_scan_options o = HEFT_SCAN_OPTIONS_INIT;
+    heft_error err;
+    (void)state;
+    heft_assert_status(heft_source_scan(NULL, &source, NULL, &err), HEFT_E_ARGUMENT, &err);
+    host.size = 1;
+    o.host = &host;
+    heft_assert_status(heft_source_scan(NULL, &source, &o, &err), HEFT_E_ARGUMENT, &err);
+}
+
+/* No byte is read past the end, which is the end of readable memory. */
+static void short_pieces_are_read_to_the_end_only(void **state)
+{
+    static const char *const rows[] = {
+        "\x78", "\x78\x9C",  "\x1F\x8B\x08",      "\x1F\x8B\x08\x04", "\x80", "P",
+        "PK",   "\x93NUMPY", "\x93NUMPY\1\1\1\1", "\x28\xB5\x2F\xFD", "BZh9"
+    };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    (void)state;
+    assert_true(p != MAP_FAILED);
+    assert_int_equal(mprotect(p + page, page, PROT_NONE), 0);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        size_t len = strlen(rows[i]);
+        heft_error err;
+        findings found;
+        memcpy(p + page - len, rows[i], len);
+        heft_assert_ok(scan(&found, p + page - len, len, "m", NULL, &err), &err);
+    }
+    munmap(p, 2 * page);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,6 +670,8 @@ int main(void)
         cmocka_unit_test(names_of_imports_are_at_most_200_letters),
         cmocka_unit_test(shared_suffixes_promise_a_pickle_only_with_its_beginning),
         cmocka_unit_test(arrays_of_objects_are_pickles),
+        cmocka_unit_test(wrong_sources_and_hosts_are_refused),
+        cmocka_unit_test(short_pieces_are_read_to_the_end_only),
         cmocka_unit_test(counts_pickles),
         cmocka_unit_test(reports_codecs_that_fail),
         cmocka_unit_test(reports_each_failed_allocation),
