@@ -110,23 +110,34 @@ static void tiles_need_a_plain_matrix_and_64_bits(void **state)
     }
 }
 
-/* The matrix is an exact multiple of the tiles; no byte past the tiles is written. */
-static void tiles_of_a_whole_matrix_end_with_the_matrix(void **state)
+/* A whole number of tiles, and tiles that are filled with zeros at two edges. */
+static void tiles_are_column_major_and_padded(void **state)
 {
-    static const uint8_t matrix[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
-    static const uint8_t tiled[] = { 1, 5, 2, 6, 3, 7, 4, 8 };
+    static const struct {
+        uint64_t dims[2];
+        size_t bytes;
+        uint8_t matrix[9], tiles[16];
+    } rows[] = {
+        { { 2, 4 }, 8, { 1, 2, 3, 4, 5, 6, 7, 8 }, { 1, 5, 2, 6, 3, 7, 4, 8 } },
+        { { 3, 3 },
+          16,
+          { 1, 2, 3, 4, 5, 6, 7, 8, 9 },
+          { 1, 4, 2, 5, 3, 6, 0, 0, 7, 0, 8, 0, 9, 0, 0, 0 } },
+    };
     const heft_tiling tile = { 2, 2 };
-    const uint64_t dims[] = { 2, 4 };
     heft_derivation d = heft_derivation_tiles(&tile);
-    heft_param src = { matrix, sizeof matrix, dims, 2, HEFT_U8 }, out = src;
-    heft_error err;
     (void)state;
-    heft_assert_ok(d.shape(&out, &src, d.ctx, &err), &err);
-    assert_int_equal(out.bytes, sizeof matrix);
-    heft_bytes made = heft_test_copy(matrix, sizeof matrix);
-    heft_assert_ok(d.make(made.p, &out, &src, d.ctx, &err), &err);
-    assert_memory_equal(made.p, tiled, sizeof tiled);
-    heft_test_free(&made);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_param src = { rows[i].matrix, 0, rows[i].dims, 2, HEFT_U8 }, out = src;
+        heft_error err;
+        heft_assert_ok(d.shape(&out, &src, d.ctx, &err), &err);
+        assert_int_equal(out.bytes, rows[i].bytes);
+        heft_bytes made = heft_test_copy(rows[i].tiles, rows[i].bytes); /* without slack */
+        memset(made.p, 0xEE, made.len);
+        heft_assert_ok(d.make(made.p, &out, &src, d.ctx, &err), &err);
+        assert_memory_equal(made.p, rows[i].tiles, rows[i].bytes);
+        heft_test_free(&made);
+    }
 }
 
 /* ---- a store ---- */
@@ -507,7 +518,7 @@ int main(void)
         cmocka_unit_test(refuses_texts_that_are_not_ids),
         cmocka_unit_test(numbers_as_f32_need_numbers_and_64_bits),
         cmocka_unit_test(tiles_need_a_plain_matrix_and_64_bits),
-        cmocka_unit_test(tiles_of_a_whole_matrix_end_with_the_matrix),
+        cmocka_unit_test(tiles_are_column_major_and_padded),
         cmocka_unit_test(forms_have_at_most_8_dimensions),
         cmocka_unit_test(shapes_of_many_dimensions_may_be_kept),
         cmocka_unit_test(keeps_forms_of_several_kinds_apart),

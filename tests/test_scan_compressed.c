@@ -344,6 +344,31 @@ static void searches_members_of_archives(void **state)
     free(packed.p);
 }
 
+static void imports_have_names_of_python(void **state)
+{
+    static const struct {
+        const char *module;
+        bool is_name;
+    } rows[] = {
+        { "ab", true },  { "az", true },  { "aA", true },  { "aZ", true },  { "a0", true },
+        { "a9", true },  { "a_", true },  { "_a", true },  { "a.b", true }, { ".a", true },
+        { "za", true },  { "Za", true },  { "Aa", true },  { "0a", false }, { "9a", false },
+        { "a`", false }, { "a{", false }, { "a@", false }, { "a[", false }, { "a/", false },
+        { "a:", false }, { "a-", false }, { "a^", false },
+    };
+    text t = { NULL, 0 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        char import[40];
+        snprintf(import, sizeof import, "c%s\nname\n.", rows[i].module);
+        put(&t, import, strlen(import));
+        assert_scan(&t, "m", rows[i].is_name ? IMPORT : "");
+        snprintf(import, sizeof import, "cmodule\n%s\n.", rows[i].module);
+        put(&t, import, strlen(import));
+        assert_scan(&t, "m", rows[i].is_name ? IMPORT : "");
+    }
+}
+
 static void names_of_imports_are_at_most_200_letters(void **state)
 {
     text t = { NULL, 0 };
@@ -503,7 +528,7 @@ static void reports_codecs_that_fail(void **state)
     free(t.p);
 }
 
-typedef enum shape { NESTED, TAR, GZIP_AND_ZIP, SHAPES } shape;
+typedef enum shape { NESTED, TAR, GZIP_AND_ZIP, NPY, SHAPES } shape;
 
 static void put_end(text *t)
 {
@@ -516,6 +541,11 @@ static void put_everything(text *t, shape how)
     if (how == TAR) {
         put_tar(t, "b", '0', evil, EVIL);
         put_tar(t, "c", '0', evil, EVIL);
+        return;
+    }
+    if (how == NPY) {
+        put(t, "\x93NUMPY\1\0\4\0'|O'", 14);
+        put(t, evil, EVIL);
         return;
     }
     if (how == GZIP_AND_ZIP) { /* both at once, for different readers */
@@ -564,7 +594,7 @@ static void reports_each_failed_allocation(void **state)
     findings found;
     (void)state;
     static const char *const wanted[] = { "d!/c" IMPORT "d!/b" IMPORT "e" IMPORT,
-                                          "c" IMPORT "b" IMPORT, "z" IMPORT IMPORT };
+                                          "c" IMPORT "b" IMPORT, "z" IMPORT IMPORT, IMPORT };
     for (int how = 0; how < SHAPES; how++) {
         heft_status st = HEFT_E_NOMEM;
         text t = { NULL, 0 };
@@ -667,6 +697,7 @@ int main(void)
         cmocka_unit_test(unpacks_small_files_and_pickles_as_a_whole),
         cmocka_unit_test(unpacks_what_begins_like_a_pickle_or_an_archive),
         cmocka_unit_test(searches_members_of_archives),
+        cmocka_unit_test(imports_have_names_of_python),
         cmocka_unit_test(names_of_imports_are_at_most_200_letters),
         cmocka_unit_test(shared_suffixes_promise_a_pickle_only_with_its_beginning),
         cmocka_unit_test(arrays_of_objects_are_pickles),
