@@ -528,7 +528,7 @@ static void reports_codecs_that_fail(void **state)
     free(t.p);
 }
 
-typedef enum shape { NESTED, TAR, GZIP_AND_ZIP, NPY, SHAPES } shape;
+typedef enum shape { NESTED, TAR, GZIP_AND_ZIP, NPY, TWO_MEMBERS, SHAPES } shape;
 
 static void put_end(text *t)
 {
@@ -541,6 +541,11 @@ static void put_everything(text *t, shape how)
     if (how == TAR) {
         put_tar(t, "b", '0', evil, EVIL);
         put_tar(t, "c", '0', evil, EVIL);
+        return;
+    }
+    if (how == TWO_MEMBERS) {
+        put_gzip(t, 0, evil, EVIL);
+        put_gzip(t, 0, evil, EVIL);
         return;
     }
     if (how == NPY) {
@@ -594,7 +599,8 @@ static void reports_each_failed_allocation(void **state)
     findings found;
     (void)state;
     static const char *const wanted[] = { "d!/c" IMPORT "d!/b" IMPORT "e" IMPORT,
-                                          "c" IMPORT "b" IMPORT, "z" IMPORT IMPORT, IMPORT };
+                                          "c" IMPORT "b" IMPORT, "z" IMPORT IMPORT, IMPORT,
+                                          IMPORT IMPORT };
     for (int how = 0; how < SHAPES; how++) {
         heft_status st = HEFT_E_NOMEM;
         text t = { NULL, 0 };
