@@ -308,6 +308,19 @@ static heft_status run_compress(input *in, heft_error *err)
     return convert(in, "ztensor", "crc32c", HEFT_ZSTD, o, err);
 }
 
+/* zTensor 2 has rules for the values of booleans and for the order of sparse entries. */
+static heft_status run_checked_values(input *in, heft_error *err)
+{
+    heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    w.host = &plan.memory.host;
+    w.version = "2";
+    w.allow_loss = true;
+    o.write = &w;
+    o.progress = go_on;
+    return heft_file_convert(in->f, heft_format_find("ztensor"), new_sink(), &o, err);
+}
+
 static heft_status run_cast(input *in, heft_error *err)
 {
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
@@ -440,6 +453,7 @@ static heft_bytes make_model(heft_encoding encoding)
         { "a", HEFT_F32, 2, { 20, 30 } }, { "b", HEFT_BF16, 3, { 3, 4, 5 } },
         { "c", HEFT_I64, 1, { 9 } },      { "r", HEFT_F32, 2, { 6, 7 } },
         { "s", HEFT_U8, 2, { 5, 9 } },    { "t", HEFT_F32, 2, { 20, 30 } },
+        { "u", HEFT_BOOL, 1, { 99 } },
     };
     heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
     heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
@@ -527,6 +541,7 @@ static const struct operation {
     { "salvage", run_salvage, CUT | TAIL, NO_FILE },
     { "copy", run_copy, MODELS, 0 },
     { "compress", run_compress, MODELS, 0 },
+    { "checked values", run_checked_values, MODELS, 0 },
     { "cast", run_cast, MODELS, 0 },
     { "lossy cast", run_lossy_cast, MODELS, 0 },
     { "sparsify", run_sparsify, NPY | BIG, 0 },
