@@ -25,7 +25,7 @@ static const heft_sink_ops ops = {
     .size = sizeof(heft_sink_ops), .write_at = refuse_write, .finish = finish, .discard = discard
 };
 
-/* ---- written ---------------------------------------------------------------------------------- */
+/* ---- written -------------------------------------------------------------------------------- */
 
 /* Plan a file with tensors of the given sizes. */
 static heft_status plan(const char *format, const uint64_t *bytes, uint32_t count, heft_error *err)
@@ -85,7 +85,7 @@ static void says_that_the_file_would_be_too_large(void **state)
         }
 }
 
-/* ---- converted -------------------------------------------------------------------------------- */
+/* ---- converted ------------------------------------------------------------------------------ */
 
 /* Feed a header of safetensors; `f` has no data. */
 static heft_file *fed_file(const char *dtype, const char *shape, uint64_t bytes, char header[300])
