@@ -25,7 +25,7 @@ static const heft_sink_ops ops = {
     .size = sizeof(heft_sink_ops), .write_at = refuse_write, .finish = finish, .discard = discard
 };
 
-/* ---- written -------------------------------------------------------------------------------- */
+/* ---- written --------------------------------------------------------------------------------- */
 
 /* Plan a file with tensors of the given sizes. */
 static heft_status plan(const char *format, const uint64_t *bytes, uint32_t count, heft_error *err)
@@ -80,12 +80,12 @@ static void says_that_the_file_would_be_too_large(void **state)
             uint64_t bytes[2] = { UINT64_MAX / 2 + 1, UINT64_MAX / 2 - less };
             heft_error err;
             heft_status st = plan(formats[k], bytes, 2, &err);
-            if (st != HEFT_E_IO) /* otherwise the file fits, and the header was about to be written */
+            if (st != HEFT_E_IO) /* otherwise the header was about to be written */
                 heft_assert_fails(st, HEFT_E_LOSSY, &err, "");
         }
 }
 
-/* ---- converted ------------------------------------------------------------------------------ */
+/* ---- converted ------------------------------------------------------------------------------- */
 
 /* Feed a header of safetensors; `f` has no data. */
 static heft_file *fed_file(const char *dtype, const char *shape, uint64_t bytes, char header[300])

@@ -20,7 +20,7 @@
 
 #include "port/disk.h"
 
-/* ---- intercepted calls ---------------------------------------------------------------------- */
+/* ---- intercepted calls ----------------------------------------------------------------------- */
 
 typedef enum call {
     NO_CALL,
@@ -574,7 +574,7 @@ static void each_member_of_the_status_shows_a_change(void **state)
     close(t.dir);
 }
 
-/* ---- each allocation of the C library fails ---------------------------------------------------- */
+/* ---- each allocation of the C library fails -------------------------------------------------- */
 
 static heft_status set_long_value(const char *dir, heft_error *err)
 {

@@ -1,5 +1,5 @@
-/* test_shard_index.c - an index against the shards: numbers in the names, tensors listed in the wrong
- * shard, a wrong sum, further files. The folder is in memory. */
+/* test_shard_index.c - an index against the shards: numbers in the names, tensors listed in the
+ * wrong shard, a wrong sum, further files. The folder is in memory. */
 #include "models.h"
 
 typedef struct shard {
@@ -259,7 +259,7 @@ static void an_unreadable_folder_is_no_error(void **state)
     heft_assert_status(open_index(&f, &dir, "a0 b1", 0, NULL, &err), HEFT_E_NOMEM, &err);
 }
 
-/* ---- files given by the caller ---------------------------------------------------------------- */
+/* ---- files given by the caller --------------------------------------------------------------- */
 
 static heft_file *opened(const char *format, const char *version, const char *name, heft_bytes *b)
 {
