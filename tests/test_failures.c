@@ -45,6 +45,7 @@ typedef struct test_source {
 
 static heft_status source_read(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
 {
+    assert_true(len > 0);
     if (fails(READ))
         return fail_io(err);
     memcpy(buf, ((const test_source *)s)->bytes + off, len);
@@ -511,7 +512,8 @@ static heft_bytes make_foreign(void)
 
 /* ---- each failure --------------------------------------------------------------------------- */
 
-enum { ZT = 1, ZSTD = 2, NPY = 4, BIG = 8, CUT = 16, TAIL = 32, FOREIGN = 64, FIRST_FORMAT = 7 };
+enum { ZT = 1, ZSTD = 2, NPY = 4, BIG = 8, CUT = 16, TAIL = 32, FOREIGN = 64, EMPTY = 128 };
+enum { FIRST_FORMAT = 8 };
 /* Bits from FIRST_FORMAT on stand for the formats that this build writes. */
 #define FORMATS (~0u << FIRST_FORMAT)
 #define MODELS  (ZT | ZSTD | NPY | BIG | TAIL | FORMATS)
@@ -589,7 +591,7 @@ static void reports_each_failure(void **state)
     heft_bytes inputs[MAX_INPUTS] = { make_model(HEFT_RAW),    make_model(HEFT_ZSTD),
                                       make_npy("<f4", "True"), make_npy(">f4", "False"),
                                       make_truncated(),        make_zero_tail(),
-                                      make_foreign() };
+                                      make_foreign(),          heft_test_copy("", 0) };
     (void)state;
     for (size_t i = 0; heft_test_writable(i) && count < MAX_INPUTS; i++)
         inputs[count++] = heft_test_model(heft_test_writable(i), tensors, 2);

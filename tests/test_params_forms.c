@@ -306,6 +306,11 @@ static void refuses_wrong_options(void **state)
     heft_assert_status(heft_params_open(&p, &opt, &err), HEFT_E_ARGUMENT, &err);
     assert_null(p);
     opt = (heft_params_options)HEFT_PARAMS_OPTIONS_INIT;
+    opt.host = &host;
+    opt.reserved[0] = 1;
+    heft_assert_status(heft_params_open(&p, &opt, &err), HEFT_E_ARGUMENT, &err);
+    assert_null(p);
+    opt.reserved[0] = 0;
     host.size = 1;
     opt.host = &host;
     heft_assert_status(heft_params_open(&p, &opt, &err), HEFT_E_ARGUMENT, &err);

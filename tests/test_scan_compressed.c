@@ -104,6 +104,12 @@ static void put_member(text *t, const char *name, uint16_t flags, uint16_t metho
     put(t, bytes, len);
 }
 
+static void put_end(text *t)
+{
+    put(t, "PK\5\6", 4);
+    put_zeros(t, 18);
+}
+
 /* ---- scans ---------------------------------------------------------------------------------- */
 
 typedef struct findings {
@@ -344,6 +350,20 @@ static void searches_members_of_archives(void **state)
     free(packed.p);
 }
 
+/* Readers of zip look for the directory at the end; other bytes may precede the first member. */
+static void bytes_with_a_directory_are_an_archive(void **state)
+{
+    text t = { NULL, 0 };
+    (void)state;
+    for (int has_end = 0; has_end < 2; has_end++) {
+        put(&t, "text", 4);
+        put_member(&t, "z", 0, 0, evil, EVIL);
+        if (has_end)
+            put_end(&t);
+        assert_scan(&t, "m", has_end ? "z" IMPORT : "");
+    }
+}
+
 static void imports_have_names_of_python(void **state)
 {
     static const struct {
@@ -530,12 +550,6 @@ static void reports_codecs_that_fail(void **state)
 
 typedef enum shape { NESTED, TAR, GZIP_AND_ZIP, NPY, TWO_MEMBERS, SHAPES } shape;
 
-static void put_end(text *t)
-{
-    put(t, "PK\5\6", 4);
-    put_zeros(t, 18);
-}
-
 static void put_everything(text *t, shape how)
 {
     if (how == TAR) {
@@ -703,6 +717,7 @@ int main(void)
         cmocka_unit_test(unpacks_small_files_and_pickles_as_a_whole),
         cmocka_unit_test(unpacks_what_begins_like_a_pickle_or_an_archive),
         cmocka_unit_test(searches_members_of_archives),
+        cmocka_unit_test(bytes_with_a_directory_are_an_archive),
         cmocka_unit_test(imports_have_names_of_python),
         cmocka_unit_test(names_of_imports_are_at_most_200_letters),
         cmocka_unit_test(shared_suffixes_promise_a_pickle_only_with_its_beginning),
