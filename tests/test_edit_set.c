@@ -82,6 +82,16 @@ static void refuses_to_edit_one_shard(void **state)
     }
 }
 
+/* An index may have the name of a variant, such as fp16. */
+static void refuses_to_edit_a_shard_of_a_variant(void **state)
+{
+    make_shard_set(state, "safetensors");
+    assert_int_equal(rename(path_in(state, "m.safetensors.index.json"),
+                            path_in(state, "m.safetensors.index.fp16.json")),
+                     0);
+    assert_refused(path_in(state, sets[0].files[0]), "edited one by one");
+}
+
 static void refuses_to_edit_a_shard_through_a_link(void **state)
 {
     char *elsewhere;
@@ -163,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         in_dir(refuses_to_edit_one_shard),
+        in_dir(refuses_to_edit_a_shard_of_a_variant),
         in_dir(refuses_to_edit_a_shard_through_a_link),
         in_dir(edits_a_file_in_the_folder_of_a_shard_set),
         in_dir(skips_index_names_that_are_not_an_index),

@@ -174,6 +174,24 @@ static void prefetch_continues_when_the_budget_allows(void **state)
     close_store(&s);
 }
 
+/* The prefetching thread holds no parameter after the load. */
+static void prefetched_parameters_can_be_evicted(void **state)
+{
+    enum { FIT = BUDGET / BYTES };
+    (void)state;
+    store s = open_store();
+    heft_params_prefetch(s.p, s.keys, FIT);
+    while (heft_params_statistics(s.p).loads < FIT)
+        usleep(1000);
+    for (uint32_t i = FIT; i < COUNT; i++) {
+        acquire(&s, i);
+        heft_params_release(s.p, s.keys[i]);
+    }
+    assert_int_equal(heft_params_statistics(s.p).evictions, COUNT - FIT);
+    assert_int_equal(heft_params_statistics(s.p).resident, FIT * BYTES);
+    close_store(&s);
+}
+
 typedef struct thread_args {
     store *s;
     atomic_uint seed;
@@ -221,6 +239,7 @@ int main(void)
         cmocka_unit_test(releasing_forms_returns_to_the_budget),
         cmocka_unit_test(evicts_a_released_parameter_beyond_the_budget),
         cmocka_unit_test(prefetch_continues_when_the_budget_allows),
+        cmocka_unit_test(prefetched_parameters_can_be_evicted),
         cmocka_unit_test(many_threads_return_to_the_budget),
     };
     return cmocka_run_group_tests_name("params_budget", tests, NULL, NULL);

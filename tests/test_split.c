@@ -375,6 +375,55 @@ static void reports_no_more_progress_than_the_total(void **state)
     heft_test_free(&b);
 }
 
+static heft_status refuse_to_open(heft_sink **out, void *ctx, const char *name, heft_error *err)
+{
+    (void)ctx, (void)name;
+    *out = NULL;
+    *err = (heft_error){ .status = HEFT_E_IO, .message = "the first shard is opened" };
+    return HEFT_E_IO;
+}
+
+static void refuses_wrong_options(void **state)
+{
+    static const struct {
+        const char *format, *stem;
+        uint64_t max_bytes;
+        uint32_t count;
+        heft_status st;
+        const char *words;
+    } rows[] = {
+        { "safetensors", "m", 0, 2, HEFT_E_IO, "the first shard is opened" },
+        { "safetensors", "a.b", 100, 0, HEFT_E_IO, "the first shard is opened" },
+        { "safetensors", NULL, 0, 2, HEFT_E_ARGUMENT, "cannot begin a file name" },
+        { "safetensors", "", 0, 2, HEFT_E_ARGUMENT, "cannot begin a file name" },
+        { "safetensors", "a/b", 0, 2, HEFT_E_ARGUMENT, "cannot begin a file name" },
+        { "safetensors", "a\\b", 0, 2, HEFT_E_ARGUMENT, "cannot begin a file name" },
+        { "safetensors", "/", 0, 2, HEFT_E_ARGUMENT, "cannot begin a file name" },
+        { "safetensors", ".a", 0, 2, HEFT_E_ARGUMENT, "cannot begin a file name" },
+        { "safetensors", "\xFF", 0, 2, HEFT_E_ARGUMENT, "cannot begin a file name" },
+        { "safetensors", "m", 0, 0, HEFT_E_ARGUMENT, "neither a size limit nor a number" },
+        { "safetensors", "m", 0, 3, HEFT_E_IO, "the first shard is opened" },
+        { "safetensors", "m", 0, 4, HEFT_E_ARGUMENT, "" },
+        { "mag", "m", 0, 2, HEFT_E_UNSUPPORTED, "mag does not support splitting" },
+    };
+    heft_bytes b = heft_test_many("safetensors", 3);
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    heft_assert_ok(heft_test_open(&f, b, NULL, &err), &err);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_split_options o = HEFT_SPLIT_OPTIONS_INIT;
+        o.stem = rows[i].stem;
+        o.max_bytes = rows[i].max_bytes;
+        o.count = rows[i].count;
+        o.open = refuse_to_open;
+        heft_status st = heft_file_split(f, heft_format_find(rows[i].format), &o, &err);
+        heft_assert_fails(st, rows[i].st, &err, rows[i].words);
+    }
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +435,7 @@ int main(void)
         cmocka_unit_test(cancels_planning),
         cmocka_unit_test(cancels_comparing),
         cmocka_unit_test(reports_no_more_progress_than_the_total),
+        cmocka_unit_test(refuses_wrong_options),
     };
     return cmocka_run_group_tests_name("split", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@ mutant 7 is active)`. A test run therefore tells which mutants it could notice a
   negate  a condition is negated
   left    the left half of && or || is dropped
   right   the right half is dropped
-  bound   < becomes <= and so on: off by one
+  bound   < becomes <= and so on: off by one; not in a < b ? a : b, which would be the same
   equal   == becomes != and the reverse
   ok      a returned error becomes HEFT_OK
   same    memcmp says that the bytes are equal
@@ -198,6 +198,22 @@ def bound(source, node, op, begin, end):
     source.edits.append((begin, 1, 0, f"); {declare[1]}", end))
 
 
+def chooses_operand(source, condition, chosen):
+    """Return True for a < b ? a : b: the result is the same if both are equal."""
+    node = bare(condition)
+    if node.kind != K.BINARY_OPERATOR or operator(source, node)[0] not in ("<", "<=", ">", ">="):
+        return False
+    operands = [{without_cast(source, n) for n in pair} for pair in (children(node), chosen)]
+    return operands[0] == operands[1]
+
+
+def without_cast(source, node):
+    node = bare(node)
+    while node.kind == K.CSTYLE_CAST_EXPR:
+        node = bare(children(node)[-1])
+    return " ".join(source.text(*extent(node)).split())
+
+
 def equal(source, node):
     source.wrap(node, "((", f") != {source.add(node, 'equal')})")
 
@@ -209,6 +225,7 @@ class Walk:
 
     def __init__(self, source):
         self.source = source
+        self.same_if_equal = set()
 
     def function(self, node):
         self.source.function = node.spelling
@@ -246,6 +263,8 @@ class Walk:
             if condition is not None:
                 self.condition(condition, [never])
         elif kind == K.CONDITIONAL_OPERATOR:
+            if chooses_operand(s, below[0], below[1:]):
+                self.same_if_equal.add(extent(bare(below[0])))
             self.condition(below[0], [negate])
         elif kind == K.RETURN_STMT and below:
             self.returned(below[0])
@@ -280,7 +299,7 @@ class Walk:
         elif op in ("==", "!="):
             if extent(node) != getattr(self, "negated", None):
                 equal(s, node)
-        elif op in OPPOSITE:
+        elif op in OPPOSITE and extent(node) not in self.same_if_equal:
             bound(s, node, op, begin, end)
 
     def call(self, node):

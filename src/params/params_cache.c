@@ -70,9 +70,7 @@ static void heap_remove(heft_params *p, const entry *e)
 {
     size_t i = e->heap_at;
     ranked last = p->heap[--p->heap_len];
-    if (i == p->heap_len)
-        return;
-    heap_put(p, i, last);
+    heap_put(p, i, last); /* the last element stays where it is */
     heap_down(p, i);
     heap_up(p, last.e->heap_at);
 }
@@ -210,8 +208,7 @@ static heft_status load_now(heft_params *p, entry *e, const heft_derivation *d, 
         st = heft_error_plain(err, HEFT_E_LIMIT, "the memory budget is exhausted");
     else
         p->stats.resident += e->weight;
-    if (p->stats.resident > p->stats.peak)
-        p->stats.peak = p->stats.resident;
+    p->stats.peak = p->stats.resident > p->stats.peak ? p->stats.resident : p->stats.peak;
     clear_over_budget(p);
     unlock(p);
     if (!st) {

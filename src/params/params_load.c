@@ -15,8 +15,7 @@ static const void *view_in_place(const heft_params *p, const entry *e)
 {
     const void *view = heft_part_view(e->file, e->part);
     const heft_dtype_info *info = heft_dtype_get(e->view.dtype);
-    if (!view || p->opt.copy || !info ||
-        (uintptr_t)view % (info->block_elems == 1 ? info->block_bytes : 1))
+    if (!view || p->opt.copy || (uintptr_t)view % (info->block_elems == 1 ? info->block_bytes : 1))
         return NULL;
     return heft_file_is_mapped(e->file) && e->view.bytes < MAP_FROM ? NULL : view;
 }

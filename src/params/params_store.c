@@ -158,12 +158,14 @@ void heft_params_close(heft_params *p)
 
 /* ---- adding ---- */
 
-static bool attribute(heft_value *out, const heft_file *f, uint32_t tensor, const char *key)
+/* Find an attribute by key and kind. */
+static bool attribute(heft_value *out, const heft_file *f, uint32_t tensor, const char *key,
+                      heft_kind kind)
 {
     size_t len = strlen(key);
     for (uint32_t i = 0; heft_attribute_at(out, f, tensor, i); i++)
         if (out->key.len == len && !memcmp(out->key.ptr, key, len))
-            return true;
+            return out->kind == kind;
     return false;
 }
 
@@ -181,7 +183,7 @@ static heft_status list_entries(member *m, heft_error *err)
         bool is_param = t.layout == HEFT_DENSE && t.part_count == 1 && heft_dtype_get(t.dtype);
         if (!is_param || !heft_param_base_id(&base, t.name))
             continue;
-        if (attribute(&stored, m->file, i, "gptrs.base_id") && stored.kind == HEFT_KIND_ID128 &&
+        if (attribute(&stored, m->file, i, "gptrs.base_id", HEFT_KIND_ID128) &&
             memcmp(stored.as.s.ptr, base.bytes, sizeof base.bytes) != 0)
             return heft_error_plain(err, HEFT_E_FORMAT,
                                     "tensor %q: the stored base id does not match the name",
@@ -208,7 +210,7 @@ static void add_entry(heft_params *p, const member *m, entry *e)
 {
     heft_value v;
     uint32_t i = atomic_load(&p->count);
-    if (attribute(&v, m->file, e->tensor, "burn.param_id") && v.kind == HEFT_KIND_UINT)
+    if (attribute(&v, m->file, e->tensor, "burn.param_id", HEFT_KIND_UINT))
         p->burns[p->burn_count++] = (burn_id){ m->space, e->key, v.as.u };
     atomic_load(&p->order)->items[i] = e;
     put(atomic_load(&p->table), e);

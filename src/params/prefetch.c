@@ -59,7 +59,7 @@ void heft_params_prefetch(heft_params *p, const heft_id128 *keys, size_t n)
     pthread_mutex_lock(&p->lock);
     if (!p->prefetcher_runs)
         p->prefetcher_runs = !pthread_create(&p->prefetcher, NULL, run_prefetcher, p);
-    for (size_t i = 0; i < n && p->prefetcher_runs; i++) {
+    for (size_t i = 0; i < n; i++) {
         entry *e = heft_store_find(p, keys[i]);
         if (!e || e->queued || (atomic_load(&e->word) & STATE) != ABSENT ||
             !heft_params_store_reserve((void **)&p->queue, &p->queue_capacity, p->queue_len,

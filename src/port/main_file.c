@@ -4,6 +4,7 @@
  * file is chosen, where a numbered set of shards counts as one file, the first shard.  Safetensors
  * files win over the names of PyTorch.  The latter win over other files, since a folder of PyTorch
  * weights often holds other files of a training run. */
+#include "base/text.h"
 #include "port/port.h"
 
 #include <dirent.h>
@@ -69,15 +70,9 @@ static const char *find_numbering(const char *name)
     return is_numbering ? p : NULL;
 }
 
-/* A pattern is a name with at most one star. */
 static bool matches(const char *name, const char *pattern)
 {
-    const char *star = strchr(pattern, '*');
-    size_t head = star ? (size_t)(star - pattern) : 0, len = strlen(name);
-    if (!star)
-        return !strcmp(name, pattern);
-    return len >= strlen(pattern) - 1 && !strncmp(name, pattern, head) &&
-           !strcmp(name + len - strlen(star + 1), star + 1);
+    return heft_glob(heft_str_from(pattern), heft_str_from(name));
 }
 
 /* Names of weight files, the best first: docs/shards.md. */

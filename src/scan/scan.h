@@ -48,7 +48,7 @@ typedef struct heft_scan {
  * than three archives is a finding instead. */
 heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p);
 /* Report that a piece cannot be searched; `why` ends the sentence that begins with the piece. */
-heft_status heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why);
+void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why);
 /* Count bytes of work; return false if nothing more may be done, after a finding. */
 bool heft_scan_charge(heft_scan *s, const heft_scan_piece *p, uint64_t bytes);
 /* Free the bytes, or keep the bytes until the end of the scan because pieces refer to them. */

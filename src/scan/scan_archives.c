@@ -41,11 +41,13 @@ static heft_status scan_zip_member(heft_scan *s, const heft_scan_piece *archive,
     if (st || !m->stored)
         return st;
     if (m->claims_encrypted)
-        st = heft_scan_unreadable(s, &piece, "is encrypted, or claims to be");
-    if (m->method != HEFT_ZIP_STORED && m->method != HEFT_ZIP_DEFLATED)
-        return heft_scan_unreadable(s, &piece, "is compressed by a method that cannot be searched");
+        heft_scan_unreadable(s, &piece, "is encrypted, or claims to be");
+    if (m->method != HEFT_ZIP_STORED && m->method != HEFT_ZIP_DEFLATED) {
+        heft_scan_unreadable(s, &piece, "is compressed by a method that cannot be searched");
+        return HEFT_OK;
+    }
     piece.packing = m->method == HEFT_ZIP_DEFLATED ? &heft_scan_deflate : NULL;
-    return st ? st : heft_scan_add(s, &piece);
+    return heft_scan_add(s, &piece);
 }
 
 /* torch.load() takes an archive with this member for TorchScript. */
@@ -68,7 +70,7 @@ heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p)
     for (uint32_t i = found.members.len; i-- && !st;) /* the last piece is scanned first */
         st = scan_zip_member(s, &archive, (const heft_zip_found *)found.members.ptr + i);
     if (!st && found.has_more_end_records)
-        st = heft_scan_unreadable(s, p, "has many directories, and not all were searched");
+        heft_scan_unreadable(s, p, "has many directories, and not all were searched");
     heft_vec_free(&s->mem, &found.members, sizeof(heft_zip_found));
     return st;
 }
@@ -83,11 +85,11 @@ heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p)
     heft_status st = HEFT_OK;
     heft_tar_entry e;
     bool found = true;
-    while (!st && s->work) {
-        st = heft_tar_next(&t, &e, &found);
-        if (st)
-            return heft_scan_unreadable(s, p,
-                                        "is a damaged tar archive: the rest was not searched");
+    while (!st) {
+        if (heft_tar_next(&t, &e, &found)) {
+            heft_scan_unreadable(s, p, "is a damaged tar archive: the rest was not searched");
+            break;
+        }
         if (!found)
             break;
         heft_scan_piece piece;

@@ -19,12 +19,12 @@ static uint64_t skip_text(const uint8_t *p, uint64_t size, uint64_t at)
     return end ? (uint64_t)(end - p) + 1 : size;
 }
 
-/* Return the length of the header of a gzip member, or 0. */
+/* Return the length of the header of a gzip member that begins with the magic, or 0. */
 static uint64_t gzip_header(const uint8_t *p, uint64_t size)
 {
     enum { FIXED = 10, SUM = 2, EXTRA = 4, NAME = 8, COMMENT = 16 };
     uint64_t at = FIXED;
-    if (size < FIXED + 2 || p[0] != 0x1F || p[1] != 0x8B || p[2] != 8)
+    if (size < FIXED + 2)
         return 0;
     if (p[3] & EXTRA)
         at += 2 + (uint64_t)heft_le16(p + FIXED);
@@ -39,9 +39,8 @@ static uint64_t gzip_header(const uint8_t *p, uint64_t size)
 
 static uint64_t zlib_header(const uint8_t *p, uint64_t size)
 {
-    enum { HEADER = 2, DEFLATE = 0x78, DICTIONARY = 0x20 };
-    bool is_zlib = size > HEADER && p[0] == DEFLATE && !((p[0] << 8 | p[1]) % 31) &&
-                   !(p[1] & DICTIONARY);
+    enum { HEADER = 2, DICTIONARY = 0x20 };
+    bool is_zlib = size > HEADER && !((p[0] << 8 | p[1]) % 31) && !(p[1] & DICTIONARY);
     return is_zlib ? HEADER : 0;
 }
 
@@ -69,14 +68,13 @@ static const heft_scan_packing kinds[] = {
 
 const heft_scan_packing heft_scan_deflate = { .name = "deflate", .encoding = HEFT_DEFLATE };
 
-static heft_status report_packing(heft_scan *s, const heft_scan_piece *p,
-                                  const heft_scan_packing *k)
+static void report_packing(heft_scan *s, const heft_scan_piece *p, const heft_scan_packing *k)
 {
     heft_error text;
     heft_error_plain(&text, HEFT_E_UNSUPPORTED,
                      "is compressed with %s, which cannot be searched here: unpack it first",
                      k->name);
-    return heft_scan_unreadable(s, p, text.message);
+    heft_scan_unreadable(s, p, text.message);
 }
 
 static bool has_magic(const heft_scan_packing *k, const uint8_t *p, uint64_t size)
@@ -145,12 +143,12 @@ heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece
     const heft_scan_packing *k = p->packing;
     heft_status st = decode(d, s, k, p);
     if (!st && d->has_no_decoder)
-        st = report_packing(s, p, k);
+        report_packing(s, p, k);
     if (!st && d->is_cut)
-        st = heft_scan_unreadable(s, p, "unpacks to too many bytes: the rest was not searched");
+        heft_scan_unreadable(s, p, "unpacks to too many bytes: the rest was not searched");
     /* Any bytes may begin like zlib. */
     if (!st && d->is_damaged && k->header != zlib_header)
-        st = heft_scan_unreadable(s, p, "is compressed, and damaged: the rest was not searched");
+        heft_scan_unreadable(s, p, "is compressed, and damaged: the rest was not searched");
     if (!heft_scan_charge(s, p, d->size))
         d->size = 0;
     p->bytes = d->bytes;
@@ -177,8 +175,10 @@ heft_status heft_scan_compressed(heft_scan *s, const heft_scan_piece *p, bool *f
     *found = content.packing;
     if (!*found)
         return HEFT_OK;
-    if (content.packing->encoding == HEFT_RAW)
-        return report_packing(s, p, content.packing);
+    if (content.packing->encoding == HEFT_RAW) {
+        report_packing(s, p, content.packing);
+        return HEFT_OK;
+    }
     content.depth++;
     if (!heft_scan_is_pickle_name(p->name))
         content.name = without_suffix(p->name);

@@ -125,8 +125,7 @@ static heft_status scan_one(pickle *p, bool is_promised, uint64_t *end)
         return st;
     bool is_pickle = is_promised ? !p->is_broken_at_once
                                  : p->imports || (p->computed && !p->is_broken);
-    bool is_likely = !p->is_broken && *end > 2 &&
-                     heft_scan_begins_pickle(p->piece->bytes + p->at, *end);
+    bool is_likely = !p->is_broken && heft_scan_begins_pickle(p->piece->bytes + p->at, *end);
     p->s->result.pickles += is_pickle || is_likely;
     return is_pickle ? run(p, report_finding, end) : HEFT_OK;
 }
@@ -139,7 +138,7 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *piece)
     for (uint64_t at = 0, end = 0; has_next && !st && s->work; at += end) {
         pickle p = { .s = s, .piece = piece, .at = at };
         st = scan_one(&p, is_promised && !at, &end);
-        has_next = !p.is_broken && end && at + end < piece->size;
+        has_next = !p.is_broken && end;
     }
     return st;
 }

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "scan/scan.h"
 
-heft_status heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why)
+void heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const char *why)
 {
     heft_scan_finding f = { .severity = HEFT_WARNING,
                             .rule = "pickle/unreadable",
@@ -13,14 +13,15 @@ heft_status heft_scan_unreadable(heft_scan *s, const heft_scan_piece *p, const c
     s->result.findings++;
     if (s->on_finding)
         s->on_finding(s->ctx, &f);
-    return HEFT_OK;
 }
 
 heft_status heft_scan_add(heft_scan *s, const heft_scan_piece *p)
 {
     enum { DEPTH = 3 };
-    if (p->depth > DEPTH)
-        return heft_scan_unreadable(s, p, "lies in too many archives: unpack one first");
+    if (p->depth > DEPTH) {
+        heft_scan_unreadable(s, p, "lies in too many archives: unpack one first");
+        return HEFT_OK;
+    }
     return heft_vec_add(&s->mem, &s->pieces, p, sizeof *p)
                ? HEFT_OK
                : heft_error_no_memory(s->err, "to scan the file");

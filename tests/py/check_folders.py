@@ -247,6 +247,7 @@ CHOICES = [
     ([f"{MODEL}.index.json{LISTED}", "consolidated.safetensors"], "x.safetensors", None),
     (["model.fp16.safetensors"], "model.fp16.safetensors", None),
     ([f"{MODEL}.index.fp16.json{LISTED}"], "x.safetensors", None),
+    ([f"{MODEL}.index.fp16.json{LISTED}", "y.safetensors"], "x.safetensors", None),
     ([f"{DIFFUSION}.safetensors", f"{DIFFUSION}.fp16.safetensors", f"{DIFFUSION}.bin"],
      f"{DIFFUSION}.safetensors", f"{DIFFUSION}.bin"),
     ([f"{DIFFUSION}.safetensors.index.json{LISTED}"], "x.safetensors", None),

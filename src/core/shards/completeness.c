@@ -33,7 +33,7 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
     heft_ix_note(&f->x, s, rule, at, tensor, text);
     if (s == HEFT_FAULT)
         heft_file_set_missing(f, &why);
-    return HEFT_OK;
+    return f->x.lost_notes ? HEFT_E_NOMEM : HEFT_OK;
 }
 
 heft_status heft_file_is_complete(const heft_file *f, heft_error *err)

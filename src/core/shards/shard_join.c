@@ -239,6 +239,8 @@ heft_status heft_join_files(heft_file *f, const heft_join_options *opt, heft_err
         st = heft_check_shard_index(f, err);
     if (!st)
         st = heft_check_shard_info(f);
+    if (!st && f->x.lost_notes)
+        st = HEFT_E_NOMEM;
     heft_names_free(mem, &j.shard_entries);
     heft_mem_free(mem, j.first_tensor, bytes);
     f->x.err = NULL;

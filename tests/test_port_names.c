@@ -1,0 +1,294 @@
+/* test_port_names.c - names at the limits: temporary files, indices, shards, folders; and
+ * descriptor 0. */
+#include "heft_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "port/disk.h"
+#include "port/fingerprint.h"
+#include "port/model_folder.h"
+#include "port/staged.h"
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void removes_exactly_the_temporary_files(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_removed;
+    } rows[] = {
+        { ".m.0123abcd.heft-new", true },
+        { ".other.0.heft-new", true },
+        { ".m.0123456789abcdef.heft-new", true },   /* sixteen digits */
+        { ".m.00123456789abcdef.heft-new", false }, /* seventeen digits */
+        { ".m.0123abcg.heft-new", false },
+        { ".m..heft-new", false },
+        { "..0.heft-new", false }, /* without the target's name */
+        { ".a.0.heft-new", true },
+        { "m.0123abcd.heft-new", false },
+        { ".m.0123abcd.heft-newer", false },
+        { ".m.0123abcd.tmp", true },
+        { ".m.0123abc.tmp", false },
+        { ".m.0123abcde.tmp", false },
+        { ".m.0123abcg.tmp", false },
+        { ".n.0123abcd.tmp", false },
+        { ".mm0123abcd.tmp", false },
+        { ".0.0123abcd.tmp", false },
+    };
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        heft_test_save(heft_test_path(*state, rows[i].name), "", 0);
+    assert_int_equal(symlink("nowhere", heft_test_path(*state, ".l.0.heft-new")), 0);
+    assert_int_equal(mkdir(heft_test_path(*state, ".d.0.heft-new"), 0700), 0);
+    assert_int_equal(mkfifo(heft_test_path(*state, ".p.0.heft-new"), 0600), 0);
+    int dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    heft_staged_remove_stale(&heft_system_disk, dir, "m");
+    close(dir);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        assert_int_equal(heft_test_exists(heft_test_path(*state, rows[i].name)),
+                         !rows[i].is_removed);
+    assert_true(heft_test_exists(heft_test_path(*state, ".l.0.heft-new")));
+    assert_true(heft_test_exists(heft_test_path(*state, ".d.0.heft-new")));
+    assert_true(heft_test_exists(heft_test_path(*state, ".p.0.heft-new")));
+}
+
+static void an_index_is_recognised_by_its_name(void **state)
+{
+    static const struct {
+        const char *index, *shard;
+        bool may_be;
+    } rows[] = {
+        { "m.safetensors.index.json", "x", true },
+        { ".safetensors.index.json", "x", false }, /* nothing before the suffix */
+        { "m.bin.index.json", "x", true },
+        { "m.safetensors.index.fp16.json", "x", true },
+        { "m.bin.index.fp16.json", "x", true },
+        { "m.index.json", "x", false },
+        { "m.json", "x", false },
+        { "m.zt", "m-1.zt", true },
+        { "m.zt", "m1.zt", false },
+        { "m.zt", "n-1.zt", false },
+        { "m.zt", "m-1.gguf", false },
+        { "m.zt", "m-.zt", true },
+        { "m", "m-1", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
+        assert_int_equal(heft_folder_may_be_index_of(rows[i].index, rows[i].shard), rows[i].may_be);
+}
+
+static void the_first_of_a_numbered_set_is_the_main_file(void **state)
+{
+    static const struct {
+        const char *name;
+        bool is_main; /* alone in a folder; other shards are not chosen */
+    } rows[] = {
+        { "m-00001-of-00002.gguf", true },
+        { "m-00002-of-00002.gguf", false },
+        { "-00002-of-00002.gguf", true }, /* nothing before the number */
+        { "m-0000a-of-00002.gguf", true },
+        { "m-00002-of-0000a.gguf", true },
+        { "m-0000:-of-00002.gguf", true },
+        { "m_00002-of-00002.gguf", true },
+        { "m-00002-in-00002.gguf", true },
+        { "m-00009-of-00009.gguf", false },
+        { "m-00002-of-00002.bin", false },
+        { "m-00001-of-00002.bin", false },
+        { "m.bin", true },
+        { "m.ckpt", true },
+        { ".bin", false },
+    };
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        const char *passed, *path = heft_test_path(*state, rows[i].name);
+        char *found;
+        heft_error err;
+        heft_test_save(path, "", 0);
+        heft_status st = heft_folder_main_file(&found, &passed, *state, &err);
+        heft_assert_status(st, rows[i].is_main ? HEFT_OK : HEFT_E_IO, &err);
+        if (!st)
+            assert_string_equal(strrchr(found, '/') + 1, rows[i].name);
+        free(found);
+        unlink(path);
+    }
+}
+
+/* The index wins over other weights, and the index without a variant over the variant. */
+static void an_index_is_the_main_file(void **state)
+{
+    static const char *const names[] = { "a.safetensors", "b.safetensors",
+                                         "m.safetensors.index.fp16.json",
+                                         "m.safetensors.index.json" };
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        const char *passed;
+        char *found;
+        heft_error err;
+        heft_test_save(heft_test_path(*state, names[i]), "", 0);
+        heft_status st = heft_folder_main_file(&found, &passed, *state, &err);
+        if (i == 1)
+            heft_assert_fails(st, HEFT_E_IO, &err, "several weight files");
+        else
+            heft_assert_ok(st, &err);
+        if (!st)
+            assert_string_equal(strrchr(found, '/') + 1, names[i]);
+        free(found);
+    }
+}
+
+static void names_have_at_most_255_bytes(void **state)
+{
+    char name[NAME_MAX + 2];
+    memset(name, 'x', sizeof name);
+    name[NAME_MAX + 1] = '\0';
+    assert_false(heft_is_file_name(name));
+    heft_source *s;
+    heft_error err;
+    heft_assert_fails(heft_source_open_in_folder(&s, *state, name, HEFT_ACCESS_AUTO, &err),
+                      HEFT_E_ARGUMENT, &err, "not a file name");
+    name[NAME_MAX] = '\0';
+    assert_true(heft_is_file_name(name));
+    heft_test_save(heft_test_path(*state, name), "content", 7);
+    heft_assert_ok(heft_source_open_in_folder(&s, *state, name, HEFT_ACCESS_AUTO, &err), &err);
+    heft_source_close(s);
+    static const char *const wrong[] = { "", ".", "..", "a/b", "/" };
+    for (size_t i = 0; i < HEFT_COUNT(wrong); i++)
+        assert_false(heft_is_file_name(wrong[i]));
+    assert_true(heft_is_file_name("..."));
+}
+
+static void folders_have_paths_that_fit(void **state)
+{
+    char path[PATH_MAX + 2];
+    memset(path, '/', sizeof path);
+    (void)state;
+    path[PATH_MAX + 1] = '\0';
+    path[PATH_MAX] = 'x'; /* the folder has PATH_MAX bytes */
+    errno = 0;
+    assert_int_equal(heft_open_folder_of(path, O_RDONLY), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
+    path[PATH_MAX - 1] = 'x';
+    path[PATH_MAX] = '\0';
+    int fd = heft_open_folder_of(path, O_RDONLY);
+    assert_true(fd >= 0);
+    close(fd);
+    fd = heft_open_folder_of("x", O_RDONLY);
+    assert_true(fd >= 0);
+    close(fd);
+}
+
+/* ---- descriptor 0 ---------------------------------------------------------------------------- */
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static heft_status open_and_read(const char *dir, heft_error *err)
+{
+    heft_source *s;
+    char got[8];
+    heft_status st = heft_source_open_file(&s, heft_test_path(dir, "x"), HEFT_ACCESS_READ, err);
+    if (st)
+        return st;
+    assert_int_equal(heft_source_descriptor(s), 0);
+    st = s->ops->read(s, 0, got, 7, err);
+    heft_source_close(s);
+    return st;
+}
+
+static heft_status make_scratch(const char *dir, heft_error *err)
+{
+    heft_scratch *s;
+    setenv("TMPDIR", dir, 1);
+    heft_status st = heft_scratch_temporary(&s, 7, err);
+    if (!st)
+        s->ops->close(s);
+    unsetenv("TMPDIR");
+    return st;
+}
+
+static heft_status list_names(const char *dir, heft_error *err)
+{
+    heft_source *s;
+    heft_status st = heft_source_open_in_folder(&s, dir, "x", HEFT_ACCESS_AUTO, err);
+    if (!st)
+        heft_source_close(s);
+    return st;
+}
+
+static heft_status write_new(const char *dir, heft_error *err)
+{
+    heft_sink *s;
+    heft_status st = heft_sink_open_file(&s, heft_test_path(dir, "y"), HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = s->ops->write_at(s, 0, "new", 3, err);
+    return st ? st : s->ops->finish(s, err);
+}
+
+static heft_status write_set(const char *dir, heft_error *err)
+{
+    heft_sink_dir *set;
+    heft_sink *s;
+    heft_status st = heft_sink_dir_open(&set, dir, HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = heft_sink_dir_add(&s, set, "z", err);
+    if (!st)
+        st = s->ops->finish(s, err);
+    return st ? st : heft_sink_dir_finish(set, err);
+}
+
+static heft_status recover(const char *dir, heft_error *err)
+{
+    heft_recovery out;
+    return heft_sink_dir_recover(&out, dir, err);
+}
+
+static heft_status fingerprint(const char *dir, heft_error *err)
+{
+    heft_fingerprint f;
+    bool exists;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), high = dup(fd);
+    close(fd);
+    heft_status st = heft_fingerprint_at(&exists, &f, high, "x", err);
+    close(high);
+    return st;
+}
+
+/* Descriptor 0 is a descriptor like any other if a program has closed the standard input. */
+static void descriptor_0_is_used_and_closed(void **state)
+{
+    static heft_status (*const rows[])(const char *dir, heft_error *err) = {
+        open_and_read, make_scratch, list_names, write_new, write_set, recover, fingerprint
+    };
+    int saved = dup(0);
+    heft_test_save(heft_test_path(*state, "x"), "content", 7);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        close(0);
+        heft_status st = rows[i](*state, &err);
+        bool left_open = is_open(0);
+        close(0);
+        heft_assert_ok(st, &err);
+        assert_false(left_open);
+    }
+    dup2(saved, 0);
+    close(saved);
+}
+
+#define with_dir(fn) cmocka_unit_test_setup_teardown(fn, heft_test_dir_make, heft_test_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        with_dir(removes_exactly_the_temporary_files),
+        cmocka_unit_test(an_index_is_recognised_by_its_name),
+        with_dir(the_first_of_a_numbered_set_is_the_main_file),
+        with_dir(an_index_is_the_main_file),
+        with_dir(names_have_at_most_255_bytes),
+        cmocka_unit_test(folders_have_paths_that_fit),
+        with_dir(descriptor_0_is_used_and_closed),
+    };
+    return cmocka_run_group_tests_name("port_names", tests, NULL, NULL);
+}
