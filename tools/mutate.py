@@ -103,7 +103,8 @@ def configure():
         quiet({**os.environ, "CC": "gcc"}, "meson", "setup", str(BUILD), str(TREE),
               "-Dauto_features=enabled", "-Dwerror=false", "-Dwarning_level=0",
               "-Dbuildtype=plain", "-Doptimization=1", f"-Dshared={TOP.parent / 'shared'}",
-              f"-Dc_args=-w -include {RUNTIME}")
+              f"-Dc_args=-w -include {RUNTIME} -fsanitize=undefined "
+              "-fsanitize-undefined-trap-on-error")
 
 
 def compiler_options():
