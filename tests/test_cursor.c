@@ -228,6 +228,23 @@ static void an_empty_text_is_not_null_without_bytes(void **state)
     assert_true(s.ptr && !s.len && !c.st);
 }
 
+static void a_text_that_is_not_there_is_empty(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 15, 3, "the key");
+    heft_str s = heft_cur_text(&c, 4, "the key");
+    assert_true(s.ptr && !s.len);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_string_equal(f.err.message, "the key: 4 bytes are needed, 3 are left");
+    open_sample(&f, 16);
+    c = heft_cur_open(&f.in, 15, 5, "the key");
+    s = heft_cur_text(&c, 4, "the key");
+    assert_true(s.ptr && !s.len);
+    assert_int_equal(c.st, HEFT_AGAIN);
+}
+
 static void skips_to_bytes_within_and_past_the_window(void **state)
 {
     (void)state;
@@ -334,6 +351,7 @@ int main(void)
         cmocka_unit_test(text_must_be_utf8),
         cmocka_unit_test(every_truncation_gives_zeros_and_a_status),
         cmocka_unit_test(an_empty_text_is_not_null_without_bytes),
+        cmocka_unit_test(a_text_that_is_not_there_is_empty),
         cmocka_unit_test(skips_to_bytes_within_and_past_the_window),
         cmocka_unit_test(asks_for_as_many_bytes_as_records_take),
         cmocka_unit_test(a_window_without_a_decoder_refuses_compressed_bytes),

@@ -157,6 +157,9 @@ static void every_table_of_a_host_is_checked(void **state)
     refuse_host(&t, "heft_digest has size");
     t.digest.bytes = 0;
     refuse_host(&t, "digest sum has 0 bytes");
+    t.digest.size--;
+    t.digest.bytes = 0;
+    refuse_host(&t, "heft_digest has size");
     t.digest.bytes = HEFT_HASH_BYTES + 1;
     refuse_host(&t, "bytes; 1 to");
     t.codec.size--;

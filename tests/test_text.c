@@ -35,6 +35,16 @@ static void orders_by_bytes_with_prefixes_first(void **state)
         }
 }
 
+static void orders_without_reading_past_the_shorter(void **state)
+{
+    (void)state;
+    guarded g = guarded_make();
+    heft_str shorter = { guarded_last(&g, "ab", 2), 2 };
+    assert_true(heft_str_order(shorter, heft_lit("abc")) < 0);
+    assert_true(heft_str_order(heft_lit("abc"), shorter) > 0);
+    guarded_free(&g);
+}
+
 /* Decode as in RFC 3629 and check the code point; return true if the bytes are one character. */
 static bool is_one_char(const uint8_t *p, size_t len)
 {
@@ -408,6 +418,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(compares_strings_by_bytes_and_length),
         cmocka_unit_test(orders_by_bytes_with_prefixes_first),
+        cmocka_unit_test(orders_without_reading_past_the_shorter),
         cmocka_unit_test(utf8_agrees_with_a_simple_decoder),
         cmocka_unit_test(utf8_returns_the_length_of_the_valid_prefix),
         cmocka_unit_test(finds_a_non_ascii_byte_at_every_offset),

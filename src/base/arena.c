@@ -34,7 +34,7 @@ static void *alloc_from_block(struct heft_arena_block *b, size_t size, size_t al
 {
     uintptr_t at = (uintptr_t)b + b->used;
     size_t pad = (size_t)(-at & (align - 1));
-    if (pad > b->size - b->used || size > b->size - b->used - pad)
+    if (!heft_range_in((heft_range){ pad, size }, b->size - b->used))
         return NULL;
     void *p = (char *)b + b->used + pad;
     b->used += pad + size;

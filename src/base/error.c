@@ -79,13 +79,13 @@ static void put_text(line *l, const char *s)
     if (!s)
         s = "(none)";
     for (heft_str rest = heft_lit(s); rest.len;) {
-        size_t n = char_bytes(rest.ptr, rest.len);
+        size_t n = char_bytes(rest.ptr, rest.len), bytes = n ? n : 1;
         if (n)
             put(l, rest.ptr, n);
         else
             put_escaped(l, (uint8_t)*rest.ptr);
-        rest.ptr += n ? n : 1;
-        rest.len -= n ? n : 1;
+        rest.ptr += bytes;
+        rest.len -= bytes;
     }
 }
 
