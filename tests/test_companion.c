@@ -387,7 +387,7 @@ static void settings_nested_too_deep_or_too_many_are_refused(void **state)
     assert_int_equal(parse_repeated("{\"a\": ", "[", 63, &err),
                      HEFT_E_FORMAT); /* within the limit, but truncated */
     assert_int_equal(parse_repeated("{\"a\": ", "[", 64, &err), HEFT_E_LIMIT);
-    /* The list is a value, too: one more than the limit, and exactly as many, but truncated. */
+    /* The list is a value, too.  The last text reaches the limit and is truncated. */
     assert_int_equal(parse_repeated("{\"a\": [1", ",1", (1 << 20) - 1, &err), HEFT_E_LIMIT);
     assert_int_equal(parse_repeated("{\"a\": [1", ",1", (1 << 20) - 2, &err), HEFT_E_FORMAT);
 }

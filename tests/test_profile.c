@@ -1,4 +1,4 @@
-/* test_profile.c - profiles against models: which findings, with which words. */
+/* test_profile.c - the findings of profiles, word for word. */
 #include "heft_test.h"
 
 enum { MAX_RANK = 9, TEXT = 4096 };
