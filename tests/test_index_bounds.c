@@ -398,6 +398,7 @@ static void a_checksum_covers_whole_parts(void **state)
     }
     for (size_t i = 0; i < HEFT_COUNT(sums); i++)
         heft_assert_ok(heft_ix_checksum(&f.x, sums[i]), &f.err);
+    assert_true(f.x.has_alternatives); /* although the last has none */
     assert_true(heft_ix_list_tensor_checksums(&f.x));
     for (uint32_t i = 0; i < HEFT_COUNT(parts); i++)
         assert_int_equal(heft_ix_checksum_covering(&f.x, i), parts[i].checksum);
@@ -629,6 +630,104 @@ static void a_vocabulary_has_limits_and_bounds(void **state)
     heft_assert_all_freed(&m);
 }
 
+static void attributes_nest_up_to_the_limit(void **state)
+{
+    fixture f;
+    (void)state;
+    begin(&f);
+    f.x.limits.depth = 2;
+    uint32_t id = add(&f, "t", 0, 1);
+    heft_assert_ok(heft_ix_attr(&f.x, id, value(HEFT_KIND_LIST, "outer")), &f.err);
+    heft_assert_ok(heft_ix_attr(&f.x, id, value(HEFT_KIND_LIST, "inner")), &f.err);
+    heft_assert_fails(heft_ix_attr(&f.x, id, value(HEFT_KIND_MAP, "third")), HEFT_E_LIMIT, &f.err,
+                      "metadata 'outer' is nested deeper than 2");
+    assert_string_equal(f.err.rule, "heft/limit-depth");
+    heft_assert_ok(heft_ix_attr(&f.x, id, value(HEFT_KIND_INT, "leaf")), &f.err);
+    heft_ix_attr_end(&f.x);
+    heft_ix_attr_end(&f.x);
+    heft_value v;
+    assert_true(heft_ix_attribute(&v, &f.x, id, 0));
+    assert_int_equal(v.as.container.end, 3);
+    assert_int_equal(v.as.container.count, 1);
+    assert_true(heft_ix_attribute(&v, &f.x, id, 2));
+    assert_false(heft_ix_attribute(&v, &f.x, id, 3));
+    end(&f);
+}
+
+static void a_container_without_memory_is_reported(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 2; n++) {
+        fixture f;
+        begin(&f);
+        uint32_t id = add(&f, "t", 0, 1);
+        heft_test_memory_rewind(&f.m);
+        f.m.fail_at = n;
+        heft_assert_status(heft_ix_meta(&f.x, value(HEFT_KIND_MAP, "m")), HEFT_E_NOMEM, &f.err);
+        heft_test_memory_rewind(&f.m);
+        f.m.fail_at = 1;
+        heft_assert_status(heft_ix_attr(&f.x, id, value(HEFT_KIND_MAP, "m")), HEFT_E_NOMEM, &f.err);
+        end(&f);
+    }
+}
+
+static void count_names(void *ctx, const char **from, const char *name)
+{
+    *from = name;
+    ++*(uint32_t *)ctx;
+}
+
+static void the_engine_hears_of_every_1024th_name(void **state)
+{
+    fixture f;
+    uint32_t calls = 0;
+    (void)state;
+    begin(&f);
+    f.x.on_parsed_upto = count_names;
+    f.x.on_parsed_ctx = &calls;
+    for (uint32_t i = 0; i < 3000; i++)
+        add(&f, "t", 0, 1);
+    assert_in_range(calls, 2, 3);
+    end(&f);
+}
+
+static void keys_of_shards_have_the_prefix(void **state)
+{
+    fixture f;
+    (void)state;
+    begin(&f);
+    assert_false(heft_ix_is_shard_key(&f.x, heft_test_str("split.no")));
+    f.x.shard_info.prefix = heft_test_str("split.");
+    assert_true(heft_ix_is_shard_key(&f.x, heft_test_str("split.no")));
+    assert_false(heft_ix_is_shard_key(&f.x, heft_test_str("split.")));
+    assert_false(heft_ix_is_shard_key(&f.x, heft_test_str("split")));
+    assert_false(heft_ix_is_shard_key(&f.x, heft_test_str("splits.no")));
+    end(&f);
+}
+
+static void merged_indexes_keep_what_was_lost_or_cut(void **state)
+{
+    static const uint8_t kept[2] = { 1, 0 };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        fixture into, from;
+        begin(&into);
+        begin(&from);
+        add(&from, "a", 0, 1);
+        add(&from, "b", 5, 1);
+        add(&into, "c", 0, 1);
+        (i & 1 ? &from : &into)->x.lost_omissions = true;
+        (i & 2 ? &from : &into)->x.notes_cut = true;
+        heft_assert_ok(heft_ix_build_name_table(&into.x), &into.err);
+        heft_assert_ok(heft_ix_merge(&into.x, &from.x, 0, kept), &into.err);
+        assert_true(into.x.lost_omissions && into.x.notes_cut && !into.x.has_name_table);
+        assert_int_equal(heft_ix_tensors(&into.x), 2);
+        assert_true(heft_str_is(heft_ix_name(&into.x, 1), "a"));
+        end(&into);
+        end(&from);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -651,6 +750,11 @@ int main(void)
         cmocka_unit_test(a_rule_depends_on_type_shape_and_layout),
         cmocka_unit_test(identities_may_have_gaps),
         cmocka_unit_test(a_vocabulary_has_limits_and_bounds),
+        cmocka_unit_test(attributes_nest_up_to_the_limit),
+        cmocka_unit_test(a_container_without_memory_is_reported),
+        cmocka_unit_test(the_engine_hears_of_every_1024th_name),
+        cmocka_unit_test(keys_of_shards_have_the_prefix),
+        cmocka_unit_test(merged_indexes_keep_what_was_lost_or_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
