@@ -491,7 +491,7 @@ static void scalars_become_text(void **state)
     v.as.s = heft_test_str("\xC3\xA9");
     assert_true(heft_value_text(&text, &v, buffer));
     v.as.s.len = 1;
-    assert_false(heft_value_text(&text, &v, buffer)); /* not UTF-8 */
+    assert_false(heft_value_text(&text, &v, buffer)); /* an incomplete character */
 }
 
 static void values_that_formats_forbid_are_found(void **state)
