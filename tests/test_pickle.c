@@ -186,6 +186,13 @@ static const struct {
     { BYTES("V\\\n."), "'\\'" },
     { BYTES("V\\uD7FF\\uE000\\U0010FFFF\n."), "'\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf'" },
     { BYTES("S''\n."), "''" },
+    { BYTES("\x80\x05N."), "None" },
+    { BYTES("(0N."), "None" },
+    { BYTES("N((00."), "None" },
+    { BYTES("](e."), "[]" },
+    { BYTES("}(u."), "{}" },
+    { BYTES("Np256\ng256\n\x86."), "(None,None)" },
+    { BYTES("N\x94K\x05q\x01\x94h\x02\x86."), "(5,5)" },
     { BYTES("S\"\"\n."), "''" },
     { BYTES("S\"a'b\"\n."), "'a'b'" },
     { BYTES("S'\\\\\\'\\\"\\n\\r\\t\\a\\b\\f\\v'\n."), "'\\'\"\n\r\t\a\b\f\v'" },
@@ -347,13 +354,47 @@ static void memory_is_proportional_to_the_bytes(void **state)
     }
 }
 
-static void refuses_malformed_scalars(void **state)
+static void refuses_malformed_pickles(void **state)
 {
     static const struct {
         const char *data;
         size_t len;
         const char *words;
     } rows[] = {
+        { BYTES("."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("(."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("N(."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("t."), "an opcode needs a mark, but the stack has none" },
+        { BYTES("0."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("2."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("N(2."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("N\x86."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("N(N\x86."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("1."), "an opcode needs a mark, but the stack has none" },
+        { BYTES("a."), "an opcode needs 2 values, the stack has 0" },
+        { BYTES("Na."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("NNa."), "items are added to a value that is not a container of that kind" },
+        { BYTES("](Na."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("e."), "an opcode needs a mark, but the stack has none" },
+        { BYTES("(Ne."), "items without a container" },
+        { BYTES("}(Nu."), "a key without a value" },
+        { BYTES("](NNu."), "items are added to a value that is not a container of that kind" },
+        { BYTES("]NNs."), "items are added to a value that is not a container of that kind" },
+        { BYTES("}Ns."), "an opcode needs 3 values, the stack has 2" },
+        { BYTES("h\x00."), "memo entry 0 was never stored" },
+        { BYTES("Nq\x00h\x01."), "memo entry 1 was never stored" },
+        { BYTES("Nq\x02h\x01."), "memo entry 1 was never stored" },
+        { BYTES("q\x00N."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("Np-1\n."), "the number of a memo entry is not an integer" },
+        { BYTES("Npx\n."), "the number of a memo entry is not an integer" },
+        { BYTES("Np\n."), "the number of a memo entry is not an integer" },
+        { BYTES("Np257\n."), "memo entry 257 after only 1 bytes" },
+        { BYTES("Nr\xff\xff\xff\xff."), "memo entry 4294967295 after only 1 bytes" },
+        { BYTES("\x95\x03\x00\x00\x00\x00\x00\x00\x00N."), "a frame has 3 bytes, only 2 are left" },
+        { BYTES("N\x81."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("NR."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("\x93."), "an opcode needs 2 values, the stack has 0" },
+        { BYTES("NN\x93."), "the name of a global is not a text" },
         { BYTES("I\n."), "a decimal number is invalid" },
         { BYTES("L\n."), "a decimal number is invalid" },
         { BYTES("L5\xe9\n."), "a decimal number is invalid" },
@@ -400,7 +441,7 @@ int main(void)
         cmocka_unit_test(reports_every_failed_allocation),
         cmocka_unit_test(finds_the_last_of_equal_dict_keys),
         cmocka_unit_test(memory_is_proportional_to_the_bytes),
-        cmocka_unit_test(refuses_malformed_scalars),
+        cmocka_unit_test(refuses_malformed_pickles),
     };
     return cmocka_run_group_tests_name("pickle", tests, NULL, NULL);
 }
