@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "grammar/msgpack.h"
+#include "model/msgpack_numbers.h"
 
 typedef struct input {
     heft_window_bytes in;
@@ -229,6 +230,128 @@ static void the_numbers_of_an_array_are_surveyed(void **state)
     }
 }
 
+/* ---- arrays that are decoded ---------------------------------------------------------------- */
+
+typedef struct array_row {
+    const char *bytes;
+    size_t len;
+    const char *decoded;
+    size_t decoded_len;
+    const char *message; /* NULL: decoded */
+} array_row;
+
+static const char wrong_width[] = "a float does not have the size of the tensor's elements";
+static const char wrong_count[] = "the number of items does not match the size of the tensor";
+static const char too_large[] = "an integer does not fit the tensor's element type";
+
+static const array_row arrays[] = {
+    { BYTES("\x90"), BYTES(""), NULL },
+    { BYTES("\x92\x01\x7F"), BYTES("\x01\x7F"), NULL },
+    { BYTES("\x9F\1\2\3\4\5\6\7\x08\x09\1\2\3\4\5\6"), BYTES("\1\2\3\4\5\6\7\x08\x09\1\2\3\4\5\6"),
+      NULL },
+    { BYTES("\xDC\x00\x01\x05"), BYTES("\x05"), NULL },
+    { BYTES("\xDD\x00\x00\x00\x01\x05"), BYTES("\x05"), NULL },
+    { BYTES("\x92\xC2\xC3"), BYTES("\x00\x01"), NULL },
+    { BYTES("\x91\xCC\xFF"), BYTES("\xFF"), NULL },
+    { BYTES("\x91\xD0\x80"), BYTES("\x80"), NULL },
+    { BYTES("\x91\xE0"), BYTES("\xE0"), NULL },
+    { BYTES("\x91\xE0"), BYTES("\xE0\xFF\xFF\xFF"), NULL },
+    { BYTES("\x91\x7F"), BYTES("\x7F\0\0\0\0\0\0\0"), NULL },
+    { BYTES("\x91\xCD\x01\x02"), BYTES("\x02\x01"), NULL },
+    { BYTES("\x91\xD1\x80\x00"), BYTES("\x00\x80"), NULL },
+    { BYTES("\x91\xCE\x01\x02\x03\x04"), BYTES("\x04\x03\x02\x01"), NULL },
+    { BYTES("\x91\xD2\xFF\xFF\xFF\xFE"), BYTES("\xFE\xFF"), NULL },
+    { BYTES("\x91\xCF\x01\x02\x03\x04\x05\x06\x07\x08"), BYTES("\x08\x07\x06\x05\x04\x03\x02\x01"),
+      NULL },
+    { BYTES("\x91\xD3\x80\x00\x00\x00\x00\x00\x00\x00"), BYTES("\0\0\0\0\0\0\0\x80"), NULL },
+    { BYTES("\x93\xCA\x01\x02\x03\x04\xCA\x05\x06\x07\x08\xCA\x09\x0A\x0B\x0C"),
+      BYTES("\x04\x03\x02\x01\x08\x07\x06\x05\x0C\x0B\x0A\x09"), NULL },
+    { BYTES("\x91\xCB\x01\x02\x03\x04\x05\x06\x07\x08"), BYTES("\x08\x07\x06\x05\x04\x03\x02\x01"),
+      NULL },
+    { BYTES("\x92\x05\xCA\x01\x02\x03\x04"), BYTES("\x05\0\0\0\x04\x03\x02\x01"), NULL },
+    { BYTES("\x8F"), BYTES("x"), "not an array" },
+    { BYTES("\xA0"), BYTES("x"), "not an array" },
+    { BYTES("\xDB"), BYTES("x"), "not an array" },
+    { BYTES("\xDE"), BYTES("x"), "not an array" },
+    { BYTES("\x91\x80"), BYTES("x"), "an item is not a number" },
+    { BYTES("\x91\xC0"), BYTES("x"), "an item is not a number" },
+    { BYTES("\x91\xC1"), BYTES("x"), "an item is not a number" },
+    { BYTES("\x91\xC4"), BYTES("x"), "an item is not a number" },
+    { BYTES("\x91\xD4"), BYTES("x"), "an item is not a number" },
+    { BYTES("\x91\xDF"), BYTES("x"), "an item is not a number" },
+    { BYTES("\x90"), BYTES("x"), wrong_count },
+    { BYTES("\x92"), BYTES("abc"), wrong_count },
+    { BYTES("\x91"), BYTES("abc"), wrong_count },
+    { BYTES("\x91"), BYTES("0123456789abcdef"), wrong_count },
+    { BYTES("\x92"), BYTES("x"), wrong_count },
+    { BYTES("\x90\x01"), BYTES(""), "bytes follow the last number" },
+    { BYTES("\x91\x01\x02"), BYTES("\x01"), "bytes follow the last number" },
+    { BYTES("\x91\xCA\1\2\3\4\xCA"), BYTES("\4\3\2\1"), "bytes follow the last number" },
+    { BYTES("\x91\xCB\1\2\3\4\5\6\7\x08"), BYTES("abcd"), wrong_width },
+    { BYTES("\x91\xCA\1\2\3\4"), BYTES("01234567"), wrong_width },
+    { BYTES("\x91\xC3"), BYTES("ab"), "a boolean in a tensor of numbers" },
+    { BYTES("\x91\xCD\x01\x00"), BYTES("x"), too_large },
+    { BYTES("\x91\xD1\xFF\x7F"), BYTES("x"), too_large },
+    { BYTES("\x91\xD1\x01\x00"), BYTES("x"), too_large },
+    { BYTES("\x91\xD1\xFF\x80"), BYTES("\x80"), NULL },
+    { BYTES("\x91\xD1\x00\xFF"), BYTES("\xFF"), NULL },
+};
+
+/* Decode with at most `step` bytes of input and of output in each call. */
+static void decode_in_steps(const array_row *r, size_t step)
+{
+    uint8_t out[32];
+    heft_error err = { .status = HEFT_OK };
+    heft_msgpack_numbers n = heft_msgpack_numbers_of(r->decoded_len);
+    size_t at = 0, done = 0;
+    bool whole = false;
+    heft_status st = HEFT_OK;
+    for (int calls = 0; !st && (at < r->len || !whole); calls++) {
+        size_t in = r->len - at < step ? r->len - at : step, produced = step;
+        st = heft_msgpack_numbers_decode(&n, (const uint8_t *)r->bytes + at, &in, out + done,
+                                         &produced, &whole, &err);
+        at += in;
+        done += produced;
+        assert_true(calls < 100 && done + step <= sizeof out);
+    }
+    if (r->message) {
+        assert_int_equal(st, HEFT_E_FORMAT);
+        if (!strstr(err.message, r->message))
+            fail_msg("%s, not %s", err.message, r->message);
+        return;
+    }
+    assert_int_equal(st, HEFT_OK);
+    assert_true(whole);
+    assert_int_equal(done, r->decoded_len);
+    assert_memory_equal(out, r->decoded, done);
+}
+
+static void arrays_are_decoded_from_input_of_any_length(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
+        for (size_t step = 1; step <= 16; step++)
+            decode_in_steps(&arrays[k], step);
+}
+
+static void an_incomplete_array_is_not_whole(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays && !arrays[k].message; k++)
+        for (size_t len = 0; len < arrays[k].len; len++) {
+            uint8_t out[32];
+            heft_error err;
+            heft_msgpack_numbers n = heft_msgpack_numbers_of(arrays[k].decoded_len);
+            size_t in = len, produced = sizeof out;
+            bool whole = true;
+            heft_status st = heft_msgpack_numbers_decode(&n, (const uint8_t *)arrays[k].bytes, &in,
+                                                         out, &produced, &whole, &err);
+            assert_int_equal(st, HEFT_OK);
+            assert_int_equal(in, len);
+            assert_false(whole);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +361,8 @@ int main(void)
         cmocka_unit_test(nested_items_are_skipped_or_refused),
         cmocka_unit_test(an_integer_is_neither_negative_nor_another_item),
         cmocka_unit_test(the_numbers_of_an_array_are_surveyed),
+        cmocka_unit_test(arrays_are_decoded_from_input_of_any_length),
+        cmocka_unit_test(an_incomplete_array_is_not_whole),
     };
     return cmocka_run_group_tests_name("msgpack", tests, NULL, NULL);
 }
