@@ -149,6 +149,9 @@ static void every_table_of_a_host_is_checked(void **state)
     refuse_host(&t, "the host has no allocator");
     t.al.size--;
     refuse_host(&t, "heft_allocator has size");
+    t.al.size--;
+    t.al.resize = NULL;
+    refuse_host(&t, "heft_allocator has size");
     t.al.resize = NULL;
     refuse_host(&t, "has no resize()");
     t.executor.size--;
