@@ -199,6 +199,8 @@ static const row embd_rows[] = {
       "profile/shape a: shape [2, 3] should be [2]\n" },
     { "{\"tensors\": [{\"name\": \"a\", \"shape\": [2, 3, 1]}]}",
       "profile/shape a: shape [2, 3] should be [2, 3, 1]\n" },
+    { "{\"tensors\": [{\"name\": \"a\", \"shape\": [3, 2, 1]}]}",
+      "profile/shape a: shape [2, 3] should be [3, 2, 1]\n" },
     { "{\"tensors\": [{\"name\": \"a\", \"shape\": []}]}",
       "profile/shape a: shape [2, 3] should be []\n" },
     { "{\"tensors\": [{\"name\": \"p.b\", \"shape\": [5]}]}",
