@@ -9,7 +9,9 @@
 #include <string.h>
 
 enum {
-    HEAD = 64,           /* bytes of the head before each block, a multiple of any alignment */
+    HEAD = 64, /* bytes of the head before each block, a multiple of any alignment */
+    TAIL = 16, /* bytes after each block that must not change */
+    TAIL_BYTE = 0x5A,
     FILLED = 16 << 10,   /* bytes to fill at each end of a block */
     LARGE = 64 << 10,    /* released blocks of at least this size are cached ... */
     TOO_LARGE = 4 << 20, /* ... and of less than this size */
@@ -34,6 +36,20 @@ static void report_misuse(const char *message)
 {
     fprintf(stderr, "the library misuses its allocator: %s\n", message);
     abort();
+}
+
+/* The address sanitizer has a tail of its own. */
+static size_t tail_bytes(void)
+{
+    return __asan_poison_memory_region ? 0 : TAIL;
+}
+
+static void check_tail(const head *h)
+{
+    const uint8_t *tail = (const uint8_t *)h + HEAD + h->size;
+    for (size_t i = 0; i < tail_bytes(); i++)
+        if (tail[i] != TAIL_BYTE)
+            report_misuse("a write past the end of a block");
 }
 
 static void fill(void *p, int byte, size_t size)
@@ -62,10 +78,11 @@ static head *take_cached(size_t size)
 static void *new_block(size_t size, size_t align)
 {
     void *block = size >= LARGE ? take_cached(size) : NULL;
-    if (!block && posix_memalign(&block, HEAD, HEAD + size))
+    if (!block && posix_memalign(&block, HEAD, HEAD + size + tail_bytes()))
         report_misuse("it asks for more memory than there is");
     *(head *)block = (head){ size, align };
     fill((char *)block + HEAD, 0xA5, size);
+    memset((char *)block + HEAD + size, TAIL_BYTE, tail_bytes());
     return (char *)block + HEAD;
 }
 
@@ -83,6 +100,7 @@ static void add_to_cache(head *h)
 static void release(head *h)
 {
     size_t size = h->size;
+    check_tail(h);
     fill((char *)h + HEAD, 0xDD, size);
     if (size < LARGE || size >= TOO_LARGE) {
         free(h);

@@ -27,6 +27,27 @@ static void freeing_null_changes_nothing(void **state)
     assert_int_equal(t.live, 0);
 }
 
+static void the_limit_is_the_largest_sum_of_allocations(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = 100 };
+    void *first = heft_mem_alloc(&m, 60), *second = heft_mem_alloc(&m, 40);
+    assert_non_null(first);
+    assert_non_null(second);
+    assert_null(heft_mem_resize(&m, second, 40, 41));
+    m.limit = 10; /* memory can be returned, no matter how much is in use */
+    second = heft_mem_resize(&m, second, 40, 39);
+    assert_non_null(second);
+    assert_null(heft_mem_resize(&m, second, 39, 40));
+    assert_int_equal(m.used, 99);
+    heft_mem_free(&m, first, 60);
+    heft_mem_free(&m, second, 39);
+    assert_int_equal(m.used, 0);
+    assert_int_equal(t.live, 0);
+}
+
 static void allocations_are_aligned_and_do_not_overlap(void **state)
 {
     (void)state;
@@ -251,6 +272,54 @@ static void a_failed_allocation_leaks_nothing(void **state)
     }
 }
 
+/* An allocator without memory, for sizes that no machine has. */
+static void *pretend(void *ctx, void *p, size_t old_size, size_t new_size, size_t align)
+{
+    (void)old_size;
+    (void)align;
+    *(size_t *)ctx = new_size;
+    return p ? p : ctx;
+}
+
+static void a_vector_may_have_two_to_the_32_less_two_elements(void **state)
+{
+    (void)state;
+    size_t last = 0;
+    heft_allocator al = { .size = sizeof al, .resize = pretend, .ctx = &last };
+    heft_memory m = { .al = &al, .limit = UINT64_MAX };
+    heft_vec v = { .ptr = NULL };
+    assert_false(heft_vec_reserve(&m, &v, UINT32_MAX, 1));
+    assert_int_equal(last, 0);
+    assert_true(heft_vec_reserve(&m, &v, UINT32_MAX - 1, 1));
+    assert_int_equal(v.cap, UINT32_MAX - 1);
+    assert_int_equal(last, UINT32_MAX - 1);
+    v.len = v.cap;
+    assert_true(heft_vec_reserve(&m, &v, 0, 1));
+    assert_false(heft_vec_reserve(&m, &v, 1, 1));
+    v.len = v.cap = (UINT32_MAX - 1) / 2 + 1; /* twice as many would be too many */
+    assert_true(heft_vec_reserve(&m, &v, 1, 1));
+    assert_int_equal(v.cap, UINT32_MAX - 1);
+    v.len = v.cap = 100;
+    assert_true(heft_vec_reserve(&m, &v, 1, 1));
+    assert_int_equal(v.cap, 200);
+    assert_false(heft_vec_reserve(&m, &v, 200, SIZE_MAX / 300 + 1)); /* the bytes pass 64 bits */
+}
+
+static void joined_parts_follow_each_other(void **state)
+{
+    (void)state;
+    test_memory t;
+    test_memory_init(&t, 0);
+    heft_memory m = { .al = &t.al, .limit = UINT64_MAX };
+    heft_arena a = { .mem = &m };
+    heft_str none = { NULL, 0 };
+    assert_true(heft_str_is(heft_arena_join(&a, heft_lit("one"), none, heft_lit("two")), "onetwo"));
+    assert_true(heft_str_is(heft_arena_join(&a, none, heft_lit("one"), heft_lit("two")), "onetwo"));
+    assert_true(
+        heft_str_is(heft_arena_join(&a, heft_lit("1"), heft_lit("2"), heft_lit("3")), "123"));
+    heft_arena_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +336,9 @@ int main(void)
         cmocka_unit_test(reserved_capacity_needs_one_allocation),
         cmocka_unit_test(a_vector_has_fewer_than_two_to_the_32_elements),
         cmocka_unit_test(a_failed_allocation_leaks_nothing),
+        cmocka_unit_test(the_limit_is_the_largest_sum_of_allocations),
+        cmocka_unit_test(a_vector_may_have_two_to_the_32_less_two_elements),
+        cmocka_unit_test(joined_parts_follow_each_other),
     };
     return cmocka_run_group_tests_name("arena", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/checked_math.h"
+#include "base/compiler.h"
 
 static uint64_t next_random(uint64_t *x)
 {
@@ -96,6 +97,24 @@ static void a_product_with_a_zero_never_overflows(void **state)
     assert_false(heft_product(&out, (const uint64_t[]){ UINT32_MAX, UINT32_MAX, 2, 1 }, 4));
 }
 
+static void an_atomic_sum_stops_at_the_largest_number(void **state)
+{
+    (void)state;
+    size_t sum = 5;
+    heft_atomic_add(&sum, 0);
+    assert_true(sum == 5);
+    heft_atomic_add(&sum, SIZE_MAX - 5);
+    assert_true(sum == SIZE_MAX);
+    heft_atomic_add(&sum, 0);
+    assert_true(sum == SIZE_MAX);
+    heft_atomic_add(&sum, 1);
+    assert_true(sum == SIZE_MAX);
+    uint32_t slot = 0;
+    assert_true(heft_atomic_set_if_zero(&slot, 7));
+    assert_false(heft_atomic_set_if_zero(&slot, 8));
+    assert_int_equal(heft_atomic_load(&slot), 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -105,6 +124,7 @@ int main(void)
         cmocka_unit_test(alignment_rounds_up_or_reports_overflow),
         cmocka_unit_test(range_checks_do_not_overflow),
         cmocka_unit_test(a_product_with_a_zero_never_overflows),
+        cmocka_unit_test(an_atomic_sum_stops_at_the_largest_number),
     };
     return cmocka_run_group_tests_name("checked", tests, NULL, NULL);
 }

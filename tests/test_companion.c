@@ -136,6 +136,20 @@ static void tokens_of_a_list_keep_the_order_of_the_list(void **state)
     }
 }
 
+static void an_id_past_the_tokens_is_not_special(void **state)
+{
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    for (int id = 0; id < 2; id++) {
+        char text[100];
+        snprintf(text, sizeof text, "{\"model\": {\"unk_id\": %d, \"vocab\": [[\"a\", 0]]}}", id);
+        heft_assert_ok(heft_vocab_parse_json(&v, str(text), NULL, &err), &err);
+        assert_int_equal(heft_vocab_special(v, HEFT_UNK), id ? HEFT_NONE : 0);
+        heft_vocab_close(v);
+    }
+}
+
 /* BPE: merges are ignored; only added tokens and the names of WordPiece are special, and the latter
  * take precedence. */
 static void tokens_of_byte_pair_encoding_are_read(void **state)
@@ -194,6 +208,22 @@ static void invalid_tokenizers_are_refused_with_the_reason(void **state)
         { "{\"added_tokens\": [{\"id\": 1, \"content\": 2}]}", "a string is expected" },
         { "{\"added_tokens\": {}}", "a list is expected" },
         { "{\"model\": {\"vocab\": {}}} x", "JSON" },
+        { "{\"model\": {\"vocab\": {}}} {}", "JSON" },
+        { "{\"model\": {}}", "no \"model\" with a \"vocab\"" },
+        { "{\"model\": {\"vocab\": {\"a\": 0}", "JSON" },
+        { "{\"model\": {\"vocab\": {\"a\": 0", "JSON" },
+        { "{\"model\": {\"vocab\": {\"a\": 0}, \"x\": [", "JSON" },
+        { "{\"model\": {\"vocab\": {\"a\": 0}}, \"x\": [", "JSON" },
+        { "{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [{\"id\": 1,", "JSON" },
+        { "{\"model\": {\"vocab\": {\"a\": 0}}, \"added_tokens\": [{\"x\": [", "JSON" },
+        { "{\"added_tokens\": [{\"content\": \"a\"}]}", "no id or no content" },
+        { "{\"added_tokens\": [{\"id\": \"1\"}]}", "a number is expected" },
+        { "{\"added_tokens\": [[]]}", "not an object" },
+        { "{\"model\": {\"unk_id\": 0.5}}", "\"unk_id\" is not a token id" },
+        { "{\"model\": {\"vocab\": [1]}}", "[token, score] is expected" },
+        { "{\"model\": {\"vocab\": [{}]}}", "[token, score] is expected" },
+        { "{\"model\": {\"vocab\": [[\"a\", \"b\"]]}}", "a number is expected" },
+        { "{\"model\": {\"vocab\": {\"a\": 2, \"b\": 0}}}", "only 2 tokens" },
     };
     heft_error err;
     heft_vocab *v;
@@ -238,6 +268,44 @@ static void scalars_at_the_top_level_are_settings(void **state)
     heft_settings_close(NULL);
     assert_int_equal(heft_settings_parse_json(&s, str("[1]"), NULL, &err), HEFT_E_FORMAT);
     assert_int_equal(heft_settings_parse_json(&s, str("{\"a\": 1"), NULL, &err), HEFT_E_FORMAT);
+}
+
+static void integers_of_64_bits_are_numbers_others_text(void **state)
+{
+    static const struct {
+        const char *text;
+        heft_kind kind;
+        uint64_t bits;
+    } rows[] = {
+        { "0", HEFT_KIND_INT, 0 },
+        { "-0", HEFT_KIND_INT, 0 },
+        { "-1", HEFT_KIND_INT, UINT64_MAX },
+        { "9223372036854775807", HEFT_KIND_INT, INT64_MAX },
+        { "9223372036854775808", HEFT_KIND_UINT, UINT64_C(1) << 63 },
+        { "18446744073709551615", HEFT_KIND_UINT, UINT64_MAX },
+        { "18446744073709551616", HEFT_KIND_STR, 0 },
+        { "-9223372036854775807", HEFT_KIND_INT, (UINT64_C(1) << 63) + 1 },
+        { "-9223372036854775809", HEFT_KIND_STR, 0 },
+        { "1.0", HEFT_KIND_STR, 0 },
+        { "\"7\"", HEFT_KIND_STR, 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_error err;
+        heft_settings *s;
+        char text[64];
+        snprintf(text, sizeof text, "{\"n\": %s}", rows[i].text);
+        heft_assert_ok(heft_settings_parse_json(&s, str(text), NULL, &err), &err);
+        heft_value v = heft_settings_at(s, 0);
+        assert_int_equal(v.kind, rows[i].kind);
+        if (v.kind != HEFT_KIND_STR)
+            assert_true(v.as.u == rows[i].bits);
+        assert_int_equal(heft_settings_at(s, 1).kind, HEFT_KIND_NULL);
+        assert_int_equal(heft_settings_value_at(s, 1).kind, HEFT_KIND_NULL);
+        assert_int_equal(heft_settings_next(s, 0), 1);
+        assert_int_equal(heft_settings_next(s, 1), 1);
+        heft_settings_close(s);
+    }
 }
 
 static heft_value at_path(const heft_settings *s, const char *path)
@@ -332,6 +400,63 @@ static void settings_nested_too_deep_or_too_many_are_refused(void **state)
     assert_non_null(strstr(err.message, "more than 1048576 values"));
     assert_int_equal(parse_repeated("{\"a\": ", "[", 63, &err),
                      HEFT_E_FORMAT); /* within the limit, but truncated */
+    assert_int_equal(parse_repeated("{\"a\": ", "[", 64, &err), HEFT_E_LIMIT);
+    /* The list is a value, too.  The last text reaches the limit and is truncated. */
+    assert_int_equal(parse_repeated("{\"a\": [1", ",1", (1 << 20) - 1, &err), HEFT_E_LIMIT);
+    assert_int_equal(parse_repeated("{\"a\": [1", ",1", (1 << 20) - 2, &err), HEFT_E_FORMAT);
+}
+
+static void invalid_settings_are_refused_with_the_reason(void **state)
+{
+    static const refusal refusals[] = {
+        { "", "JSON" },
+        { "[1]", "the document: an object is expected here" },
+        { "1", "the document: an object is expected here" },
+        { "{\"a\": 1", "JSON" },
+        { "{\"a\": [}", "JSON" },
+        { "{} 1", "JSON" },
+        { "{} {}", "JSON" },
+    };
+    heft_error err;
+    heft_settings *s;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(refusals); i++) {
+        heft_assert_fails(heft_settings_parse_json(&s, str(refusals[i].text), NULL, &err),
+                          HEFT_E_FORMAT, &err, refusals[i].message);
+        assert_null(s);
+    }
+}
+
+static void the_lines_of_a_vocabulary_are_utf8(void **state)
+{
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    heft_assert_fails(heft_vocab_parse_lines(&v, str("a\nb\xFF\n"), NULL, &err), HEFT_E_FORMAT,
+                      &err, "not UTF-8");
+    assert_int_equal(err.offset, 3);
+    assert_null(v);
+    heft_assert_ok(heft_vocab_parse_lines(&v, str("\r\n\r\r\n\xC3\xA9"), NULL, &err), &err);
+    assert_int_equal(heft_vocab_count(v), 3);
+    assert_token(v, 0, "");
+    assert_token(v, 1, "\r");
+    assert_token(v, 2, "\xC3\xA9");
+    heft_vocab_close(v);
+}
+
+static void a_host_without_an_allocator_is_refused_by_every_reader(void **state)
+{
+    heft_error err;
+    heft_host host = { .size = sizeof host };
+    heft_vocab *v;
+    heft_settings *s;
+    heft_profile *p;
+    (void)state;
+    heft_assert_status(heft_vocab_parse_lines(&v, str("a"), &host, &err), HEFT_E_ARGUMENT, &err);
+    heft_assert_status(heft_vocab_parse_json(&v, str("{}"), &host, &err), HEFT_E_ARGUMENT, &err);
+    heft_assert_status(heft_settings_parse_json(&s, str("{}"), &host, &err), HEFT_E_ARGUMENT, &err);
+    heft_assert_status(heft_profile_parse_json(&p, str("{}"), &host, &err), HEFT_E_ARGUMENT, &err);
+    assert_true(!v && !s && !p);
 }
 
 /* ---- profiles ------------------------------------------------------------------------------- */
@@ -378,6 +503,35 @@ static void invalid_profiles_are_refused_with_the_reason(void **state)
         { "{\"tensors\": [{\"name\": \"w\", \"optional\": 1}]}", "true or false" },
         { "{\"tensors\": [{\"name\": \"w\", \"rank\": 1}]}", "no member 'rank'" },
         { "{} {}", "JSON" },
+        { "{\"name\": \"x\"", "JSON" },
+        { "{\"about\": 1}", "a string is expected" },
+        { "{\"sizes\": []}", "an object is expected" },
+        { "{\"sizes\": {\"n\": 0.5}}", "size '0.5' is not" },
+        { "{\"sizes\": {\"n\": 1", "JSON" },
+        { "{\"metadata\": []}", "an object is expected" },
+        { "{\"metadata\": {\"k\": null}}", "a string, a number or true" },
+        { "{\"metadata\": {\"k\": 1", "JSON" },
+        { "{\"optional_metadata\": {}}", "a list is expected" },
+        { "{\"optional_metadata\": [\"k\"", "JSON" },
+        { "{\"vocabulary\": []}", "an object is expected" },
+        { "{\"vocabulary\": {\"tokens\":", "JSON" },
+        { "{\"vocabulary\": {\"tokens\": 1", "JSON" },
+        { "{\"vocabulary\": {\"tokens\": []}}", "a number or an expression" },
+        { "{\"vocabulary\": {\"special\": []}}", "an object is expected" },
+        { "{\"vocabulary\": {\"special\": {\"pad\": true}}}", "a number or an expression" },
+        { "{\"vocabulary\": {\"special\": {\"pad\": 1", "JSON" },
+        { "{\"complete_in\": \"mag\"}", "a list is expected" },
+        { "{\"complete_in\": [1]}", "a string is expected" },
+        { "{\"prefixes\": [\"a\"", "JSON" },
+        { "{\"tensors\": {}}", "a list is expected" },
+        { "{\"tensors\": [{\"name\": \"w\"}", "JSON" },
+        { "{\"tensors\": [{\"name\": \"w\"", "JSON" },
+        { "{\"tensors\": [{\"name\": 1}]}", "a string is expected" },
+        { "{\"tensors\": [{\"name\": \"w\", \"dtype\": \"f32\"}]}", "a list is expected" },
+        { "{\"tensors\": [{\"name\": \"w\", \"dtype\": [32]}]}", "a string is expected" },
+        { "{\"tensors\": [{\"name\": \"w\", \"dtype\": [\"f32\", \"f33\"]}]}",
+          "unknown element type 'f33'" },
+        { "{\"tensors\": [{\"name\": \"w\", \"optional\": null}]}", "true or false" },
     };
     heft_error err;
     heft_profile *p;
@@ -403,6 +557,14 @@ static void dimension_expressions_are_evaluated(void **state)
         { "1/0", false },    { "missing", false }, { "(n)*3", false },
         { "0x0c", false },   { "", false },        { "012", false },
         { "12 ", true },     { "n*3*1", true },    { "18446744073709551615+13", false },
+        { "n-n+12", true },  { "12-0/n", true },   { "4611686018427387904*n+12", false },
+        { "0-1+13", false }, { "12-1*0", true },   { "9/8/1+11", true },
+        { "48/n/1", true },  { "12-", false },     { "12+", false },
+        { "12*", false },    { "12/", false },     { "12 12", false },
+        { "m*12", false },   { "12*m", false },    { "12/m", false },
+        { "12+m", false },   { "12-m", false },    { "n.*3", false },
+        { "N*3", false },    { "n_*3", false },    { "12@", false },
+        { "n[*3", false },   { "n{*3", false },    { "n`*3", false },
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(expressions); i++) {
@@ -511,12 +673,17 @@ int main(void)
         cmocka_unit_test(the_vocabulary_of_bert_is_read),
         cmocka_unit_test(tokens_of_an_object_are_sorted_by_id),
         cmocka_unit_test(tokens_of_a_list_keep_the_order_of_the_list),
+        cmocka_unit_test(an_id_past_the_tokens_is_not_special),
         cmocka_unit_test(tokens_of_byte_pair_encoding_are_read),
         cmocka_unit_test(invalid_tokenizers_are_refused_with_the_reason),
         cmocka_unit_test(scalars_at_the_top_level_are_settings),
+        cmocka_unit_test(integers_of_64_bits_are_numbers_others_text),
         cmocka_unit_test(nested_settings_are_found_by_their_path),
         cmocka_unit_test(all_settings_are_visited_in_order),
         cmocka_unit_test(settings_nested_too_deep_or_too_many_are_refused),
+        cmocka_unit_test(invalid_settings_are_refused_with_the_reason),
+        cmocka_unit_test(the_lines_of_a_vocabulary_are_utf8),
+        cmocka_unit_test(a_host_without_an_allocator_is_refused_by_every_reader),
         cmocka_unit_test(profiles_are_read),
         cmocka_unit_test(invalid_profiles_are_refused_with_the_reason),
         cmocka_unit_test(dimension_expressions_are_evaluated),

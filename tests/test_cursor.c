@@ -215,6 +215,128 @@ static void every_truncation_gives_zeros_and_a_status(void **state)
     }
 }
 
+static void an_empty_text_is_not_null_without_bytes(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, 5);
+    heft_cur c = heft_cur_open(&f.in, 10, 5, "the key");
+    heft_str s = heft_cur_text(&c, 0, "the key");
+    assert_true(s.ptr && !s.len && !c.st);
+    c = heft_cur_open(&f.in, sizeof sample, 5, "the key");
+    s = heft_cur_text(&c, 0, "the key");
+    assert_true(s.ptr && !s.len && !c.st);
+}
+
+static void a_text_that_is_not_there_is_empty(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, sizeof sample);
+    heft_cur c = heft_cur_open(&f.in, 15, 3, "the key");
+    heft_str s = heft_cur_text(&c, 4, "the key");
+    assert_true(s.ptr && !s.len);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_string_equal(f.err.message, "the key: 4 bytes are needed, 3 are left");
+    open_sample(&f, 16);
+    c = heft_cur_open(&f.in, 15, 5, "the key");
+    s = heft_cur_text(&c, 4, "the key");
+    assert_true(s.ptr && !s.len);
+    assert_int_equal(c.st, HEFT_AGAIN);
+}
+
+static void skips_to_bytes_within_and_past_the_window(void **state)
+{
+    (void)state;
+    file f;
+    open_sample(&f, 10);
+    heft_cur c = heft_cur_open(&f.in, 0, 18, "the records");
+    heft_cur_skip(&c, 0);
+    heft_cur_skip(&c, 10); /* exactly the bytes that are available */
+    assert_int_equal(heft_cur_pos(&c), 10);
+    assert_int_equal(c.st, HEFT_OK);
+    heft_cur_skip(&c, 8); /* exactly the bytes of the structure */
+    assert_int_equal(heft_cur_pos(&c), 18);
+    assert_int_equal(heft_cur_left(&c), 0);
+    assert_int_equal(c.st, HEFT_OK);
+    heft_cur_skip(&c, 1);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_string_equal(f.err.message, "the records: 1 bytes are needed, 0 are left");
+    c = heft_cur_open(&f.in, 0, 18, "the records");
+    heft_cur_skip(&c, UINT64_MAX);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    heft_cur_skip(&c, 4); /* an error persists */
+    assert_int_equal(heft_cur_pos(&c), 0);
+    assert_int_equal(c.st, HEFT_E_FORMAT);
+    assert_int_equal(f.needs, 0);
+}
+
+static void asks_for_as_many_bytes_as_records_take(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t size, at, records, wanted;
+    } rows[] = {
+        { 1 << 20, 0, 0, 64 << 10 },    { 1 << 20, 0, 511, 64 << 10 },
+        { 1 << 20, 0, 512, 128 << 10 }, { 1 << 20, (1 << 20) - 9, 1, 9 },
+        { 64 << 10, 0, 1, 64 << 10 },   { 1 << 20, 1 << 20, 1, 0 },
+        { 1 << 20, UINT64_MAX, 1, 0 },  { 1 << 20, 0, UINT64_MAX, 0 }, /* the bytes pass 64 bits */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        file f;
+        open_sample(&f, 0);
+        f.in.size = rows[i].size;
+        heft_window_ask_ahead(&f.in, rows[i].at, rows[i].records);
+        assert_int_equal(f.needed.length, rows[i].wanted);
+        assert_int_equal(f.needs, rows[i].wanted != 0);
+        assert_int_equal(f.needed.offset, rows[i].wanted ? rows[i].at : 0);
+    }
+}
+
+static heft_status decode_nothing(heft_window *in, heft_encoding e, heft_range stored, void *out,
+                                  size_t *len)
+{
+    (void)in;
+    (void)stored;
+    (void)out;
+    *len = 0;
+    return e == HEFT_DEFLATE ? HEFT_AGAIN : HEFT_E_FORMAT;
+}
+
+static void a_window_without_a_decoder_refuses_compressed_bytes(void **state)
+{
+    (void)state;
+    file f;
+    uint8_t out[4];
+    size_t len = sizeof out;
+    heft_range stored = { 6, 3 };
+    open_sample(&f, sizeof sample);
+    assert_int_equal(heft_window_decode(&f.in, HEFT_DEFLATE, stored, out, &len),
+                     HEFT_E_UNSUPPORTED);
+    assert_int_equal(f.err.offset, 6);
+    assert_int_equal(len, sizeof out);
+    f.in.decode = decode_nothing;
+    assert_int_equal(heft_window_decode(&f.in, HEFT_DEFLATE, stored, out, &len), HEFT_AGAIN);
+    assert_int_equal(len, 0);
+}
+
+static void bytes_in_memory_are_a_window(void **state)
+{
+    (void)state;
+    heft_error err;
+    heft_window_bytes in = heft_window_of(sample, sizeof sample, &err);
+    heft_cur c = heft_cur_open(&in.in, 16, 100, "the tail");
+    assert_int_equal(heft_cur_left(&c), 4);
+    assert_ptr_equal(heft_cur_take(&c, 4), sample + 16);
+    uint64_t have = 1;
+    in.in.window(&in.in, sizeof sample, 1, &have);
+    assert_int_equal(have, 0);
+    in.in.window(&in.in, UINT64_MAX, 1, &have);
+    assert_int_equal(have, 0);
+    assert_ptr_equal(in.in.window(&in.in, 19, 9, &have), sample + 19);
+    assert_int_equal(have, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +350,12 @@ int main(void)
         cmocka_unit_test(the_first_error_is_kept),
         cmocka_unit_test(text_must_be_utf8),
         cmocka_unit_test(every_truncation_gives_zeros_and_a_status),
+        cmocka_unit_test(an_empty_text_is_not_null_without_bytes),
+        cmocka_unit_test(a_text_that_is_not_there_is_empty),
+        cmocka_unit_test(skips_to_bytes_within_and_past_the_window),
+        cmocka_unit_test(asks_for_as_many_bytes_as_records_take),
+        cmocka_unit_test(a_window_without_a_decoder_refuses_compressed_bytes),
+        cmocka_unit_test(bytes_in_memory_are_a_window),
     };
     return cmocka_run_group_tests_name("cursor", tests, NULL, NULL);
 }

@@ -135,6 +135,86 @@ static void no_memory_names_the_purpose(void **state)
     assert_int_equal(heft_error_no_memory(NULL, "to plan the file"), HEFT_E_NOMEM);
 }
 
+static void formats_zero_null_and_an_incomplete_directive(void **state)
+{
+    (void)state;
+    heft_error e;
+    heft_error_plain(&e, HEFT_E_FORMAT, "%D %D %s %", (int64_t)0, (int64_t)-1, (const char *)NULL);
+    assert_string_equal(e.message, "0 -1 (none) ");
+    heft_error_plain(&e, HEFT_E_FORMAT, "%s", "\xFF\xC3\xA9\xE2\x82");
+    assert_string_equal(e.message, "\\xff\xC3\xA9\\xe2\\x82");
+}
+
+static void quotes_controls_only_as_escapes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *quoted;
+    } rows[] = {
+        { "\x1f", "'\\x1f'" },
+        { " ", "' '" },
+        { "~", "'~'" },
+        { "\x7f", "'\\x7f'" },
+        { "\xC2\x80", "'\\xc2\\x80'" },
+        { "\xC2\x9F", "'\\xc2\\x9f'" },
+        { "\xC2\xA0", "'\xC2\xA0'" },
+        { "\xC3\x80", "'\xC3\x80'" },
+        { "\xE2\x82\x80", "'\xE2\x82\x80'" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        heft_error e;
+        heft_error_plain(&e, HEFT_E_FORMAT, "%q", heft_lit(rows[i].name));
+        assert_string_equal(e.message, rows[i].quoted);
+    }
+}
+
+static void a_missing_message_depends_on_the_status(void **state)
+{
+    (void)state;
+    static const struct {
+        heft_status st;
+        const char *message;
+    } rows[] = {
+        { HEFT_E_NOMEM, "out of memory; no details are available" },
+        { HEFT_E_IO, "reading or writing failed; no details are available" },
+        { HEFT_E_CANCELLED, "stopped; no details are available" },
+        { HEFT_E_FORMAT, "the operation failed; no details are available" },
+        { HEFT_AGAIN, "" },
+        { HEFT_OK, "" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        heft_error own, *e = heft_error_begin(NULL, &own);
+        assert_int_equal(heft_error_end(e, rows[i].st), rows[i].st);
+        assert_string_equal(e->message, rows[i].message);
+        e->status = rows[i].st; /* set, but without words */
+        e->message[0] = '\0';
+        heft_error_end(e, rows[i].st);
+        assert_string_equal(e->message, rows[i].message);
+    }
+}
+
+static void an_error_carries_a_rule_a_cause_and_the_expected_size(void **state)
+{
+    (void)state;
+    heft_error e;
+    heft_error_plain(&e, HEFT_E_FORMAT, "x");
+    assert_int_equal(heft_error_rule(&e, HEFT_E_FORMAT, "mag/rank"), HEFT_E_FORMAT);
+    assert_string_equal(e.rule, "mag/rank");
+    assert_int_equal(heft_error_os(&e, HEFT_E_IO, 5), HEFT_E_IO);
+    assert_int_equal(e.os, 5);
+    heft_error_expect(&e, HEFT_E_FORMAT, UINT64_MAX - 7, 7);
+    assert_true(e.expected_bytes == UINT64_MAX);
+    e.expected_bytes = 3;
+    assert_int_equal(heft_error_expect(&e, HEFT_E_FORMAT, UINT64_MAX - 7, 8), HEFT_E_FORMAT);
+    assert_true(e.expected_bytes == 3); /* the sum passes 64 bits */
+    assert_int_equal(heft_error_rule(NULL, HEFT_E_IO, "mag/rank"), HEFT_E_IO);
+    assert_int_equal(heft_error_os(NULL, HEFT_E_IO, 5), HEFT_E_IO);
+    assert_int_equal(heft_error_expect(NULL, HEFT_E_IO, 1, 1), HEFT_E_IO);
+    heft_error_begin(&e, NULL);
+    assert_null(e.rule);
+    assert_true(!e.os && !e.expected_bytes && e.offset == HEFT_NOWHERE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +226,10 @@ int main(void)
         cmocka_unit_test(formats_nothing_after_truncation),
         cmocka_unit_test(sets_an_error_for_a_failure_without_a_message),
         cmocka_unit_test(no_memory_names_the_purpose),
+        cmocka_unit_test(formats_zero_null_and_an_incomplete_directive),
+        cmocka_unit_test(quotes_controls_only_as_escapes),
+        cmocka_unit_test(a_missing_message_depends_on_the_status),
+        cmocka_unit_test(an_error_carries_a_rule_a_cause_and_the_expected_size),
     };
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }

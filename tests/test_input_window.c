@@ -209,6 +209,34 @@ static void feeding_single_bytes_reallocates_rarely(void **state)
     end(&f);
 }
 
+static void finds_the_offset_of_a_byte(void **state)
+{
+    (void)state;
+    fixture f;
+    begin(&f, UINT64_MAX);
+    static const uint8_t elsewhere[1];
+    static const uint64_t offsets[] = { 100, 149, 1000, 1009 };
+    assert_true(heft_input_offset_of(&f.b, elsewhere) == HEFT_NOWHERE);
+    feed(&f, 1000, 10);
+    feed(&f, 100, 50);
+    for (size_t i = 0; i < HEFT_COUNT(offsets); i++) {
+        uint64_t have;
+        const uint8_t *p = f.b.in.window(&f.b.in, offsets[i], 1, &have);
+        assert_int_equal(have, 1);
+        assert_true(heft_input_offset_of(&f.b, p) == offsets[i]);
+        bool is_last = offsets[i] == 149 || offsets[i] == 1009;
+        assert_true((heft_input_offset_of(&f.b, p + 1) == HEFT_NOWHERE) == is_last);
+    }
+    assert_true(heft_input_offset_of(&f.b, elsewhere) == HEFT_NOWHERE);
+    f.b.whole_file = f.bytes;
+    assert_true(heft_input_offset_of(&f.b, f.bytes) == 0);
+    assert_true(heft_input_offset_of(&f.b, f.bytes + SIZE - 1) == SIZE - 1);
+    assert_true(heft_input_offset_of(&f.b, f.bytes + SIZE) == HEFT_NOWHERE);
+    assert_true(heft_input_offset_of(&f.b, elsewhere) == HEFT_NOWHERE);
+    f.b.whole_file = NULL;
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +248,7 @@ int main(void)
         cmocka_unit_test(needs_nothing_beyond_the_limit),
         cmocka_unit_test(can_feed_again_after_a_failed_allocation),
         cmocka_unit_test(feeding_single_bytes_reallocates_rarely),
+        cmocka_unit_test(finds_the_offset_of_a_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

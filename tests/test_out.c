@@ -145,6 +145,30 @@ static void continues_a_checksum_over_all_bytes(void **state)
     assert_int_equal(crc, whole);
 }
 
+static void an_empty_fill_changes_nothing(void **state)
+{
+    (void)state;
+    uint8_t buf[2];
+    heft_out o = { .buf = buf, .cap = sizeof buf };
+    heft_out_u16(&o, 7);
+    heft_out_fill(&o, 0, 0);
+    heft_out_bytes(&o, NULL, 0);
+    assert_int_equal(o.st, HEFT_OK);
+    assert_int_equal(o.len, 2);
+}
+
+static void a_buffer_of_no_bytes_is_an_error(void **state)
+{
+    (void)state;
+    uint8_t byte;
+    flushed t = { .len = 0 };
+    heft_out o = { .buf = &byte, .flush = record_flush, .ctx = &t };
+    heft_out_fill(&o, 1, 3);
+    assert_int_equal(o.st, HEFT_E_ARGUMENT);
+    assert_int_equal(o.total, 3);
+    assert_int_equal(t.calls, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +179,8 @@ int main(void)
         cmocka_unit_test(pads_decimals_with_leading_zeros),
         cmocka_unit_test(counts_bytes_without_a_buffer),
         cmocka_unit_test(continues_a_checksum_over_all_bytes),
+        cmocka_unit_test(an_empty_fill_changes_nothing),
+        cmocka_unit_test(a_buffer_of_no_bytes_is_an_error),
     };
     return cmocka_run_group_tests_name("out", tests, NULL, NULL);
 }

@@ -165,6 +165,38 @@ static const struct {
     { BYTES("I9223372036854775807\n."), "9223372036854775807" },
     { BYTES("I-9223372036854775808\n."), "-9223372036854775808" },
     { BYTES("I9223372036854775808\n."), "d'9223372036854775808'" },
+    { BYTES("I-9223372036854775809\n."), "d'-9223372036854775809'" },
+    { BYTES("I-\n."), "d'-'" },
+    { BYTES("I/\n."), "d'/'" },
+    { BYTES("I:\n."), "d':'" },
+    { BYTES("I001\n."), "1" },
+    { BYTES("L00\n."), "0" },
+    { BYTES("I5L\n."), "d'5L'" },
+    { BYTES("L5\n."), "5" },
+    { BYTES("F5\n."), "d'5'" },
+    { BYTES("J\xff\xff\xff\x7f."), "2147483647" },
+    { BYTES("\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f."), "9223372036854775807" },
+    { BYTES("\x8a\x01\x7f."), "127" },
+    { BYTES("\x8a\x01\x80."), "-128" },
+    { BYTES("\x8a\x09"
+            "123456789."),
+      "big9" },
+    { BYTES("X\x00\x00\x00\x00."), "''" },
+    { BYTES("V\n."), "''" },
+    { BYTES("V\\\n."), "'\\'" },
+    { BYTES("V\\uD7FF\\uE000\\U0010FFFF\n."), "'\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf'" },
+    { BYTES("S''\n."), "''" },
+    { BYTES("\x80\x05N."), "None" },
+    { BYTES("(0N."), "None" },
+    { BYTES("N((00."), "None" },
+    { BYTES("](e."), "[]" },
+    { BYTES("}(u."), "{}" },
+    { BYTES("Np256\ng256\n\x86."), "(None,None)" },
+    { BYTES("N\x94K\x05q\x01\x94h\x02\x86."), "(5,5)" },
+    { BYTES("S\"\"\n."), "''" },
+    { BYTES("S\"a'b\"\n."), "'a'b'" },
+    { BYTES("S'\\\\\\'\\\"\\n\\r\\t\\a\\b\\f\\v'\n."), "'\\'\"\n\r\t\a\b\f\v'" },
+    { BYTES("S'\\xff'\n."), "b'\xff'" },
     { BYTES("L5L\n."), "5" },
     { BYTES("F1e5\n."), "d'1e5'" },
     { BYTES("K\xff."), "255" },
@@ -322,6 +354,85 @@ static void memory_is_proportional_to_the_bytes(void **state)
     }
 }
 
+static void refuses_malformed_pickles(void **state)
+{
+    static const struct {
+        const char *data;
+        size_t len;
+        const char *words;
+    } rows[] = {
+        { BYTES("."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("(."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("N(."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("t."), "an opcode needs a mark, but the stack has none" },
+        { BYTES("0."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("2."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("N(2."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("N\x86."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("N(N\x86."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("1."), "an opcode needs a mark, but the stack has none" },
+        { BYTES("a."), "an opcode needs 2 values, the stack has 0" },
+        { BYTES("Na."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("NNa."), "items are added to a value that is not a container of that kind" },
+        { BYTES("](Na."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("e."), "an opcode needs a mark, but the stack has none" },
+        { BYTES("(Ne."), "items without a container" },
+        { BYTES("}(Nu."), "a key without a value" },
+        { BYTES("](NNu."), "items are added to a value that is not a container of that kind" },
+        { BYTES("]NNs."), "items are added to a value that is not a container of that kind" },
+        { BYTES("}Ns."), "an opcode needs 3 values, the stack has 2" },
+        { BYTES("h\x00."), "memo entry 0 was never stored" },
+        { BYTES("Nq\x00h\x01."), "memo entry 1 was never stored" },
+        { BYTES("Nq\x02h\x01."), "memo entry 1 was never stored" },
+        { BYTES("q\x00N."), "an opcode needs 1 values, the stack has 0" },
+        { BYTES("Np-1\n."), "the number of a memo entry is not an integer" },
+        { BYTES("Npx\n."), "the number of a memo entry is not an integer" },
+        { BYTES("Np\n."), "the number of a memo entry is not an integer" },
+        { BYTES("Np257\n."), "memo entry 257 after only 1 bytes" },
+        { BYTES("Nr\xff\xff\xff\xff."), "memo entry 4294967295 after only 1 bytes" },
+        { BYTES("\x95\x03\x00\x00\x00\x00\x00\x00\x00N."), "a frame has 3 bytes, only 2 are left" },
+        { BYTES("N\x81."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("NR."), "an opcode needs 2 values, the stack has 1" },
+        { BYTES("\x93."), "an opcode needs 2 values, the stack has 0" },
+        { BYTES("NN\x93."), "the name of a global is not a text" },
+        { BYTES("I\n."), "a decimal number is invalid" },
+        { BYTES("L\n."), "a decimal number is invalid" },
+        { BYTES("L5\xe9\n."), "a decimal number is invalid" },
+        { BYTES("S\n."), "a text has no quotes" },
+        { BYTES("S'\n."), "a text has no quotes" },
+        { BYTES("Sab\n."), "a text has no quotes" },
+        { BYTES("Saba\n."), "a text has no quotes" },
+        { BYTES("S'a\"\n."), "a text has no quotes" },
+        { BYTES("S\"a'\n."), "a text has no quotes" },
+        { BYTES("S'\\'\n."), "a text has an unknown escape" },
+        { BYTES("S'\\q'\n."), "a text has an unknown escape" },
+        { BYTES("S'\\x4'\n."), "a text has an unknown escape" },
+        { BYTES("S'\\x4g'\n."), "a text has an unknown escape" },
+        { BYTES("S'a"), "a line does not end" },
+        { BYTES("V\\u12\n."), "an escape in a text is not a character" },
+        { BYTES("V\\u123g\n."), "an escape in a text is not a character" },
+        { BYTES("V\\uD800\n."), "an escape in a text is not a character" },
+        { BYTES("V\\uDFFF\n."), "an escape in a text is not a character" },
+        { BYTES("V\\U00110000\n."), "an escape in a text is not a character" },
+        { BYTES("V\\UFFFFFFFF\n."), "an escape in a text is not a character" },
+        { BYTES("V\\U80000041\n."), "an escape in a text is not a character" },
+        { BYTES("X\x01\x00\x00\x00\xff."), "UTF-8" },
+        { BYTES("\x8b\xff\xff\xff\xff."), "an integer has a negative length" },
+        { BYTES("\x8b\x00\x00\x00\x80."), "an integer has a negative length" },
+        { BYTES("\x8b\xff\xff\xff\x7f."), "bytes are needed" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        reader r;
+        begin(&r, 0);
+        open_bytes(&r, rows[i].data, rows[i].len);
+        assert_int_equal(r.st, HEFT_E_FORMAT);
+        if (!strstr(r.err.message, rows[i].words))
+            fail_msg("row %zu: %s", i, r.err.message);
+        close_reader(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +441,7 @@ int main(void)
         cmocka_unit_test(reports_every_failed_allocation),
         cmocka_unit_test(finds_the_last_of_equal_dict_keys),
         cmocka_unit_test(memory_is_proportional_to_the_bytes),
+        cmocka_unit_test(refuses_malformed_pickles),
     };
     return cmocka_run_group_tests_name("pickle", tests, NULL, NULL);
 }

@@ -200,6 +200,44 @@ static void memory_is_proportional_to_the_bytes(void **state)
     assert_int_equal(end, sizeof bytes - 1);
 }
 
+static void modules_and_names_are_dangerous_or_not(void **state)
+{
+    static const struct {
+        const char *module, *name;
+        bool is_dangerous;
+    } rows[] = {
+        { "builtins", "eval", true },
+        { "__builtin__", "eval", true },
+        { "__builtins__", "eval", true },
+        { "builtins", "range", false },
+        { "__builtin__", "sum", false },
+        { "__builtins__", "Ellipsis", false },
+        { "builtin", "eval", false },
+        { "_aix_support", "x", true },
+        { "zipimport", "x", true },
+        { "importlib", "x", true },
+        { "importlib.util", "x", true },
+        { "importlibs", "x", false },
+        { "importli", "x", false },
+        { "import", "x", false },
+        { "my.importlib", "x", false },
+        { "torch", "load", true },
+        { "torch", "loads", false },
+        { "torch", "Tensor", false },
+        { "torch.storage", "_load_from_bytes", true },
+        { "torch.storage", "load", false },
+        { "joblib", "load", true },
+        { "jobs", "load", false },
+        { "", "load", false },
+        { "collections", "OrderedDict", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (heft_pickle_is_dangerous(heft_lit(rows[i].module), heft_lit(rows[i].name)) !=
+            rows[i].is_dangerous)
+            fail_msg("%s.%s", rows[i].module, rows[i].name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +251,7 @@ int main(void)
         cmocka_unit_test(returns_the_end_of_the_first_pickle),
         cmocka_unit_test(reports_every_failed_allocation),
         cmocka_unit_test(memory_is_proportional_to_the_bytes),
+        cmocka_unit_test(modules_and_names_are_dangerous_or_not),
     };
     return cmocka_run_group_tests_name("pickle_scan", tests, NULL, NULL);
 }

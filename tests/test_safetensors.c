@@ -112,10 +112,10 @@ static void refuses_malformed_headers_with_reason_and_offset(void **state)
         { "{\"__metadata__\":1}", 0, 24, "__metadata__ is not an object" },
         { "{\"__metadata__\":{\"a\":1}}", 0, 29, "__metadata__: the value of 'a' is not a string" },
         { "{\"__metadata__\":{},\"__metadata__\":{}}", 0, 27, "__metadata__ occurs twice" },
-        { "{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, HEFT_NOWHERE, "'a' occurs twice" },
+        { "{\"__metadata__\":{\"a\":\"\",\"a\":\"\"}}", 0, 33, "'a' occurs twice" },
         { "{\"w\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
           "\"w\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
-          0, HEFT_NOWHERE, "'w' occurs twice" },
+          0, 62, "'w' occurs twice" },
         { W "x", 8, 8 + 54, "the end of the text is expected" },
     };
     sample *s = malloc(sizeof *s);

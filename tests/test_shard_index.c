@@ -1,311 +1,242 @@
-/* test_shard_index.c - an index against the shards: numbers in the names, tensors listed in the
- * wrong shard, a wrong sum, further files. The folder is in memory. */
-#include "models.h"
+/* test_shard_index.c - the JSON index of a model in several files: recognition and refusals. */
+#include "heft_test.h"
 
-typedef struct shard {
-    const char *name, *tensors; /* one letter for each tensor; name NULL: no more shards */
-} shard;
+#include "base/text.h"
+#include "format/shard_index.h"
+#include "guarded.h"
 
-typedef struct folder {
-    const shard *shards;
-    const char *const *others; /* further names, or NULL */
-    heft_status list_status;
-} folder;
-
-enum { BYTES = 8 }; /* size of each tensor */
-
-static heft_bytes make_shard(const char *tensors)
+static bool is_bin(heft_str file)
 {
-    char header[1000] = "{";
-    uint8_t file[2000] = { 0 };
-    size_t at = 1;
-    for (size_t i = 0; tensors[i]; i++)
-        at += (size_t)snprintf(header + at, sizeof header - at,
-                               "%s\"%c\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":"
-                               "[%zu,%zu]}",
-                               i ? "," : "", tensors[i], i * BYTES, i * BYTES + BYTES);
-    header[at++] = '}';
-    file[0] = (uint8_t)at;
-    file[1] = (uint8_t)(at >> 8);
-    memcpy(file + 8, header, at);
-    return heft_test_copy(file, 8 + at + BYTES * strlen(tensors));
+    return heft_str_ends(file, ".bin");
 }
 
-/* A source that owns the bytes. */
-typedef struct own_source {
-    heft_source base;
-    heft_bytes bytes;
-} own_source;
+static const heft_shard_index_kind kind = { "test/total", is_bin, "test" };
 
-static heft_status own_read(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
+/* ---- recognition ---------------------------------------------------------------------------- */
+
+static void the_first_eight_bytes_decide_about_json(void **state)
 {
-    (void)err;
-    memcpy(buf, ((const own_source *)s)->bytes.p + off, len);
-    return HEFT_OK;
-}
-
-static void own_close(heft_source *s)
-{
-    heft_test_free(&((own_source *)s)->bytes);
-    free(s);
-}
-
-static heft_source *source_of(heft_bytes take)
-{
-    static const heft_source_ops ops = { .size = sizeof(heft_source_ops),
-                                         .read = own_read,
-                                         .close = own_close };
-    own_source *s = calloc(1, sizeof *s);
-    *s = (own_source){ { &ops, take.len }, take };
-    return &s->base;
-}
-
-static heft_status open_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
-{
-    const folder *f = ctx;
-    *out = NULL;
-    for (size_t i = 0; f->shards[i].name; i++)
-        if (!strcmp(f->shards[i].name, name)) {
-            *out = source_of(make_shard(f->shards[i].tensors));
-            return HEFT_OK;
-        }
-    *err = (heft_error){ .status = HEFT_E_IO, .os = 2, .message = "there is no such shard" };
-    return HEFT_E_IO;
-}
-
-static heft_status list_folder(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
-                               heft_error *err)
-{
-    const folder *f = ctx;
-    for (size_t i = 0; f->shards[i].name; i++)
-        fn(arg, f->shards[i].name);
-    for (size_t i = 0; f->others && f->others[i]; i++)
-        fn(arg, f->others[i]);
-    if (f->list_status)
-        *err = (heft_error){ .status = f->list_status, .message = "the folder is unreadable" };
-    return f->list_status;
-}
-
-/* Open an index with these entries: a letter and the number of its shard, "a0 b1". */
-static heft_status open_index(heft_file **out, const folder *dir, const char *entries,
-                              uint64_t total, const heft_host *host, heft_error *err)
-{
-    heft_shard_folder shards = { .size = sizeof shards,
-                                 .name = "m.safetensors.index.json",
-                                 .open = open_shard,
-                                 .ctx = (void *)(uintptr_t)dir,
-                                 .list = list_folder };
-    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    char text[1000] = "{";
-    size_t at = 1;
-    if (total)
-        at += (size_t)snprintf(text + at, sizeof text - at, "\"metadata\":{\"total_size\":%u},",
-                               (unsigned)total);
-    at += (size_t)snprintf(text + at, sizeof text - at, "\"weight_map\":{");
-    for (const char *p = entries; *p; p += p[2] ? 3 : 2)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s\"%c\":\"%s\"",
-                               p == entries ? "" : ",", *p, dir->shards[p[1] - '0'].name);
-    at += (size_t)snprintf(text + at, sizeof text - at, "}}");
-    o.shards = &shards;
-    o.host = host;
-    return heft_file_open_source(out, source_of(heft_test_copy(text, at)), &o, err);
-}
-
-static void print_notices(char text[2000], const heft_file *f)
-{
-    heft_finding n;
-    text[0] = '\0';
-    for (size_t i = 0; heft_notice_at(&n, f, i); i++)
-        snprintf(text + strlen(text), 2000 - strlen(text), "%s: %s;", n.rule, n.text);
-}
-
-typedef struct row {
-    shard shards[4];
-    const char *entries;
-    uint64_t total;
-    const char *others[3];
-    const char *words; /* part of the notices; "": there is none */
-} row;
-
-/* Open with each allocation failing in turn, and then with enough memory. */
-static void assert_notices(const row *r)
-{
-    folder dir = { r->shards, r->others, HEFT_OK };
-    heft_status st = HEFT_E_NOMEM;
-    for (uint32_t at = 1; st; at++) {
-        heft_test_memory m;
-        heft_error err;
-        heft_file *f;
-        char text[2000];
-        heft_test_memory_init(&m, at);
-        st = open_index(&f, &dir, r->entries, r->total, &m.host, &err);
-        bool is_reached = atomic_load(&m.calls) >= at;
-        heft_assert_status(st, is_reached ? HEFT_E_NOMEM : HEFT_OK, &err);
-        if (!st) {
-            print_notices(text, f);
-            if (*r->words ? !strstr(text, r->words) : *text)
-                fail_msg("%s, %s: \"%s\", not \"%s\"", r->shards[0].name, r->entries, text,
-                         r->words);
-            heft_file_close(f);
-        }
-        heft_assert_all_freed(&m);
-    }
-}
-
-static void the_list_equals_the_shards(void **state)
-{
-    static const row rows[] = {
-        { { { "x.safetensors", "ab" }, { "y.safetensors", "c" } }, "a0 b0 c1", 24, { NULL }, "" },
-        { { { "x.safetensors", "ab" }, { "y.safetensors", "c" } }, "a0 b0 c1", 0, { NULL }, "" },
-        { { { "x.safetensors", "ab" }, { "y.safetensors", "c" } },
-          "a0 b0 c1",
-          25,
-          { NULL },
-          "heft/shard-total: the index states 25 bytes of tensors, the shards have 24" },
-        { { { "x.safetensors", "a" }, { "y.safetensors", "c" } },
-          "a0 b0 c1",
-          0,
-          { NULL },
-          "heft/shard-tensor: tensor 'b' is listed in 'x.safetensors', which does not contain" },
-        { { { "x.safetensors", "a" }, { "y.safetensors", "bc" } },
-          "a0 b0 c1",
-          0,
-          { NULL },
-          "heft/shard-tensor: tensor 'b' is listed in 'x.safetensors', but stored in 'y" },
-        { { { "x.safetensors", "ab" }, { "y.safetensors", "cd" } },
-          "a0 b0 c1",
-          0,
-          { NULL },
-          "heft/shard-unlisted: tensor 'd' is stored in a shard, but not listed" },
-        { { { "x.safetensors", "ab" }, { "y.safetensors", "bc" } },
-          "a0 b0 c1",
-          0,
-          { NULL },
-          "heft/shard-twice" },
+    static const struct {
+        const char *first;
+        bool is_json;
+    } rows[] = {
+        { "{\"a\":1,\"", true },   { "        ", true },
+        { " \t\r\n{ \t\"", true }, { "{\xC3\xA9\xE2\x82\xAC\"a", true },
+        { "[\"a\":1,\"", false },  { "x{\"a\":1,", false },
+        { "{\"a\x1F:1,", false },  { "{\"a\x7F:1,", false },
+        { "{      \x01", false },  { "{      \x7F", false },
+        { "{      ~", true },      { "\v{      ", false },
     };
+    guarded g = guarded_make();
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++)
-        assert_notices(&rows[i]);
+        if (heft_shard_index_is_json_object(guarded_last(&g, rows[i].first, 8)) != rows[i].is_json)
+            fail_msg("row %zu", i);
+    guarded_free(&g);
+    for (unsigned c = 0; c < 256; c++)
+        assert_int_equal(heft_shard_index_is_space((uint8_t)c),
+                         c == ' ' || c == '\t' || c == '\n' || c == '\r');
 }
 
-#define S       ".safetensors"
-#define SEVERAL "heft/shard-number: the shards are numbered as parts of several models"
-
-static void names_with_numbers_agree(void **state)
+static void the_first_shard_is_read_from_what_is_present(void **state)
 {
     static const struct {
-        const char *first, *second, *words;
+        const char *head;
+        bool is_index;
+        const char *first;
     } rows[] = {
-        { "m-00001-of-00002" S, "m-00002-of-00002" S, "" },
-        { "-00001-of-00002" S, "-00002-of-00002" S, "" },
-        { "m-00001-of-00003" S, "m-00002-of-00003" S, "numbered up to 3, but 2 are listed" },
-        { "-00001-of-00003" S, "-00002-of-00003" S, "numbered up to 3, but 2 are listed" },
-        { "m-00001-of-00002" S, "m-00002-of-00003" S, SEVERAL },
-        { "m-00001-of-00002" S, "n-00002-of-00002" S, SEVERAL },
-        { "m-00001-of-99999" S, "m-00002-of-99999" S, "numbered up to 99999" },
-        /* names without numbers say nothing */
-        { "m-0000a-of-00003" S, "m-00002-of-00003" S, "" },
-        { "m-00001-of-0000a" S, "m-00002-of-00003" S, "" },
-        { "m-00001-of-00003" S, "m-0000:-of-00003" S, "" },
-        { "m-00001-of-00003" S, "m_00002-of-00003" S, "" },
-        { "m-00001-of-00003" S, "m-00002-in-00003" S, "" },
-        { "m-00001-of-00003" S, "y" S, "" },
-        { "0001-of-00003" S, "0002-of-00003" S, "" },
+        { "{\"weight_map\":{\"a\":\"x.bin\"}}", true, "x.bin" },
+        { "{ \"weight_map\" : { \"a\" :\n\"x.bin\" } }", true, "x.bin" },
+        { "{\"weight_map\":{\"a\\\"b\":\"x.bin\"}}", true, "x.bin" },
+        { "{\"weight_map\":{\"a\":\"x\\\"y\"}}", true, "x\\\"y" },
+        { "{\"m\":\"weight_map\",\"weight_map\":{\"a\":\"x.bin\"}}", true, "x.bin" },
+        { "{\"m\":\"\\\"weight_map\"}                  ", true, "" },
+        { "{\"weight_map\":[\"a\",\"x.bin\"]}", true, "" },
+        { "{\"weight_map\":{}}", true, "" },
+        { "{\"weight_map\";{\"a\":\"x.bin\"}}", true, "" },
+        { "{\"weight_map\":{\"a\";\"x.bin\"}}", true, "" },
+        { "{\"weight_map\":{\"a\":1}}", true, "" },
+        { "{\"weight_map\":{\"a\":\"x.bin", true, "" },
+        { "{\"weight_map\":{\"a\":\"x.bin\\", true, "" },
+        { "{\"weight_map\":{\"a", true, "" },
+        { "{\"weight_map\":", true, "" },
+        { "{\"weight_map\" ", true, "" },
+        { "{\"weight_map\"", false, "" },
+        { "{\"weight_maq\":{\"a\":\"x.bin\"}}", false, "" },
+        { "[\"weight_map\":{\"a\":\"x.bin\"}}", false, "x.bin" },
+        { "{\"a\":1}", false, "" },
     };
+    guarded g = guarded_make();
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        row r = { .entries = "a0 b1", .words = rows[i].words };
-        r.shards[0] = (shard){ rows[i].first, "a" };
-        r.shards[1] = (shard){ rows[i].second, "b" };
-        assert_notices(&r);
+        size_t len = strlen(rows[i].head);
+        const uint8_t *head = guarded_last(&g, rows[i].head, len);
+        if (heft_shard_index_recognise(head, len) != rows[i].is_index)
+            fail_msg("row %zu is an index: %d", i, !rows[i].is_index);
+        heft_str first = heft_shard_index_first_shard(head, len);
+        if (!heft_str_is(first, rows[i].first))
+            fail_msg("row %zu: the first shard is %.*s", i, (int)first.len, first.ptr);
     }
+    guarded_free(&g);
 }
 
-static void further_files_are_numbered_differently(void **state)
+static void names_of_pytorch_files_have_a_stem(void **state)
 {
-    static const struct {
-        const char *other, *words;
-    } rows[] = {
-        { "m-00003-of-00003" S, "heft/shard-extra: the file 'm-00003-of-00003" S "' is numbered" },
-        { "m-00000-of-00002" S, "heft/shard-extra" },
-        { "m-00001-of-00002a" S, "" },
-        { "n-00003-of-00003" S, "" },
-        { "m-00003-of-00003.bin", "" },
-        { "readme", "" },
-    };
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        row r = { { { "m-00001-of-00002" S, "a" }, { "m-00002-of-00002" S, "b" } },
-                  "a0 b1",
-                  0,
-                  { rows[i].other },
-                  rows[i].words };
-        assert_notices(&r);
-    }
+    assert_true(heft_shard_index_is_torch_name(heft_test_str("a.bin")));
+    assert_true(heft_shard_index_is_torch_name(heft_test_str("a.pt")));
+    assert_true(heft_shard_index_is_torch_name(heft_test_str("a.pth")));
+    assert_false(heft_shard_index_is_torch_name(heft_test_str(".bin")));
+    assert_false(heft_shard_index_is_torch_name(heft_test_str(".pt")));
+    assert_false(heft_shard_index_is_torch_name(heft_test_str("a.safetensors")));
+    assert_false(heft_shard_index_is_torch_name(heft_test_str("bin")));
 }
 
-static void an_unreadable_folder_is_no_error(void **state)
-{
-    static const shard shards[] = { { "m-00001-of-00002" S, "a" },
-                                    { "m-00002-of-00002" S, "b" },
-                                    { NULL, NULL } };
-    folder dir = { shards, NULL, HEFT_E_IO };
+/* ---- parsing -------------------------------------------------------------------------------- */
+
+typedef struct fixture {
+    heft_test_memory m;
+    heft_index x;
+    heft_window_bytes in;
     heft_error err;
-    heft_file *f;
-    (void)state;
-    heft_assert_ok(open_index(&f, &dir, "a0 b1", 0, NULL, &err), &err);
-    heft_file_close(f);
-    dir.list_status = HEFT_E_NOMEM;
-    heft_assert_status(open_index(&f, &dir, "a0 b1", 0, NULL, &err), HEFT_E_NOMEM, &err);
-}
+    heft_status st;
+} fixture;
 
-/* ---- files given by the caller --------------------------------------------------------------- */
-
-static heft_file *opened(const char *format, const char *version, const char *name, heft_bytes *b)
+static void parse(fixture *f, const char *text, uint32_t fail_at)
 {
-    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
-    heft_convert_options convert = HEFT_CONVERT_OPTIONS_INIT;
-    const test_tensor t = { name, HEFT_U8, 1, { 3 } };
-    write.version = version;
-    convert.write = &write;
-    *b = heft_test_converted("safetensors", &t, 1, format, &convert);
-    return heft_test_opened(*b, NULL, false);
+    memset(&f->err, 0, sizeof f->err);
+    heft_test_memory_init(&f->m, fail_at);
+    heft_ix_init(&f->x, &f->m.al, NULL, (uint64_t[2]){ 0, 0 });
+    f->x.err = &f->err;
+    f->in = heft_window_of(text, strlen(text), &f->err);
+    f->st = heft_shard_index_parse(&f->in.in, &f->x, &kind);
 }
 
-static void a_version_stays_if_all_files_have_it(void **state)
+static void end(fixture *f)
+{
+    heft_ix_free(&f->x);
+    heft_assert_all_freed(&f->m);
+}
+
+static const char complete[] =
+    "{\"other\": [1], \"metadata\": {\"total_size\": 70, \"k\": \"v\", \"n\": 1, \"m\": {}},"
+    "\"weight_map\": {\"a\": \"2.bin\", \"b\": \"1.bin\", \"c\": \"2.bin\"}}";
+
+static void entries_and_files_are_listed(void **state)
+{
+    fixture f;
+    (void)state;
+    parse(&f, complete, 0);
+    heft_assert_ok(f.st, &f.err);
+    const heft_ix_shard_entry *entries = f.x.shard_entries.ptr;
+    const heft_ix_shard *shards = f.x.shards.ptr;
+    assert_int_equal(f.x.shard_entries.len, 3);
+    assert_int_equal(f.x.shards.len, 2);
+    assert_true(heft_str_is(shards[0].label, "1.bin") && heft_str_is(shards[1].label, "2.bin"));
+    assert_true(entries[0].shard == 2 && entries[1].shard == 1 && entries[2].shard == 2);
+    assert_int_equal(complete[entries[1].at + 1], 'b');
+    assert_int_equal(f.x.stated_tensor_bytes, 70);
+    assert_int_equal(f.x.values.len, 1);
+    assert_int_equal(f.x.notes.len, 0);
+    end(&f);
+    heft_status st = HEFT_E_NOMEM;
+    for (uint32_t n = 1; st; n++) {
+        parse(&f, complete, n);
+        st = f.st;
+        if (st)
+            heft_assert_status(st, HEFT_E_NOMEM, &f.err);
+        end(&f);
+        assert_in_range(n, 1, 100);
+    }
+}
+
+static void a_total_that_is_no_integer_is_noted(void **state)
+{
+    fixture f;
+    (void)state;
+    parse(&f, "{\"metadata\": {\"total_size\": 7e1}, \"weight_map\": {}}", 0);
+    heft_assert_ok(f.st, &f.err);
+    assert_true(f.x.stated_tensor_bytes == HEFT_UNKNOWN_LENGTH);
+    assert_int_equal(f.x.notes.len, 1);
+    assert_string_equal(((const heft_note *)f.x.notes.ptr)->rule, "test/total");
+    end(&f);
+    parse(&f, "{\"metadata\": null, \"weight_map\": {}}", 0);
+    heft_assert_ok(f.st, &f.err);
+    end(&f);
+    parse(&f, "{\"metadata\": {\"total_size\": \"70\"}, \"weight_map\": {}}", 0);
+    heft_assert_ok(f.st, &f.err);
+    assert_true(f.x.stated_tensor_bytes == HEFT_UNKNOWN_LENGTH);
+    end(&f);
+}
+
+static void malformed_indexes_are_refused_with_the_reason(void **state)
 {
     static const struct {
-        const char *format, *version;
-        bool has_version;
-    } rows[] = { { "ztensor", "1.2", true }, { "ztensor", "1.1", false }, { "mag", NULL, false } };
+        const char *text;
+        heft_status st;
+        const char *words;
+    } rows[] = {
+        { "[]", HEFT_E_FORMAT, "the index is not a JSON object" },
+        { "", HEFT_E_FORMAT, "JSON" },
+        { "{\"metadata\": {}}", HEFT_E_FORMAT, "the index has no weight_map" },
+        { "{\"weight_map\": {}} x", HEFT_E_FORMAT, "JSON" },
+        { "{\"weight_map\": {}", HEFT_E_FORMAT, "JSON" },
+        { "{\"weight_map\": {}, \"x\": [", HEFT_E_FORMAT, "JSON" },
+        { "{\"weight_map\": []}", HEFT_E_FORMAT, "the weight_map is not an object" },
+        { "{\"weight_map\": {}, \"weight_map\": {}}", HEFT_E_FORMAT, "two members \"weight_map\"" },
+        { "{\"weight_map\": {\"a\": 1}}", HEFT_E_FORMAT,
+          "tensor 'a': the name of its file is not a string" },
+        { "{\"weight_map\": {\"a\": \"1.bin\"", HEFT_E_FORMAT, "JSON" },
+        { "{\"weight_map\": {\"a\": \"x/1.bin\"}}", HEFT_E_FORMAT, "single path component" },
+        { "{\"weight_map\": {\"a\": \"x\\\\1.bin\"}}", HEFT_E_FORMAT, "single path component" },
+        { "{\"weight_map\": {\"a\": \"1\\u0000.bin\"}}", HEFT_E_FORMAT, "single path component" },
+        { "{\"weight_map\": {\"a\": \"\"}}", HEFT_E_FORMAT, "single path component" },
+        { "{\"weight_map\": {\"a\": \".\"}}", HEFT_E_FORMAT, "single path component" },
+        { "{\"weight_map\": {\"a\": \"..\"}}", HEFT_E_FORMAT, "single path component" },
+        { "{\"weight_map\": {\"a\": \"1.pt\"}}", HEFT_E_UNSUPPORTED,
+          "'1.pt' is not the name of a test file" },
+        { "{\"metadata\": []}", HEFT_E_FORMAT, "\"metadata\" of the index is not an object" },
+        { "{\"metadata\": {}, \"metadata\": {}}", HEFT_E_FORMAT, "two members \"metadata\"" },
+        { "{\"metadata\": null, \"metadata\": null}", HEFT_E_FORMAT, "two members \"metadata\"" },
+        { "{\"metadata\": {\"k\": [}}", HEFT_E_FORMAT, "JSON" },
+        { "{\"metadata\": {\"k\": \"v\"", HEFT_E_FORMAT, "JSON" },
+        { "{\"metadata\": {\"k\": \"\", \"k\": \"\"}, \"weight_map\": {}}", HEFT_E_FORMAT,
+          "key 'k' occurs twice in the metadata of the index" },
+    };
     (void)state;
-    for (size_t i = 0; i < HEFT_COUNT(rows); i++)
-        for (int swap = 0; swap < 2; swap++) {
-            heft_bytes b[2];
-            heft_error err;
-            heft_file *joined;
-            heft_file *f[2] = { opened("ztensor", "1.2", "a", &b[0]),
-                                opened(rows[i].format, rows[i].version, "b", &b[1]) };
-            const heft_file *const files[] = { f[swap], f[!swap] };
-            heft_assert_ok(heft_file_join(&joined, files, 2, NULL, &err), &err);
-            assert_int_equal(heft_tensor_count(joined), 2);
-            assert_int_equal(heft_file_version(joined).len, rows[i].has_version ? 3 : 0);
-            heft_file_close(joined);
-            for (int k = 0; k < 2; k++) {
-                heft_file_close(f[k]);
-                heft_test_free(&b[k]);
-            }
-        }
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        fixture f;
+        parse(&f, rows[i].text, 0);
+        heft_assert_fails(f.st, rows[i].st, &f.err, rows[i].words);
+        end(&f);
+    }
+}
+
+static void a_file_name_has_255_bytes_at_most(void **state)
+{
+    (void)state;
+    for (size_t len = 255; len <= 256; len++) {
+        fixture f;
+        char text[400], name[257] = "";
+        memset(name, 'n', len - 4);
+        memcpy(name + len - 4, ".bin", 5);
+        snprintf(text, sizeof text, "{\"weight_map\": {\"a\": \"%s\"}}", name);
+        parse(&f, text, 0);
+        heft_assert_status(f.st, len == 255 ? HEFT_OK : HEFT_E_FORMAT, &f.err);
+        end(&f);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_list_equals_the_shards),
-        cmocka_unit_test(names_with_numbers_agree),
-        cmocka_unit_test(further_files_are_numbered_differently),
-        cmocka_unit_test(an_unreadable_folder_is_no_error),
-        cmocka_unit_test(a_version_stays_if_all_files_have_it),
+        cmocka_unit_test(the_first_eight_bytes_decide_about_json),
+        cmocka_unit_test(the_first_shard_is_read_from_what_is_present),
+        cmocka_unit_test(names_of_pytorch_files_have_a_stem),
+        cmocka_unit_test(entries_and_files_are_listed),
+        cmocka_unit_test(a_total_that_is_no_integer_is_noted),
+        cmocka_unit_test(malformed_indexes_are_refused_with_the_reason),
+        cmocka_unit_test(a_file_name_has_255_bytes_at_most),
     };
-    return cmocka_run_group_tests_name("shard_index", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/siphash.h"
+#include "guarded.h"
 
 static const uint64_t vectors[] = {
 #include "siphash_vectors.h"
@@ -45,12 +46,27 @@ static void hash_depends_on_the_key(void **state)
     assert_true(heft_siphash13(other, "", 0) != vectors[0]);
 }
 
+static void reads_only_the_bytes_of_the_message(void **state)
+{
+    (void)state;
+    guarded g = guarded_make();
+    uint8_t message[64];
+    for (size_t i = 0; i < sizeof message; i++)
+        message[i] = (uint8_t)i;
+    for (size_t len = 0; len < sizeof message; len++) {
+        assert_true(heft_siphash13(key, guarded_first(&g, message, len), len) == vectors[len]);
+        assert_true(heft_siphash13(key, guarded_last(&g, message, len), len) == vectors[len]);
+    }
+    guarded_free(&g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hashes_agree_with_the_reference),
         cmocka_unit_test(hash_does_not_depend_on_the_alignment),
         cmocka_unit_test(hash_depends_on_the_key),
+        cmocka_unit_test(reads_only_the_bytes_of_the_message),
     };
     return cmocka_run_group_tests_name("siphash", tests, NULL, NULL);
 }

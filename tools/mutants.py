@@ -8,7 +8,8 @@ mutant 7 is active)`. A test run therefore tells which mutants it could notice a
   negate  a condition is negated
   left    the left half of && or || is dropped
   right   the right half is dropped
-  bound   < becomes <= and so on: off by one; not in a < b ? a : b, which would be the same
+  bound   < becomes <= and so on: off by one; not where equal operands give the same value
+          (a < b ? a : b, a < b ? b - a : 0)
   equal   == becomes != and the reverse
   ok      a returned error becomes HEFT_OK
   same    memcmp says that the bytes are equal
@@ -198,20 +199,24 @@ def bound(source, node, op, begin, end):
     source.edits.append((begin, 1, 0, f"); {declare[1]}", end))
 
 
-def chooses_operand(source, condition, chosen):
-    """Return True for a < b ? a : b: the result is the same if both are equal."""
-    node = bare(condition)
-    if node.kind != K.BINARY_OPERATOR or operator(source, node)[0] not in ("<", "<=", ">", ">="):
-        return False
-    operands = [{without_cast(source, n) for n in pair} for pair in (children(node), chosen)]
-    return operands[0] == operands[1]
-
-
 def without_cast(source, node):
+    """The text of an expression without parentheses and casts."""
     node = bare(node)
     while node.kind == K.CSTYLE_CAST_EXPR:
         node = bare(children(node)[-1])
-    return " ".join(source.text(*extent(node)).split())
+    return source.text(*extent(node))
+
+
+def is_minimum(source, condition, values):
+    """Return True for the values of `a < b ? a : b` and of `a < b ? b - a : 0`."""
+    operands = {without_cast(source, o) for o in children(bare(condition))}
+    found = {without_cast(source, v) for v in values}
+    if "0" in found:
+        value = next((bare(v) for v in values if without_cast(source, v) != "0"), None)
+        is_rest = value is not None and value.kind == K.BINARY_OPERATOR and operator(
+            source, value)[0] == "-"
+        found = {without_cast(source, v) for v in children(value)} if is_rest else set()
+    return len(operands) == 2 and operands == found
 
 
 def equal(source, node):
@@ -225,7 +230,6 @@ class Walk:
 
     def __init__(self, source):
         self.source = source
-        self.same_if_equal = set()
 
     def function(self, node):
         self.source.function = node.spelling
@@ -252,6 +256,8 @@ class Walk:
 
     def mutate(self, node, kind, below):
         s = self.source
+        if kind in (K.IF_STMT, K.CONDITIONAL_OPERATOR):
+            self.note_minimum(kind, below)
         if kind == K.IF_STMT:
             self.condition(below[0], [never, negate])
         elif kind == K.WHILE_STMT:
@@ -263,8 +269,6 @@ class Walk:
             if condition is not None:
                 self.condition(condition, [never])
         elif kind == K.CONDITIONAL_OPERATOR:
-            if chooses_operand(s, below[0], below[1:]):
-                self.same_if_equal.add(extent(bare(below[0])))
             self.condition(below[0], [negate])
         elif kind == K.RETURN_STMT and below:
             self.returned(below[0])
@@ -272,6 +276,15 @@ class Walk:
             self.binary(node)
         elif kind == K.CALL_EXPR and usable(s, node):
             self.call(node)
+
+    def note_minimum(self, kind, below):
+        """Remember the comparison of a minimum or maximum, also of `if (a < b) a = b;`."""
+        values = below[1:]
+        if kind == K.IF_STMT:
+            is_expression = len(values) == 1 and bare(values[0]).kind == K.BINARY_OPERATOR
+            values = children(bare(values[0])) if is_expression else []
+        if is_minimum(self.source, below[0], values):
+            self.minimum = extent(bare(below[0]))
 
     def condition(self, node, mutations):
         for mutation in mutations:
@@ -299,7 +312,7 @@ class Walk:
         elif op in ("==", "!="):
             if extent(node) != getattr(self, "negated", None):
                 equal(s, node)
-        elif op in OPPOSITE and extent(node) not in self.same_if_equal:
+        elif op in OPPOSITE and extent(node) != getattr(self, "minimum", None):
             bound(s, node, op, begin, end)
 
     def call(self, node):

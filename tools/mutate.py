@@ -43,6 +43,7 @@ import mutants
 TOP = pathlib.Path(__file__).resolve().parent.parent
 WORK = TOP / "build-mutate"
 TREE, CACHE, SEEN = WORK / "tree", WORK / "cache", WORK / "seen"
+BLOCKS = WORK / "blocks.json"  # ids of each file: the first, and how many
 BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
@@ -103,7 +104,8 @@ def configure():
         quiet({**os.environ, "CC": "gcc"}, "meson", "setup", str(BUILD), str(TREE),
               "-Dauto_features=enabled", "-Dwerror=false", "-Dwarning_level=0",
               "-Dbuildtype=plain", "-Doptimization=1", f"-Dshared={TOP.parent / 'shared'}",
-              f"-Dc_args=-w -include {RUNTIME}")
+              f"-Dc_args=-w -include {RUNTIME} -fsanitize=undefined "
+              "-fsanitize-undefined-trap-on-error")
 
 
 def compiler_options():
@@ -136,6 +138,23 @@ def find_one(job):
     return source
 
 
+def first_ids(sources):
+    """Yield (source, id of the first mutant). A file keeps its ids while its mutants fit, so that
+    a change of a file does not compile the others again."""
+    blocks = json.loads(BLOCKS.read_text()) if BLOCKS.exists() else {}
+    for source in sources:
+        count = len(source.mutants)
+        if count > blocks.get(source.name, [0, -1])[1]:
+            end = max((start + size for start, size in blocks.values()), default=1)
+            room = count + count // 8 if BLOCKS.exists() else count
+            blocks[source.name] = [end, room]
+        yield source, blocks[source.name][0]
+    if max((start + size for start, size in blocks.values()), default=1) > MUTANTS:
+        BLOCKS.unlink(missing_ok=True)
+        raise SystemExit(f"mutant.h has room for {MUTANTS} mutants: start again")
+    BLOCKS.write_text(json.dumps(blocks))
+
+
 def write_mutants(names):
     """Writes every source with mutants; returns the mutants."""
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -146,11 +165,9 @@ def write_mutants(names):
     with multiprocessing.Pool() as pool:
         sources = pool.map(find_one, sorted(jobs), chunksize=1)
     found = []
-    for source in sources:
-        write_changed(TREE / source.name, source.render(len(found) + 1).encode())
+    for source, first in first_ids(sources):
+        write_changed(TREE / source.name, source.render(first).encode())
         found += source.mutants
-    if len(found) >= MUTANTS:
-        raise SystemExit(f"{len(found)} mutants; mutant.h has room for {MUTANTS}")
     return found
 
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/checked_math.h"
+
 enum {
     ALIGN = 16,          /* alignment of every allocation */
     FIRST_BLOCK = 1024,  /* small enough for a board with 64 KiB */
@@ -19,7 +21,7 @@ struct heft_arena_block {
 void *heft_mem_resize(heft_memory *m, void *p, size_t old_size, size_t new_size)
 {
     uint64_t rest = m->used - old_size;
-    if (new_size > old_size && (rest > m->limit || new_size > m->limit - rest))
+    if (new_size > old_size && !heft_range_in((heft_range){ rest, new_size }, m->limit))
         return NULL;
     void *q = m->al->resize(m->al->ctx, p, old_size, new_size, ALIGN);
     if (q || !new_size)
@@ -32,7 +34,7 @@ static void *alloc_from_block(struct heft_arena_block *b, size_t size, size_t al
 {
     uintptr_t at = (uintptr_t)b + b->used;
     size_t pad = (size_t)(-at & (align - 1));
-    if (pad > b->size - b->used || size > b->size - b->used - pad)
+    if (!heft_range_in((heft_range){ pad, size }, b->size - b->used))
         return NULL;
     void *p = (char *)b + b->used + pad;
     b->used += pad + size;

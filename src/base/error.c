@@ -47,9 +47,12 @@ static void put_u64(line *l, uint64_t v)
 
 static void put_i64(line *l, int64_t v)
 {
-    if (v < 0)
+    uint64_t magnitude = (uint64_t)v;
+    if (v < 0) {
         put(l, "-", 1);
-    put_u64(l, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+        magnitude = 0 - magnitude;
+    }
+    put_u64(l, magnitude);
 }
 
 static void put_escaped(line *l, uint8_t byte)
@@ -79,13 +82,13 @@ static void put_text(line *l, const char *s)
     if (!s)
         s = "(none)";
     for (heft_str rest = heft_lit(s); rest.len;) {
-        size_t n = char_bytes(rest.ptr, rest.len);
+        size_t n = char_bytes(rest.ptr, rest.len), bytes = n ? n : 1;
         if (n)
             put(l, rest.ptr, n);
         else
             put_escaped(l, (uint8_t)*rest.ptr);
-        rest.ptr += n ? n : 1;
-        rest.len -= n ? n : 1;
+        rest.ptr += bytes;
+        rest.len -= bytes;
     }
 }
 

@@ -32,7 +32,7 @@ heft_status heft_out_flush(heft_out *o)
 /* Empty the full buffer, or set the status. */
 static void flush_full(heft_out *o)
 {
-    if (!o->flush)
+    if (!o->flush || !o->cap)
         o->st = HEFT_E_ARGUMENT;
     heft_out_flush(o);
 }
@@ -96,8 +96,6 @@ void heft_out_fill(heft_out *o, uint8_t byte, uint64_t count)
         if (o->len == o->cap)
             flush_full(o);
         size_t left = o->cap - o->len, n = count < left ? (size_t)count : left;
-        if (!is_storing(o) || !n)
-            break;
         memset(o->buf + o->len, byte, n);
         o->len += n;
         o->total += n;

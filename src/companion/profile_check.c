@@ -154,13 +154,14 @@ static void describe_shapes(check *c, const heft_tensor *t, const uint64_t *want
 
 static void check_shape(check *c, const heft_profile_tensor *p, uint32_t id)
 {
-    const heft_str *texts = (const heft_str *)c->p->texts.ptr + p->shape;
+    const heft_str *texts = c->p->texts.ptr;
     heft_tensor t = heft_tensor_at(c->f, id);
     uint64_t wanted[MAX_SHOWN];
     bool same = t.rank == p->rank;
     for (uint32_t i = 0; i < p->rank && i < MAX_SHOWN; i++) {
-        if (!heft_profile_value(&wanted[i], c->p, c->f, texts[i])) {
-            heft_error_plain(&c->message, HEFT_OK, "shape: %q has no value", texts[i]);
+        heft_str text = texts[p->shape + i];
+        if (!heft_profile_value(&wanted[i], c->p, c->f, text)) {
+            heft_error_plain(&c->message, HEFT_OK, "shape: %q has no value", text);
             report(c, HEFT_FAULT, "profile/shape", id);
             return;
         }

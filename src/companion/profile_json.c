@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+/* A document that fails to parse has the status in `j`: all later tokens fail, and the end of the
+ * profile is never found.  Functions return other failures. */
 typedef struct reader {
     heft_json j;
     heft_profile *p;
@@ -43,15 +45,13 @@ static heft_status read_list(reader *r, heft_vec *v, bool numbers, const char *w
         if (!st)
             st = add(r, v, &text, sizeof text);
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 /* Read a number or an expression as text. */
 static heft_status read_expression(reader *r, heft_str *out, const char *what)
 {
     heft_json_kind k = heft_json_next(&r->j);
-    if (r->j.st)
-        return r->j.st;
     if (k != HEFT_JSON_STRING && k != HEFT_JSON_NUMBER)
         return heft_json_fail(&r->j, "%s: a number or an expression is expected here", what);
     return copy(r, out, r->j.text);
@@ -77,7 +77,7 @@ static heft_status read_sizes(reader *r)
         if (!st)
             st = add(r, &r->p->sizes, &size, sizeof size);
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 static heft_status read_metadata(reader *r)
@@ -96,7 +96,7 @@ static heft_status read_metadata(reader *r)
         if (!st)
             st = add(r, &r->p->keys, &key, sizeof key);
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 static heft_status read_optional_metadata(reader *r)
@@ -111,7 +111,7 @@ static heft_status read_optional_metadata(reader *r)
         if (!st)
             st = add(r, &r->p->keys, &key, sizeof key);
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 static heft_status read_special(reader *r)
@@ -125,7 +125,7 @@ static heft_status read_special(reader *r)
         st = i == HEFT_SPECIALS ? unknown(r, "special")
                                 : read_expression(r, &r->p->special[i], "special");
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 static heft_status read_vocabulary(reader *r)
@@ -139,7 +139,7 @@ static heft_status read_vocabulary(reader *r)
         else
             st = unknown(r, "vocabulary");
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 /* ---- tensors ---- */
@@ -150,10 +150,11 @@ static heft_status read_types(reader *r, heft_profile_tensor *t)
     t->types = texts->len;
     heft_status st = read_list(r, texts, false, "dtype");
     t->type_count = texts->len - t->types;
-    const heft_str *types = (const heft_str *)texts->ptr + t->types;
-    for (uint32_t i = 0; i < t->type_count && !st; i++)
-        if (!heft_dtype_find(types[i]))
-            st = heft_json_fail(&r->j, "unknown element type %q", types[i]);
+    for (uint32_t i = t->types; i < texts->len && !st; i++) {
+        heft_str type = ((const heft_str *)texts->ptr)[i];
+        if (!heft_dtype_find(type))
+            st = heft_json_fail(&r->j, "unknown element type %q", type);
+    }
     return st;
 }
 
@@ -180,8 +181,8 @@ static heft_status read_tensor(reader *r)
         } else
             st = unknown(r, "a tensor");
     }
-    if (st || r->j.st)
-        return st ? st : r->j.st;
+    if (st)
+        return st;
     if (!t.name.ptr)
         return heft_json_fail(&r->j, "a tensor has no name");
     return add(r, &r->p->tensors, &t, sizeof t);
@@ -194,7 +195,7 @@ static heft_status read_tensors(reader *r)
     while (!st && heft_companion_next_item(&r->j, &k))
         st = k == HEFT_JSON_OBJECT ? read_tensor(r)
                                    : heft_json_fail(&r->j, "tensors: an object is expected here");
-    return st ? st : r->j.st;
+    return st;
 }
 
 /* ---- the document ---- */
@@ -242,7 +243,7 @@ heft_status heft_profile_parse_json(heft_profile **out, heft_str text, const hef
     while (!st && heft_companion_next_key(&r.j))
         st = read_member(&r);
     if (!st)
-        st = r.j.st ? r.j.st : heft_companion_expect(&r.j, HEFT_JSON_END, "the profile");
+        st = heft_companion_expect(&r.j, HEFT_JSON_END, "the profile");
     if (st)
         heft_profile_close(p);
     else

@@ -136,7 +136,10 @@ bool heft_profile_pattern_open(heft_profile_pattern *out, const heft_profile *p,
             if (!heft_profile_value(&g->first, p, f, (heft_str){ rest.ptr, dots }) ||
                 !heft_profile_value(&g->last, p, f, last))
                 return false;
-            g->count = g->last < g->first ? 0 : g->last - g->first + 1;
+            if (!heft_add(&g->count, g->last - g->first, 1))
+                g->count = UINT64_MAX;
+            if (g->last < g->first)
+                g->count = 0;
         }
         at += rest.len + 1;
     }

@@ -15,6 +15,8 @@ typedef struct entry {
     uint64_t id;
 } entry;
 
+/* A document that fails to parse has the status in `j`: all later tokens fail, and the end of the
+ * document is never found.  Functions return other failures. */
 typedef struct reader {
     heft_json j;
     heft_memory mem;
@@ -56,7 +58,7 @@ static heft_status read_pairs(reader *r)
         if (!st)
             st = add_entry(r, token, id);
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 /* Called after the opening bracket.  Positions are ids, so the list goes before any added
@@ -78,7 +80,6 @@ static heft_status read_list(reader *r)
         if (!st)
             st = heft_companion_expect(&r->j, HEFT_JSON_ARRAY_END, "a token and its score");
     }
-    st = st ? st : r->j.st;
     for (uint32_t i = 0; i < added.len && !st; i++) {
         const entry *e = (const entry *)added.ptr + i;
         st = add_entry(r, e->token, e->id);
@@ -107,7 +108,7 @@ static heft_status read_model(reader *r, bool *found)
             st = heft_json_skip(&r->j, HEFT_JSON_KEY);
         }
     }
-    return st ? st : r->j.st;
+    return st;
 }
 
 /* Called after the opening brace. */
@@ -126,8 +127,8 @@ static heft_status read_added(reader *r)
             st = heft_json_skip(&r->j, HEFT_JSON_KEY);
         }
     }
-    if (st || r->j.st)
-        return st ? st : r->j.st;
+    if (st)
+        return st;
     if (!token.ptr || id == UNKNOWN)
         return heft_json_fail(&r->j, "an added token has no id or no content");
     for (int i = 0; i < HEFT_SPECIALS; i++)
@@ -153,11 +154,11 @@ static heft_status read_document(reader *r)
         } else
             st = heft_json_skip(&r->j, HEFT_JSON_KEY);
     }
-    if (!st && !r->j.st)
+    if (!st)
         st = heft_companion_expect(&r->j, HEFT_JSON_END, "the document");
-    if (!st && !r->j.st && !found)
+    if (!st && !found)
         st = heft_error_plain(r->err, HEFT_E_FORMAT, "there is no \"model\" with a \"vocab\"");
-    return st ? st : r->j.st;
+    return st;
 }
 
 /* ---- create_vocab by id ---- */

@@ -80,7 +80,8 @@ void heft_pickle_op_bytes(heft_pickle *p, uint32_t length_bytes)
     push_string(p, HEFT_PICKLE_BYTES, take(p, heft_pickle_take_number(p, length_bytes)));
 }
 
-/* Return the number with `digits` hexadecimal digits at s, or -1 if invalid. */
+/* Return the number with `digits` hexadecimal digits, at most 8, at s; a negative number if
+ * invalid. */
 static int32_t hex_number(const char *s, const char *end, int digits)
 {
     uint32_t n = 0;
@@ -88,7 +89,7 @@ static int32_t hex_number(const char *s, const char *end, int digits)
         return -1;
     for (; digits; digits--, s++) {
         uint32_t digit = heft_hex_digit(*s);
-        if (digit > 15 || n > UINT32_MAX >> 5)
+        if (digit > 15)
             return -1;
         n = n << 4 | digit;
     }

@@ -212,13 +212,17 @@ static void follow_ends(search *a, bool *has_more)
 
 /* ---- the members of all readers ---- */
 
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
 static int order_of(const heft_zip_found *x, const heft_zip_found *y)
 {
-    if (x->data != y->data)
-        return x->data < y->data ? -1 : 1;
-    if (x->stored != y->stored)
-        return x->stored < y->stored ? -1 : 1;
-    return (int)x->method - (int)y->method;
+    int order = compare(x->data, y->data);
+    if (!order)
+        order = compare(x->stored, y->stored);
+    return order ? order : compare(x->method, y->method);
 }
 
 static bool is_less(const void *ctx, uint32_t a, uint32_t b)

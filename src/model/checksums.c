@@ -127,14 +127,6 @@ void heft_ix_omit(heft_index *x, heft_severity s, const char *rule, heft_str nam
 
 /* ---- digests of parts ---- */
 
-static int digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Parse hexadecimal digits; numbers become little-endian bytes, as from heft_digest.final. */
 static bool parse_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const algorithm *a, const char *hex,
                          size_t len)
@@ -143,9 +135,9 @@ static bool parse_digits(uint8_t out[HEFT_CHECKSUM_BYTES], const algorithm *a, c
     if (!len || len > 2u * a->bytes || (!a->is_number && len != 2u * a->bytes))
         return false;
     for (size_t i = 0; i < len; i++) {
-        int d = digit(hex[i]);
+        uint32_t d = heft_hex_digit(hex[i]);
         size_t nibble = a->is_number ? len - 1 - i : i ^ 1; /* from the lowest */
-        if (d < 0)
+        if (d > 15)
             return false;
         out[nibble / 2] |= (uint8_t)(d << 4 * (nibble & 1));
     }

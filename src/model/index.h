@@ -220,12 +220,15 @@ typedef struct heft_index {
     void (*on_parsed_upto)(void *ctx, const char **from, const char *name);
     void *on_parsed_ctx;
     const char *parsed_from; /* *from of on_parsed_upto */
-    bool lost_notes;         /* a note was lost: opening the file fails */
-    bool lost_omissions;     /* an omission, or the name of one, was lost: out of memory */
-    bool notes_cut;          /* notes beyond the maximum number were discarded */
-    bool odd_names;          /* heft_str_may_be_path() holds for a name */
-    uint32_t max_rank;       /* highest rank of a tensor that a parser has added */
-    uint64_t offset_bits;    /* bitwise OR of the offsets of all parts of tensors */
+    /* Return the offset in the file of text that the parser borrowed, or HEFT_NOWHERE; ctx is
+     * on_parsed_ctx.  May be NULL. */
+    uint64_t (*offset_of)(const void *ctx, const char *text);
+    bool lost_notes;      /* a note was lost: opening the file fails */
+    bool lost_omissions;  /* an omission, or the name of one, was lost: out of memory */
+    bool notes_cut;       /* notes beyond the maximum number were discarded */
+    bool odd_names;       /* heft_str_may_be_path() holds for a name */
+    uint32_t max_rank;    /* highest rank of a tensor that a parser has added */
+    uint64_t offset_bits; /* bitwise OR of the offsets of all parts of tensors */
     /* Call fn(arg, i) for each i below n, on several threads if the host has threads; NULL: call fn
      * in a loop.  Use heft_ix_run(). */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
@@ -260,6 +263,11 @@ static inline void heft_ix_parsed_upto(heft_index *x, const char *name)
     enum { EVERY = 1024 };
     if (x->on_parsed_upto && x->tensors.len % EVERY == 0)
         x->on_parsed_upto(x->on_parsed_ctx, &x->parsed_from, name);
+}
+/* Return the offset of text in the file that is parsed, or HEFT_NOWHERE. */
+static inline uint64_t heft_ix_offset_of(const heft_index *x, heft_str s)
+{
+    return x->offset_of && s.len ? x->offset_of(x->on_parsed_ctx, s.ptr) : HEFT_NOWHERE;
 }
 /* Set and return HEFT_E_NOMEM, with a message that states the size of the index. */
 heft_status heft_ix_no_memory(heft_index *x);

@@ -106,8 +106,9 @@ heft_status heft_ix_build_name_table(heft_index *x)
     if (is_shared && repeated != HEFT_NONE)
         repeated = fill(x, 1); /* in sequence, to report the first repeated name */
     if (repeated != HEFT_NONE)
-        return heft_error_plain(x->err, HEFT_E_FORMAT, "tensor %q occurs twice",
-                                heft_ix_name(x, repeated));
+        return heft_error_set(x->err, HEFT_E_FORMAT,
+                              heft_ix_offset_of(x, heft_ix_name(x, repeated)),
+                              "tensor %q occurs twice", heft_ix_name(x, repeated));
     x->has_name_table = true;
     return HEFT_OK;
 }

@@ -110,7 +110,8 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
     for (; i < end && !st; i = next(x, i)) {
         heft_str key = of.name(of.ctx, i);
         if (heft_names_add(&seen, of, heft_names_hash(&x->key, key), key, i) != HEFT_NONE)
-            st = heft_error_plain(x->err, HEFT_E_FORMAT, "key %q occurs twice in %s", key, what);
+            st = heft_error_set(x->err, HEFT_E_FORMAT, heft_ix_offset_of(x, key),
+                                "key %q occurs twice in %s", key, what);
     }
     heft_names_free(&x->mem, &seen);
     return st;

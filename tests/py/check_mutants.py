@@ -19,6 +19,20 @@ static heft_status fail(void)
     said++;
     return HEFT_E_FORMAT;
 }
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+static unsigned largest(unsigned a, unsigned b)
+{
+    if (a < b)
+        a = (unsigned)b;
+    return a;
+}
+static unsigned rest(unsigned a, unsigned b)
+{
+    return a < b ? b - a : 0;
+}
 static heft_status check(const char *text, unsigned rank)
 {
     if (rank > 8 || !rank)
@@ -37,6 +51,8 @@ int main(void)
     if (least(1, 2) != 1 || least(2, 1) != 1)
         return 1;
     int wrong = check("abcdefg", 7) || check("ab-5-", 4) || check("abc", 2) || said;
+    wrong = wrong || least(1, 2) != 1 || least(2, 1) != 1 || rest(1, 3) != 2 || rest(3, 1);
+    wrong = wrong || largest(1, 2) != 2 || largest(2, 1) != 2;
     wrong = wrong || !check("abcdefghi", 9) || said != 1 || !check("ab-4", 4) || said != 2;
     return wrong || check("ab-5-", 4) || check("ab-", 2) || !check("xb", 2) || said != 2;
 }

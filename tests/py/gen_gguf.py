@@ -410,6 +410,31 @@ def bad_alignments(s):
     s.bad("alignment_4.gguf", f.bytes(), "warn", "an alignment that is not a multiple of 8")
 
 
+def bad_splits(s):
+    """Files that claim to be one of several."""
+    def put(name, expect, why, *entries, **more):
+        f = File(few())
+        f.entries += [Layout().entry(*e) for e in entries]
+        s.bad(f"split_{name}.gguf", f.bytes(), expect, why, **more)
+
+    put("last", "accept", "the last of three files", ("split.no", "u16", 2),
+        ("split.count", "u16", 3))
+    put("past", "reject", "the fourth of three files", ("split.no", "u16", 3),
+        ("split.count", "u16", 3))
+    put("count_0", "accept", "a number of files of 0", ("split.no", "u16", 3),
+        ("split.count", "u16", 0))
+    put("no_count", "accept", "a number without the number of files", ("split.no", "u16", 3))
+    put("signed", "accept", "a signed number", ("split.no", "i32", 1), ("split.count", "i32", 3))
+    put("negative", "reject", "a negative number", ("split.no", "i32", -1),
+        ("split.count", "u16", 3))
+    put("text", "reject", "a text as a number", ("split.no", "str", "0"),
+        ("split.count", "u16", 3))
+    put("real", "reject", "a real number of files", ("split.count", "f32", 3.0))
+    put("4097", "refuse", "4097 files", ("split.no", "u16", 1), ("split.count", "u16", 4097))
+    put("4096", "accept", "the last of 4096 files", ("split.no", "u16", 4095),
+        ("split.count", "u16", 4096))
+
+
 def bad_tensors(s):
     def put(file, why, expect="reject", i=0, tensors=None, **change):
         s.bad(f"{file}.gguf", File(tensors or few()).replace(i, **change).bytes(), expect, why)
@@ -490,7 +515,7 @@ def main():
     s = Samples(sys.argv[1], "gguf")
     for write in (good_meta, good_types, good_later_types, good_shapes, good_places,
                   good_vocabularies, good_attributes, bad_headers, bad_entries, bad_alignments,
-                  bad_tensors, bad_conversions):
+                  bad_splits, bad_tensors, bad_conversions):
         write(s)
 
 

@@ -491,6 +491,16 @@ def bad_shards(s):
     }, "a shard of 47 bytes"), ("number", {1: good}, "a number as a name")):
         f, m = base()
         s.bad(f"ztensor2_shards_{name}.zt", f.end(m | {"shards": table}), "reject", why)
+    # The neighbours of the ranges of characters that a name may have.
+    for code in (0x20, 0x2C, 0x2F, 0x3A, 0x40, 0x5B, 0x5E, 0x60, 0x7B):
+        f, m = base()
+        s.bad(f"ztensor2_shards_char_{code:x}.zt", f.end(m | {"shards": {f"x{code:c}": good}}),
+              "reject", f"a name with the character {code:#x}")
+    for name in ("azAZ09._-", "s" * 64):
+        f, m = base()
+        m["objects"]["t"]["parts"]["data"] |= {"shard": name, "blob": [4096, 8]}
+        s.bad(f"ztensor2_shards_name_{len(name)}.zt", f.end(m | {"shards": {name: good}}), "reject",
+              "verify cannot find the shard, whose name is allowed", "heft/file-missing")
     f, m = base()
     m["objects"]["t"]["parts"]["data"] |= {"shard": "x", "blob": [4096, 8]}
     s.bad("ztensor2_shards_missing.zt", f.end(m | {"shards": {"x": good}}), "reject",

@@ -250,15 +250,14 @@ static heft_status check_sparse(verify *v, uint32_t t)
 {
     heft_error why;
     heft_sparse_order order;
-    heft_range nowhere = { HEFT_NOWHERE, 0 };
     heft_status st = heft_sparse_check(v->f, t, &order, &why);
     if (st == HEFT_E_FORMAT)
-        report(&v->check, HEFT_FAULT, "heft/sparse", nowhere, t, why.message);
+        report(&v->check, HEFT_FAULT, "heft/sparse", order.where, t, why.message);
     if (!st && order.has_duplicates)
-        report(&v->check, v->f->x.strict ? HEFT_FAULT : HEFT_WARNING, "heft/sparse-twice", nowhere,
-               t, "two entries have the same indices");
+        report(&v->check, v->f->x.strict ? HEFT_FAULT : HEFT_WARNING, "heft/sparse-twice",
+               order.where, t, "two entries have the same indices");
     if (!st && !order.is_ascending && !order.has_duplicates && v->f->x.strict)
-        report(&v->check, HEFT_FAULT, "heft/sparse-order", nowhere, t,
+        report(&v->check, HEFT_FAULT, "heft/sparse-order", order.where, t,
                "the columns of a row do not ascend");
     if (st != HEFT_E_NOMEM && st != HEFT_E_IO)
         return HEFT_OK;

@@ -144,6 +144,12 @@ static void inflater_close(inflater *u)
     heft_free(al, u->buf, u->capacity, 64);
 }
 
+/* Return the offset of the trailer: u32 CRC-32 of the content, u32 length modulo 2^32. */
+static uint64_t trailer(const heft_file *f)
+{
+    return f->gzip.deflated.offset + f->gzip.deflated.length;
+}
+
 static heft_status refill(inflater *u, heft_error *err)
 {
     heft_range deflated = u->f->gzip.deflated;
@@ -175,7 +181,8 @@ static heft_status inflate_some(inflater *u, uint8_t *out, size_t *len, heft_err
         if (!st)
             st = heft_file_count_read(u->f, HEFT_NONE, n, err);
         if (!st && !consumed && !n)
-            st = heft_error_plain(err, HEFT_E_FORMAT, "gzip: the compressed data are truncated");
+            st = heft_error_set(err, HEFT_E_FORMAT, trailer(u->f),
+                                "gzip: the compressed data are truncated");
         if (st)
             break;
         u->in += consumed;
@@ -209,10 +216,9 @@ static heft_status read_content(void *ctx, uint8_t *buf, size_t len, heft_error 
     size_t n = len;
     heft_status st = inflate_some(u, buf, &n, err);
     u->crc = heft_crc32(u->crc, buf, n);
-    return st || n == len
-               ? st
-               : heft_error_plain(err, HEFT_E_FORMAT,
-                                  "gzip: the content is shorter than its trailer states");
+    return st || n == len ? st
+                          : heft_error_set(err, HEFT_E_FORMAT, trailer(u->f) + 4,
+                                           "gzip: the content is shorter than its trailer states");
 }
 
 static heft_status check_end(inflater *u, heft_error *err)
@@ -225,8 +231,8 @@ static heft_status check_end(inflater *u, heft_error *err)
         return st;
     return u->crc == u->f->gzip.crc
                ? HEFT_OK
-               : heft_error_plain(err, HEFT_E_CHECKSUM,
-                                  "gzip: the CRC-32 in the trailer does not match the content");
+               : heft_error_set(err, HEFT_E_CHECKSUM, trailer(u->f),
+                                "gzip: the CRC-32 in the trailer does not match the content");
 }
 
 /* ---- the decoded content as a source ---- */
@@ -302,10 +308,10 @@ static heft_status fill_content(gunzip_source *p, heft_file *f, heft_error *err)
     if (st || (is_plausible && !has_more))
         return st;
     if (heft_div(len, DEFLATE_RATIO) > stored)
-        return heft_error_plain(err, HEFT_E_FORMAT,
-                                "gzip: %U compressed bytes cannot unpack to the %U bytes of the "
-                                "trailer: the file is truncated or damaged",
-                                stored, len);
+        return heft_error_set(err, HEFT_E_FORMAT, trailer(f) + 4,
+                              "gzip: %U compressed bytes cannot unpack to the %U bytes of the "
+                              "trailer: the file is truncated or damaged",
+                              stored, len);
     /* A false length is reported as damage, a true one that is too large as a limit. */
     st = count_content(f, &len, limit, err);
     if (!st && len > limit)
@@ -313,9 +319,9 @@ static heft_status fill_content(gunzip_source *p, heft_file *f, heft_error *err)
                                 "gzip: %U compressed bytes unpack to more than %U times that size",
                                 stored, (uint64_t)MAX_RATIO);
     if (!st && (!len || (uint32_t)len != f->gzip.isize))
-        return heft_error_plain(err, HEFT_E_FORMAT,
-                                "gzip: the content has %U bytes, which does not match its trailer",
-                                len);
+        return heft_error_set(err, HEFT_E_FORMAT, trailer(f) + 4,
+                              "gzip: the content has %U bytes, which does not match its trailer",
+                              len);
     return st ? st : fill(p, f, len, &has_more, err);
 }
 

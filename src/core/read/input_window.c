@@ -196,3 +196,16 @@ heft_status heft_input_feed(heft_input *b, uint64_t off, const void *data, size_
     }
     return st;
 }
+
+uint64_t heft_input_offset_of(const heft_input *b, const void *p)
+{
+    uintptr_t at = (uintptr_t)p, whole = (uintptr_t)b->whole_file;
+    if (b->whole_file)
+        return at - whole < b->in.size ? at - whole : HEFT_NOWHERE;
+    for (uint32_t i = 0; i < b->segments.len; i++) {
+        const segment *s = &segments(b)[i];
+        if (at - (uintptr_t)s->data < s->len)
+            return s->off + (at - (uintptr_t)s->data);
+    }
+    return HEFT_NOWHERE;
+}

@@ -32,4 +32,7 @@ heft_status heft_input_join(heft_input *b, uint64_t off, heft_error *err);
 heft_status heft_input_feed(heft_input *b, uint64_t off, const void *data, size_t len,
                             heft_error *err);
 
+/* Return the offset in the file of a byte of the window, or HEFT_NOWHERE. */
+uint64_t heft_input_offset_of(const heft_input *b, const void *p);
+
 #endif

@@ -76,6 +76,11 @@ static void drop_parsed_pages(void *ctx, const char **from, const char *name)
     *from = name;
 }
 
+static uint64_t offset_of(const void *ctx, const char *text)
+{
+    return heft_input_offset_of(&((const heft_file *)ctx)->input, text);
+}
+
 static heft_status parse(heft_file *f, heft_error *err)
 {
     if (f->x.pick.len && !(f->format->caps & HEFT_CAN_OPEN_KEY))
@@ -89,6 +94,7 @@ static heft_status parse(heft_file *f, heft_error *err)
                               ? drop_parsed_pages
                               : NULL;
     f->x.on_parsed_ctx = f;
+    f->x.offset_of = offset_of;
     heft_file_enter(f);
     heft_status st = f->format->parse(&f->input.in, &f->x);
     if (st == HEFT_E_FORMAT && err && !err->rule)
@@ -101,6 +107,7 @@ static heft_status parse(heft_file *f, heft_error *err)
         st = heft_check_open_checksums(f, err);
     st = heft_file_leave_after(f, st, err);
     f->x.err = f->input.in.err = NULL;
+    f->x.offset_of = NULL;
     return st == HEFT_AGAIN ? again_or_error(f, err) : st;
 }
 

@@ -74,15 +74,22 @@ typedef struct sparse_parts {
     const uint64_t *dims;
     uint32_t values, indices, indptr, coords; /* or HEFT_NONE */
     uint64_t count;                           /* number of values */
+    heft_range *where;                        /* of the first fault */
     heft_error *err;
 } sparse_parts;
 
-static heft_status format_error(const sparse_parts *p, const char *fmt, uint64_t a, uint64_t b)
+static const heft_range nowhere = { HEFT_NOWHERE, 0 };
+
+static heft_status format_error(const sparse_parts *p, heft_range where, const char *fmt,
+                                uint64_t a, uint64_t b)
 {
     heft_error why;
+    uint64_t at = where.offset == HEFT_NOWHERE ? HEFT_NOWHERE
+                                               : heft_global_offset_local(&p->f->x, where.offset);
+    *p->where = where;
     heft_error_plain(&why, HEFT_E_FORMAT, fmt, a, b);
-    return heft_error_plain(p->err, HEFT_E_FORMAT, "tensor %q: %s",
-                            heft_ix_name(&p->f->x, p->tensor), why.message);
+    return heft_error_set(p->err, HEFT_E_FORMAT, at, "tensor %q: %s",
+                          heft_ix_name(&p->f->x, p->tensor), why.message);
 }
 
 static uint32_t find_part(const sparse_parts *p, const char *role)
@@ -93,6 +100,23 @@ static uint32_t find_part(const sparse_parts *p, const char *role)
 static const heft_ix_part_row *part_row(const sparse_parts *p, uint32_t part)
 {
     return heft_ix_part_row_at(&p->f->x, part);
+}
+
+static heft_range part_range(const sparse_parts *p, uint32_t part)
+{
+    const heft_ix_part_row *row = part_row(p, part);
+    return row->stored ? (heft_range){ row->offset, row->stored } : nowhere;
+}
+
+/* Return the bytes of element i of an index part; all bytes of the part if the elements are not
+ * stored as such. */
+static heft_range index_range(const sparse_parts *p, uint32_t part, uint64_t i)
+{
+    const heft_ix_part_row *row = part_row(p, part);
+    uint32_t size = heft_index_size(row->dtype);
+    if (row->encoding != HEFT_RAW || row->flags & HEFT_P_VIEW)
+        return part_range(p, part);
+    return (heft_range){ row->offset + i * size, size };
 }
 
 /* Set *out to the number of elements of `size` bytes.  Return false if the part does not divide
@@ -106,19 +130,22 @@ static bool element_count(uint64_t *out, const heft_ix_part_row *row, uint32_t s
 /* Take the number of values from the number of indices. */
 static heft_status count_indices(sparse_parts *p, bool is_csr)
 {
-    const heft_ix_part_row *row = part_row(p, is_csr ? p->indices : p->coords);
+    uint32_t part = is_csr ? p->indices : p->coords;
+    const heft_ix_part_row *row = part_row(p, part);
     uint64_t entry_bytes;
     if (!heft_mul(&entry_bytes, heft_index_size(row->dtype), is_csr ? 1 : p->row->rank) ||
         entry_bytes > UINT32_MAX || !element_count(&p->count, row, (uint32_t)entry_bytes))
-        return format_error(p, "its %U bytes of indices are not a whole number of entries",
+        return format_error(p, part_range(p, part),
+                            "its %U bytes of indices are not a whole number of entries",
                             row->length, 0);
     return HEFT_OK;
 }
 
-static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tensor, heft_error *err)
+static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tensor,
+                              heft_range *where, heft_error *err)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, tensor);
-    *p = (sparse_parts){ .f = f, .tensor = tensor, .row = row, .err = err };
+    *p = (sparse_parts){ .f = f, .tensor = tensor, .row = row, .where = where, .err = err };
     p->dims = heft_ix_dims(&f->x, tensor);
     p->values = find_part(p, "values");
     p->indices = find_part(p, "indices");
@@ -126,18 +153,21 @@ static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tens
     p->coords = find_part(p, "coords");
     bool is_csr = row->layout == HEFT_SPARSE_CSR;
     if (is_csr && row->rank != 2)
-        return format_error(p, "sparse_csr needs 2 dimensions, and its shape has %U", row->rank, 0);
+        return format_error(p, nowhere, "sparse_csr needs 2 dimensions, and its shape has %U",
+                            row->rank, 0);
     if (p->values == HEFT_NONE || (is_csr && (p->indices == HEFT_NONE || p->indptr == HEFT_NONE)) ||
         (!is_csr && p->coords == HEFT_NONE))
-        return format_error(p, "parts that its layout requires are missing", 0, 0);
+        return format_error(p, nowhere, "parts that its layout requires are missing", 0, 0);
     const heft_ix_part_row *values = part_row(p, p->values);
     if (!heft_dtype_size(values->dtype)) /* packed elements, or an unknown type */
         return count_indices(p, is_csr);
     if (!element_count(&p->count, values, heft_dtype_size(values->dtype)))
-        return format_error(p, "its %U bytes of values are not a whole number of elements",
+        return format_error(p, part_range(p, p->values),
+                            "its %U bytes of values are not a whole number of elements",
                             values->length, 0);
     if (!row->rank && p->count > 1)
-        return format_error(p, "a scalar has one element, and there are %U entries", p->count, 0);
+        return format_error(p, part_range(p, p->values),
+                            "a scalar has one element, and there are %U entries", p->count, 0);
     return HEFT_OK;
 }
 
@@ -148,9 +178,11 @@ static heft_status check_index_part(const sparse_parts *p, uint32_t part, uint64
     const heft_ix_part_row *row = part_row(p, part);
     uint64_t count;
     if (!heft_index_size(row->dtype))
-        return format_error(p, "the type of an index part is not an integer", 0, 0);
+        return format_error(p, part_range(p, part), "the type of an index part is not an integer",
+                            0, 0);
     if (!element_count(&count, row, heft_index_size(row->dtype)) || count != wanted)
-        return format_error(p, fmt, heft_div(row->length, heft_index_size(row->dtype)), wanted);
+        return format_error(p, part_range(p, part), fmt,
+                            heft_div(row->length, heft_index_size(row->dtype)), wanted);
     return HEFT_OK;
 }
 
@@ -165,9 +197,9 @@ typedef struct csr_check {
 
 enum { MAX_SORTED_ROW = 64 << 10 }; /* longest row to be sorted in search of duplicates */
 
-/* Check the columns of a row.  In a row longer than MAX_SORTED_ROW only adjacent duplicates are
- * found. */
-static heft_status check_row(csr_check *r, uint64_t count, uint64_t row)
+/* Check the columns of a row, whose first value is `first`.  In a row longer than MAX_SORTED_ROW
+ * only adjacent duplicates are found. */
+static heft_status check_row(csr_check *r, uint64_t first, uint64_t count, uint64_t row)
 {
     uint64_t last = 0, columns = r->p.dims[1];
     bool is_ascending = true, fits = count <= MAX_SORTED_ROW;
@@ -176,8 +208,9 @@ static heft_status check_row(csr_check *r, uint64_t count, uint64_t row)
         uint64_t column;
         st = heft_elements_index(&r->columns, &column, r->p.err);
         if (!st && column >= columns)
-            return format_error(&r->p, "row %U has an entry in column %U, which is out of bounds",
-                                row, column);
+            return format_error(&r->p, index_range(&r->p, r->p.indices, first + i),
+                                "row %U has an entry in column %U, which is out of bounds", row,
+                                column);
         r->has_duplicates |= i && column == last;
         is_ascending = is_ascending && (!i || column > last);
         last = column;
@@ -197,19 +230,23 @@ static heft_status check_rows(csr_check *r)
     uint64_t begin, end;
     heft_status st = heft_elements_index(&r->pointers, &begin, r->p.err);
     if (!st && begin)
-        return format_error(&r->p, "its row pointers begin with %U, not 0", begin, 0);
+        return format_error(&r->p, index_range(&r->p, r->p.indptr, 0),
+                            "its row pointers begin with %U, not 0", begin, 0);
     for (uint64_t row = 0; row < r->p.dims[0] && !st; row++, begin = end) {
         st = heft_elements_index(&r->pointers, &end, r->p.err);
         if (!st && end < begin)
-            return format_error(&r->p, "its row pointers decrease after row %U, to %U", row, end);
+            return format_error(&r->p, index_range(&r->p, r->p.indptr, row + 1),
+                                "its row pointers decrease after row %U, to %U", row, end);
         if (!st && end > r->p.count)
-            return format_error(&r->p, "a row pointer is %U, but there are only %U values", end,
+            return format_error(&r->p, index_range(&r->p, r->p.indptr, row + 1),
+                                "a row pointer is %U, but there are only %U values", end,
                                 r->p.count);
         if (!st)
-            st = check_row(r, end - begin, row);
+            st = check_row(r, begin, end - begin, row);
     }
     if (!st && begin != r->p.count)
-        return format_error(&r->p, "its rows end at value %U of %U", begin, r->p.count);
+        return format_error(&r->p, index_range(&r->p, r->p.indptr, r->p.dims[0]),
+                            "its rows end at value %U of %U", begin, r->p.count);
     return st;
 }
 
@@ -217,8 +254,9 @@ static heft_status check_csr(const sparse_parts *p, heft_sparse_order *order)
 {
     csr_check r = { .p = *p };
     const heft_allocator *al = p->f->host->allocator;
-    heft_status st = p->dims[0] == UINT64_MAX ? format_error(p, "it has too many rows", 0, 0)
-                                              : HEFT_OK;
+    heft_status st = p->dims[0] == UINT64_MAX
+                         ? format_error(p, nowhere, "it has too many rows", 0, 0)
+                         : HEFT_OK;
     if (!st)
         st = check_index_part(p, p->indices, p->count, "it has %U column indices for %U values");
     if (!st)
@@ -236,7 +274,8 @@ static heft_status check_csr(const sparse_parts *p, heft_sparse_order *order)
     heft_elements_close(&r.pointers);
     heft_elements_close(&r.columns);
     heft_positions_close(&r.row, al);
-    *order = (heft_sparse_order){ r.has_duplicates, !r.has_descending };
+    order->has_duplicates = r.has_duplicates;
+    order->is_ascending = !r.has_descending;
     return st;
 }
 
@@ -250,8 +289,9 @@ static heft_status check_coords(const sparse_parts *p, heft_positions *s, heft_e
             uint64_t index = 0;
             st = heft_elements_index(n, &index, p->err);
             if (!st && index >= p->dims[d])
-                st = format_error(p, "a coordinate of dimension %U is %U, which is out of bounds",
-                                  d, index);
+                st = format_error(p, index_range(p, p->coords, d * p->count + i),
+                                  "a coordinate of dimension %U is %U, which is out of bounds", d,
+                                  index);
             heft_positions_add(s, i, p->dims[d], index);
         }
     return st;
@@ -264,7 +304,7 @@ static heft_status check_coo(const sparse_parts *p, heft_sparse_order *order)
     heft_positions s = { .linear = NULL };
     uint64_t wanted;
     if (!heft_mul(&wanted, p->count, p->row->rank))
-        return format_error(p, "it has too many values", 0, 0);
+        return format_error(p, nowhere, "it has too many values", 0, 0);
     heft_status st = check_index_part(p, p->coords, wanted, "it has %U coordinates, %U are needed");
     if (!st && !heft_positions_open(&s, al, p->count, p->dims, p->row->rank))
         st = heft_error_no_memory(p->err, purpose);
@@ -284,10 +324,11 @@ heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_o
 {
     heft_error own;
     sparse_parts p;
-    *order = (heft_sparse_order){ false, true };
-    heft_status st = find_parts(&p, f, tensor, err ? err : &own);
+    *order = (heft_sparse_order){ false, true, nowhere };
+    heft_status st = find_parts(&p, f, tensor, &order->where, err ? err : &own);
     if (st)
         return st;
+    order->where = part_range(&p, p.row->layout == HEFT_SPARSE_CSR ? p.indices : p.coords);
     heft_file_enter(f);
     st = p.row->layout == HEFT_SPARSE_CSR ? check_csr(&p, order) : check_coo(&p, order);
     return heft_file_leave_after(f, st, err);
@@ -314,8 +355,9 @@ static heft_status open_indices(heft_entries *e, const sparse_parts *p, heft_err
 heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tensor, heft_error *err)
 {
     sparse_parts p;
+    heft_range where;
     *e = (heft_entries){ .f = f, .tensor = tensor, .row = UINT64_MAX };
-    heft_status st = find_parts(&p, f, tensor, err);
+    heft_status st = find_parts(&p, f, tensor, &where, err);
     if (!st && p.row->rank > HEFT_SPARSE_RANK)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "tensor %q: sparse tensors of more than %U dimensions cannot be "

@@ -12,9 +12,10 @@
 typedef struct heft_sparse_order {
     bool has_duplicates; /* two entries have the same indices; searched among a few million */
     bool is_ascending;   /* sparse_csr: columns ascend within each row */
+    heft_range where;    /* bytes of the first fault, or of the indices; HEFT_NOWHERE: unknown */
 } heft_sparse_order;
 /* Return HEFT_E_FORMAT for the first fault in a sparse tensor's parts: rank, counts, row pointers
- * that decrease, indices out of bounds. */
+ * that decrease, indices out of bounds.  order->where has a global offset, *err a local one. */
 heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_order *order,
                               heft_error *err);
 

@@ -242,8 +242,7 @@ static bool read_scheme(scheme *s, heft_str raw)
         if (!read_field(&c, s, 1u << i))
             return false;
     }
-    return k == HEFT_CBOR_MAP_END && heft_cbor_next(&c) == HEFT_CBOR_MAP_END &&
-           heft_cbor_next(&c) == HEFT_CBOR_END && normalize_scales(s);
+    return k == HEFT_CBOR_MAP_END && heft_cbor_next(&c) == HEFT_CBOR_MAP_END && normalize_scales(s);
 }
 
 uint32_t heft_burnpack_scheme_generations(heft_str raw)

@@ -51,26 +51,26 @@ static heft_status add_shards(heft_index *x)
 
 heft_status heft_gguf_read_split(heft_index *x)
 {
-    uint64_t found[KEYS];
+    uint64_t found[KEYS], at[KEYS]; /* values, and offsets of the keys */
     for (int k = 0; k < KEYS; k++) {
         const heft_value *v = heft_gguf_find_value(x, keys[k]);
         found[k] = v ? v->as.u : HEFT_NOWHERE;
+        at[k] = v ? heft_ix_offset_of(x, v->key) : HEFT_NOWHERE;
         if (v && v->kind != HEFT_KIND_UINT && !(v->kind == HEFT_KIND_INT && v->as.i >= 0))
-            return heft_error_plain(x->err, HEFT_E_FORMAT,
-                                    "metadata %q must be an unsigned integer", v->key);
+            return heft_error_set(x->err, HEFT_E_FORMAT, at[k],
+                                  "metadata %q must be an unsigned integer", v->key);
     }
     if (found[COUNT] == HEFT_NOWHERE || !found[COUNT])
         return HEFT_OK;
     if (found[COUNT] > MAX_SHARDS)
-        return heft_error_plain(x->err, HEFT_E_LIMIT,
-                                "the model has %U shards, more than the limit of %U", found[COUNT],
-                                (uint64_t)MAX_SHARDS);
+        return heft_error_set(x->err, HEFT_E_LIMIT, at[COUNT],
+                              "the model has %U shards, more than the limit of %U", found[COUNT],
+                              (uint64_t)MAX_SHARDS);
     found[NUMBER] = found[NUMBER] == HEFT_NOWHERE ? 0 : found[NUMBER];
     if (found[NUMBER] >= found[COUNT])
-        return heft_error_plain(
-            x->err, HEFT_E_FORMAT,
-            "split.no is %U, but split.count is %U (split.no is counted from 0)", found[NUMBER],
-            found[COUNT]);
+        return heft_error_set(x->err, HEFT_E_FORMAT, at[NUMBER],
+                              "split.no is %U, but split.count is %U (split.no is counted from 0)",
+                              found[NUMBER], found[COUNT]);
     x->shard_info = (heft_ix_shard_info){ (uint32_t)found[NUMBER], (uint32_t)found[COUNT],
                                           found[TENSORS], heft_lit("split.") };
     return x->shard_info.number ? HEFT_OK : add_shards(x);
