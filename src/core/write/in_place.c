@@ -32,7 +32,7 @@ bool heft_planner_existing_block(const heft_planner *p, heft_range *out)
         return true;
     }
     bool has_data = heft_existing_data(existing, 0, out);
-    if (has_data && !p->format->write_trailer)
+    if (has_data && !p->writer->write_trailer)
         out->length = existing->file_bytes - out->offset;
     return has_data;
 }
@@ -81,6 +81,6 @@ bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_alig
         part->stored = old->stored;
         ok = heft_add(&part->offset, moved->start, is_inside ? offset - begin : 0);
     }
-    bool pads = p->format->write_trailer || p->plan.has_added_parts;
+    bool pads = p->writer->write_trailer || p->plan.has_added_parts;
     return ok && heft_align_up(&p->plan.data_end, end, pads ? tail_align : 1);
 }

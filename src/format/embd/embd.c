@@ -391,6 +391,9 @@ const heft_format heft_format_embd = {
     .parse = embd_parse,
     .name_rules = &name_rules,
     .check = heft_embd_check,
+};
+
+const heft_format_writer heft_format_writer_embd = {
     .plan = heft_embd_plan,
     .write_header = heft_embd_write_header,
     .write_record_header = heft_embd_write_record_header,

@@ -380,6 +380,9 @@ const heft_format heft_format_gguf = {
     .name_rules = &name_rules,
     .notice = gguf_notice,
     .check = gguf_check,
+};
+
+const heft_format_writer heft_format_writer_gguf = {
     .plan = heft_gguf_plan,
     .write_header = heft_gguf_write_header,
     .sharding = &heft_gguf_sharding,

@@ -419,6 +419,9 @@ const heft_format heft_format_mag = {
     .parse = mag_parse,
     .name_rules = &name_rules,
     .notice = mag_notice,
+};
+
+const heft_format_writer heft_format_writer_mag = {
     .plan = mag_plan,
     .write_header = mag_write_header,
 };
