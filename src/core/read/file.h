@@ -57,10 +57,10 @@ struct heft_file {
     uint32_t joined_count, joined_capacity;
     heft_str name;           /* file name; may be empty */
     const char *passed_over; /* heft_open_options.passed_over; valid while opening */
-    /* First reason why the model is incomplete; status HEFT_OK if the model is complete. */
-    heft_error missing;
-    /* Error of listing the folder; status HEFT_OK if it was listed or need not be. */
-    heft_error list_error;
+    /* First reason why the model is incomplete, in the arena; NULL if the model is complete. */
+    const heft_error *missing;
+    /* Error of listing the folder, in the arena; NULL if it was listed or need not be. */
+    const heft_error *list_error;
     const heft_format *format;
     heft_input input;
     heft_index x;

@@ -255,7 +255,7 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
 {
     bool is_set = false;
     heft_joined_files_free(f);
-    f->missing.status = HEFT_OK;
+    f->missing = NULL;
     for (uint32_t i = 0; i < f->opened_shard_count; i++) {
         bool is_model = heft_ix_shard_at(&f->x, i + 1)->is_model;
         is_set = is_set || is_model;
@@ -304,8 +304,8 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
         f->opened_shards[f->opened_shard_count++].is_borrowed = true;
         st = heft_ix_shard_add(&f->x, own, &number);
     }
-    if (!st && from->missing.status)
-        heft_file_set_missing(f, &from->missing);
+    if (!st && from->missing)
+        heft_file_set_missing(f, from->missing);
     return st;
 }
 
