@@ -54,6 +54,18 @@ static heft_status open_whole(heft_file *f, const void *data, size_t len, heft_e
     return st ? st : heft_file_finish(f, err);
 }
 
+/* Parsers need an error object.  It is allocated because the stack of a board is small. */
+static heft_status open_without_error(heft_file *f, const void *data, size_t len)
+{
+    const heft_allocator *al = f->host->allocator;
+    heft_error *own = heft_alloc(al, sizeof *own, 16);
+    if (!own)
+        return HEFT_E_NOMEM;
+    heft_status st = open_whole(f, data, len, heft_error_begin(own, own));
+    heft_free(al, own, sizeof *own, 16);
+    return st;
+}
+
 heft_status heft_file_open_in_place(heft_file **out, const void *data, size_t len,
                                     const heft_open_options *opt, heft_error *err)
 {
@@ -62,14 +74,14 @@ heft_status heft_file_open_in_place(heft_file **out, const void *data, size_t le
                                           .gunzip = no_gunzip,
                                           .resolve_lengths = refuse_unknown_lengths,
                                           .detect_foreign = refuse_unknown_format };
-    heft_error own; /* used by parsers if err is NULL */
-    err = heft_error_begin(err, &own);
+    if (err)
+        heft_error_begin(err, err);
     heft_status st = heft_file_create(out, len, &minimal, opt, err);
     if (!st)
-        st = open_whole(*out, data, len, err);
+        st = err ? open_whole(*out, data, len, err) : open_without_error(*out, data, len);
     if (st) {
         heft_file_close(*out);
         *out = NULL;
     }
-    return heft_error_end(err, st);
+    return err ? heft_error_end(err, st) : st;
 }

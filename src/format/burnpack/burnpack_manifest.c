@@ -419,7 +419,7 @@ heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index 
     *out = (heft_burnpack_manifest){ .generations = HEFT_BURNPACK_ANY,
                                      .conflict_tensor = HEFT_NONE };
     heft_status st = read_root(&r);
-    if (r.c.st == HEFT_E_LIMIT && depth == DEPTH)
+    if (r.c.st == HEFT_E_LIMIT && r.c.max_depth == DEPTH)
         return heft_error_set(x->err, HEFT_E_FORMAT, heft_cbor_offset(&r.c, r.c.item),
                               "the manifest is nested deeper than 128 levels, which Burn refuses");
     return st;
