@@ -65,7 +65,7 @@ bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_alig
 {
     const heft_index *existing = p->plan.existing;
     block_move to[2] = { { .start = start } };
-    uint64_t end;
+    uint64_t end = 0;
     bool ok = heft_planner_existing_block(p, &to[0].data) &&
               heft_add(&end, start, to[0].data.length);
     if (ok && p->plan.has_added_parts && heft_existing_data(existing, 1, &to[1].data))
