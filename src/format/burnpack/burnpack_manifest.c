@@ -229,10 +229,11 @@ static heft_status read_tensors(reader *r)
     if (c->flags & HEFT_CBOR_INDEFINITE)
         count = 0;
     heft_status st = heft_ix_reserve(r->x, at, count, (uint64_t)(c->end - c->p), MIN_BYTES);
-    if (!st)
+    if (!st && !HEFT_IS_SMALL)
         heft_burnpack_read_parallel(c, r->x, r->manifest);
-    for (bool read; !st;) {
-        st = heft_burnpack_read_canonical(c, r->x, r->manifest, &read);
+    for (bool read = false; !st;) {
+        if (!HEFT_IS_SMALL) /* the fast path is code for speed only */
+            st = heft_burnpack_read_canonical(c, r->x, r->manifest, &read);
         if (st || read)
             continue;
         if ((k = heft_cbor_next(c)) == HEFT_CBOR_MAP_END)
