@@ -272,8 +272,8 @@ struct heft_format {
     const struct heft_format_writer *writer;
 };
 
-/* The functions that write a format, apart from heft_format so that a program that only reads can be
- * linked without the functions. */
+/* The functions that write a format.  heft_format does not refer to the writer, so that a program
+ * without writers can be linked. */
 typedef struct heft_format_writer {
     /* Set *how to the default storage of a tensor's part.  If is_kept, *how is the present storage
      * of the part in an existing file, perhaps of another version: replace only options that the

@@ -269,8 +269,8 @@ heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t
                                               "%U tensors pass the limit of %U", count,
                                               (uint64_t)x->limits.tensors),
                                "heft/limit-tensors");
-    /* In a small build a column that grows leaves a hole: reserve the dimensions of as many matrices
-     * as vectors, and the one that heft_ix_tensor() reserves in advance.  The role is added here,
+    /* In a small build a column that grows leaves a hole.  Reserve the dimensions of as many
+     * matrices as vectors, and one that heft_ix_tensor() reserves in advance.  Add the role here,
      * where the stack is not deep. */
     uint64_t dims = HEFT_IS_SMALL ? count + count / 2 + 1 : count;
     bool has_memory = heft_ix_reserve_rows(x, count, dims) &&

@@ -35,7 +35,7 @@ typedef struct heft_gzip_content { /* a file compressed with gzip as a whole: gu
 /* Functions of opening that heft_file_open_in_place() leaves out, so that a linker can drop the
  * code: a small program on a board needs none of the functions. */
 typedef struct heft_opening {
-    /* As heft_window.decode. */
+    /* Implements heft_window.decode. */
     heft_status (*decode)(heft_window *in, heft_encoding e, heft_range stored, void *out,
                           size_t *len);
     heft_status (*gunzip_detect)(heft_file *f, heft_error *err);

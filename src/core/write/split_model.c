@@ -14,7 +14,7 @@ enum { MAX_NAME = 255, INDEX_BUFFER = 64 << 10 };
 typedef struct split_job {
     const heft_file *in;
     const heft_format *to;
-    const heft_sharding *sharding; /* of `to` */
+    const heft_sharding *sharding; /* rules of the format `to` */
     /* Options of the caller, with the conversion and write options that `opt` refers to */
     heft_split_options opt;
     heft_convert_options caller;
