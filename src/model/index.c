@@ -27,6 +27,8 @@ void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *li
     l->index_bytes = l->index_bytes ? l->index_bytes : 4ull << 30;
     l->memory = l->memory ? l->memory : 4ull << 30;
     l->tensors = l->tensors ? l->tensors : 16u << 20;
+    if (HEFT_IS_SMALL && l->tensors > INT16_MAX)
+        l->tensors = INT16_MAX; /* the slots of the name table have 16 bits */
     l->depth = l->depth ? l->depth : 128;
     l->depth = l->depth < HEFT_MAX_DEPTH ? l->depth : HEFT_MAX_DEPTH;
     x->mem.limit = l->memory;

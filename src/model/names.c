@@ -9,7 +9,7 @@ bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
     uint64_t slots = HEFT_IS_SMALL ? 2 : 16;
     while (slots < 2ull * count && slots < 1ull << 32) /* the mask has 32 bits */
         slots *= 2;
-    if (slots > SIZE_MAX / sizeof *n->slots || (HEFT_IS_SMALL && count >= UINT16_MAX))
+    if (slots > SIZE_MAX / sizeof *n->slots || (HEFT_IS_SMALL && count > INT16_MAX))
         return false;
     heft_names_free(m, n);
     n->slots = heft_mem_alloc(m, (size_t)slots * sizeof *n->slots);
