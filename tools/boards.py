@@ -1,5 +1,5 @@
 """boards.py - the model of the programs in examples/board, written in several formats without heft,
-and what its network computes."""
+and the outputs of the network."""
 import pathlib
 import random
 import struct

@@ -2,7 +2,8 @@
 """gen_crc_tables.py: write src/base/crc_tables.h to stdout.
 
 Table 0 has the CRC of one byte, table k the CRC of the byte followed by k zero bytes, for the
-bit-reversed polynomials; the tables of halves have the CRC of half a byte. tests/test_crc.c compares the tables with a division bit by bit."""
+bit-reversed polynomials; the tables of halves have the CRC of half a byte. tests/test_crc.c
+compares the tables with a division bit by bit."""
 
 POLYNOMIALS = [("ieee", 0xEDB88320), ("castagnoli", 0x82F63B78)]
 SLICES = 8
