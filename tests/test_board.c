@@ -157,6 +157,60 @@ static void a_file_that_does_not_fit_is_refused(void **state)
     heft_test_free(&in.bytes);
 }
 
+/* ---- files in place ------------------------------------------------------------------------- */
+
+static heft_status open_in_place(heft_file **out, board *b, const void *data, size_t len,
+                                 heft_error *err)
+{
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    start(b);
+    opt.host = &b->host;
+    return heft_file_open_in_place(out, data, len, &opt, err);
+}
+
+static void a_file_in_place_is_the_file_that_is_fed(void **state)
+{
+    const char *format;
+    (void)state;
+    for (size_t i = 0; (format = heft_test_writable(i)); i++) {
+        heft_bytes bytes = heft_test_model(format, small_model, HEFT_COUNT(small_model));
+        heft_error err;
+        heft_file *f, *fed;
+        board b;
+        heft_assert_ok(open_in_place(&f, &b, bytes.p, bytes.len, &err), &err);
+        heft_assert_ok(heft_file_begin(&fed, bytes.len, NULL, &err), &err);
+        heft_assert_ok(heft_file_feed(fed, 0, bytes.p, bytes.len, &err), &err);
+        heft_assert_ok(heft_file_step(fed, &err), &err);
+        char *dump = heft_test_dump(f, DUMP_ALL), *other = heft_test_dump(fed, DUMP_ALL);
+        heft_assert_same_text(dump, other);
+        uint32_t part = heft_tensor_at(f, 0).first_part;
+        const uint8_t *view = heft_part_view(f, part);
+        assert_ptr_equal(view, bytes.p + heft_part_at(f, part).offset);
+        free(dump);
+        free(other);
+        heft_file_close(f);
+        heft_file_close(fed);
+        heft_test_free(&bytes);
+    }
+}
+
+static void a_file_that_needs_other_bytes_is_refused_in_place(void **state)
+{
+    static const char with_shards[] = "{\"metadata\": {\"total_size\": 4}, \"weight_map\": "
+                                      "{\"a\": \"model-00001-of-00001.safetensors\"}}";
+    static const uint8_t gzip[20] = { 0x1F, 0x8B, 8 };
+    heft_error err;
+    heft_file *f;
+    board b;
+    (void)state;
+    heft_assert_status(open_in_place(&f, &b, with_shards, sizeof with_shards - 1, &err),
+                       HEFT_E_UNSUPPORTED, &err);
+    assert_null(f);
+    heft_assert_status(open_in_place(&f, &b, gzip, sizeof gzip, &err), HEFT_E_FORMAT, &err);
+    assert_string_equal(err.rule, "heft/unknown-format");
+    heft_assert_status(open_in_place(&f, &b, gzip, 0, &err), HEFT_E_FORMAT, &err);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +220,8 @@ int main(void)
         cmocka_unit_test(blocks_are_aligned_wherever_the_memory_begins),
         cmocka_unit_test(a_small_file_opens_in_64_kib),
         cmocka_unit_test(a_file_that_does_not_fit_is_refused),
+        cmocka_unit_test(a_file_in_place_is_the_file_that_is_fed),
+        cmocka_unit_test(a_file_that_needs_other_bytes_is_refused_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

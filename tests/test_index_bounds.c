@@ -719,7 +719,7 @@ static void merged_indexes_keep_what_was_lost_or_cut(void **state)
         (i & 1 ? &from : &into)->x.lost_omissions = true;
         (i & 2 ? &from : &into)->x.notes_cut = true;
         heft_assert_ok(heft_ix_build_name_table(&into.x), &into.err);
-        heft_assert_ok(heft_ix_merge(&into.x, &from.x, 0, kept), &into.err);
+        heft_assert_ok(heft_ix_merge(&into.x, &from.x, 0, (heft_str){ NULL, 0 }, kept), &into.err);
         assert_true(into.x.lost_omissions && into.x.notes_cut && !into.x.has_name_table);
         assert_int_equal(heft_ix_tensors(&into.x), 2);
         assert_true(heft_str_is(heft_ix_name(&into.x, 1), "a"));

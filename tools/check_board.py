@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_board.py DIR: build and run examples/board.c without a C library, for x86-64 and i386.
+"""check_board.py DIR: build and run examples/board/list.c without a C library, for x86-64 and i386.
 
 A model is linked as an array of bytes, and the core is the object that check_freestanding.py left
 in DIR/native and DIR/m32. For wasm32 the program is only compiled. The memory that the program
@@ -18,7 +18,7 @@ from gen_burnpack import Pack, few  # noqa: E402
 
 FLAGS = [
     "-std=c11", "-O2", "-ffreestanding", "-nostdlib", "-Wall", "-Wextra", "-Werror",
-    f"-I{ROOT}/include", f"-I{ROOT}/src", "-isystem", f"{ROOT}/src/port_none/libc"
+    f"-I{ROOT}/include", "-isystem", f"{ROOT}/src/port_none/libc"
 ]
 # No stack canaries and no relocation tables: these need an operating system.
 GCC = ["-fno-pic", "-no-pie", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
@@ -67,8 +67,8 @@ def build(compiler, sources, folder):
 
 def check_native(name, compiler, core, folder, want):
     own = [
-        ROOT / "examples/board.c", ROOT / "tests/board_mem.c", ROOT / f"tests/board_{name}.c",
-        folder / "model.c"
+        *(ROOT / "examples/board" / f"{f}.c" for f in ("list", "print", "memory")),
+        ROOT / f"tests/board_{name}.c", folder / "model.c"
     ]
     into, program = folder / name, folder / f"board_{name}"
     into.mkdir()
@@ -76,7 +76,7 @@ def check_native(name, compiler, core, folder, want):
     if not wrong:
         status, _, lines = run(*compiler, "-nostdlib", "-static", *objects, core, "-o", program)
         wrong = lines if status else []
-    yield f"board.c and the core link for {name}, without any library", wrong
+    yield f"list.c and the core link for {name}, without any library", wrong
     if wrong:
         return
     status, out, lines = run(program)
@@ -91,13 +91,13 @@ def check_native(name, compiler, core, folder, want):
 
 
 def check_wasm(folder):
-    wrong, objects = build(WASM, [ROOT / "examples/board.c"], folder)
-    yield "board.c compiles for wasm32", wrong
+    wrong, objects = build(WASM, [ROOT / "examples/board/list.c"], folder)
+    yield "list.c compiles for wasm32", wrong
     if wrong:
         return
     _, out, _ = run("llvm-nm", "--undefined-only", objects[0])
     names = {line.split()[-1] for line in out.splitlines()}
-    foreign = sorted(n for n in names - MEM if not n.startswith(("heft_", "board_", "__")))
+    foreign = sorted(n for n in names - MEM if not n.startswith(("heft_", "board_", "print", "__")))
     yield "and needs the library, the board, and functions for memory", [
         f"it also needs {n}" for n in foreign
     ]

@@ -121,10 +121,13 @@ def examples():
 def programs():
     """Return a list of the complete programs, each with the first comment of its file."""
     lines = ["## Complete programs\n"]
-    for path in sorted((ROOT / "examples").glob("*.c")):
+    for path in sorted((ROOT / "examples").rglob("*.c")):
+        if not re.search(r"^int (?:main|board_run)\(", path.read_text(), re.M):
+            continue
         first = re.match(r"/\* (.*?)(?:\n \*\n|\*/)", path.read_text(), re.S)[1]
         text = " ".join(first.replace("\n *", " ").split()).split(" - ", 1)[1].split(". ")[0]
-        lines.append(f"- [{path.name}](../examples/{path.name}): {text.rstrip('.')}.")
+        name = path.relative_to(ROOT / "examples")
+        lines.append(f"- [{name}](../examples/{name}): {text.rstrip('.')}.")
     return "\n".join(lines) + "\n"
 
 

@@ -2,9 +2,10 @@
 """gen_crc_tables.py: write src/base/crc_tables.h to stdout.
 
 Table 0 has the CRC of one byte, table k the CRC of the byte followed by k zero bytes, for the
-bit-reversed polynomials. tests/test_crc.c compares the tables with a division bit by bit."""
+bit-reversed polynomials; the tables of halves have the CRC of half a byte. tests/test_crc.c
+compares the tables with a division bit by bit."""
 
-POLYNOMIALS = [("ieee_tables", 0xEDB88320), ("castagnoli_tables", 0x82F63B78)]
+POLYNOMIALS = [("ieee", 0xEDB88320), ("castagnoli", 0x82F63B78)]
 SLICES = 8
 
 HEAD = """\
@@ -40,7 +41,10 @@ def tables(polynomial):
 def main():
     print(HEAD % SLICES, end="")
     for name, polynomial in POLYNOMIALS:
-        print("static const uint32_t %s[CRC_SLICES][256] = {" % name)
+        halves = ["0x%08x," % crc for crc in tables(polynomial)[0][::16]]
+        print("static const uint32_t %s_halves[16] = {" % name)
+        print("\n".join("    " + " ".join(halves[i:i + 8]) for i in (0, 8)) + "\n};")
+        print("static const uint32_t %s_tables[CRC_SLICES][256] = {" % name)
         for table in tables(polynomial):
             print("    {")
             for i in range(0, 256, 8):

@@ -629,6 +629,16 @@ HEFT_API size_t heft_file_needs(const heft_file *f, const heft_range **out);
 /* Feed bytes of the file at `offset`.  See heft_file_begin(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data,
                                                     size_t len, heft_error *err);
+/* Open a file in place.  data holds the whole file, for example in the flash memory of a board, and
+ * is borrowed until heft_file_close(); heft_part_view() returns pointers into data.  A program
+ * without other functions that open files can be linked without the code for shards, gzip and
+ * compressed parts.
+ *   HEFT_E_UNSUPPORTED  the model has more files, or the index cannot be read without decoding
+ *   HEFT_E_FORMAT       also for a file that is compressed with gzip as a whole */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_open_in_place(heft_file **out, const void *data,
+                                                             size_t len,
+                                                             const heft_open_options *opt,
+                                                             heft_error *err);
 
 /* ---- joining files ------------------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@ enum {
     ALIGN = 16,          /* alignment of every allocation */
     FIRST_BLOCK = 1024,  /* small enough for a board with 64 KiB */
     MAX_BLOCK = 1 << 20, /* blocks double up to this size */
-    FIRST_ELEMENTS = 8
+    FIRST_ELEMENTS = HEFT_IS_SMALL ? 1 : 8
 };
 static const uint32_t MAX_ELEMENTS = UINT32_MAX - 1;
 

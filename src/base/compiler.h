@@ -5,6 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* 1 in a build for boards, which prefers small code and little memory to speed: one thread, small
+ * tables, less depth of nested values.  Code that compares with HEFT_IS_SMALL is left out by the
+ * compiler. */
+#if defined(HEFT_SMALL)
+enum { HEFT_IS_SMALL = 1 };
+typedef uint16_t heft_slot; /* an entry of a hash table */
+#else
+enum { HEFT_IS_SMALL = 0 };
+typedef uint32_t heft_slot;
+#endif
+
 #if defined(__GNUC__)
 #define heft_unlikely(x)          __builtin_expect(!!(x), 0)
 #define heft_prefetch_line(p)     __builtin_prefetch(p)
@@ -151,6 +162,32 @@ static inline void heft_spin_lock(uint32_t *lock)
 static inline void heft_spin_unlock(uint32_t *lock)
 {
     (void)lock;
+}
+#endif
+
+/* Load a slot, and set a slot to v if it is zero, as heft_atomic_load() and
+ * heft_atomic_set_if_zero() do; a small build has one thread. */
+#if defined(HEFT_SMALL)
+static inline heft_slot heft_slot_load(const heft_slot *p)
+{
+    return *p;
+}
+
+static inline bool heft_slot_claim(heft_slot *p, uint32_t v)
+{
+    bool was_free = !*p;
+    *p = was_free ? (heft_slot)v : *p;
+    return was_free;
+}
+#else
+static inline heft_slot heft_slot_load(const heft_slot *p)
+{
+    return heft_atomic_load(p);
+}
+
+static inline bool heft_slot_claim(heft_slot *p, uint32_t v)
+{
+    return heft_atomic_set_if_zero(p, v);
 }
 #endif
 

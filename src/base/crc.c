@@ -4,12 +4,23 @@
  */
 #include "base/crc.h"
 
+#include "base/compiler.h"
 #include "base/crc_tables.h"
-#include "base/cursor.h"
 
 enum { STEP = CRC_SLICES };
 
 static const uint32_t ieee = 0xEDB88320, castagnoli = 0x82F63B78;
+
+/* Extend a CRC by half bytes.  The table has the CRC of each half byte, with four shifts. */
+static uint32_t update_small(const uint32_t table[16], uint32_t crc, const uint8_t *p, size_t len)
+{
+    crc = ~crc;
+    for (; len; p++, len--) {
+        crc = crc >> 4 ^ table[(crc ^ *p) & 15];
+        crc = crc >> 4 ^ table[(crc ^ *p >> 4) & 15];
+    }
+    return ~crc;
+}
 
 static uint32_t update(const uint32_t tables[CRC_SLICES][256], uint32_t crc, const uint8_t *p,
                        size_t len)
@@ -53,12 +64,14 @@ static uint32_t join(uint32_t polynomial, uint32_t a, uint32_t b, uint64_t b_len
 
 uint32_t heft_crc32(uint32_t crc, const void *data, size_t len)
 {
-    return update(ieee_tables, crc, data, len);
+    return HEFT_IS_SMALL ? update_small(ieee_halves, crc, data, len)
+                         : update(ieee_tables, crc, data, len);
 }
 
 uint32_t heft_crc32c(uint32_t crc, const void *data, size_t len)
 {
-    return update(castagnoli_tables, crc, data, len);
+    return HEFT_IS_SMALL ? update_small(castagnoli_halves, crc, data, len)
+                         : update(castagnoli_tables, crc, data, len);
 }
 
 uint32_t heft_crc32_join(uint32_t a, uint32_t b, uint64_t b_len)

@@ -11,7 +11,10 @@
 #include "base/compiler.h"
 #include "base/siphash.h"
 
-enum { HEFT_NAME_HASH_MIN = 8, HEFT_NAME_HASH_MAX = 128 }; /* name length in bytes */
+enum { /* name length in bytes; a small build has no multipliers, and hashes all names alike */
+       HEFT_NAME_HASH_MIN = 8,
+       HEFT_NAME_HASH_MAX = HEFT_IS_SMALL ? 0 : 128
+};
 
 typedef struct heft_name_hash {
     uint64_t secret[2];

@@ -6,7 +6,7 @@
 #include "base/nfc_tables.h"
 #include "base/text.h"
 
-enum { NONE = UINT32_MAX };
+static const uint32_t NONE = UINT32_MAX;
 
 /* Decode the character at *p and advance *p past the character.  The text is valid UTF-8, except
  * that the last character may be truncated. */

@@ -265,6 +265,16 @@ struct heft_format {
     heft_status (*notice)(heft_index *x);
     /* Report findings beyond checksums and notes, for verification only.  May be NULL. */
     heft_status (*check)(heft_check *c);
+    /* Key of a metadata map with numbers that are also addressed as KEY.NAME ("burn.scalars"); or
+     * NULL. */
+    const char *number_map;
+    /* The writer of a format that is not in the registry; otherwise NULL. */
+    const struct heft_format_writer *writer;
+};
+
+/* The functions that write a format.  heft_format does not refer to the writer, so that a program
+ * without writers can be linked. */
+typedef struct heft_format_writer {
     /* Set *how to the default storage of a tensor's part.  If is_kept, *how is the present storage
      * of the part in an existing file, perhaps of another version: replace only options that the
      * requested version does not support.  NULL: parts are stored as requested. */
@@ -281,14 +291,13 @@ struct heft_format {
     /* Emit the bytes after the data: file_bytes - data_end.  May be NULL. */
     heft_status (*write_trailer)(const heft_plan *p, heft_out *o);
     const heft_sharding *sharding; /* NULL: a model is always a single file */
-    /* Key of a metadata map with numbers that are also addressed as KEY.NAME ("burn.scalars"); or
-     * NULL. */
-    const char *number_map;
-};
+} heft_format_writer;
 
 /* The formats of this build, in the order of formats.def.  heft_registry_at() returns NULL from
  * heft_registry_count() on. */
 size_t heft_registry_count(void);
 const heft_format *heft_registry_at(size_t i);
+/* Return the writer of a format; NULL for a format that is only read; registry_writers.c. */
+const heft_format_writer *heft_registry_writer(const heft_format *f);
 
 #endif

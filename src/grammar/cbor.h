@@ -46,7 +46,8 @@ enum {
     HEFT_CBOR_TAGGED = 4        /* `tag` holds the number of the innermost tag */
 };
 
-enum { HEFT_CBOR_DEPTH = 128 }; /* limited because a reader lives on the stack, often two */
+/* Limited because a reader lives on the stack, often two. */
+enum { HEFT_CBOR_DEPTH = HEFT_IS_SMALL ? 6 : 128 };
 
 /* An open container, or the frame around the root item.  Offsets count from heft_cbor.start. */
 typedef struct heft_cbor_frame {

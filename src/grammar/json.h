@@ -26,7 +26,7 @@ typedef enum heft_json_kind {
     HEFT_JSON_NULL
 } heft_json_kind;
 
-enum { HEFT_JSON_DEPTH = 256 };
+enum { HEFT_JSON_DEPTH = HEFT_IS_SMALL ? 64 : 256 };
 
 typedef struct heft_json {
     const char *p, *end, *start;

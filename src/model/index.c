@@ -27,6 +27,8 @@ void heft_ix_init(heft_index *x, const heft_allocator *al, const heft_limits *li
     l->index_bytes = l->index_bytes ? l->index_bytes : 4ull << 30;
     l->memory = l->memory ? l->memory : 4ull << 30;
     l->tensors = l->tensors ? l->tensors : 16u << 20;
+    if (HEFT_IS_SMALL && l->tensors > INT16_MAX)
+        l->tensors = INT16_MAX; /* the slots of the name table have 16 bits */
     l->depth = l->depth ? l->depth : 128;
     l->depth = l->depth < HEFT_MAX_DEPTH ? l->depth : HEFT_MAX_DEPTH;
     x->mem.limit = l->memory;
@@ -143,31 +145,6 @@ void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i),
 
 /* ---- filling ---- */
 
-bool heft_ix_reserve_rows(heft_index *x, uint64_t tensors, uint64_t dims)
-{
-    return heft_vec_reserve(&x->mem, &x->tensors, tensors, sizeof(heft_ix_tensor_row)) &&
-           heft_vec_reserve(&x->mem, &x->hashes, tensors, sizeof(uint32_t)) &&
-           heft_vec_reserve(&x->mem, &x->parts, tensors, sizeof(heft_ix_part_row)) &&
-           heft_vec_reserve(&x->mem, &x->dims, dims, sizeof(uint64_t));
-}
-
-heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t left,
-                            uint64_t min_bytes)
-{
-    uint64_t least;
-    if (!heft_mul(&least, count, min_bytes) || least > left)
-        return heft_error_set(x->err, HEFT_E_FORMAT, at,
-                              "%U tensors are announced, but %U bytes are left for their records",
-                              count, left);
-    if (count > x->limits.tensors)
-        return heft_error_rule(x->err,
-                               heft_error_set(x->err, HEFT_E_LIMIT, at,
-                                              "%U tensors pass the limit of %U", count,
-                                              (uint64_t)x->limits.tensors),
-                               "heft/limit-tensors");
-    return heft_ix_reserve_rows(x, count, count) ? HEFT_OK : heft_ix_no_memory(x);
-}
-
 static heft_status too_many(heft_index *x, heft_str name, const char *what, uint64_t limit)
 {
     return heft_error_plain(x->err, HEFT_E_LIMIT, "tensor %q: more than %U %s", name, limit, what);
@@ -270,6 +247,37 @@ bool heft_ix_cache_data_role(heft_index *x)
 {
     uint32_t role;
     return intern(x, heft_ix_data, &role);
+}
+
+bool heft_ix_reserve_rows(heft_index *x, uint64_t tensors, uint64_t dims)
+{
+    return heft_vec_reserve(&x->mem, &x->tensors, tensors, sizeof(heft_ix_tensor_row)) &&
+           heft_vec_reserve(&x->mem, &x->hashes, tensors, sizeof(uint32_t)) &&
+           heft_vec_reserve(&x->mem, &x->parts, tensors, sizeof(heft_ix_part_row)) &&
+           heft_vec_reserve(&x->mem, &x->dims, dims, sizeof(uint64_t));
+}
+
+heft_status heft_ix_reserve(heft_index *x, uint64_t at, uint64_t count, uint64_t left,
+                            uint64_t min_bytes)
+{
+    uint64_t least;
+    if (!heft_mul(&least, count, min_bytes) || least > left)
+        return heft_error_set(x->err, HEFT_E_FORMAT, at,
+                              "%U tensors are announced, but %U bytes are left for their records",
+                              count, left);
+    if (count > x->limits.tensors)
+        return heft_error_rule(x->err,
+                               heft_error_set(x->err, HEFT_E_LIMIT, at,
+                                              "%U tensors pass the limit of %U", count,
+                                              (uint64_t)x->limits.tensors),
+                               "heft/limit-tensors");
+    /* In a small build a column that grows leaves a hole.  Reserve the dimensions of as many
+     * matrices as vectors, and one that heft_ix_tensor() reserves in advance.  Add the role here,
+     * where the stack is not deep. */
+    uint64_t dims = HEFT_IS_SMALL ? count + count / 2 + 1 : count;
+    bool has_memory = heft_ix_reserve_rows(x, count, dims) &&
+                      (!HEFT_IS_SMALL || heft_ix_cache_data_role(x));
+    return has_memory ? HEFT_OK : heft_ix_no_memory(x);
 }
 
 /* Append a part to the tensor added last. */

@@ -155,9 +155,9 @@ enum { HEFT_MAX_DEPTH = 256 }; /* upper bound for heft_limits.depth */
 
 /* A hash table from names to numbers, see names.h. */
 typedef struct heft_names {
-    uint32_t *slots; /* number + 1; 0: free */
-    uint32_t mask;   /* number of slots - 1; the number of slots is a power of two */
-    uint32_t count;  /* number of names */
+    heft_slot *slots; /* number + 1; 0: free */
+    uint32_t mask;    /* number of slots - 1; the number of slots is a power of two */
+    uint32_t count;   /* number of names */
 } heft_names;
 
 /* A fact that the file states and the index does not hold, see heft_ix_omit(). */

@@ -1,6 +1,6 @@
 /* name_lookup.c - finds a tensor by name.
  *
- * A hash table with linear probing, at most half full, of 32-bit slots.  The low bits of the hash
+ * A hash table with linear probing, at most half full.  The low bits of the hash
  * select the first slot.  A slot holds the tensor's number plus one in its low bits, and bits of
  * the hash above them, so that few other names are compared.  Very many names are entered by
  * several workers at once: their order decides only which slot a name gets, not whether the name is
@@ -34,8 +34,8 @@ static inline uint32_t probe(const heft_index *x, uint32_t *at, uint32_t hash,
                              const heft_ix_tensor_row *like)
 {
     uint32_t mask = x->names.mask, slot;
-    for (; (slot = heft_atomic_load(&x->names.slots[*at])) != 0; *at = (*at + 1) & mask) {
-        if ((slot ^ hash) & ~mask || hash_of(x, (slot & mask) - 1) != hash)
+    for (; (slot = heft_slot_load(&x->names.slots[*at])) != 0; *at = (*at + 1) & mask) {
+        if ((heft_slot)((slot ^ hash) & ~mask) || hash_of(x, (slot & mask) - 1) != hash)
             continue;
         heft_str wanted = { like->name, like->name_len };
         if (heft_str_eq(heft_ix_name(x, (slot & mask) - 1), wanted))
@@ -49,7 +49,7 @@ static inline bool enter(const heft_index *x, uint32_t i)
 {
     uint32_t hash = hash_of(x, i), mask = x->names.mask, at = hash & mask;
     while (!probe(x, &at, hash, heft_ix_row(x, i)))
-        if (heft_atomic_set_if_zero(&x->names.slots[at], (hash & ~mask) | (i + 1)))
+        if (heft_slot_claim(&x->names.slots[at], (hash & ~mask) | (i + 1)))
             return true;
     return false;
 }

@@ -1,4 +1,4 @@
-/* names.c - open addressing with linear probing; slots hold 32-bit numbers of names. */
+/* names.c - open addressing with linear probing; slots hold numbers of names. */
 #include "model/names.h"
 
 #include "base/error.h"
@@ -6,10 +6,10 @@
 
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
 {
-    uint64_t slots = 16;
+    uint64_t slots = HEFT_IS_SMALL ? 2 : 16;
     while (slots < 2ull * count && slots < 1ull << 32) /* the mask has 32 bits */
         slots *= 2;
-    if (slots > SIZE_MAX / sizeof *n->slots)
+    if (slots > SIZE_MAX / sizeof *n->slots || (HEFT_IS_SMALL && count > INT16_MAX))
         return false;
     heft_names_free(m, n);
     n->slots = heft_mem_alloc(m, (size_t)slots * sizeof *n->slots);
@@ -34,7 +34,7 @@ uint32_t heft_names_add(heft_names *n, heft_names_of of, uint32_t hash, heft_str
     for (; n->slots[at]; at = (at + 1) & n->mask)
         if (heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
             return n->slots[at] - 1;
-    n->slots[at] = i + 1;
+    n->slots[at] = (heft_slot)(i + 1);
     n->count++;
     return HEFT_NONE;
 }
@@ -59,7 +59,7 @@ void heft_names_replace(heft_names *n, heft_names_of of, uint32_t hash, heft_str
     while (n->slots[at] && !heft_str_eq(of.name(of.ctx, n->slots[at] - 1), name))
         at = (at + 1) & n->mask;
     if (n->slots[at])
-        n->slots[at] = i + 1;
+        n->slots[at] = (heft_slot)(i + 1);
 }
 
 uint32_t heft_names_find(const heft_names *n, heft_names_of of, uint32_t hash, heft_str name)

@@ -288,6 +288,67 @@ static bool gather(heft_index *x, heft_vec *column, size_t kind, const uint32_t 
     return true;
 }
 
+/* ---- a small build: columns are permuted in place ---- */
+
+static void permute(void *rows, size_t elem, const uint32_t *order, uint32_t *left, uint32_t n)
+{
+    uint8_t *base = rows, first[sizeof(heft_ix_part_row)];
+    memcpy(left, order, n * sizeof *left);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t to = i;
+        memcpy(first, base + i * elem, elem);
+        while (left[to] != i) { /* follow a cycle of the permutation */
+            uint32_t from = left[to];
+            memcpy(base + to * elem, base + from * elem, elem);
+            left[to] = to;
+            to = from;
+        }
+        memcpy(base + to * elem, first, elem);
+        left[to] = to;
+    }
+}
+
+/* Extend a column of ids, which ends at the last tensor with an id, by zeros. */
+static bool fill_column(heft_index *x, heft_vec *column, size_t elem)
+{
+    uint32_t n = x->tensors.len, had = column->len;
+    if (!had || had == n)
+        return true;
+    if (!heft_vec_reserve(&x->mem, column, n - had, elem))
+        return false;
+    memset((char *)column->ptr + had * elem, 0, (n - had) * elem);
+    column->len = n;
+    return true;
+}
+
+static heft_status sort_in_place(heft_index *x)
+{
+    const struct {
+        heft_vec *column;
+        size_t elem;
+    } columns[] = { { &x->tensors, sizeof(heft_ix_tensor_row) },
+                    { &x->parts, PART },
+                    { &x->hashes, HASH },
+                    { &x->base_ids, BASE_ID },
+                    { &x->param_ids, PARAM_ID } };
+    uint32_t n = x->tensors.len;
+    size_t bytes = 2 * (size_t)n * sizeof(uint32_t);
+    uint32_t *order = NULL;
+    if (fill_column(x, &x->base_ids, BASE_ID) && fill_column(x, &x->param_ids, PARAM_ID))
+        order = heft_mem_alloc(&x->mem, bytes);
+    if (!order)
+        return no_memory(x);
+    heft_sort_numbers(order, n, below, x);
+    renumber(x, order, order + n);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i].column->len)
+            permute(columns[i].column->ptr, columns[i].elem, order, order + n, n);
+    for (uint32_t i = 0; i < n; i++)
+        heft_ix_row(x, i)->first_part = i;
+    heft_mem_free(&x->mem, order, bytes);
+    return HEFT_OK;
+}
+
 heft_status heft_ix_sort(heft_index *x)
 {
     size_t n = x->tensors.len, bytes = n * sizeof(uint32_t);
@@ -295,6 +356,8 @@ heft_status heft_ix_sort(heft_index *x)
     uint64_t vary;
     if (ascends(x, &vary))
         return HEFT_OK;
+    if (HEFT_IS_SMALL)
+        return sort_in_place(x);
     uint32_t *order = heft_mem_alloc(&x->mem, bytes);
     bool room = order && make_spare(x, &words, n * 2 * sizeof(uint64_t));
     if (room) {

@@ -4,7 +4,7 @@
 #include "base/cursor.h"
 #include "model/index.h"
 
-enum { HEFT_IX_CHUNKS = 4 };
+enum { HEFT_IX_CHUNKS = HEFT_IS_SMALL ? 1 : 4 };
 
 /* ---- records that state their length: parallel_binary.c ---- */
 

@@ -349,4 +349,5 @@ def main():
         make(s)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -293,7 +293,7 @@ static heft_status hash_bytes_of(hashing *s, const choice *c, heft_error *err)
 {
     static const uint32_t none;
     const heft_file *f = s->f;
-    bool is_whole = !c->tensors || f->missing.status;
+    bool is_whole = !c->tensors || f->missing;
     heft_status st = is_whole ? heft_file_is_complete(f, err) : HEFT_OK;
     if (!st)
         st = heft_check_lengths(f, err);

@@ -72,9 +72,9 @@ static heft_status report_shards(verify *v)
             report(&v->check, HEFT_FAULT, shard->rule ? shard->rule : missing, nowhere, HEFT_NONE,
                    why.message);
     }
-    if (v->f->list_error.status)
-        *v->check.err = v->f->list_error;
-    return v->f->list_error.status;
+    if (v->f->list_error)
+        *v->check.err = *v->f->list_error;
+    return v->f->list_error ? v->f->list_error->status : HEFT_OK;
 }
 
 /* ---- padding ---- */

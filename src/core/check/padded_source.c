@@ -33,14 +33,14 @@ static heft_status check_padded(heft_source *s, heft_error *err)
     return HEFT_HAS(from->ops, check) ? from->ops->check(from, err) : HEFT_OK;
 }
 
-static void begin_access(heft_source *s)
+static void begin_inner_access(heft_source *s)
 {
     heft_source *from = from_of(s);
     if (HEFT_HAS(from->ops, begin_access))
         from->ops->begin_access(from);
 }
 
-static void end_access(heft_source *s)
+static void end_inner_access(heft_source *s)
 {
     heft_source *from = from_of(s);
     if (HEFT_HAS(from->ops, end_access))
@@ -62,8 +62,8 @@ static const heft_source_ops padded_ops = { .size = sizeof(heft_source_ops),
                                             .read = read_padded,
                                             .map = map_padded,
                                             .check = check_padded,
-                                            .begin_access = begin_access,
-                                            .end_access = end_access,
+                                            .begin_access = begin_inner_access,
+                                            .end_access = end_inner_access,
                                             .close = close_padded,
                                             .check_unchanged = check_unchanged };
 

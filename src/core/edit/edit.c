@@ -273,7 +273,7 @@ static heft_status shard_error(const char *why, heft_error *err)
 
 heft_status heft_edit_check_file(const heft_file *f, heft_error *err)
 {
-    if (!f->format->plan)
+    if (!heft_registry_writer(f->format))
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot write %s",
                                 f->format->name);
     if (f->x.shards.len)

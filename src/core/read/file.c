@@ -1,5 +1,5 @@
 /* file.c - creates and closes struct heft_file, and returns the content of the index. */
-#include "core/read/decode.h"
+#include "core/read/file.h"
 
 void heft_source_close(heft_source *s)
 {
@@ -40,8 +40,8 @@ void heft_file_close(heft_file *f)
     heft_free(f->host->allocator, f, sizeof *f, 16);
 }
 
-heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,
-                            heft_error *err)
+heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_opening *opening,
+                             const heft_open_options *opt, heft_error *err)
 {
     const heft_host *host;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
@@ -63,6 +63,7 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
         return heft_error_no_memory(err, "for an open file");
     *f = (heft_file){
         .host = host,
+        .opening = opening,
         .format = o.format,
         .shards = o.shards,
         .passed_over = o.passed_over,
@@ -76,7 +77,7 @@ heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
     heft_input_init(&f->input, &f->x.mem, file_size, f->x.limits.index_bytes);
     f->input.host = host;
-    f->input.in.decode = heft_input_decode;
+    f->input.in.decode = opening->decode;
     *out = f;
     return HEFT_OK;
 }

@@ -34,8 +34,23 @@ typedef struct heft_gzip_content { /* a file compressed with gzip as a whole: gu
     bool is_compressed, was_decompressed;
 } heft_gzip_content;
 
+/* Functions of opening that heft_file_open_in_place() leaves out, so that a linker can drop the
+ * code: a small program on a board needs none of the functions. */
+typedef struct heft_opening {
+    /* Implements heft_window.decode. */
+    heft_status (*decode)(heft_window *in, heft_encoding e, heft_range stored, void *out,
+                          size_t *len);
+    heft_status (*gunzip_detect)(heft_file *f, heft_error *err);
+    heft_status (*gunzip)(heft_file *f, heft_error *err);
+    heft_status (*resolve_lengths)(heft_file *f, heft_error *err);
+    /* Return the error for a file that no format recognises. */
+    heft_status (*detect_foreign)(const uint8_t *head, size_t head_len, const uint8_t *tail,
+                                  size_t tail_len, uint64_t size, heft_error *err);
+} heft_opening;
+
 struct heft_file {
     const heft_host *host;
+    const heft_opening *opening;
     heft_source *source;             /* NULL: the caller feeds the bytes */
     const heft_shard_folder *shards; /* the caller's; valid while opening */
     heft_shard *opened_shards;       /* one per x.shards, once opened */
@@ -44,10 +59,10 @@ struct heft_file {
     uint32_t joined_count, joined_capacity;
     heft_str name;           /* file name; may be empty */
     const char *passed_over; /* heft_open_options.passed_over; valid while opening */
-    /* First reason why the model is incomplete; status HEFT_OK if the model is complete. */
-    heft_error missing;
-    /* Error of listing the folder; status HEFT_OK if it was listed or need not be. */
-    heft_error list_error;
+    /* First reason why the model is incomplete, in the arena; NULL if the model is complete. */
+    const heft_error *missing;
+    /* Error of listing the folder, in the arena; NULL if it was listed or need not be. */
+    const heft_error *list_error;
     const heft_format *format;
     heft_input input;
     heft_index x;
@@ -84,6 +99,10 @@ const heft_format *heft_detect(const uint8_t *head, size_t head_len, const uint8
 /* Return HEFT_E_FORMAT with a message that guesses the kind of file. */
 heft_status heft_detect_foreign(const uint8_t *head, size_t head_len, const uint8_t *tail,
                                 size_t tail_len, uint64_t size, heft_error *err);
+
+/* Create a file for the functions of `opening`; see heft_file_begin(). */
+heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_opening *opening,
+                             const heft_open_options *opt, heft_error *err);
 
 void heft_shards_close(heft_file *f);
 void heft_joined_files_free(heft_file *f);

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "core/read/running_digest.h"
 
-enum { STEP = 4 << 20, MAX_CHUNKS = 16, MAX_DIGEST = 64 };
+enum { STEP = 4 << 20, MAX_CHUNKS = HEFT_IS_SMALL ? 1 : 16, MAX_DIGEST = 64 };
 
 typedef struct checksum_job {
     heft_file *f;
@@ -57,7 +57,7 @@ static bool feed_range(checksum_job *s, heft_range r)
     uint32_t chunks = r.length / STEP < s->digest_count ? (uint32_t)(r.length / STEP)
                                                         : s->digest_count;
     bool is_incomplete = false;
-    if (chunks < 2)
+    if (HEFT_IS_SMALL || chunks < 2)
         return feed(s, 0, r);
     s->range = r;
     s->chunk_bytes = heft_div(r.length + chunks - 1, chunks);

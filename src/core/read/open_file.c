@@ -40,10 +40,11 @@ static heft_status detect(heft_file *f, heft_error *err)
         return HEFT_AGAIN;
     if (!f->format)
         f->format = heft_detect(head, (size_t)head_len, tail, (size_t)tail_len, size);
-    heft_status st = f->format && !f->format->may_be_gzipped ? HEFT_OK : heft_gunzip_detect(f, err);
+    bool may_be_gzipped = !f->format || f->format->may_be_gzipped;
+    heft_status st = may_be_gzipped ? f->opening->gunzip_detect(f, err) : HEFT_OK;
     if (st || f->format)
         return st;
-    return heft_detect_foreign(head, (size_t)head_len, tail, (size_t)tail_len, size, err);
+    return f->opening->detect_foreign(head, (size_t)head_len, tail, (size_t)tail_len, size, err);
 }
 
 static heft_status limit_error(const heft_file *f, heft_error *err)
@@ -125,13 +126,13 @@ heft_status heft_file_parse(heft_file *f, heft_error *err)
         st = st == HEFT_AGAIN ? again_or_error(f, err) : st;
     }
     if (!st && f->gzip.is_compressed)
-        st = heft_gunzip(f, err);
+        st = f->opening->gunzip(f, err);
     return st ? st : parse(f, err);
 }
 
 heft_status heft_file_finish(heft_file *f, heft_error *err)
 {
-    heft_status st = heft_resolve_lengths(f, err);
+    heft_status st = f->opening->resolve_lengths(f, err);
     if (!st && !heft_ix_list_tensor_checksums(&f->x))
         st = heft_error_no_memory(err, "for a list of checksums");
     if (!st && f->shards) {
@@ -147,6 +148,17 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
 }
 
 /* ---- files fed by the caller ---- */
+
+heft_status heft_file_begin(heft_file **out, uint64_t file_size, const heft_open_options *opt,
+                            heft_error *err)
+{
+    static const heft_opening complete = { .decode = heft_input_decode,
+                                           .gunzip_detect = heft_gunzip_detect,
+                                           .gunzip = heft_gunzip,
+                                           .resolve_lengths = heft_resolve_lengths,
+                                           .detect_foreign = heft_detect_foreign };
+    return heft_file_create(out, file_size, &complete, opt, err);
+}
 
 size_t heft_file_needs(const heft_file *f, const heft_range **out)
 {

@@ -11,10 +11,17 @@ heft_str heft_shard_name(const heft_file *f, uint32_t number)
 /* Keep only the first reason: any operation on the whole model fails with this error. */
 void heft_file_set_missing(heft_file *f, const heft_error *why)
 {
-    if (f->missing.status)
+    static const heft_error not_kept = { .status = HEFT_E_NOMEM,
+                                         .offset = HEFT_NOWHERE,
+                                         .message = "no memory: a shard is missing or damaged" };
+    if (f->missing)
         return;
-    f->missing = *why;
-    f->missing.offset = HEFT_NOWHERE;
+    heft_error *kept = heft_arena_alloc(&f->x.arena, sizeof *kept, _Alignof(heft_error));
+    f->missing = kept ? kept : &not_kept;
+    if (!kept)
+        return;
+    *kept = *why;
+    kept->offset = HEFT_NOWHERE;
 }
 
 /* Allocate the text in the arena, because the note borrows it. */
@@ -38,10 +45,10 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
 
 heft_status heft_file_is_complete(const heft_file *f, heft_error *err)
 {
-    for (uint32_t i = 1; !f->missing.status && i <= f->opened_shard_count; i++)
+    for (uint32_t i = 1; !f->missing && i <= f->opened_shard_count; i++)
         if (heft_shard_status(f, i, err))
             return f->opened_shards[i - 1].status;
-    if (f->missing.status && err)
-        *err = f->missing;
-    return f->missing.status;
+    if (f->missing && err)
+        *err = *f->missing;
+    return f->missing ? f->missing->status : HEFT_OK;
 }

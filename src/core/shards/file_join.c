@@ -28,8 +28,8 @@ static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err
         f->opened_shards[f->opened_shard_count++].is_borrowed = true;
         st = heft_ix_shard_add(&f->x, own, &number);
     }
-    if (!st && from->missing.status)
-        heft_file_set_missing(f, &from->missing);
+    if (!st && from->missing)
+        heft_file_set_missing(f, from->missing);
     return st;
 }
 

@@ -109,9 +109,9 @@ static heft_status add_component(heft_file *f, heft_pipeline_file *c)
         own.is_borrowed = true;
         st = add_shard(f, own, c->name, row->size, row->is_model);
     }
-    if (!st && from->missing.status) {
+    if (!st && from->missing) {
         heft_shard named = { .name = { "", 0 } };
-        st = name_component(f, &named, c->name, &from->missing);
+        st = name_component(f, &named, c->name, from->missing);
         if (!st)
             heft_file_set_missing(f, named.error);
     }

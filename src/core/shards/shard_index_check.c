@@ -44,7 +44,7 @@ static heft_status check_total(heft_file *f)
         if (!heft_add(&sum, sum, heft_ix_part_row_at(&f->x, i)->length))
             sum = HEFT_UNKNOWN_LENGTH;
     if (f->x.stated_tensor_bytes == HEFT_UNKNOWN_LENGTH || f->x.stated_tensor_bytes == sum ||
-        f->missing.status)
+        f->missing)
         return HEFT_OK;
     return heft_join_note(f, HEFT_WARNING, "heft/shard-total", 0, HEFT_NONE,
                           "the index states %U bytes of tensors, the shards have %U",
@@ -99,7 +99,7 @@ heft_status heft_check_shard_info(heft_file *f)
         return HEFT_OK;
     for (uint32_t m = 0; m < f->joined_count && !st; m++)
         st = check_joined_file(f, m);
-    if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || f->missing.status)
+    if (st || set->tensors == HEFT_NOWHERE || set->tensors == tensors || f->missing)
         return st;
     return heft_join_note(f, HEFT_FAULT, "heft/shard-tensor", HEFT_NOWHERE, HEFT_NONE,
                           "the first shard states %U tensors, the shards have %U", set->tensors,

@@ -260,7 +260,7 @@ heft_status heft_join_shards(heft_file *f, heft_error *err)
 {
     bool is_set = false;
     heft_joined_files_free(f);
-    f->missing.status = HEFT_OK;
+    f->missing = NULL;
     for (uint32_t i = 0; i < f->opened_shard_count; i++) {
         bool is_model = heft_ix_shard_at(&f->x, i + 1)->is_model;
         is_set = is_set || is_model;

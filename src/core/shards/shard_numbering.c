@@ -101,6 +101,10 @@ heft_status heft_check_shard_numbers(heft_file *f)
     /* An unreadable folder is not a fault of the model; only heft_file_verify() reports the
      * error. */
     folder_scan s = { f, first, HEFT_OK };
-    f->list_error.status = f->shards->list(f->shards->ctx, check_folder_entry, &s, &f->list_error);
-    return f->list_error.status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
+    heft_error *error = heft_arena_alloc(&f->x.arena, sizeof *error, _Alignof(heft_error));
+    if (!error)
+        return HEFT_E_NOMEM;
+    error->status = f->shards->list(f->shards->ctx, check_folder_entry, &s, error);
+    f->list_error = error->status ? error : NULL;
+    return error->status == HEFT_E_NOMEM ? HEFT_E_NOMEM : s.st;
 }

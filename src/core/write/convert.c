@@ -105,9 +105,9 @@ static heft_status require_shards(heft_conversion *c)
 {
     if (!c->opt.keep)
         return heft_file_is_complete(c->in, c->err);
-    if (c->in->missing.status)
-        *c->err = c->in->missing;
-    return c->in->missing.status;
+    if (c->in->missing)
+        *c->err = *c->in->missing;
+    return c->in->missing ? c->in->missing->status : HEFT_OK;
 }
 
 static heft_status plan_conversion(heft_conversion *c)

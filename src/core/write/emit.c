@@ -50,14 +50,14 @@ heft_status heft_planner_record_header(const heft_planner *p, const uint32_t *fi
     extractor c = { dst, p->plan.header_bytes, at, at + len };
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = extract, .ctx = &c };
     memset(dst, p->plan.fill, len);
-    if (!p->format->write_record_header || i == count)
+    if (!p->writer->write_record_header || i == count)
         return HEFT_OK;
     uint64_t part = heft_ix_part_row_at(&p->x, file_order[i])->offset;
     if (i) {
         const heft_ix_part_row *preceding = heft_ix_part_row_at(&p->x, file_order[i - 1]);
         c.base = preceding->offset + preceding->stored;
     }
-    heft_status st = p->format->write_record_header(&p->plan, file_order[i], &o);
+    heft_status st = p->writer->write_record_header(&p->plan, file_order[i], &o);
     /* a plan with preceding digests writes to plan.err on a single thread */
     if (st && err && err != p->plan.err)
         *err = *p->plan.err;
@@ -118,8 +118,8 @@ heft_status heft_planner_emit(heft_planner *p, heft_section section, heft_sink *
 {
     const heft_allocator *al = p->host->allocator;
     bool is_header = section == HEFT_HEADER;
-    heft_status (*write)(const heft_plan *, heft_out *) = is_header ? p->format->write_header
-                                                                    : p->format->write_trailer;
+    heft_status (*write)(const heft_plan *, heft_out *) = is_header ? p->writer->write_header
+                                                                    : p->writer->write_trailer;
     flush_job fl = { p, sink, is_header ? 0 : p->plan.data_end, p->plan.header_bytes, false, err };
     if (!write)
         return HEFT_OK;

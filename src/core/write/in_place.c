@@ -32,7 +32,7 @@ bool heft_planner_existing_block(const heft_planner *p, heft_range *out)
         return true;
     }
     bool has_data = heft_existing_data(existing, 0, out);
-    if (has_data && !p->format->write_trailer)
+    if (has_data && !p->writer->write_trailer)
         out->length = existing->file_bytes - out->offset;
     return has_data;
 }
@@ -65,7 +65,7 @@ bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_alig
 {
     const heft_index *existing = p->plan.existing;
     block_move to[2] = { { .start = start } };
-    uint64_t end;
+    uint64_t end = 0;
     bool ok = heft_planner_existing_block(p, &to[0].data) &&
               heft_add(&end, start, to[0].data.length);
     if (ok && p->plan.has_added_parts && heft_existing_data(existing, 1, &to[1].data))
@@ -81,6 +81,6 @@ bool heft_planner_move_block(heft_planner *p, uint64_t start, uint64_t tail_alig
         part->stored = old->stored;
         ok = heft_add(&part->offset, moved->start, is_inside ? offset - begin : 0);
     }
-    bool pads = p->format->write_trailer || p->plan.has_added_parts;
+    bool pads = p->writer->write_trailer || p->plan.has_added_parts;
     return ok && heft_align_up(&p->plan.data_end, end, pads ? tail_align : 1);
 }

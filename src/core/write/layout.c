@@ -57,9 +57,9 @@ heft_status heft_plan_find_shared(heft_plan *p)
 /* Count the bytes of a part's record header, without padding. */
 static heft_status record_header_bytes(const heft_plan *plan, uint32_t part, uint64_t *out)
 {
-    const heft_format *f = plan->planner->format;
+    const heft_format_writer *w = plan->planner->writer;
     heft_out count = heft_out_counting();
-    heft_status st = f->write_record_header ? f->write_record_header(plan, part, &count) : HEFT_OK;
+    heft_status st = w->write_record_header ? w->write_record_header(plan, part, &count) : HEFT_OK;
     *out = count.total;
     return st;
 }
@@ -71,7 +71,7 @@ heft_status heft_planner_moves_block(const heft_planner *p, bool *moves)
     uint64_t header = 0;
     heft_status st = HEFT_OK;
     *moves = plan->existing && !plan->places_each_part && heft_planner_existing_block(p, &data);
-    for (uint32_t i = 0; *moves && !st && p->format->write_record_header && i < plan->order_count;
+    for (uint32_t i = 0; *moves && !st && p->writer->write_record_header && i < plan->order_count;
          i++) {
         st = record_header_bytes(plan, plan->order[i], &header);
         *moves = !header;
@@ -137,7 +137,7 @@ heft_status heft_planner_parts_in_order(heft_planner *p, uint32_t **out, uint32_
     if (!ids)
         return HEFT_E_NOMEM;
     for (uint32_t i = 0; i < p->plan.order_count; i++)
-        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->format->write_record_header)
+        if (heft_ix_part_row_at(&p->x, p->plan.order[i])->stored || p->writer->write_record_header)
             ids[n++] = p->plan.order[i];
     heft_sort(ids, ids + p->x.parts.len, n, placed_before, &p->x);
     *out = ids;
@@ -151,7 +151,7 @@ heft_status heft_planner_trailer_bytes(const heft_planner *p, uint64_t *out)
 {
     heft_out count = heft_out_counting();
     *out = p->plan.file_bytes - p->plan.data_end;
-    heft_status st = p->plan.appended ? p->format->write_trailer(&p->plan, &count) : HEFT_OK;
+    heft_status st = p->plan.appended ? p->writer->write_trailer(&p->plan, &count) : HEFT_OK;
     if (p->plan.appended)
         *out = count.total;
     return st;

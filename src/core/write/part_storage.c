@@ -31,8 +31,8 @@ heft_storage heft_planner_default_storage(const heft_planner *p)
     heft_storage storage = { .encoding = p->opt.encoding,
                              .level = p->opt.encoding_level,
                              .digest = p->opt.digest };
-    if (p->format->storage && !p->plan.existing)
-        p->format->storage(&p->plan, &storage, false);
+    if (p->writer->storage && !p->plan.existing)
+        p->writer->storage(&p->plan, &storage, false);
     return storage;
 }
 

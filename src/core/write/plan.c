@@ -7,7 +7,7 @@ static heft_status check_options(heft_planner *p, heft_error *err)
 {
     const heft_write_options *o = &p->opt;
     const heft_format *f = p->format;
-    if (!f || !f->plan)
+    if (!p->writer)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot write %s",
                                 f ? f->name : "this format");
     if (o->version && !*f->versions)
@@ -29,6 +29,7 @@ heft_status heft_planner_init(heft_planner *p, const heft_format *fmt,
     heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     *p = (heft_planner){ .format = fmt, .opt = o };
+    p->writer = fmt ? heft_registry_writer(fmt) : NULL;
     if (!st)
         st = heft_host_resolve(&p->host, o.host, err);
     if (st)
@@ -143,7 +144,7 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
     if (!st)
         st = heft_planner_fill_storage(p);
     if (!st)
-        st = p->format->plan(&p->plan);
+        st = p->writer->plan(&p->plan);
     add_sums(p, tensors);
     bool has_generator = p->asks_generator || (p->x.generator.len && !p->plan.existing);
     if (!st && has_generator && !p->plan.writes_generator)

@@ -22,6 +22,7 @@ typedef struct heft_part_storage {
 struct heft_planner {
     heft_plan plan; /* formats call back through plan.planner */
     const heft_format *format;
+    const heft_format_writer *writer; /* writer of the format, or NULL */
     const heft_host *host;
     heft_write_options opt;
     heft_index x;

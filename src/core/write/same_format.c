@@ -54,7 +54,7 @@ static const char *algorithm_of(const heft_planner *p, heft_str digest)
 heft_storage heft_same_format_storage(heft_planner *p, const heft_file *in, uint32_t part)
 {
     heft_storage storage = heft_planner_default_storage(p), existing = storage;
-    if (!heft_is_same_format(p, in) || !p->format->storage)
+    if (!heft_is_same_format(p, in) || !p->writer->storage)
         return storage;
     const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
     if (p->opt.encoding == HEFT_RAW)
@@ -63,7 +63,7 @@ heft_storage heft_same_format_storage(heft_planner *p, const heft_file *in, uint
     /* In a file of the same version, a part without a digest was meant to have none. */
     if (!p->opt.digest && (algorithm || is_same_version))
         existing.digest = algorithm;
-    p->format->storage(&p->plan, &existing, true);
+    p->writer->storage(&p->plan, &existing, true);
     return existing;
 }
 

@@ -14,6 +14,7 @@ enum { MAX_NAME = 255, INDEX_BUFFER = 64 << 10 };
 typedef struct split_job {
     const heft_file *in;
     const heft_format *to;
+    const heft_sharding *sharding; /* rules of the format `to` */
     /* Options of the caller, with the conversion and write options that `opt` refers to */
     heft_split_options opt;
     heft_convert_options caller;
@@ -83,7 +84,7 @@ typedef struct run {
 static heft_status convert_run(split_job *s, run r, heft_sink *take)
 {
     const heft_split_units *u = &s->units;
-    const heft_sharding *sharding = s->to->sharding;
+    const heft_sharding *sharding = s->sharding;
     heft_value values[HEFT_SHARD_SET_VALUES];
     heft_convert_options o = s->convert;
     uint32_t from = u->first_of[r.first], count = u->first_of[r.end] - from;
@@ -170,7 +171,7 @@ static heft_status open_file(const split_job *s, uint32_t i, heft_sink **out)
     char text[MAX_NAME + 1];
     heft_out name = { .buf = (uint8_t *)text, .cap = MAX_NAME };
     *out = NULL;
-    s->to->sharding->name(&name, heft_lit(s->opt.stem), i, files(s));
+    s->sharding->name(&name, heft_lit(s->opt.stem), i, files(s));
     if (name.st)
         return heft_error_plain(s->err, HEFT_E_ARGUMENT, "the file names would exceed %U bytes",
                                 (uint64_t)MAX_NAME);
@@ -237,7 +238,7 @@ static heft_status put_index(const split_job *s, const heft_shard_set *set, heft
     heft_out o = { .buf = buf, .cap = INDEX_BUFFER, .flush = flush, .ctx = &f };
     if (!buf)
         return heft_error_no_memory(s->err, purpose);
-    s->to->sharding->index(&o, set);
+    s->sharding->index(&o, set);
     heft_status st = heft_out_flush(&o);
     heft_free(al, buf, INDEX_BUFFER, 64);
     return st;
@@ -299,7 +300,7 @@ static heft_status write_linked_index(split_job *s)
 
 static heft_status write_all(split_job *s)
 {
-    const heft_sharding *sharding = s->to->sharding;
+    const heft_sharding *sharding = s->sharding;
     heft_status st = HEFT_OK;
     if (sharding->index_refers_to_parts)
         st = heft_shard_set_writer_begin(&s->shard_writer, s->in->host, s->to, files(s) + 1,
@@ -326,6 +327,13 @@ static heft_status check_input(split_job *s)
     return heft_check_all(s->in, s->err);
 }
 
+/* Return how the format splits models, or NULL. */
+static const heft_sharding *sharding_of(const heft_format *f)
+{
+    const heft_format_writer *writer = f ? heft_registry_writer(f) : NULL;
+    return writer ? writer->sharding : NULL;
+}
+
 static heft_status read_options(split_job *s, const heft_split_options *opt)
 {
     heft_status st = heft_sized_copy(&s->opt, sizeof s->opt, opt, s->err);
@@ -339,7 +347,8 @@ static heft_status read_options(split_job *s, const heft_split_options *opt)
     bool is_name = stem.len;
     for (size_t i = 0; i < stem.len; i++)
         is_name = is_name && stem.ptr[i] != '/' && stem.ptr[i] != '\\';
-    if (!heft_format_can_split(s->to))
+    s->sharding = sharding_of(s->to);
+    if (!s->sharding)
         return heft_error_plain(s->err, HEFT_E_UNSUPPORTED,
                                 "%s does not support splitting: a model is always one file",
                                 s->to ? s->to->name : "this format");
@@ -364,8 +373,8 @@ static void init_file_options(split_job *s)
     s->convert.vocab = caller->vocab;
     s->convert.storage = caller->storage;
     s->convert.ctx = caller->ctx;
-    if (s->to->sharding->version)
-        s->write.version = s->to->sharding->version;
+    if (s->sharding->version)
+        s->write.version = s->sharding->version;
     if (caller->progress) {
         s->convert.progress = progress;
         s->convert.progress_ctx = s;
@@ -403,5 +412,5 @@ heft_status heft_file_split(const heft_file *in, const heft_format *to,
 
 bool heft_format_can_split(const heft_format *f)
 {
-    return f && f->sharding && f->plan;
+    return sharding_of(f);
 }

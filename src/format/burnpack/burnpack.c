@@ -262,7 +262,10 @@ const heft_format heft_format_burnpack = {
     .name_rules = &name_rules,
     .notice = burnpack_notice,
     .check = burnpack_check,
+    .number_map = heft_burnpack_scalars,
+};
+
+const heft_format_writer heft_format_writer_burnpack = {
     .plan = heft_burnpack_plan,
     .write_header = heft_burnpack_write_header,
-    .number_map = heft_burnpack_scalars,
 };

@@ -229,10 +229,11 @@ static heft_status read_tensors(reader *r)
     if (c->flags & HEFT_CBOR_INDEFINITE)
         count = 0;
     heft_status st = heft_ix_reserve(r->x, at, count, (uint64_t)(c->end - c->p), MIN_BYTES);
-    if (!st)
+    if (!st && !HEFT_IS_SMALL)
         heft_burnpack_read_parallel(c, r->x, r->manifest);
-    for (bool read; !st;) {
-        st = heft_burnpack_read_canonical(c, r->x, r->manifest, &read);
+    for (bool read = false; !st;) {
+        if (!HEFT_IS_SMALL) /* the fast path is code for speed only */
+            st = heft_burnpack_read_canonical(c, r->x, r->manifest, &read);
         if (st || read)
             continue;
         if ((k = heft_cbor_next(c)) == HEFT_CBOR_MAP_END)
@@ -419,7 +420,7 @@ heft_status heft_burnpack_read_manifest(heft_burnpack_manifest *out, heft_index 
     *out = (heft_burnpack_manifest){ .generations = HEFT_BURNPACK_ANY,
                                      .conflict_tensor = HEFT_NONE };
     heft_status st = read_root(&r);
-    if (r.c.st == HEFT_E_LIMIT && depth == DEPTH)
+    if (r.c.st == HEFT_E_LIMIT && r.c.max_depth == DEPTH)
         return heft_error_set(x->err, HEFT_E_FORMAT, heft_cbor_offset(&r.c, r.c.item),
                               "the manifest is nested deeper than 128 levels, which Burn refuses");
     return st;

@@ -144,3 +144,5 @@ const heft_format heft_format_burn_record = {
     .probe = probe,
     .parse = parse,
 };
+
+const heft_format_writer heft_format_writer_burn_record = { .plan = NULL }; /* read only */

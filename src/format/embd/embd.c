@@ -25,6 +25,7 @@ enum {
     RANK = HEFT_EMBD_RANK,
     CHECKED = HEFT_EMBD_CHECKED,
     META_HEADER = HEFT_EMBD_META_HEADER,
+    CHECKSUMS = 3, /* of header, data and file */
     KNOWN_FLAGS = 15
 };
 
@@ -328,6 +329,8 @@ static heft_status parse_specified(heft_window *in, heft_index *x, const uint8_t
         st = check_sections(x, &l); /* again: the lengths of metadata and index are known now */
     if (!st)
         st = check_payloads(x, &l);
+    if (!st && !heft_vec_reserve(&x->mem, &x->checksums, CHECKSUMS, sizeof(heft_stored_checksum)))
+        st = heft_ix_no_memory(x);
     if (!st)
         st = add_checksum(x, &l, heft_embd_header_crc, (heft_range){ 0, CHECKED }, h + CHECKED);
     if (!st)
@@ -391,6 +394,9 @@ const heft_format heft_format_embd = {
     .parse = embd_parse,
     .name_rules = &name_rules,
     .check = heft_embd_check,
+};
+
+const heft_format_writer heft_format_writer_embd = {
     .plan = heft_embd_plan,
     .write_header = heft_embd_write_header,
     .write_record_header = heft_embd_write_record_header,

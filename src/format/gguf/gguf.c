@@ -266,7 +266,7 @@ static heft_status gguf_parse(heft_window *in, heft_index *x)
 {
     heft_gguf_reader r = { .c = heft_cur_open(in, 0, in->size, "the file"), .x = x };
     const uint8_t *head = heft_cur_take(&r.c, COUNTS_OFFSET);
-    uint64_t tensors, entries, align = 0, data;
+    uint64_t tensors = 0, entries, align = 0, data;
     if (!head)
         return r.c.st;
     if (memcmp(head, "GGUF", VERSION_OFFSET) != 0)
@@ -380,6 +380,9 @@ const heft_format heft_format_gguf = {
     .name_rules = &name_rules,
     .notice = gguf_notice,
     .check = gguf_check,
+};
+
+const heft_format_writer heft_format_writer_gguf = {
     .plan = heft_gguf_plan,
     .write_header = heft_gguf_write_header,
     .sharding = &heft_gguf_sharding,

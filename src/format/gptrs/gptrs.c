@@ -240,6 +240,9 @@ const heft_format heft_format_gptrs_checkpoint = {
     .parse = parse_checkpoint,
     .name_rules = &name_rules,
     .check = heft_gptrs_check_base_ids,
+};
+
+const heft_format_writer heft_format_writer_gptrs_checkpoint = {
     .plan = heft_gptrs_plan_checkpoint,
     .write_header = heft_gptrs_write_header,
 };
@@ -255,6 +258,9 @@ const heft_format heft_format_gptrs_archive = {
     .magics = "GPTRSTEN",
     .parse = parse_archive,
     .name_rules = &name_rules,
+};
+
+const heft_format_writer heft_format_writer_gptrs_archive = {
     .plan = heft_gptrs_plan_archive,
     .write_header = heft_gptrs_write_header,
 };

@@ -293,6 +293,8 @@ static heft_status add_checksums(heft_index *x, const uint8_t *stored, uint64_t 
     };
     enum { COUNT = sizeof alternatives / sizeof *alternatives };
     heft_range records = { CHECKED_FROM, end - CHECKED_FROM };
+    if (!heft_vec_reserve(&x->mem, &x->checksums, COUNT, sizeof(heft_stored_checksum)))
+        return heft_ix_no_memory(x);
     for (unsigned i = 0; i < COUNT; i++) {
         heft_stored_checksum sum = { .rule = i ? "mag/checksum-reading" : "mag/header-crc",
                                      .algorithm = alternatives[i].algorithm,
@@ -419,6 +421,9 @@ const heft_format heft_format_mag = {
     .parse = mag_parse,
     .name_rules = &name_rules,
     .notice = mag_notice,
+};
+
+const heft_format_writer heft_format_writer_mag = {
     .plan = mag_plan,
     .write_header = mag_write_header,
 };

@@ -275,6 +275,9 @@ const heft_format heft_format_npy = {
     .align = HEFT_NPY_ALIGN,
     .probe = npy_probe,
     .parse = npy_parse,
+};
+
+const heft_format_writer heft_format_writer_npy = {
     .plan = npy_plan,
     .write_header = npy_write_header,
 };

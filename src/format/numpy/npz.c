@@ -211,6 +211,9 @@ const heft_format heft_format_npz = {
     .align = HEFT_NPY_ALIGN,
     .probe = npz_probe,
     .parse = npz_parse,
+};
+
+const heft_format_writer heft_format_writer_npz = {
     .plan = heft_npz_plan,
     .write_record_header = heft_npz_write_record_header,
     .write_header = heft_npz_write_header,

@@ -177,6 +177,9 @@ const heft_format heft_format_safetensors = {
     .parse = st_parse,
     .name_rules = &name_rules,
     .check = st_check,
+};
+
+const heft_format_writer heft_format_writer_safetensors = {
     .plan = heft_st_plan,
     .write_header = heft_st_write_header,
     .sharding = &heft_st_sharding,

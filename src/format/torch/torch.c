@@ -426,3 +426,5 @@ const heft_format heft_format_torch = {
     .parse = torch_parse,
     .name_rules = &name_rules,
 };
+
+const heft_format_writer heft_format_writer_torch = { .plan = NULL }; /* read only */

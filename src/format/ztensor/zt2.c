@@ -255,7 +255,7 @@ static heft_status check_overlaps(heft_index *x, heft_range manifest)
 
 heft_status heft_zt2_parse(heft_window *in, heft_index *x)
 {
-    footer f;
+    footer f = { .at = 0 };
     heft_status st = read_footer(in, x, &f);
     if (st)
         return st;

@@ -108,6 +108,9 @@ const heft_format heft_format_ztensor = {
     .name_rules = &odd_rules,
     .notice = zt_notice,
     .check = zt_check,
+};
+
+const heft_format_writer heft_format_writer_ztensor = {
     .storage = zt_storage,
     .plan = zt_plan,
     .write_header = zt_write_header,

@@ -1,5 +1,5 @@
-/* board_mem.c - simple versions of the four memory functions that a board supplies to
- * examples/board.c. */
+/* memory.c - simple versions of the four memory functions that a board supplies.  Compile with
+ * -fno-tree-loop-distribute-patterns: gcc would make calls of these functions out of the loops. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""amalgamate.py [FORMAT,...] [DIR]: write the core as heft_core.c and heft_core.h to DIR.
+
+FORMAT,... are names of src/format/formats.def, or "all" (the default); DIR is build-amalgamated by
+default. heft_core.h joins the public headers. heft_core.c joins every source file of the core
+except signatures, and compiles with a C11 compiler and nothing else, not even string.h.
+
+In one translation unit, names of file scope in several files would clash. A clashing name gets the
+name of the file in front: ALIGN in mag.c becomes mag__ALIGN. The output depends on the sources and
+the formats only."""
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "scan", "port_none"]
+PUBLIC = ["heft/heft.h", "heft/heft_ext.h"]  # heft.h includes the other headers
+HEADER_START = """\
+/* heft_core.h - the public headers of heft in one file, for heft_core.c.
+ *
+ * Made by `./dev amalgamate`: change the headers of heft instead.  Functions that need an operating
+ * system, for example to open paths, are declared here and missing in heft_core.c. */"""
+SOURCE_START = """\
+/* heft_core.c - the core of heft in one file.  Formats: %s.
+ *
+ * Made by `./dev amalgamate`: change the sources of heft instead.  The program supplies memcpy,
+ * memmove, memset and memcmp, and an allocator in a heft_host: heft_arena_allocator() makes an
+ * allocator from a block of memory. */
+#include "heft_core.h"
+
+/* Not every selection of formats uses every small function of the headers. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wunused-function"
+#endif
+"""
+# The declarations of string.h, which a compiler without a C library lacks.
+MEMORY = """\
+void *memcpy(void *restrict to, const void *restrict from, size_t len);
+void *memmove(void *to, const void *from, size_t len);
+void *memset(void *p, int byte, size_t len);
+int memcmp(const void *a, const void *b, size_t len);
+"""
+TOKEN = re.compile(
+    r"""(?P<skip>/\*.*?\*/|//[^\n]*|\s+)
+      |(?P<directive>^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)
+      |(?P<literal>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\.?[0-9](?:[eEpP][+-]|[\w.])*)
+      |(?P<name>[A-Za-z_]\w*)
+      |(?P<sign>->|\.\.\.|.)""", re.X | re.S | re.M)
+TYPE_WORDS = {"struct", "union", "enum"}
+OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
+Token = collections.namedtuple("Token", "kind text at")
+
+
+def tokens_of(text):
+    return [Token(m.lastgroup, m[0], m.start()) for m in TOKEN.finditer(text)]
+
+
+def fail(message):
+    sys.exit(f"amalgamate.py: {message}")
+
+
+# ---- names of file scope ------------------------------------------------------------------------
+
+def closing(tokens, i):
+    """Return the index after the bracket that closes tokens[i]."""
+    depth = 0
+    for k in range(i, len(tokens)):
+        depth += (tokens[k].text in OPENING) - (tokens[k].text in CLOSING)
+        if not depth:
+            return k + 1
+    fail(f"an unclosed {tokens[i].text}")
+
+
+def constants_of(tokens):
+    """Yield the constants of every enum in the tokens."""
+    for i, t in enumerate(tokens):
+        if t.text != "enum":
+            continue
+        k = i + 1 + (tokens[i + 1].kind == "name")
+        if tokens[k].text != "{":
+            continue
+        end, is_next = closing(tokens, k) - 1, True
+        k += 1
+        while k < end:
+            if is_next:
+                yield tokens[k].text
+            is_next = tokens[k].text == ","
+            k = closing(tokens, k) if tokens[k].text in OPENING else k + 1
+
+
+def declared(tokens):
+    """Yield the names and tags of one declaration: typedef, variables, or a function."""
+    i = 0
+    while i < len(tokens):
+        t = tokens[i]
+        following = tokens[i + 1].text if i + 1 < len(tokens) else ";"
+        if t.text in ("__attribute__", "_Alignas", "_Static_assert"):
+            i = closing(tokens, i + 1)
+            continue
+        if t.text in TYPE_WORDS and tokens[i + 1].kind == "name" and tokens[i + 2].text in "{;":
+            yield tokens[i + 1].text
+        elif t.kind == "name" and following == "(" and tokens[i + 2].text != "*":
+            yield t.text  # a function
+            return
+        elif t.kind == "name" and following in ("[", ";", ","):
+            yield t.text
+        elif t.text == "(" and following == "*":
+            yield tokens[i + 2].text  # a pointer to a function
+            return
+        i = closing(tokens, i) if t.text in OPENING else i + 1
+
+
+def declarations(tokens):
+    """Yield the tokens of each declaration of file scope, without initial values and bodies."""
+    head, i, is_value = [], 0, False
+    while i < len(tokens):
+        t = tokens[i]
+        end = closing(tokens, i) if t.text in OPENING else i + 1
+        is_body = t.text == "{" and head and head[-1].text == ")" and not is_value
+        is_value = (is_value or t.text == "=") and t.text != ","
+        if not is_value and not is_body:
+            head += tokens[i:end]
+        i = end
+        if t.text == ";" or is_body:
+            yield head
+            head, is_value = [], False
+
+
+def file_scope(text):
+    """Return the names of types, constants and static objects that a file declares."""
+    names = set()
+    for one in declarations([t for t in tokens_of(text) if t.kind not in ("skip", "directive")]):
+        names.update(constants_of(one))
+        if one[0].text in {"static", "typedef", "_Alignas", "extern"} | TYPE_WORDS:
+            names.update(declared(one))
+    return {n for n in names if not n.lower().startswith("heft_")}  # these are unique anyway
+
+
+def is_member(tokens, i, bodies):
+    """Return true if token i names a member of a struct: after a dot or an arrow, or where the
+    struct declares the member."""
+    if tokens[i - 1].text in ("->", "."):
+        return True
+    if not (bodies and bodies[-1]):
+        return False
+    following = tokens[i + 1].text
+    return following in (";", ",", "[", ":") or (following == ")" and tokens[i - 1].text == "*" and
+                                                 tokens[i - 2].text == "(")
+
+
+def renamed(text, prefix, clashes):
+    """Return the text with a prefix before each of the clashing names."""
+    every = tokens_of(text)
+    tokens = [t for t in every if t.kind not in ("skip", "directive")]
+    changes, bodies = {}, []
+    for i, t in enumerate(tokens):
+        if t.text == "{":
+            # struct {, or struct tag {
+            bodies.append(any(w.text in ("struct", "union") for w in tokens[max(0, i - 2):i]
+                              if i and tokens[i - 1].text not in (")", "=")))
+        elif t.text == "}":
+            bodies.pop()
+        elif t.kind == "name" and t.text in clashes and not is_member(tokens, i, bodies):
+            changes[t.at] = prefix
+    for t in every:
+        if t.kind == "directive" and "include" not in t.text:
+            for m in re.finditer(r"\b\w+\b", t.text):
+                if m[0] in clashes:
+                    changes[t.at + m.start()] = prefix
+    out, at = [], 0
+    for place in sorted(changes):
+        out += [text[at:place], changes[place]]
+        at = place
+    return "".join(out) + text[at:]
+
+
+# ---- joining ------------------------------------------------------------------------------------
+
+class Joined:
+    """The text of files, in which each header comes where the header is first included."""
+
+    def __init__(self, formats):
+        self.seen, self.formats = set(), formats
+
+    def find(self, name):
+        folders = (ROOT / "include", ROOT / "src")
+        return next((f / name for f in folders if (f / name).is_file()), None)
+
+    def include(self, match):
+        name = match[1]
+        path = self.find(name)
+        if name == "format/formats.def":
+            return self.formats
+        if name in self.seen or name == "string.h":  # MEMORY replaces string.h
+            return ""
+        self.seen.add(name)
+        return self.text(path.read_text()) if path else match[0]
+
+    def text(self, text):
+        text = re.sub(r'^#include [<"]([^>"]+)[>"].*$', self.include, text, flags=re.M)
+        return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def chosen_formats(wanted):
+    """Return the names of the wanted formats with their source files."""
+    rows = re.findall(r"^X\((\w+), ([^)]*)\)$", (ROOT / "src/format/formats.def").read_text(), re.M)
+    rows = {name.replace("_", "-"): files.split() for name, files in rows}
+    unknown = [name for name in wanted if name not in (*rows, "all")]
+    if unknown:
+        fail(f"no format is called {unknown[0]}; there are {', '.join(rows)}")
+    return {n: files for n, files in rows.items() if "all" in wanted or n in wanted}
+
+
+def core_files(formats):
+    """Return the source files of the core, from the bottom layer upwards."""
+    chosen = {ROOT / "src/format" / f for files in formats.values() for f in files}
+    chosen |= {ROOT / "src/format" / f"{name}.c" for name in ("registry", "registry_writers")}
+    paths = [p for layer in LAYERS for p in sorted((ROOT / "src" / layer).rglob("*.c"))]
+    return [p for p in paths if p.parts[len(ROOT.parts) + 1] != "format" or p in chosen]
+
+
+def clashing(sources):
+    """Return by file the names that another file, or a header, declares as well."""
+    scopes = {p: file_scope(p.read_text()) for p in sources}
+    headers = [file_scope(p.read_text()) for p in sorted((ROOT / "src").rglob("*.h"))]
+    count = collections.Counter(n for names in (*scopes.values(), *headers) for n in names)
+    return {p: {n for n in names if count[n] > 1} for p, names in scopes.items()}
+
+
+def undefine(text):
+    """Return directives that forget the macros of a source file."""
+    macros = set(re.findall(r"^#define (\w+)", text, re.M))
+    return "".join(f"#undef {m}\n" for m in sorted(macros - set(re.findall(r"^#undef (\w+)", text,
+                                                                              re.M))))
+
+
+def header_text(joined):
+    parts = [HEADER_START]
+    for name in PUBLIC:
+        joined.seen.add(name)
+        parts.append(joined.text((ROOT / "include" / name).read_text()))
+    return "\n\n".join(parts) + "\n"
+
+
+def source_text(joined, sources, formats):
+    clashes = clashing(sources)
+    parts = [SOURCE_START % ", ".join(formats), MEMORY]
+    for path in sources:
+        text = renamed(path.read_text(), path.stem + "__", clashes[path])
+        parts.append(joined.text(text) + "\n" + undefine(text))
+    return "\n".join(parts)
+
+
+def main():
+    names, folder = (sys.argv[1:] + ["all", "build-amalgamated"][len(sys.argv) - 1:])[:2]
+    formats = chosen_formats(names.split(","))
+    joined = Joined("\n".join(f"X({name.replace('-', '_')},)" for name in formats))
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "heft_core.h").write_text(header_text(joined))
+    (folder / "heft_core.c").write_text(source_text(joined, core_files(formats), formats))
+    print(f"{folder}/heft_core.c and heft_core.h: {', '.join(formats)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""check_amalgamated.py BUILD: make heft_core.c for one format and for all, compile and use it.
+
+Each heft_core.c is compiled as strict C11 by gcc and clang, for wasm32, and for a Cortex-M if
+arm-none-eabi-gcc is installed. The object must define no name without the prefix heft_ and need
+only four mem functions. tests/amalgamated.c, as C and as C++, must print the same with heft_core.c
+and with the library in BUILD. TAP on stdout."""
+import concurrent.futures
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import boards
+import tap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRICT = ["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-c", "heft_core.c"]
+MEM = {"memcpy", "memmove", "memset", "memcmp"}
+# -fno-...: gcc and clang make calls of other functions out of loops and of memcmp.
+GCC = ["-fno-tree-loop-distribute-patterns", "-fno-stack-protector"]
+COMPILERS = {
+    "gcc": ["gcc", *GCC],
+    "clang": ["clang", "-fno-builtin-bcmp", "-fno-stack-protector"],
+    "wasm32": ["clang", "--target=wasm32", "-ffreestanding"],
+    "arm": ["arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-ffreestanding", *GCC],
+}
+SELECTIONS = {"mag": "mag", "all": "all"}
+# Symbols of compilers: the global offset table, and arithmetic that the processor lacks.
+OWN = ("_GLOBAL_OFFSET_TABLE_", "__aeabi_", "__linear_memory", "__stack_pointer",
+       "__indirect_function_table")
+
+
+def run(*command, cwd=None):
+    p = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False,
+                       cwd=cwd)
+    return p.returncode, p.stdout, (p.stdout + p.stderr).splitlines()
+
+
+def make(names, folder):
+    status, _, lines = run(sys.executable, ROOT / "tools/amalgamate.py", names, folder)
+    return lines if status else []
+
+
+def check_symbols(obj):
+    """Return complaints about the symbols of an object."""
+    _, out, _ = run("llvm-nm", "--extern-only", obj)
+    complaints = []
+    for line in out.splitlines():
+        kind, name = line.split()[-2:]
+        if kind == "U" and name not in MEM and not name.startswith(OWN):
+            complaints.append(f"it needs {name}")
+        if kind != "U" and not name.startswith("heft_"):
+            complaints.append(f"it defines {name}")
+    return complaints
+
+
+def check_compiler(name, folder):
+    obj = folder / f"{name}.o"
+    status, _, lines = run(*COMPILERS[name], *STRICT, "-o", obj, cwd=folder)
+    return lines if status else check_symbols(obj)
+
+
+def check_program(selection, folder, build, models):
+    """Yield (title, complaints) for the program in C and C++, with heft_core.c and the library."""
+    program = ROOT / "tests/amalgamated.c"
+    header = '-DHEADER="heft_core.h"'
+    variants = {
+        "library": ["gcc", "-DHEADER=<heft/heft_ext.h>", f"-I{ROOT}/include", program,
+                    f"-L{build}", "-lheft", f"-Wl,-rpath,{build}"],
+        "C": ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", header, f"-I{folder}", program,
+              folder / "gcc.o"],
+        "C++": ["g++", "-Wall", "-Wextra", "-Werror", header, f"-I{folder}", "-x", "c++", program,
+                "-x", "none", folder / "gcc.o"],
+    }
+    printed = {}
+    for name, command in variants.items():
+        out = folder / f"program_{name}"
+        status, _, lines = run(*command, "-o", out)
+        if status:
+            yield f"{selection}: a program in {name} is built", lines
+            return
+        printed[name] = [run(out, model)[::2] for model in models]
+    for name in ("C", "C++"):
+        wrong = [f"{m.name}: {a} but the library says {b}"
+                 for m, a, b in zip(models, printed[name], printed["library"])
+                 if a != b or a[0] or len(a[1]) < 2]
+        yield f"{selection}: a program in {name} prints what it prints with the library", wrong
+
+
+def check_selection(selection, folder, build, models):
+    wrong = make(SELECTIONS[selection], folder)
+    yield f"{selection}: heft_core.c and heft_core.h are made", wrong
+    if wrong:
+        return
+    again = folder / "again"
+    same = make(SELECTIONS[selection], again) or [
+        f"{n} differs" for n in ("heft_core.c", "heft_core.h")
+        if (folder / n).read_bytes() != (again / n).read_bytes()
+    ]
+    yield f"{selection}: a second run makes the same bytes", same
+    names = [n for n, command in COMPILERS.items() if shutil.which(command[0])]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for name, found in zip(names, pool.map(lambda n: check_compiler(n, folder), names)):
+            yield f"{selection}: {name} compiles it", found
+    if (folder / "gcc.o").exists():
+        yield from check_program(selection, folder, build, models)
+
+
+def results(folder, build):
+    models = boards.write_models(folder)
+    for selection in SELECTIONS:
+        own = folder / f"core_{selection}"
+        readable = [m for m in models if selection in ("all", m.name)]
+        yield from check_selection(selection, own, build, readable)
+    yield "a format that does not exist is refused", [] if make("magma", folder) else ["accepted"]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        return tap.report(results(pathlib.Path(folder), pathlib.Path(sys.argv[1]).resolve()))
+
+
+sys.exit(main())
