@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "model/index.h"
+#include "model/records.h"
 #include "model/value_rules.h"
 #include "model/values.h"
 #include "model/vocab.h"
@@ -728,6 +729,87 @@ static void merged_indexes_keep_what_was_lost_or_cut(void **state)
     }
 }
 
+/* ---- records -------------------------------------------------------------------------------- */
+
+typedef struct record_row {
+    heft_dtype t;
+    uint32_t rank;
+    uint64_t dims[3];
+    uint64_t offset, length;
+    heft_status st;
+    const char *words;
+} record_row;
+
+static const record_row records[] = {
+    { HEFT_F32, 0, { 0 }, 0, 4, HEFT_OK, "" },
+    { HEFT_F32, 3, { 2, 3, 4 }, 9904, 96, HEFT_OK, "" },
+    { HEFT_F32, 3, { 2, 3, 4 }, 9904, HEFT_UNKNOWN_LENGTH, HEFT_OK, "" },
+    { HEFT_F32, 3, { 2, 3, 4 }, 9905, 96, HEFT_E_FORMAT, "96 bytes at offset 9905 pass the end" },
+    { HEFT_F32, 3, { 2, 3, 4 }, UINT64_MAX, 96, HEFT_E_FORMAT, "pass the end" },
+    { HEFT_F32, 3, { 2, 3, 4 }, 0, 95, HEFT_E_FORMAT, "95 bytes are stored" },
+    { HEFT_F32, 2, { UINT64_C(1) << 32, UINT64_C(1) << 32 }, 0, 0, HEFT_E_FORMAT, "64 bits" },
+    { HEFT_F32, 2, { UINT64_C(1) << 62, 1 }, 0, 0, HEFT_E_FORMAT, "64 bits" },
+    { HEFT_U8, 2, { 0, UINT64_MAX }, 10000, 0, HEFT_OK, "" },
+    { HEFT_U8, 2, { 0, UINT64_MAX }, 10001, 0, HEFT_E_FORMAT, "pass the end" },
+    { HEFT_F4_E2M1, 1, { 5 }, 0, 3, HEFT_OK, "" },
+};
+
+/* Add a record with or without reserved rows: the fast path and the general functions agree. */
+static heft_status add_record(fixture *f, const record_row *r, uint64_t reserved, heft_str name)
+{
+    uint8_t shape[24];
+    for (uint32_t i = 0; i < r->rank && i < 3; i++)
+        for (uint32_t k = 0; k < 8; k++)
+            shape[8 * i + k] = (uint8_t)(r->dims[i] >> 8 * k);
+    heft_ix_record record = { .name = name,
+                              .shape = shape,
+                              .at = 7,
+                              .offset = r->offset,
+                              .length = r->length,
+                              .rank = r->rank,
+                              .dtype = r->t };
+    assert_true(heft_ix_cache_data_role(&f->x));
+    if (reserved)
+        assert_true(heft_ix_reserve_rows(&f->x, reserved, 8));
+    return heft_ix_add(&f->x, &record);
+}
+
+static void records_are_checked_with_and_without_reserved_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(records); i++)
+        for (uint64_t reserved = 0; reserved < 2; reserved++) {
+            fixture f;
+            begin(&f);
+            heft_status st = add_record(&f, &records[i], 4 * reserved, heft_test_str("t"));
+            heft_assert_status(st, records[i].st, &f.err);
+            if (st)
+                heft_assert_fails(st, records[i].st, &f.err, records[i].words);
+            else
+                assert_int_equal(heft_ix_row(&f.x, 0)->rank, records[i].rank);
+            end(&f);
+        }
+}
+
+static void records_respect_the_limits_of_the_index(void **state)
+{
+    record_row row = { HEFT_U8, 1, { 1 }, 0, 1, HEFT_OK, "" };
+    fixture f;
+    (void)state;
+    begin(&f);
+    f.x.limits.tensors = 2;
+    heft_assert_ok(add_record(&f, &row, 8, heft_test_str("a")), &f.err);
+    heft_assert_ok(add_record(&f, &row, 0, heft_test_str("b")), &f.err);
+    heft_assert_fails(add_record(&f, &row, 0, heft_test_str("c")), HEFT_E_LIMIT, &f.err,
+                      "more than 2 tensors");
+    assert_string_equal(f.err.rule, "heft/limit-tensors");
+    f.x.limits.tensors = 8;
+    heft_assert_fails(add_record(&f, &row, 0, (heft_str){ "x", (size_t)UINT32_MAX + 1 }),
+                      HEFT_E_LIMIT, &f.err, "a name of 4294967296 bytes");
+    assert_int_equal(heft_ix_tensors(&f.x), 2);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -755,6 +837,8 @@ int main(void)
         cmocka_unit_test(the_engine_hears_of_every_1024th_name),
         cmocka_unit_test(keys_of_shards_have_the_prefix),
         cmocka_unit_test(merged_indexes_keep_what_was_lost_or_cut),
+        cmocka_unit_test(records_are_checked_with_and_without_reserved_rows),
+        cmocka_unit_test(records_respect_the_limits_of_the_index),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

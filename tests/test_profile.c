@@ -259,6 +259,10 @@ static const row embd_rows[] = {
 };
 
 static const row mag_rows[] = {
+    { "{\"tensors\": [{\"name\": \"scalar\", \"shape\": [\"real\"]}]}",
+      "profile/shape scalar: shape: 'real' has no value\n" },
+    { "{\"tensors\": [{\"name\": \"scalar\", \"shape\": [\"negative\"]}]}",
+      "profile/shape scalar: shape: 'negative' has no value\n" },
     { "{\"metadata\": {\"n\": \"3+1\", \"zero\": 0}}",
       "profile/metadata-value : metadata 'n' is 'another value', not '3+1'\n" },
     { "{\"metadata\": {\"n\": 4, \"zero\": 0, \"negative\": true, \"real\": true}}", "" },
@@ -359,6 +363,7 @@ static void a_vocabulary_without_memory_is_an_error(void **state)
         heft_test_memory_rewind(&m);
         m.fail_at = n;
         st = heft_profile_check(NULL, p, f, NULL, NULL, &err);
+        assert_int_equal(st == HEFT_OK, atomic_load(&m.calls) < n);
         if (st)
             heft_assert_status(st, HEFT_E_NOMEM, &err);
         heft_file_close(f);

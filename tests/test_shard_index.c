@@ -143,6 +143,7 @@ static void entries_and_files_are_listed(void **state)
     for (uint32_t n = 1; st; n++) {
         parse(&f, complete, n);
         st = f.st;
+        assert_int_equal(st == HEFT_OK, atomic_load(&f.m.calls) < n);
         if (st)
             heft_assert_status(st, HEFT_E_NOMEM, &f.err);
         end(&f);
