@@ -17,12 +17,8 @@
 
 enum { FORM_RANK = 8 };
 
-enum { /* states, in the two top bits of an entry's word; the rest counts uses */
-       ABSENT = 0u,
-       LOADING = 1u << 30,
-       READY = 2u << 30,
-       STATE = 3u << 30
-};
+/* States, in the two top bits of an entry's word; the lower bits count uses. */
+static const unsigned ABSENT = 0, LOADING = 1u << 30, READY = 2u << 30, STATE = 3u << 30;
 
 typedef struct load { /* a load in progress, shared by all waiting threads; guarded by the lock */
     uint32_t waiting;

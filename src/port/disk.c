@@ -1,6 +1,7 @@
 /* disk.c - the table of system calls, and loops that repeat interrupted calls and short reads and
  * writes. */
 #include "port/disk.h"
+#include "port/renameat2.h"
 
 #include <errno.h>
 #include <fcntl.h>

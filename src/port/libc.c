@@ -71,10 +71,24 @@ void heft_os_entropy(void *buf, size_t len)
         memset(buf, 0, len);
 }
 
+/* strerror_r() returns a text in glibc, a status in POSIX. */
+static const char *text_of_gnu(char *found, const char *text)
+{
+    (void)text;
+    return found;
+}
+
+static const char *text_of_posix(int failed, const char *text)
+{
+    return failed ? "unknown error" : text;
+}
+
 heft_status heft_os_error(heft_error *err, int os, const char *what)
 {
     char text[128] = "";
-    const char *description = strerror_r(os, text, sizeof text);
+    const char *description = _Generic(strerror_r(os, text, sizeof text), char *
+                                       : text_of_gnu, int
+                                       : text_of_posix)(strerror_r(os, text, sizeof text), text);
     heft_error_plain(err, HEFT_E_IO, "%s: %s", what, description);
     if (err)
         err->os = os;

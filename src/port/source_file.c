@@ -14,6 +14,7 @@
 
 enum {
     PREAD_MIN = 16 << 10, /* use pread() for reads of at least this size */
+    POPULATE_READ = 22    /* MADV_POPULATE_READ of Linux 5.14, which musl does not define */
 };
 
 typedef struct file_source {
@@ -137,7 +138,7 @@ static void will_need(heft_source *s, uint64_t off, uint64_t len)
     posix_fadvise(((const file_source *)s)->fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
 }
 
-/* Fault in the pages, one by one if MADV_POPULATE_READ is not supported; a truncated file is
+/* Fault in the pages, one by one if POPULATE_READ is not supported; a truncated file is
  * detected here. */
 static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_error *err)
 {
@@ -145,7 +146,7 @@ static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_err
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uint8_t *from = f->map + (off & ~(uint64_t)(page - 1)), *to = f->map + off + len;
     /* lost pages may have been replaced by zeros already: only state() detects that */
-    if (!madvise(from, (size_t)(to - from), MADV_POPULATE_READ))
+    if (!madvise(from, (size_t)(to - from), POPULATE_READ))
         return state(s, err);
     enter(s);
     for (const volatile uint8_t *p = from; p < to; p += page)
