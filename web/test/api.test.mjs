@@ -5,8 +5,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import test, { after } from "node:test";
+import { pathToFileURL } from "node:url";
 import zlib from "node:zlib";
-import { HeftError, dtypes, formats, open, version } from "./package.mjs";
+import { HeftError, PACKAGE, dtypes, formats, open, version } from "./package.mjs";
 import { serve } from "./server.mjs";
 import { SAMPLES, heft } from "./tools.mjs";
 
@@ -433,6 +434,15 @@ test("names are data", async () => {
     assert.equal(model.find("constructor").id + model.find(name).id > 0, true);
     assert.equal({}.polluted, undefined);
     await model.close();
+});
+
+test("a trap is an error, and ends the instance", async () => {
+    const { Core, loadModule } = await import(pathToFileURL(path.join(PACKAGE, "core.mjs")).href);
+    const core = new Core(await loadModule(), {});
+    const crash = { name: "HeftError", status: "crash", rule: "web/crash" };
+    assert.throws(() => core.run("tensor_at", 0xfffffff0, 0), crash);
+    assert.throws(() => core.run("result"), { ...crash, message: /open the model again/ });
+    assert.equal((await open(small)).tensorCount, 2);
 });
 
 test("the tables of the build", async () => {
