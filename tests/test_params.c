@@ -107,6 +107,39 @@ static void evicts_the_least_recently_used_parameter(void **state)
     heft_params_close(s.p);
 }
 
+static void use(const layers *s, size_t layer)
+{
+    heft_error err;
+    heft_param w;
+    heft_assert_ok(heft_params_acquire(&w, s->p, s->keys[layer], &err), &err);
+    layers_assert(&w, layer);
+    heft_params_release(s->p, s->keys[layer]);
+}
+
+/* A parameter that was in use while others were evicted is the next to be evicted. */
+static void a_parameter_in_use_keeps_its_rank(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mag");
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    heft_error err;
+    heft_param held;
+    layers_write(path, "mag", 5);
+    opt.budget = 3 * LAYER_SIDE * LAYER_SIDE * 4;
+    layers s = layers_open(path, opt);
+    heft_assert_ok(heft_params_acquire(&held, s.p, s.keys[0], &err), &err);
+    use(&s, 1);
+    use(&s, 2);
+    use(&s, 3); /* evicts 1, since 0 is in use */
+    heft_params_release(s.p, s.keys[0]);
+    use(&s, 4); /* evicts 0 */
+    assert_int_equal(heft_params_statistics(s.p).evictions, 2);
+    use(&s, 2);
+    assert_int_equal(heft_params_statistics(s.p).loads, 5);
+    use(&s, 0);
+    assert_int_equal(heft_params_statistics(s.p).loads, 6);
+    heft_params_close(s.p);
+}
+
 static void keeps_acquired_and_pinned_parameters(void **state)
 {
     const char *path = heft_test_path(*state, "m.mag");
@@ -356,6 +389,7 @@ int main(void)
         with_dir(finds_parameters_by_name_base_id_and_key),
         with_dir(adds_one_model_twice_as_two_namespaces),
         with_dir(evicts_the_least_recently_used_parameter),
+        with_dir(a_parameter_in_use_keeps_its_rank),
         with_dir(keeps_acquired_and_pinned_parameters),
         with_dir(reports_an_unknown_key),
         with_dir(refuses_a_wrong_stored_id),

@@ -15,6 +15,7 @@ static struct {
     int calls;
     bool no_threads;
     void (*before_lock)(void); /* called once, before the next lock */
+    int joins;                 /* threads that were joined */
 } plan;
 
 static bool fails(void)
@@ -29,6 +30,8 @@ int __real_posix_memalign(void **out, size_t align, size_t size);
 int __real_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *),
                           void *arg);
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
+int __real_pthread_join(pthread_t thread, void **result);
+int __wrap_pthread_join(pthread_t thread, void **result);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t size);
@@ -71,6 +74,12 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
         before();
     }
     return __real_pthread_mutex_lock(lock);
+}
+
+int __wrap_pthread_join(pthread_t thread, void **result)
+{
+    plan.joins++;
+    return __real_pthread_join(thread, result);
 }
 
 /* ---- a store -------------------------------------------------------------------------------- */
@@ -316,6 +325,21 @@ static void prefetches_once_a_thread_can_be_created(void **state)
     close_store();
 }
 
+/* Otherwise the thread would use the closed store. */
+static void closing_waits_for_the_prefetching_thread(void **state)
+{
+    (void)state;
+    for (int prefetches = 0; prefetches < 2; prefetches++) {
+        heft_params_options opt = copying();
+        open_store(&opt);
+        if (prefetches)
+            heft_params_prefetch(store.p, store.keys, TENSORS);
+        plan.joins = 0;
+        close_store();
+        assert_int_equal(plan.joins, prefetches);
+    }
+}
+
 static void skips_requests_without_memory(void **state)
 {
     heft_params_options opt = copying();
@@ -391,6 +415,7 @@ int main(void)
                                         heft_test_dir_remove),
         cmocka_unit_test(loses_events_without_memory),
         cmocka_unit_test(prefetches_once_a_thread_can_be_created),
+        cmocka_unit_test(closing_waits_for_the_prefetching_thread),
         cmocka_unit_test(skips_requests_without_memory),
         cmocka_unit_test(adds_a_form_once),
         cmocka_unit_test(keeps_a_parameter_that_is_acquired_during_the_release),

@@ -178,6 +178,118 @@ static void folders_have_paths_that_fit(void **state)
     close(fd);
 }
 
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static void make_link(const char *dir, const char *name, const char *to)
+{
+    const char *path = heft_test_path(dir, name);
+    unlink(path);
+    assert_int_equal(symlink(to, path), 0);
+}
+
+static void assert_opens(const char *dir, const char *name, heft_status expected, const char *words)
+{
+    heft_source *s;
+    heft_error err;
+    heft_status st = heft_source_open_in_folder(&s, dir, name, HEFT_ACCESS_AUTO, &err);
+    heft_assert_status(st, expected, &err);
+    if (st)
+        heft_assert_fails(st, expected, &err, words);
+    else
+        heft_source_close(s);
+}
+
+/* "a" is a link to "b/x", and "b" is a link to the directory "d". */
+static void links_have_targets_that_fit(void **state)
+{
+    char target[PATH_MAX];
+    assert_int_equal(mkdir(heft_test_path(*state, "d"), 0700), 0);
+    heft_test_save(heft_test_path(*state, "d/x"), "content", 7);
+    make_link(*state, "a", "b/x");
+    for (size_t len = PATH_MAX - 4; len < PATH_MAX - 1; len++) { /* followed by "/x" and 0 */
+        for (size_t i = 0; i < len; i++)
+            target[i] = i % 2 && i + 1 < len ? '/' : '.';
+        target[len - 2] = '/';
+        target[len - 1] = 'd';
+        target[len] = '\0';
+        make_link(*state, "b", target);
+        assert_opens(*state, "a", len < PATH_MAX - 2 ? HEFT_OK : HEFT_E_IO, "cannot be resolved");
+    }
+}
+
+static void links_have_components_that_fit(void **state)
+{
+    char target[NAME_MAX + 2];
+    memset(target, 'x', sizeof target);
+    target[NAME_MAX + 1] = '\0';
+    make_link(*state, "a", target);
+    assert_opens(*state, "a", HEFT_E_IO, "File name too long");
+    target[NAME_MAX] = '\0';
+    make_link(*state, "a", target);
+    assert_opens(*state, "a", HEFT_E_IO, "No such file");
+    heft_test_save(heft_test_path(*state, target), "content", 7);
+    assert_opens(*state, "a", HEFT_OK, "");
+}
+
+static void links_stay_in_the_folder(void **state)
+{
+    static const struct {
+        const char *to;
+        heft_status st;
+        const char *words;
+    } rows[] = {
+        { "x", HEFT_OK, "" },
+        { "./x", HEFT_OK, "" },
+        { "d/../x", HEFT_OK, "" },
+        { ".//d/./../x", HEFT_OK, "" },
+        { "/x", HEFT_E_IO, "leaves the model's folder" },
+        { "..", HEFT_E_IO, "leaves the model's folder" },
+        { "../x", HEFT_E_IO, "leaves the model's folder" },
+        { "d/../../x", HEFT_E_IO, "leaves the model's folder" },
+        { ".", HEFT_E_IO, "cannot be resolved" },
+        { "d", HEFT_E_IO, "directory" },
+        { "x/y", HEFT_E_IO, "cannot be resolved" },
+        { "gone/y", HEFT_E_IO, "cannot be resolved" },
+        { "gone", HEFT_E_IO, "cannot be resolved" },
+        { "a", HEFT_E_IO, "cannot be resolved" },
+    };
+    assert_int_equal(mkdir(heft_test_path(*state, "d"), 0700), 0);
+    heft_test_save(heft_test_path(*state, "x"), "content", 7);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        make_link(*state, "a", rows[i].to);
+        assert_opens(*state, "a", rows[i].st, rows[i].words);
+    }
+}
+
+/* ---- files that cannot be edited ------------------------------------------------------------- */
+
+static void only_writable_files_are_edited(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *words;
+    } rows[] = {
+        { "pipe", "is a pipe or a device, not a file" },
+        { "folder", "cannot be edited" },
+        { "read-only", "is read-only" },
+        { "missing", "cannot be opened" },
+    };
+    heft_error err;
+    assert_int_equal(mkfifo(heft_test_path(*state, "pipe"), 0600), 0);
+    assert_int_equal(mkdir(heft_test_path(*state, "folder"), 0700), 0);
+    heft_test_save(heft_test_path(*state, "read-only"), "content", 7);
+    assert_int_equal(chmod(heft_test_path(*state, "read-only"), 0400), 0);
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        const char *path = heft_test_path(*state, rows[i].name);
+        heft_assert_fails(heft_file_edit(NULL, path, NULL, &err), HEFT_E_IO, &err, rows[i].words);
+        heft_assert_fails(heft_file_append(NULL, path, NULL, NULL, &err), HEFT_E_IO, &err,
+                          rows[i].words);
+    }
+    heft_assert_fails(heft_file_edit(NULL, NULL, NULL, &err), HEFT_E_ARGUMENT, &err, "path");
+    heft_assert_fails(heft_file_append(NULL, NULL, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "path");
+}
+
 /* ---- descriptor 0 ---------------------------------------------------------------------------- */
 
 static bool is_open(int fd)
@@ -288,6 +400,10 @@ int main(void)
         with_dir(an_index_is_the_main_file),
         with_dir(names_have_at_most_255_bytes),
         cmocka_unit_test(folders_have_paths_that_fit),
+        with_dir(links_have_targets_that_fit),
+        with_dir(links_have_components_that_fit),
+        with_dir(links_stay_in_the_folder),
+        with_dir(only_writable_files_are_edited),
         with_dir(descriptor_0_is_used_and_closed),
     };
     return cmocka_run_group_tests_name("port_names", tests, NULL, NULL);

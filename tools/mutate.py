@@ -12,6 +12,7 @@ longer than ten times the normal time and 10 s has failed.
   --survivors           only mutants that survived the last run
   --seed N              other mutants
   --list                print the mutants instead of running them
+  --unseen              print the mutants that change no value in any test; they survive
   --book FILE           where the results are (.dev/mutants.jsonl)
 
 Results of the same sources and tests are not run again. tools/mutants.tsv lists mutants that no
@@ -357,6 +358,7 @@ def arguments():
     p.add_argument("--survivors", action="store_true")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--list", action="store_true")
+    p.add_argument("--unseen", action="store_true")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--book", type=pathlib.Path, default=TOP / ".dev/mutants.jsonl")
     return p.parse_args()
@@ -410,6 +412,11 @@ def main():
         return 0
     subprocess.run(["ninja", "-C", str(BUILD), "-j", str(args.jobs), "--quiet"], check=True)
     tests = record_all(args.jobs)
+    if args.unseen:
+        for m in taken:
+            if m.key not in rows and not any(t.seen[m.id] for t in tests):
+                print(m.id, show(m))
+        return 0
     print(f"# {len(found)} mutants, {len(taken)} taken, {len(tests)} tests")
     results = run([m for m in taken if m.key not in rows], tests, args, tree, known)
     results += [(m, "accepted") for m in taken if m.key in rows]
