@@ -70,21 +70,21 @@ function detail(t) {
 function tensorTable() {
   const whole = (key) => (t) => (t[key] === null ? "–" : t[key].toLocaleString("en"));
   const plain = (key) => (t) => t[key];
-  const real = (title, key) => ({ title, number: true, text: (t) => realText(t[key]),
+  const real = (title, key) => ({ title, number: true, width: [104, 1], text: (t) => realText(t[key]),
                                   value: plain(key) });
   const columns = [
-    { title: "Name", width: [240, 4], text: (t) => t.name, value: plain("name") },
+    { title: "Name", width: [220, 5], text: (t) => t.name, value: plain("name") },
     { title: "Type", width: [70, 1], text: (t) => t.dtype || "–", value: plain("dtype") },
     { title: "Shape", text: (t) => shapeText(t.shape), value: plain("elements") },
     { title: "Size", number: true, text: (t) => sizeText(t.bytes), value: plain("bytes") },
   ];
   if (data.has_statistics)
-    columns.push({ title: "Distribution", width: [116, 1], draw: (t) => sparkline(t.bins || []) },
+    columns.push({ title: "Distribution", width: [122, 1], draw: (t) => sparkline(t.bins || []) },
                  real("Min", "min"), real("Max", "max"), real("Mean", "mean"), real("Std", "std"),
                  { title: "Zeros", number: true, value: (t) => (t.count ? t.zeros / t.count : null),
                    text: (t) => (t.count ? percentText(t.zeros, t.count) : "–") },
-                 { title: "NaN", number: true, text: whole("nan"), value: plain("nan") },
-                 { title: "Inf", number: true, text: whole("inf"), value: plain("inf") });
+                 { title: "NaN", number: true, width: [64, 1], text: whole("nan"), value: plain("nan") },
+                 { title: "Inf", number: true, width: [64, 1], text: whole("inf"), value: plain("inf") });
   const words = (t) => `${t.name} ${t.dtype} ${shapeText(t.shape)}`;
   new Table({ into: byId("tensor-table"), label: "Tensors", columns, chosen: detail,
               source: new ListRows(tensors, words) });

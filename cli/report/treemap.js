@@ -48,23 +48,23 @@ function squarify(pieces, box) {
 export class Treemap {
   // source(module): { path: [{ name, module }], pieces: [{ name, bytes, tensors, module }] } or a
   // promise of that.  The module null stands for the root in the argument, and for a piece that
-  // cannot be opened in the result.  shown(path): another module is shown.
-  constructor({ into, path, source, shown }) {
-    Object.assign(this, { into, path, source, shown, turn: 0 });
+  // cannot be opened in the result.  shown(path): another module is shown.  sizeOf(): width and
+  // height of the picture.
+  constructor({ into, path, source, shown, sizeOf = () => [1000, 380] }) {
+    Object.assign(this, { into, path, source, shown, sizeOf, turn: 0 });
     this.show(null);
   }
 
   async show(module, focus = false) {
-    const WIDTH = 1000;
-    const HEIGHT = 380;
     const turn = ++this.turn;
     const content = await this.source(module);
     if (turn !== this.turn) return;
+    const [width, height] = this.sizeOf();
     const pieces = largest(content.pieces);
     const whole = pieces.reduce((sum, p) => sum + p.bytes, 0);
-    for (const p of pieces) p.area = whole ? (p.bytes / whole) * WIDTH * HEIGHT : 0;
-    squarify(pieces, { x: 0, y: 0, width: WIDTH, height: HEIGHT });
-    const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}` },
+    for (const p of pieces) p.area = whole ? (p.bytes / whole) * width * height : 0;
+    squarify(pieces, { x: 0, y: 0, width, height });
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}` },
                       ...pieces.map((p, i) => this.piece(p, i, whole)));
     this.into.replaceChildren(pieces.length ? svg : element("p", { class: "quiet" }, "No bytes."));
     this.crumbs(content.path);
