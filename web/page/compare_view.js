@@ -1,45 +1,13 @@
 // Two files side by side: this one is A.
 
-import { element, realText, shapeText, sizeText, countText } from "./basics.js";
+import { countText, element, realText, sizeText } from "./basics.js";
+import { isCancelled } from "./client.js";
 import { ListRows } from "./list_rows.js";
 import { nameText } from "./names.js";
 import { shortName } from "./rows.js";
-import { say, withProgress } from "./status.js";
+import { say, showFailure, withProgress } from "./status.js";
 import { Table } from "./table.js";
-
-// Rows of { name, what, a, b, differing, max, cosine } from a report.
-function rowsOf(report, describe) {
-  const plain = (c, v) => (v === undefined ? "–" : Array.isArray(v) ? shapeText(v) : String(v));
-  const changed = report.changed.map((c) =>
-    c.what === "value"
-      ? {
-          name: c.name,
-          what: "values",
-          a: describe(0, c.name),
-          b: describe(1, c.name),
-          differing: c.differing,
-          max: c.max_abs,
-          cosine: c.cosine,
-        }
-      : { name: c.name, what: c.what, a: plain(c, c.a), b: plain(c, c.b) },
-  );
-  return [
-    ...changed,
-    ...report.renamed.map((r) => ({ name: r.a, what: "renamed", a: r.a, b: r.b })),
-    ...report.only_in_a.map((name) => ({
-      name,
-      what: "only in A",
-      a: describe(0, name),
-      b: null,
-    })),
-    ...report.only_in_b.map((name) => ({
-      name,
-      what: "only in B",
-      a: null,
-      b: describe(1, name),
-    })),
-  ];
-}
+import { pictures } from "./tensor_pictures.js";
 
 function summaryText(s) {
   const parts = [`${s.equal.toLocaleString("en")} equal`];
@@ -53,31 +21,15 @@ function summaryText(s) {
   return `${s.tensors.toLocaleString("en")} ${s.tensors === 1 ? "tensor" : "tensors"}: ${parts.join(", ")}.`;
 }
 
-// Names of a model with type and shape, for the tensors that a report names.
-function describer(models) {
-  const maps = models.map(() => null);
-  return (which, name) => {
-    maps[which] ||= new Map(
-      Array.from({ length: models[which].columns.count }, (_, i) => [
-        decodedName(models[which].columns, i),
-        i,
-      ]),
-    );
-    const i = maps[which].get(name);
-    if (i === undefined) return "–";
-    const c = models[which].columns;
-    return `${c.dtypeNames[c.dtypes[i]]} ${shapeText([...c.dims.subarray(i ? c.dimEnds[i - 1] : 0, c.dimEnds[i])])}`;
-  };
-}
-
-const decoder = new TextDecoder();
-const decodedName = (c, i) =>
-  decoder.decode(c.nameBytes.subarray(i ? c.nameEnds[i - 1] : 0, c.nameEnds[i]));
-
 export class CompareView {
   // choose(): asks for the second file; tensor(name): shows a tensor of this file.
   constructor(into, client, model, { choose, tensor }) {
     Object.assign(this, { into, client, model, choose, tensor, other: null });
+    this.sidesBox = element("div", {
+      class: "sides",
+      role: "region",
+      "aria-label": "Values of both files",
+    });
     this.start();
   }
 
@@ -153,8 +105,15 @@ export class CompareView {
     }
     outcome.className = report.equal ? "good" : "warning";
     outcome.textContent = (report.equal ? "Equal. " : "") + summaryText(report.summary);
-    const rows = rowsOf(report, describer([this.model, other]));
-    if (rows.length) this.list(table, rows);
+    if (report.omitted)
+      table.append(
+        element(
+          "p",
+          { class: "warning" },
+          `${report.omitted.toLocaleString("en")} further differences are not listed.`,
+        ),
+      );
+    if (report.rows.length) this.list(table, report.rows);
     say(outcome.textContent);
   }
 
@@ -181,7 +140,48 @@ export class CompareView {
       label: "Differences",
       columns,
       source: new ListRows(rows, (r) => `${r.name} ${r.what} ${r.a} ${r.b}`),
-      opened: (r) => r.what !== "only in B" && this.tensor(r.name),
+      chosen: (r) => this.choosePair(r),
+      opened: (r) => r.ids[0] !== null && this.tensor(r.ids[0]),
     });
+    this.sidesBox.replaceChildren();
+    into.append(this.sidesBox);
+  }
+
+  // Arrow keys pass over many rows: read only when they rest.
+  choosePair(row) {
+    clearTimeout(this.later);
+    this.stop?.abort();
+    this.later = setTimeout(() => this.showPair(row), 60);
+  }
+
+  // Values of the tensor in both files, beside each other.
+  async showPair(row) {
+    const { signal } = (this.stop = new AbortController());
+    const names = [row.name, row.what === "renamed" ? row.b : row.name];
+    const boxes = ["A", "B"].map((letter, i) =>
+      element(
+        "div",
+        { class: "side" },
+        element(
+          "h2",
+          { class: "name code" },
+          `${letter}: ${row.ids[i] === null ? "–" : shortName(nameText(names[i]))}`,
+        ),
+      ),
+    );
+    this.sidesBox.replaceChildren(...boxes);
+    try {
+      for (const [i, m] of [this.model, this.other].entries()) {
+        if (row.ids[i] === null) continue;
+        const result = await this.client.ask(
+          "survey",
+          { model: m.id, tensor: row.ids[i] },
+          { signal },
+        );
+        boxes[i].append(...pictures(shortName(names[i]), result));
+      }
+    } catch (e) {
+      if (!isCancelled(e)) showFailure(e);
+    }
   }
 }

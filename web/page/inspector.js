@@ -202,18 +202,11 @@ function show(m) {
   shown.tensors = new TensorView(client, m);
   shown.compare = new CompareView(byId("panel-compare"), client, m, {
     choose: (address) => (address ? openAddress(address, true) : choose(true)),
-    tensor: (name) => findTensor(name),
+    tensor: showTensor,
   });
   measure(m);
   shown.tensors.table.view.focus({ preventScroll: true });
   say(`${cut(nameText(m.shown))}: ${m.format}, ${m.columns.count.toLocaleString("en")} tensors`);
-}
-
-async function findTensor(name) {
-  shown.tabs.select("tensors");
-  shown.tensors.table.input.value = name;
-  await shown.tensors.table.search(name);
-  if (shown.tensors.rows.length) shown.tensors.table.select(0);
 }
 
 // Times for tests and the curious: performance.getEntriesByName("heft-first-row").

@@ -3,6 +3,7 @@
 
 import { dtypes, open, version } from "./heft.js";
 import { ColumnOrder } from "./column_order.js";
+import { compareRows } from "./compare_rows.js";
 import { metadataRows, valueText } from "./metadata_rows.js";
 import { ModuleTree } from "./module_tree.js";
 import { survey } from "./survey.js";
@@ -212,8 +213,11 @@ const verify = ({ model, quick }, { signal, progress }) =>
 const hash = ({ model }, { signal, progress }) =>
   entryOf(model).model.hash({ signal, onProgress: progress });
 
-const diff = ({ a, b }, { signal, progress }) =>
-  entryOf(a).model.diff(entryOf(b).model, { signal, onProgress: progress });
+async function diff({ a, b }, { signal, progress }) {
+  const [first, second] = [entryOf(a).model, entryOf(b).model];
+  const report = await first.diff(second, { signal, onProgress: progress });
+  return compareRows(report, first, second);
+}
 
 const methods = {
   open: openModel,

@@ -1,13 +1,12 @@
 // The list of tensors, and beside it what is known about one of them.
 
 import { byId, element, percentText, realText, shapeText, sizeText } from "./basics.js";
-import { histogram } from "./charts.js";
 import { isCancelled } from "./client.js";
-import { drawHeat } from "./heat_map.js";
 import { nameText, plainText } from "./names.js";
 import { PagedRows, shortName, TensorRows } from "./rows.js";
 import { say, showFailure } from "./status.js";
 import { Table } from "./table.js";
+import { factsList, pictures } from "./tensor_pictures.js";
 import { explain } from "./failure.js";
 
 const bytesText = (n) => (Number.isNaN(n) ? "–" : sizeText(n));
@@ -40,27 +39,6 @@ const COLUMNS = [
     text: (t) => (Number.isNaN(t.offset) ? "–" : countOf(t.offset)),
   },
 ];
-
-function factsList(facts, kind = "") {
-  return element(
-    "dl",
-    { class: "facts " + kind },
-    ...facts.flatMap(([title, text]) => [element("dt", {}, title), element("dd", {}, text)]),
-  );
-}
-
-function statistics(f) {
-  return [
-    ["Values", f.isWhole ? countOf(f.count) : `${countOf(f.count)} of ${countOf(f.all)} (sample)`],
-    ["Minimum", realText(f.min)],
-    ["Maximum", realText(f.max)],
-    ["Mean", realText(f.mean)],
-    ["Std deviation", realText(f.std)],
-    ["Zeros", `${countOf(f.zeros)} (${percentText(f.zeros, f.count)})`],
-    ["NaN", countOf(f.nan)],
-    ["Infinite", countOf(f.inf)],
-  ];
-}
 
 export class TensorView {
   constructor(client, model) {
@@ -185,34 +163,9 @@ export class TensorView {
     box.firstChild.textContent = `Reading values: ${percentText(bytes, total)}`;
   }
 
-  pictures(box, t, { part, figures }, role) {
-    if (!figures) {
-      box.replaceChildren(
-        element(
-          "p",
-          { class: "quiet" },
-          `Values of the type ${part.dtype} are not decoded; the bytes are shown in hexadecimal.`,
-        ),
-      );
-      return;
-    }
-    const parts = [element("h3", {}, "Values"), factsList(statistics(figures), "pairs")];
-    if (!figures.isWhole) {
-      const button = element(
-        "button",
-        { type: "button" },
-        `Read all ${countOf(figures.all)} values`,
-      );
-      button.addEventListener("click", () => this.show(t, { role, whole: true }));
-      parts.push(element("p", {}, button));
-    }
-    if (figures.bins.length && figures.min < figures.max)
-      parts.push(
-        element("h3", {}, "Distribution"),
-        histogram(shortName(t.name), figures.bins, figures.min, figures.max),
-      );
-    if (figures.finite) parts.push(element("h3", {}, "Heat map"), drawHeat(figures, part.shape));
-    box.replaceChildren(...parts);
+  pictures(box, t, result, role) {
+    const whole = () => this.show(t, { role, whole: true });
+    box.replaceChildren(...pictures(shortName(t.name), result, whole));
   }
 
   // ---- single values
