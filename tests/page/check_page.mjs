@@ -10,6 +10,7 @@ import { isInstalled, launch } from './browser.mjs'
 import { accessTests } from './access_tests.mjs'
 import { contentTests } from './content_tests.mjs'
 import { decoder, writeSafetensors } from './model_files.mjs'
+import { moduleTests } from './module_tests.mjs'
 import { networkTests } from './network_tests.mjs'
 import { scaleTests } from './scale_tests.mjs'
 import { NGINX, startServers } from './servers.mjs'
@@ -34,7 +35,7 @@ async function prepare(site, heft, folder) {
         await browser.close()
         await servers.stop()
     }
-    return { browser, servers, models, files, close, heft: run, json: (...args) => JSON.parse(run(...args)) }
+    return { browser, servers, site: resolve(site), models, files, close, heft: run, json: (...args) => JSON.parse(run(...args)) }
 }
 
 async function complaintsOf(test, context) {
@@ -49,7 +50,7 @@ async function complaintsOf(test, context) {
 }
 
 async function main(site, heft, only) {
-    const tests = Object.entries({ ...contentTests, ...networkTests, ...accessTests, ...scaleTests })
+    const tests = Object.entries({ ...moduleTests, ...contentTests, ...networkTests, ...accessTests, ...scaleTests })
         .filter(([title]) => !only || title.includes(only))
     console.log(`1..${tests.length}`)
     const why = !isInstalled() ? 'chromium is not installed' : !NGINX ? 'nginx is not installed' : ''
