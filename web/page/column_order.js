@@ -47,14 +47,18 @@ function identity(count) {
   return order;
 }
 
-// A string with one character for each byte; letters of ASCII in lower case.
+// One character for each byte: windows-1252, which TextDecoder means by latin1, has a character of
+// its own for every byte.
+const oneByOne = new TextDecoder("latin1");
+
+// The names as such characters; letters of ASCII in lower case.
 function lowerBytes(bytes) {
-  const CHUNK = 8192;
-  const lower = bytes.map((b) => (b >= 0x41 && b <= 0x5a ? b + 32 : b));
-  const pieces = [];
-  for (let i = 0; i < lower.length; i += CHUNK)
-    pieces.push(String.fromCharCode(...lower.subarray(i, i + CHUNK)));
-  return pieces.join("");
+  const lower = bytes.slice();
+  for (let i = 0; i < lower.length; i++) {
+    const b = lower[i];
+    if (b >= 0x41 && b <= 0x5a) lower[i] = b + 32;
+  }
+  return oneByOne.decode(lower);
 }
 
 const nextTask = () => new Promise((done) => setTimeout(done));
@@ -114,7 +118,7 @@ export class ColumnOrder {
   markNames(word, hits) {
     const { nameBytes, nameEnds } = this.columns;
     this.lower ||= lowerBytes(nameBytes);
-    const wanted = String.fromCharCode(...new TextEncoder().encode(word));
+    const wanted = oneByOne.decode(new TextEncoder().encode(word));
     let row = 0;
     for (let at = this.lower.indexOf(wanted); at >= 0;) {
       while (nameEnds[row] <= at) row++;

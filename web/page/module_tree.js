@@ -64,9 +64,10 @@ export class ModuleTree {
     return module.hi - module.lo === 1 && module.depth > end - from;
   }
 
-  children(module) {
+  // At most `most` children of a module.
+  children(module, most) {
     const all = [];
-    for (let i = module.lo; i < module.hi;) {
+    for (let i = module.lo; i < module.hi && all.length < most;) {
       all.push(this.childAt(module, i));
       i = all[all.length - 1].hi;
     }
@@ -101,18 +102,16 @@ export class ModuleTree {
     };
   }
 
-  // Return { path, pieces, omitted } of a module, or of the root.
+  // Return { path, pieces, omitted } of a module, or of the root; omitted: tensors in further
+  // modules.
   show(module) {
-    const MOST = 50_000;
+    const MOST = 20_000;
     const shown = this.withoutDetours(module || this.root);
     const path = [];
     for (let at = shown; at; at = at.up)
       path.unshift({ nameBytes: at.up ? this.nameBytes(at, at.name[0]) : null, module: at });
-    const all = this.columns.count ? this.children(shown) : [];
-    return {
-      path,
-      pieces: all.slice(0, MOST).map((child) => this.piece(child)),
-      omitted: Math.max(0, all.length - MOST),
-    };
+    const all = this.children(shown, MOST);
+    const end = all.length ? all[all.length - 1].hi : shown.hi;
+    return { path, pieces: all.map((child) => this.piece(child)), omitted: shown.hi - end };
   }
 }

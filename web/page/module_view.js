@@ -117,7 +117,7 @@ export class ModuleView {
             element(
               "p",
               { class: "warning" },
-              `${this.omitted.toLocaleString("en")} further modules are not listed.`,
+              `${this.omitted.toLocaleString("en")} tensors are in further modules, which are not listed.`,
             ),
           ]
         : []),
