@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 import { isInstalled, launch } from './browser.mjs'
 import { accessTests } from './access_tests.mjs'
@@ -35,7 +35,7 @@ async function prepare(site, heft, folder) {
         await browser.close()
         await servers.stop()
     }
-    return { browser, servers, site: resolve(site), models, files, close, heft: run, json: (...args) => JSON.parse(run(...args)) }
+    return { browser, servers, site: resolve(site), samples: join(dirname(heft), 'tests/samples'), models, files, close, heft: run, json: (...args) => JSON.parse(run(...args)) }
 }
 
 async function complaintsOf(test, context) {

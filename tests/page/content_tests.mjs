@@ -1,5 +1,6 @@
 // What the page shows of a file.
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 
 import { Visit } from './browser.mjs'
 import { differs, lacks, silent } from './expect.mjs'
@@ -15,17 +16,29 @@ const HOSTILE = [
 ]
 const LONG = 'n'.repeat(10000)
 
-async function* everyFormat({ browser, servers, models, files, json }) {
+// A few samples of each format that heft does not write, with names that are printed as they are.
+function samplesOf(samples, json) {
+    const MOST = 3
+    const isPlain = path => json('ls', '--json', path).tensors.every(t => /^[\w./ -]+$/.test(t.name))
+    return ['torch', 'burn-record', 'npy'].flatMap(format => {
+        const folder = join(samples, format, 'good')
+        const found = existsSync(folder) ? readdirSync(folder).sort() : []
+        return found.map(name => join(folder, name)).filter(path => statSync(path).isFile() && isPlain(path)).slice(0, MOST)
+    })
+}
+
+async function* everyFormat({ browser, servers, models, files, json, samples }) {
     const visit = await Visit.begin(browser, servers.page)
-    for (const file of files) {
-        const listed = json('ls', '--json', file)
-        await visit.openFile(join(models, file))
+    for (const path of [...files.map(f => join(models, f)), ...samplesOf(samples, json)]) {
+        const listed = json('ls', '--json', path)
+        const file = basename(path)
+        await visit.openFile(path)
         await visit.page.waitForFunction(name => document.title.startsWith(name), file)
         const rows = await visit.page.$$eval('#tensor-table tr[data-row]', all => all.map(r => [...r.cells].slice(0, 3).map(c => c.textContent)))
         const want = listed.tensors.slice(0, rows.length).map(t => [t.name, t.dtype, `[${t.shape.join(', ')}]`])
         yield* differs(`rows of ${file}`, rows, want)
-        yield* differs(`count of ${file}`, await visit.text('#tensor-table [role=status]'), `${listed.tensors.length} rows`)
-        if (rows.length < 15)
+        yield* differs(`count of ${file}`, await visit.text('#tensor-table [role=status]'), `${listed.tensors.length} ${listed.tensors.length === 1 ? 'row' : 'rows'}`)
+        if (rows.length < Math.min(15, listed.tensors.length))
             yield `only ${rows.length} rows of ${file} are visible`
     }
     yield* silent(visit)
@@ -124,7 +137,6 @@ async function* modulesOfAModel({ browser, servers, models }) {
 }
 
 async function* vocabularyOfAFile({ browser, servers, models, heft }) {
-    const { writeFileSync } = await import('node:fs')
     const words = ['<pad>', '<unk>', ...Array.from({ length: 500 }, (_, i) => `word${i}`), '<img src=x>']
     writeFileSync(join(models, 'words.txt'), words.join('\n') + '\n')
     writeSafetensors(join(models, 'tokens.safetensors'), [['embedding', 'F32', [words.length, 4], Buffer.alloc(words.length * 16)]])
@@ -142,7 +154,6 @@ async function* vocabularyOfAFile({ browser, servers, models, heft }) {
 }
 
 async function* checksOfAFile({ browser, servers, models, heft, json }) {
-    const { readFileSync, writeFileSync } = await import('node:fs')
     heft('convert', '--force', '--digest', 'sha256', 'decoder.safetensors', 'damaged.zt')
     const path = join(models, 'damaged.zt')
     const visit = await Visit.begin(browser, servers.page)
@@ -189,9 +200,32 @@ async function* comparison({ browser, servers, models }) {
     await visit.close()
 }
 
+async function* foldersOfFiles({ browser, servers, models, heft, json }) {
+    heft('split', '--force', '--max-size', '100KB', 'decoder.safetensors', 'sharded')
+    const want = json('ls', '--json', 'sharded').tensors.length
+    const visit = await Visit.begin(browser, servers.page)
+    await visit.page.setInputFiles('#folder-input', join(models, 'sharded'))
+    await visit.page.waitForSelector('#model:not([hidden])')
+    yield* differs('tensors of a folder', await visit.text('#tensor-table [role=status]'), `${want} rows`)
+    await choose(visit, 'layers.11.norm.bias')
+    yield* differs('minimum in a shard', (await factsOf(visit)).Minimum, '-32')
+    await visit.page.click('#open-another')
+    await visit.openAddress(`${servers.ranges}sharded/model.safetensors.index.json`)
+    await visit.page.waitForSelector('#model:not([hidden])')
+    yield* differs('tensors of an address', await visit.text('#tensor-table [role=status]'), `${want} rows`)
+    await visit.page.click('#open-another')
+    await visit.page.setInputFiles('#file-input', ['decoder.mag', 'decoder.gguf'].map(f => join(models, f)))
+    await visit.page.waitForSelector('#candidates:not([hidden])')
+    await visit.page.click('#candidates button:text-is("decoder.mag")')
+    await visit.page.waitForFunction(() => document.title.startsWith('decoder.mag'))
+    yield* silent(visit)
+    await visit.close()
+}
+
 export const contentTests = {
     'files of every format': everyFormat,
     'values of a tensor': valuesOfATensor,
+    'folders and several files': foldersOfFiles,
     'hostile names': hostileNames,
     'modules of a model': modulesOfAModel,
     'vocabulary of a file': vocabularyOfAFile,

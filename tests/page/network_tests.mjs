@@ -94,6 +94,12 @@ async function* changedHalfWay({ browser, servers, models }) {
     renameSync(join(models, 'next.safetensors'), join(models, 'moving.safetensors'))
     await visit.page.click('#tensor-table tr[data-row="1"]')
     yield* lacks('message', await visit.failure(), 'The file changed while it was read')
+    await visit.page.click('#open-another')
+    const path = write('local.safetensors', 3)
+    await visit.openFile(path)
+    writeFileSync(path, 'x', { flag: 'a' })
+    await visit.page.click('#tensor-table tr[data-row="1"]')
+    yield* lacks('message of a file on disk', await visit.failure(), 'The file can no longer be read')
     await visit.close()
 }
 
