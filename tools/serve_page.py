@@ -12,10 +12,11 @@ import shutil
 # docs/web.md lists the same headers for other servers. Workers take their policy from headers, not
 # from the page.
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
-                               "img-src 'self'; manifest-src 'self'; worker-src 'self'; connect-src 'self' "
-                               "https: http://localhost:* http://127.0.0.1:*; base-uri 'none'; "
-                               "form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; "
+                               "style-src 'self'; img-src 'self'; manifest-src 'self'; "
+                               "worker-src 'self'; connect-src 'self' https: http://localhost:* "
+                               "http://127.0.0.1:*; base-uri 'none'; form-action 'none'; "
+                               "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """web_page.py PACKAGE OUT: make the page for the browser, a folder of static files.
 
-PACKAGE is the folder of the built npm package (heft.mjs, its modules, heft.wasm). The page is made of
-web/page, the views of cli/report that the page shares with `heft report`, and the package. Modules
-of the package get the suffix .js, because not every server knows .mjs. The service worker gets the
-list of files, and a digest of all of them as its version."""
+PACKAGE is the folder of the built npm package (heft.mjs, its modules, heft.wasm). The page is made
+of web/page, of the views of cli/report that the page shares with `heft report`, and of the package.
+Modules of the package get the suffix .js, because not every server knows .mjs. The service worker
+gets the list of files, and a digest of all files as the version."""
 import hashlib
 import pathlib
 import re

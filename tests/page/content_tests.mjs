@@ -22,7 +22,7 @@ function samplesOf(samples, json) {
     const isPlain = path => json('ls', '--json', path).tensors.every(t => /^[\w./ -]+$/.test(t.name))
     return ['torch', 'burn-record', 'npy'].flatMap(format => {
         const folder = join(samples, format, 'good')
-        const found = existsSync(folder) ? readdirSync(folder).sort() : []
+        const found = existsSync(folder) ? readdirSync(folder).filter(n => !n.endsWith('.json')).sort() : []
         return found.map(name => join(folder, name)).filter(path => statSync(path).isFile() && isPlain(path)).slice(0, MOST)
     })
 }

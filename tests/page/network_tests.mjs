@@ -1,6 +1,8 @@
 // Models at an address: with ranges and without, refused, gone, changed; and no network at all.
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { closeSync, copyFileSync, ftruncateSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 import { Visit } from './browser.mjs'
 import { differs, lacks, silent } from './expect.mjs'
@@ -46,7 +48,6 @@ async function* withoutRanges({ browser, servers }) {
 
 async function* tooLargeWithoutRanges({ browser, servers, models }) {
     // A sparse file: nothing is sent, because the size is too large.
-    const { openSync, ftruncateSync, closeSync, copyFileSync } = await import('node:fs')
     const path = join(models, 'huge.safetensors')
     copyFileSync(join(models, 'decoder.safetensors'), path)
     const file = openSync(path, 'r+')
@@ -136,7 +137,37 @@ async function* offline({ browser, servers, models }) {
     await visit.close()
 }
 
+const SERVER = fileURLToPath(new URL('../../tools/serve_page.py', import.meta.url))
+
+// The small server of ./dev web: types, headers, ranges, an end by Ctrl-C.
+async function* ownServer({ browser, site, models }) {
+    const server = spawn('python3', [SERVER, site, '--port', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const address = await new Promise(done => server.stdout.once('data', text => done(String(text).match(/http:\S+/)[0])))
+    const ended = new Promise(done => server.on('exit', (code, signal) => done(code ?? signal)))
+    try {
+        const whole = new Uint8Array(await (await fetch(address + 'index.html')).arrayBuffer())
+        for (const [range, status, from, to] of [['bytes=5-9', 206, 5, 10], ['bytes=7-', 206, 7, whole.length], ['bytes=0-999999', 206, 0, whole.length]]) {
+            const answer = await fetch(address + 'index.html', { headers: { Range: range } })
+            yield* differs(`status of ${range}`, answer.status, status)
+            yield* differs(`bytes of ${range}`, [...new Uint8Array(await answer.arrayBuffer())], [...whole.subarray(from, to)])
+        }
+        const past = await fetch(address + 'index.html', { headers: { Range: 'bytes=999999-' } })
+        yield* differs('status of a range past the end', past.status, 416)
+        yield* differs('type of a script', (await fetch(address + 'inspector.js')).headers.get('content-type'), 'text/javascript')
+        const outside = await fetch(address + '..%2f..%2fetc/passwd')
+        yield* differs('status of a path outside', outside.status, 404)
+        const visit = await Visit.begin(browser, address)
+        await visit.openFile(join(models, 'decoder.safetensors'))
+        yield* silent(visit)
+        await visit.close()
+    } finally {
+        server.kill('SIGINT')
+    }
+    yield* differs('exit status after Ctrl-C', await ended, 0)
+}
+
 export const networkTests = {
+    'the server of ./dev web': ownServer,
     'a server with ranges': withRanges,
     'a server without ranges': withoutRanges,
     'a large file without ranges': tooLargeWithoutRanges,
