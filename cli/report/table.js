@@ -43,10 +43,14 @@ export class Table {
 
   listen() {
     this.view.addEventListener("scroll", () => this.later());
-    this.view.addEventListener("scrollend", () => this.scaled() && this.align());
+    this.view.addEventListener("scrollend", () => this.rested());
     this.view.addEventListener("keydown", (e) => this.key(e));
     this.body.addEventListener("click", (e) => this.click(e));
     this.body.addEventListener("dblclick", () => this.open());
+    this.body.addEventListener("pointerover", (e) => {
+      const cell = e.target.closest("td");
+      if (cell) cell.title = cell.textContent; // cells may be too narrow
+    });
     new ResizeObserver(() => this.later()).observe(this.view);
   }
 
@@ -150,6 +154,14 @@ export class Table {
     this.native = this.view.scrollTop;
   }
 
+  // The event may come before the last step was drawn.
+  rested() {
+    if (!this.scaled()) return;
+    this.scrolled();
+    this.align();
+    this.later();
+  }
+
   moveTo(top) {
     this.top = Math.max(0, Math.min(this.last(), top));
     this.align();
@@ -174,33 +186,36 @@ export class Table {
     this.paint();
   }
 
+  // Rows lie below each other from the first visible one; all of them are moved together.
   paint() {
     const height = this.bodyHeight();
     const first = Math.floor(this.top / ROW);
     const end = Math.min(this.source.length, Math.ceil((this.top + height) / ROW));
     const count = Math.max(0, end - first);
-    while (this.lines.length < count) this.lines.push(this.line());
-    this.body.style.height = Math.min(height, this.source.length * ROW) + "px";
+    while (this.lines.length < count) this.lines.push(this.line(this.lines.length));
+    this.body.style.transform = `translateY(${first * ROW - this.top}px)`;
     if (this.source.wanted) this.source.wanted(first, end);
     this.lines.forEach((line, k) => {
       if (k >= count) line.row.remove();
-      else this.fill(line, first + k, (first + k) * ROW - this.top);
+      else this.fill(line, first + k);
     });
     this.marked();
   }
 
-  line() {
-    const cells = this.columns.map((c) =>
-      element("td", { role: "gridcell", class: c.number ? "number" : "" }));
+  line(k) {
+    const cells = this.columns.map((c) => {
+      const td = element("td", { role: "gridcell", class: c.number ? "number" : "" });
+      td.append("");
+      return td;
+    });
     const row = element("tr", { role: "row" }, ...cells);
+    row.style.top = k * ROW + "px";
     return { row, cells, i: -1, version: -1 };
   }
 
-  fill(line, i, y) {
+  fill(line, i) {
     if (!line.row.isConnected) this.body.append(line.row);
-    line.row.style.transform = `translateY(${y}px)`;
-    const stale = line.i !== i || line.version !== this.version;
-    if (stale) {
+    if (line.i !== i || line.version !== this.version) {
       line.i = i;
       line.version = this.version;
       this.write(line, this.source.at(i));
@@ -219,11 +234,16 @@ export class Table {
         if (value === null) row.removeAttribute(key);
         else row.setAttribute(key, value);
     this.columns.forEach((c, k) => {
-      const text = !content ? "…" : c.draw ? null : String(c.text(content));
-      if (text === null) cells[k].replaceChildren(c.draw(content));
-      else if (cells[k].textContent !== text) cells[k].textContent = text;
-      cells[k].title = text || "";
+      if (!content) this.writeText(cells[k], "…");
+      else if (c.draw) cells[k].replaceChildren(c.draw(content));
+      else this.writeText(cells[k], String(c.text(content)));
     });
+  }
+
+  // A text node that changes costs less than a new one.
+  writeText(cell, text) {
+    if (cell.firstChild?.nodeType !== Node.TEXT_NODE) cell.replaceChildren(text);
+    else if (cell.firstChild.data !== text) cell.firstChild.data = text;
   }
 
   // Tell screen readers which row is current.

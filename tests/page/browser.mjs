@@ -23,6 +23,7 @@ export class Visit {
     static async begin(browser, address, options = {}) {
         const visit = new Visit()
         visit.context = await browser.newContext({ viewport: { width: 1280, height: 800 }, serviceWorkers: 'block', ...options })
+        visit.context.setDefaultTimeout(Number(process.env.HEFT_PAGE_WAIT) || 30000) // milliseconds
         visit.messages = []
         visit.requests = []
         visit.context.on('request', r => visit.requests.push(r.url()))

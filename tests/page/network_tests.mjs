@@ -66,7 +66,8 @@ const FAILURES = [
     ['a missing file', s => s.ranges + 'none.safetensors', ['There is no file at this address']],
     ['no server', () => 'http://127.0.0.1:9/x.safetensors', ['could not be fetched']],
     ['a truncated file', s => s.ranges + 'short.safetensors', ['truncated']],
-    ['a page', s => s.ranges + 'page.gguf', ['The format of the file is not known']],
+    ['a page', s => s.ranges + 'page.gguf', ['not a valid file', 'HTML page']],
+    ['noise', s => s.ranges + 'noise.gguf', ['The format of the file is not known', 'x91']],
     ['an address that the policy forbids', () => 'http://192.0.2.1/x.safetensors', ['could not be fetched']]
 ]
 
@@ -74,6 +75,7 @@ async function* failures({ browser, servers, models }) {
     const whole = readFileSync(join(models, 'decoder.safetensors'))
     writeFileSync(join(models, 'short.safetensors'), whole.subarray(0, whole.length - 100))
     writeFileSync(join(models, 'page.gguf'), '<!DOCTYPE html><title>Sign in</title>'.repeat(10))
+    writeFileSync(join(models, 'noise.gguf'), Buffer.alloc(1000, 0x91))
     const visit = await Visit.begin(browser, servers.page)
     for (const [title, addressOf, texts] of FAILURES) {
         await visit.openAddress(addressOf(servers))

@@ -48,7 +48,7 @@ async function* aMillionRows({ browser, servers, models }) {
 async function smallSteps(visit) {
     const complaints = []
     const before = numberOf((await visit.names())[0])
-    await visit.page.hover('#tensor-table tbody')
+    await visit.page.hover('#tensor-table tr[data-row]')
     for (let i = 0; i < 10; i++)
         await visit.page.mouse.wheel(0, 280)
     await visit.page.waitForFunction(([from]) => {

@@ -54,4 +54,5 @@ export class Client {
   }
 }
 
-export const isCancelled = (e) => e?.name === "AbortError";
+// Whether work was cancelled, or the file was closed meanwhile.
+export const isCancelled = (e) => e?.name === "AbortError" || e?.status === "cancelled";

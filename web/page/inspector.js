@@ -51,7 +51,7 @@ async function use(what) {
   const model = await load(what);
   if (!model) return;
   if (second && second === shown) shown.compare.compare(model);
-  else show(model);
+  else show(model, what);
 }
 
 function openAddress(text, isSecond = false) {
@@ -101,6 +101,7 @@ function choose(isSecond, inputId = "file-input") {
 // ---- showing
 
 function showStart() {
+  document.body.classList.remove("has-model");
   byId("start").hidden = false;
   byId("model").hidden = true;
   byId("open-another").hidden = true;
@@ -185,6 +186,7 @@ function clearPanels() {
 }
 
 function showModel(m) {
+  document.body.classList.add("has-model");
   byId("start").hidden = true;
   byId("model").hidden = false;
   byId("open-another").hidden = false;
@@ -192,14 +194,18 @@ function showModel(m) {
   document.title = `${cut(nameText(m.shown), 80)} – Heft`;
 }
 
-function show(m) {
-  if (shown) client.ask("close", { model: shown.model.id });
+function show(m, what) {
+  if (shown) {
+    shown.tensors.close();
+    client.ask("close", { model: shown.model.id });
+    if (shown.compare.other) client.ask("close", { model: shown.compare.other.id });
+  }
   showModel(m);
   clearPanels();
   cards(m);
   shown = { model: m };
   shown.tabs = new Tabs(viewsOf(m));
-  shown.tensors = new TensorView(client, m);
+  shown.tensors = new TensorView(client, m, () => use(what));
   shown.compare = new CompareView(byId("panel-compare"), client, m, {
     choose: (address) => (address ? openAddress(address, true) : choose(true)),
     tensor: showTensor,

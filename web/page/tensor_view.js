@@ -41,8 +41,9 @@ const COLUMNS = [
 ];
 
 export class TensorView {
-  constructor(client, model) {
-    Object.assign(this, { client, model, stop: null, values: null, part: undefined });
+  // reopen(): opens the file again.
+  constructor(client, model, reopen) {
+    Object.assign(this, { client, model, reopen, stop: null, values: null, part: undefined });
     this.rows = new TensorRows(client, model);
     this.table = new Table({
       into: byId("tensor-table"),
@@ -101,8 +102,20 @@ export class TensorView {
       byId("detail").append(
         element("p", { class: "fault" }, `${explain(e).title}. ${explain(e).text}`),
       );
-      showFailure(e);
+      this.failed(e);
     }
+  }
+
+  failed(e) {
+    const again = { title: "Open it again", act: this.reopen };
+    showFailure(e, e.rule === "web/changed" ? [again] : []);
+  }
+
+  // Stop reading.
+  close() {
+    clearTimeout(this.later);
+    this.stop?.abort();
+    this.values?.source.close();
   }
 
   begin() {
@@ -118,7 +131,7 @@ export class TensorView {
       ["Shape", `[${facts.dims.join(", ")}]`],
       [
         "Size",
-        Number.isNaN(t.bytes) ? "not known" : `${sizeText(t.bytes)} (${countOf(t.bytes)} bytes)`,
+        Number.isNaN(t.bytes) ? "not known" : t.bytes < 1024 ? sizeText(t.bytes) : `${sizeText(t.bytes)} (${countOf(t.bytes)} bytes)`,
       ],
     ];
     if (facts.layout !== "dense") list.push(["Layout", plainText(facts.layout)]);
@@ -181,7 +194,7 @@ export class TensorView {
     const source = new PagedRows({
       length: lines,
       pageRows: 256,
-      failed: showFailure,
+      failed: (e) => this.failed(e),
       load: async (from, to, signal) => {
         const first = startOf(from);
         const texts = await this.ask(
