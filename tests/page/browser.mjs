@@ -42,8 +42,9 @@ export class Visit {
     }
 
     async openFile(path) {
+        const before = await this.page.getAttribute('#model', 'data-id')
         await this.page.setInputFiles('#file-input', path)
-        await this.page.waitForSelector('#model:not([hidden])')
+        await this.page.waitForFunction(id => (document.getElementById('model').dataset.id ?? null) !== id, before)
     }
 
     async openAddress(address) {

@@ -153,21 +153,21 @@ async function* vocabularyOfAFile({ browser, servers, models, heft }) {
 }
 
 async function* checksOfAFile({ browser, servers, models, heft, json }) {
-    heft('convert', '--force', '--digest', 'sha256', 'decoder.safetensors', 'damaged.zt')
-    const path = join(models, 'damaged.zt')
+    heft('convert', '--force', '--digest', 'sha256', 'decoder.safetensors', 'sound.zt')
+    const [sound, damaged] = ['sound.zt', 'damaged.zt'].map(f => join(models, f))
     const visit = await Visit.begin(browser, servers.page)
-    await visit.openFile(path)
+    await visit.openFile(sound)
     await visit.tab('checks')
     await visit.page.click('#panel-checks .primary')
     await visit.page.waitForSelector('#panel-checks p.good')
     yield* lacks('sound file', await visit.text('#panel-checks p.good'), 'No fault.')
     await visit.page.click('#panel-checks button:text-is("Hash")')
     await visit.page.waitForSelector('#panel-checks code')
-    yield* differs('digest', await visit.text('#panel-checks code'), json('hash', '--json', 'damaged.zt').model)
-    const data = readFileSync(path)
+    yield* differs('digest', await visit.text('#panel-checks code'), json('hash', '--json', 'sound.zt').model)
+    const data = readFileSync(sound)
     data[data.indexOf(floats(-2, 6)) + 1] ^= 1
-    writeFileSync(path, data)
-    await visit.openFile(path)
+    writeFileSync(damaged, data)
+    await visit.openFile(damaged)
     await visit.tab('checks')
     await visit.page.click('#panel-checks .primary')
     await visit.page.waitForSelector('#panel-checks p.fault')

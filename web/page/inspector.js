@@ -189,6 +189,7 @@ function showModel(m) {
   document.body.classList.add("has-model");
   byId("start").hidden = true;
   byId("model").hidden = false;
+  byId("model").dataset.id = m.id;
   byId("open-another").hidden = false;
   byId("file-name").textContent = cut(nameText(m.shown));
   document.title = `${cut(nameText(m.shown), 80)} – Heft`;

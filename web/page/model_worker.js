@@ -266,6 +266,8 @@ async function answer({ id, method, args }) {
   }
 }
 
+dtypes().catch(() => {}); // compiles the core before a file is chosen; open() reports failures
+
 onmessage = ({ data }) => {
   if (data.cancel) running.get(data.id)?.abort(new DOMException("cancelled", "AbortError"));
   else answer(data);

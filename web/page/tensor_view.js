@@ -131,7 +131,11 @@ export class TensorView {
       ["Shape", `[${facts.dims.join(", ")}]`],
       [
         "Size",
-        Number.isNaN(t.bytes) ? "not known" : t.bytes < 1024 ? sizeText(t.bytes) : `${sizeText(t.bytes)} (${countOf(t.bytes)} bytes)`,
+        Number.isNaN(t.bytes)
+          ? "not known"
+          : t.bytes < 1024
+            ? sizeText(t.bytes)
+            : `${sizeText(t.bytes)} (${countOf(t.bytes)} bytes)`,
       ],
     ];
     if (facts.layout !== "dense") list.push(["Layout", plainText(facts.layout)]);
