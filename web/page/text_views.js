@@ -37,7 +37,9 @@ function detail(client, model, row) {
 
 export async function showMetadata(client, model) {
   const { rows, omitted } = await client.ask("metadata", { model: model.id });
-  byId("metadata-detail").replaceChildren();
+  byId("metadata-detail").hidden = !rows.length;
+  const hint = element("p", { class: "quiet" }, "Choose a value to see all of it.");
+  byId("metadata-detail").replaceChildren(hint);
   if (!rows.length) {
     byId("metadata-table").replaceChildren(
       element("p", { class: "quiet" }, "The file has no metadata."),
@@ -91,7 +93,7 @@ export async function showVocabulary(client, model) {
     return null;
   }
   const special = new Map(Object.entries(found.special).map(([name, id]) => [id, name]));
-  text.textContent = `${found.tokens.length.toLocaleString("en")} tokens, ${special.size} of them special.`;
+  text.textContent = `${found.tokens.length.toLocaleString("en")} tokens` + (special.size ? `, ${special.size} of them special.` : ".");
   const columns = [
     {
       title: "Id",
