@@ -1,10 +1,11 @@
 // Metadata and vocabulary.
 
 import { byId, element } from "./basics.js";
+import { isCancelled } from "./client.js";
 import { ListRows } from "./list_rows.js";
 import { cut, nameText, plainText } from "./names.js";
 import { shortName } from "./rows.js";
-import { withProgress } from "./status.js";
+import { showFailure } from "./status.js";
 import { Table } from "./table.js";
 
 function detail(client, model, row) {
@@ -85,15 +86,17 @@ export async function showMetadata(client, model) {
 export async function showVocabulary(client, model) {
   const text = byId("vocabulary-text");
   text.textContent = "Reading the vocabulary…";
-  const found = await withProgress("Reading the vocabulary", (options) =>
-    client.ask("vocabulary", { model: model.id }, options),
-  );
+  const found = await client.ask("vocabulary", { model: model.id }).catch((e) => {
+    if (!isCancelled(e)) showFailure(e);
+  });
   if (!found) {
     text.textContent = "The file has no vocabulary that can be read.";
     return null;
   }
   const special = new Map(Object.entries(found.special).map(([name, id]) => [id, name]));
-  text.textContent = `${found.tokens.length.toLocaleString("en")} tokens` + (special.size ? `, ${special.size} of them special.` : ".");
+  text.textContent =
+    `${found.tokens.length.toLocaleString("en")} tokens` +
+    (special.size ? `, ${special.size} of them special.` : ".");
   const columns = [
     {
       title: "Id",
