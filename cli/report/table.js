@@ -173,9 +173,21 @@ export class Table {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
+      this.moved();
+    });
+  }
+
+  // A hidden element forgets how far it was scrolled.
+  moved() {
+    const wasHidden = this.isHidden;
+    this.isHidden = this.view.clientHeight === 0;
+    if (this.isHidden) return;
+    if (wasHidden) {
+      this.moveTo(this.top);
+    } else {
       this.scrolled();
       this.paint();
-    });
+    }
   }
 
   // ---- rows

@@ -32,6 +32,12 @@ async function* aMillionRows({ browser, servers, models }) {
     if (Math.abs(numberOf(half) - COUNT / 2) > COUNT / 1000)
         yield `the middle of the scroll bar shows ${half}`
     yield* await smallSteps(visit)
+    const before = await visit.names()
+    await visit.tab('metadata')
+    await visit.page.waitForFunction(() => document.getElementById('metadata-table').childElementCount)
+    await visit.tab('tensors')
+    await visit.page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
+    yield* differs('rows of a view that was hidden', await visit.names(), before)
     await visit.page.click('#tensor-table th:nth-child(5) button')
     await visit.page.click('#tensor-table th:nth-child(5) button')
     await waitForFirst(visit, 'layers.99999.w9')
