@@ -301,6 +301,43 @@ static void ranges_and_parts_that_do_not_exist_are_refused(void **state)
     heft_test_free(&b);
 }
 
+/* Feed the index of a file only: the rest is read from a source. */
+static heft_status feed_index(heft_file *f, heft_bytes b, heft_error *err)
+{
+    const heft_range *needs;
+    heft_status st;
+    while ((st = heft_file_step(f, err)) == HEFT_AGAIN)
+        for (size_t n = heft_file_needs(f, &needs); n--;)
+            heft_assert_ok(heft_file_feed(f, needs[n].offset, b.p + needs[n].offset,
+                                          (size_t)needs[n].length, err),
+                           err);
+    return st;
+}
+
+static void a_fed_file_reads_its_parts_from_a_source(void **state)
+{
+    enum { BYTES = 1 << 20 };
+    heft_bytes b = heft_test_one("mag", BYTES);
+    heft_error err;
+    heft_file *f;
+    heft_source *s;
+    uint8_t buf[2];
+    (void)state;
+    heft_assert_ok(heft_file_begin(&f, b.len, NULL, &err), &err);
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len - 1, &err), &err);
+    heft_assert_fails(heft_file_set_source(f, s, &err), HEFT_E_ARGUMENT, &err, "the source has");
+    heft_assert_ok(feed_index(f, b, &err), &err);
+    heft_assert_fails(heft_part_read(buf, f, 0, BYTES / 2, 2, &err), HEFT_E_IO, &err, "not fed");
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_set_source(f, s, &err), &err);
+    heft_assert_ok(heft_part_read(buf, f, 0, BYTES / 2, 2, &err), &err);
+    assert_memory_equal(buf, b.p + heft_part_at(f, 0).offset + BYTES / 2, 2);
+    heft_assert_ok(heft_source_open_memory(&s, b.p, b.len, &err), &err);
+    heft_assert_fails(heft_file_set_source(f, s, &err), HEFT_E_ARGUMENT, &err, "already");
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
 static void a_file_of_another_format_than_required_is_refused(void **state)
 {
     heft_bytes b = heft_test_one("mag", 100);
@@ -381,6 +418,7 @@ int main(void)
         cmocka_unit_test(formats_are_found_by_name_and_suffix),
         cmocka_unit_test(null_handles_can_be_released),
         cmocka_unit_test(ranges_and_parts_that_do_not_exist_are_refused),
+        cmocka_unit_test(a_fed_file_reads_its_parts_from_a_source),
         cmocka_unit_test(a_file_of_another_format_than_required_is_refused),
         cmocka_unit_test(a_host_without_an_allocator_is_refused),
         cmocka_unit_test(a_digest_longer_than_a_stored_checksum_is_refused),

@@ -49,6 +49,7 @@ MAY_INCLUDE = {
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
+    "web": ["heft.h", "heft_ext.h", "any"],
 }
 # A family of formats may include the shared headers of formats, and no other family.
 for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir()):

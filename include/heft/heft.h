@@ -629,6 +629,12 @@ HEFT_API size_t heft_file_needs(const heft_file *f, const heft_range **out);
 /* Feed bytes of the file at `offset`.  See heft_file_begin(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data,
                                                     size_t len, heft_error *err);
+/* Give a source of the same bytes to a file that the caller feeds.  The library reads parts of
+ * tensors and checksums from the source; the index is still fed.  Call this function once, after
+ * heft_file_begin().  A read may be repeated after the source has failed.
+ *   HEFT_E_ARGUMENT  the file has a source already, or the sizes differ */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_set_source(heft_file *f, heft_source *take,
+                                                          heft_error *err);
 
 /* ---- joining files ------------------------------------------------------------------------ */
 

@@ -151,9 +151,9 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
                            heft_error *err)
 {
     heft_range r = { offset, len };
-    if (f->source || f->ready)
+    if (f->ready || f->gzip.was_decompressed)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "the file is complete or has a source: it takes no more bytes");
+                                "the file is complete: it takes no more bytes");
     if (!heft_range_in(r, f->input.in.size))
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "%U bytes at offset %U exceed the file, which has %U bytes",
@@ -167,6 +167,25 @@ heft_status heft_file_feed(heft_file *f, uint64_t offset, const void *data, size
     if (len > f->input.limit - f->input.held)
         return limit_error(f, err);
     return heft_input_feed(&f->input, offset, data, len, err);
+}
+
+heft_status heft_file_set_source(heft_file *f, heft_source *take, heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    heft_status st = heft_source_check(take, err);
+    if (st) /* a table without its size has no close() to call */
+        return heft_error_end(err, st);
+    if (f->source || take->size != f->input.in.size) {
+        st = heft_error_plain(err, HEFT_E_ARGUMENT,
+                              "the file has a source already, or the source has %U bytes and the "
+                              "file %U",
+                              take->size, f->input.in.size);
+        heft_source_close(take);
+        return heft_error_end(err, st);
+    }
+    f->source = take;
+    return HEFT_OK;
 }
 
 /* ---- files with a source ---- */

@@ -6,21 +6,6 @@
 #include "format/losses.h"
 #include "model/values.h"
 
-static const heft_zt1_generation generations[] = {
-    { "1.0", "1.0", true, false, false },
-    { "1.1", "1.1.0", false, false, false },
-    { "1.2", "1.2.0", false, true, true },
-};
-enum { GENERATIONS = sizeof generations / sizeof *generations };
-
-bool heft_zt1_writes(heft_str version, bool is_10)
-{
-    bool found = false;
-    for (size_t i = 0; i < GENERATIONS && !found; i++)
-        found = generations[i].is_10 == is_10 && heft_str_is(version, generations[i].version);
-    return found;
-}
-
 /* ---- order ---- */
 
 static bool key_less(const void *ctx, uint32_t a, uint32_t b)
@@ -279,10 +264,10 @@ heft_status heft_zt1_plan(heft_plan *p)
     if (!z)
         return HEFT_E_NOMEM;
     p->priv = z;
-    z->g = p->version ? NULL : &generations[0];
-    for (size_t i = 0; p->version && i < GENERATIONS; i++)
-        if (heft_str_is(heft_lit(p->version), generations[i].name))
-            z->g = &generations[i];
+    z->g = p->version ? NULL : &heft_zt1_generations[0];
+    for (size_t i = 0; p->version && i < HEFT_ZT1_GENERATIONS; i++)
+        if (heft_str_is(heft_lit(p->version), heft_zt1_generations[i].name))
+            z->g = &heft_zt1_generations[i];
     if (!z->g)
         return heft_error_plain(p->err, HEFT_E_ARGUMENT,
                                 "cannot write zTensor version %s (supported: 1.0, 1.1, 1.2 and 2)",

@@ -9,6 +9,8 @@ typedef struct heft_zt1_generation {
     bool has_any_value;     /* Metadata values may be other than text. */
     bool has_logical_types; /* Writes "type" and "uncompressed_length". */
 } heft_zt1_generation;
+enum { HEFT_ZT1_GENERATIONS = 3 };
+extern const heft_zt1_generation heft_zt1_generations[HEFT_ZT1_GENERATIONS]; /* default first */
 
 typedef struct heft_zt1_ids { /* ids sorted by name or key */
     uint32_t *at, count;

@@ -1,5 +1,5 @@
 /* zt_types.c - element types of zTensor 0.1 to 1.2; digests and sort orders of all generations. */
-#include "format/ztensor/ztensor.h"
+#include "format/ztensor/zt1_write.h"
 
 const heft_zt_type heft_zt_types[] = {
     { HEFT_F64, "f64", "float64", NULL, HEFT_UNTYPED },
@@ -47,4 +47,19 @@ bool heft_zt_role_less(const void *ctx, uint32_t a, uint32_t b)
 {
     return heft_str_order(heft_ix_role(ctx, heft_ix_part_row_at(ctx, a)->role),
                           heft_ix_role(ctx, heft_ix_part_row_at(ctx, b)->role)) < 0;
+}
+
+const heft_zt1_generation heft_zt1_generations[HEFT_ZT1_GENERATIONS] = {
+    { "1.0", "1.0", true, false, false },
+    { "1.1", "1.1.0", false, false, false },
+    { "1.2", "1.2.0", false, true, true },
+};
+
+bool heft_zt1_writes(heft_str version, bool is_10)
+{
+    bool found = false;
+    for (size_t i = 0; i < HEFT_ZT1_GENERATIONS && !found; i++)
+        found = heft_zt1_generations[i].is_10 == is_10 &&
+                heft_str_is(version, heft_zt1_generations[i].version);
+    return found;
 }

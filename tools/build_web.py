@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""build_web.py [DIR]: build the npm package in DIR (build-web).
+
+  DIR/package          the package: modules, declarations, heft.wasm, heft-simd.wasm
+  DIR/heft-VERSION.tgz the same, packed by npm
+
+The core is compiled for wasm32 without a C library, as check_freestanding.py does, and linked with
+the functions of web/*.c. The writers of formats are left out: the linker may leave undefined only
+functions that the sources left out define."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "port_none"]
+# Sources that only write files. Functions of these files that readers call are not possible: the
+# linker reports them.
+LEFT_OUT = re.compile(r"core/(write|edit)/(?!dedup)|format/.*_(write|plan|losses)\.c$|"
+                      r"format/losses\.c$")
+# Functions that only writers call, directly or through the table of a format.
+WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|record_header|trailer)$|"
+                    r"heft_zt2_sharding$|heft_mag_put_checked$|heft_loss")
+# Sources that run for every byte or tensor: compiled for speed, the rest for size.
+FAST = re.compile(r"src/grammar/json_u64")
+FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
+         "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-mbulk-memory",
+         "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
+         "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG"]
+LINK = ["--no-entry", "--gc-sections", "--lto-O2", "-O2", "--strip-all", "--error-limit=0",
+        "-z", "stack-size=262144", "--export=__heap_base"]
+FEATURES = ["--enable-bulk-memory", "--enable-sign-ext", "--enable-nontrapping-float-to-int",
+            "--enable-mutable-globals"]
+# Replaces src/base/crc_tables.h.
+CRC_TABLES = """#include <stdint.h>
+enum { CRC_SLICES = 8 };
+extern uint32_t ieee_tables[CRC_SLICES][256], castagnoli_tables[CRC_SLICES][256];
+"""
+# Variants of the module: flags of the compiler and of wasm-opt.
+VARIANTS = {"heft": ([], []), "heft-simd": (["-msimd128"], ["--enable-simd"])}
+
+
+def version():
+    text = (ROOT / "meson.build").read_text()
+    return re.search(r"version: '([^']+)'", text)[1]
+
+
+def sources():
+    """Return the sources of the core to compile, and the ones that only write files."""
+    found = sorted(p for layer in LAYERS for p in (ROOT / "src" / layer).rglob("*.c"))
+    out = [p for p in found if LEFT_OUT.search(p.relative_to(ROOT / "src").as_posix())]
+    return [p for p in found if p not in out], out
+
+
+def object_name(variant, source):
+    return f"{variant}/" + source.relative_to(ROOT).as_posix().replace("/", "_")[:-2] + ".o"
+
+
+def ninja_file(into):
+    """Write build.ninja, which compiles every variant."""
+    ccache = "ccache " if shutil.which("ccache") else ""
+    xxhash = "/usr/include" if pathlib.Path("/usr/include/xxhash.h").exists() else "."
+    includes = f"-Iinclude -I{ROOT}/include -I{ROOT}/src -isystem {ROOT}/src/port_none/libc"
+    web = f"-I{ROOT}/include -isystem {ROOT}/web/libc -isystem {ROOT}/src/port_none/libc"
+    lines = [f"rule cc\n  command = {ccache}clang {' '.join(FLAGS)} $flags -MD -MF $out.d "
+             "-c $in -o $out\n  depfile = $out.d\n  deps = gcc\n"]
+    # xxhash.h is copied, because /usr/include has the headers of the system's C library.
+    # The tables of CRCs are a third of the constant data and hardly compress: the module computes
+    # the tables when it starts (web/web_crc_tables.c).
+    (into / "include/base").mkdir(parents=True, exist_ok=True)
+    (into / "include/base/crc_tables.h").write_text(CRC_TABLES)
+    lines.append(f"rule copy\n  command = cp $in $out\nbuild include/xxhash.h: copy "
+                 f"{xxhash}/xxhash.h\n")
+    targets = []
+    for variant, (flags, _) in VARIANTS.items():
+        for p in [*sources()[0], *sorted((ROOT / "web").glob("*.c"))]:
+            name = p.relative_to(ROOT).as_posix()
+            level = "-O2" if FAST.search(name) else "-Oz"
+            where = web + " -isystem include" if name.startswith("web/") else includes
+            targets.append(object_name(variant, p))
+            lines.append(f"build {targets[-1]}: cc {p} | include/xxhash.h\n"
+                         f"  flags = {level} {' '.join(flags)} {where}\n")
+    lines.append(f"default {' '.join(targets)}\n")
+    (into / "build.ninja").write_text("\n".join(lines))
+
+
+def undefined(into, objects):
+    """Try to link; return the undefined symbols and other messages."""
+    p = subprocess.run(["wasm-ld", *LINK, "--allow-undefined-file=imports.txt",
+                        "-o", "try.wasm", *objects], cwd=into, capture_output=True, text=True,
+                       check=False)
+    names = set(re.findall(r"undefined symbol: (\w+)", p.stderr))
+    other = [line for line in p.stderr.splitlines() if "error:" in line
+             and "undefined symbol" not in line]
+    return names, other
+
+
+def link(into, variant, features):
+    compiled = [*sources()[0], *sorted((ROOT / "web").glob("*.c"))]
+    objects = [object_name(variant, p) for p in compiled]
+    (into / "imports.txt").write_text("")
+    names, other = undefined(into, objects)
+    strange = sorted(n for n in names if not WRITER.match(n))
+    if strange or other:
+        sys.exit("\n".join([f"{variant}: undefined: {n}" for n in strange] + other))
+    raw, best = into / f"{variant}.raw.wasm", into / f"{variant}.wasm"
+    subprocess.run(["wasm-ld", *LINK, "--unresolved-symbols=ignore-all", "-o", str(raw), *objects],
+                   cwd=into, check=True)
+    subprocess.run(["wasm-opt", "-O2", "--strip-debug", "--strip-producers", *FEATURES, *features,
+                    str(raw), "-o", str(best)], check=True)
+
+
+def assemble(into):
+    """Copy the files of the package to DIR/package."""
+    package = into / "package"
+    shutil.rmtree(package, ignore_errors=True)
+    package.mkdir()
+    for p in sorted((ROOT / "web").iterdir()):
+        if p.suffix in {".mjs", ".ts", ".md"}:
+            shutil.copy(p, package)
+    for variant in VARIANTS:
+        shutil.copy(into / f"{variant}.wasm", package)
+    shutil.copy(ROOT / "LICENSE", package)
+    about = json.loads((ROOT / "web/package.json").read_text())
+    about["version"] = version()
+    (package / "package.json").write_text(json.dumps(about, indent=2) + "\n")
+
+
+def pack(into):
+    if shutil.which("npm"):
+        subprocess.run(["npm", "pack", "--silent", "--pack-destination", str(into)],
+                       cwd=into / "package", check=True, stdout=subprocess.DEVNULL)
+
+
+def main():
+    into = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "build-web").resolve()
+    into.mkdir(parents=True, exist_ok=True)
+    ninja_file(into)
+    jobs = os.environ.get("JOBS", str(os.cpu_count()))
+    subprocess.run(["ninja", "-C", str(into), "-j", jobs, "--quiet"], check=True)
+    for variant, (_, features) in VARIANTS.items():
+        link(into, variant, features)
+    assemble(into)
+    pack(into)
+    print(into / "package")
+
+
+if __name__ == "__main__":
+    main()

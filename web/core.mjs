@@ -1,0 +1,193 @@
+/** An instance of the WebAssembly module: memory, texts, errors, and the functions of heft_web.c. */
+import { HeftError } from "./error.mjs";
+
+export const isNode = typeof process === "object" && !!process?.versions?.node;
+
+export const AGAIN = 1, NONE = 0xffffffff;
+const STATUS = {
+    "-1": "format", "-2": "unsupported", "-3": "limit", "-4": "nomem", "-5": "io",
+    "-6": "checksum", "-7": "notfound", "-8": "argument", "-9": "unsupported", "-10": "cancelled",
+};
+/** A module of one function with an instruction on vectors. */
+const SIMD = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10,
+                             1, 8, 0, 65, 0, 253, 15, 253, 98, 11]);
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** Offsets in web_results and heft_error. */
+const TEXTS = 64, MESSAGE = 16, MESSAGE_BYTES = 240, RULE = 256;
+
+async function compile() {
+    const name = WebAssembly.validate(SIMD) ? "./heft-simd.wasm" : "./heft.wasm";
+    const url = new URL(name, import.meta.url);
+    if (url.protocol === "file:") {
+        const { readFile } = await import("node:fs/promises");
+        return WebAssembly.compile(await readFile(url));
+    }
+    const answer = await fetch(url);
+    if (!answer.ok)
+        throw new HeftError("io", `cannot load ${url}: HTTP status ${answer.status}`,
+                            { rule: "web/http-status", httpStatus: answer.status });
+    return WebAssembly.compile(await answer.arrayBuffer());
+}
+
+let compiled;
+
+/** Compile the module once. */
+export function loadModule() {
+    compiled ??= compile().catch(e => {
+        compiled = undefined;
+        throw e;
+    });
+    return compiled;
+}
+
+export class Core {
+    /**
+     * `host` answers the module: read(source, offset, bytes) -> boolean, openShard(model, name),
+     * size(source), progress(done, total), finding().
+     */
+    constructor(module, host) {
+        const callbacks = {
+            read: (source, offset, ptr, len) => this.#guard(-1, () =>
+                host.read(source, offset, this.bytes(ptr >>> 0, len >>> 0)) ? 0 : -1),
+            open_shard: (model, ptr, len) => this.#guard(-2, () =>
+                host.openShard(model, this.text(ptr >>> 0, len >>> 0))),
+            source_size: source => host.size(source),
+            progress: (done, total) => this.#guard(0, () => host.progress?.(done, total) === false ? 0 : 1),
+            random: (ptr, len) => {
+                globalThis.crypto?.getRandomValues(this.bytes(ptr >>> 0, len));
+            },
+            finding: () => this.#guard(0, () => host.finding?.()),
+        };
+        this.call = new WebAssembly.Instance(module, { env: callbacks }).exports;
+        this.memory = this.call.memory;
+        this.dead = false;
+        this.thrown = null;
+        this.result = this.call.result();
+        this.failure = this.call.error();
+    }
+
+    /** Run a callback; an exception is kept and thrown after the call of the module. */
+    #guard(failed, fn) {
+        try {
+            return fn() ?? 0;
+        } catch (e) {
+            this.thrown ??= e;
+            return failed;
+        }
+    }
+
+    /** Call a function of the module. A trap ends the instance. */
+    run(name, ...args) {
+        if (this.dead)
+            throw new HeftError("crash", "the core has stopped; open the model again", { rule: "web/crash" });
+        let result;
+        try {
+            result = this.call[name](...args);
+        } catch (e) {
+            this.dead = true;
+            throw new HeftError("crash", `the core stopped unexpectedly (${e.message}); open the model again`,
+                                { rule: "web/crash", cause: e });
+        }
+        if (this.thrown) {
+            const e = this.thrown;
+            this.thrown = null;
+            throw e;
+        }
+        return result;
+    }
+
+    view() {
+        if (this.#view?.buffer !== this.memory.buffer)
+            this.#view = new DataView(this.memory.buffer);
+        return this.#view;
+    }
+    #view;
+
+    bytes(ptr, len) {
+        return new Uint8Array(this.memory.buffer, ptr, len);
+    }
+
+    text(ptr, len) {
+        return len ? utf8.decode(this.bytes(ptr, len)) : "";
+    }
+
+    number(i) {
+        return this.view().getFloat64(this.result + 8 * i, true);
+    }
+
+    pointer(i) {
+        return this.view().getUint32(this.result + TEXTS + 8 * i, true);
+    }
+
+    /** Text i of the results; null if there is none. */
+    string(i) {
+        const ptr = this.pointer(i);
+        return ptr ? this.text(ptr, this.view().getUint32(this.result + TEXTS + 8 * i + 4, true)) : null;
+    }
+
+    resultBytes(i) {
+        return this.bytes(this.pointer(i), this.view().getUint32(this.result + TEXTS + 8 * i + 4, true));
+    }
+
+    terminated(ptr, limit) {
+        const all = this.bytes(ptr, Math.min(limit, this.memory.buffer.byteLength - ptr));
+        const end = all.indexOf(0);
+        return utf8.decode(end < 0 ? all : all.subarray(0, end));
+    }
+
+    /** The error of the last call. */
+    error(status, tensor = null) {
+        const rule = this.view().getUint32(this.failure + RULE, true);
+        const offset = this.run("error_offset");
+        return new HeftError(STATUS[status] ?? "format",
+                             this.terminated(this.failure + MESSAGE, MESSAGE_BYTES),
+                             { rule: rule ? this.terminated(rule, 200) : null,
+                               offset: Number.isNaN(offset) ? null : offset, tensor });
+    }
+
+    alloc(size) {
+        const ptr = this.run("alloc", size) >>> 0;
+        if (!ptr)
+            throw new HeftError("nomem", `no memory for ${size} bytes`);
+        return ptr;
+    }
+
+    free(ptr, size) {
+        if (!this.dead)
+            this.run("free", ptr, size);
+    }
+
+    /** Call fn(ptr) with `size` bytes of the module's memory. */
+    withMemory(size, fn) {
+        const ptr = this.alloc(size);
+        try {
+            return fn(ptr);
+        } finally {
+            this.free(ptr, size);
+        }
+    }
+
+    withBytes(bytes, fn) {
+        return this.withMemory(bytes.length + 1, ptr => {
+            this.bytes(ptr, bytes.length).set(bytes);
+            return fn(ptr, bytes.length);
+        });
+    }
+
+    withText(text, fn) {
+        return this.withBytes(encoder.encode(text), fn);
+    }
+
+    /** Copy a text, terminated; 0 for null. The text stays until the instance is released. */
+    keepText(text) {
+        if (text == null)
+            return 0;
+        const bytes = encoder.encode(text.replaceAll("\0", ""));
+        const ptr = this.alloc(bytes.length + 1);
+        this.bytes(ptr, bytes.length + 1).fill(0);
+        this.bytes(ptr, bytes.length).set(bytes);
+        return ptr;
+    }
+}

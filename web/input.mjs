@@ -1,0 +1,358 @@
+/** Inputs: objects with size, read(offset, length, {signal}) and sometimes stream(offset, {signal}). */
+import { HeftError, throwIfAborted } from "./error.mjs";
+import { isNode } from "./core.mjs";
+
+/** First request: enough for the index of a small model, and for whole small files. */
+export const HEAD = 128 << 10;
+
+function baseName(path) {
+    const name = path.split(/[/\\]/).pop();
+    return name || null;
+}
+
+function wrongLength(want, got, offset) {
+    return new HeftError("io", `the input ended early: ${got} of ${want} bytes arrived at byte ${offset}; ` +
+                         "open the file again", { rule: "web/truncated", offset });
+}
+
+/** Counts requests and bytes of an input, and checks the lengths of answers. */
+export class Counted {
+    constructor(input, session) {
+        this.input = input;
+        this.session = session;
+        this.size = input.size;
+        this.name = input.name ?? null;
+    }
+
+    async read(offset, length, signal) {
+        if (!length)
+            return new Uint8Array(0);
+        throwIfAborted(signal);
+        this.session.requests++;
+        let bytes;
+        try {
+            bytes = await this.input.read(offset, length, { signal });
+        } catch (e) {
+            throwIfAborted(signal);
+            throw e instanceof HeftError ? e : new HeftError(
+                "io", `reading ${length} bytes failed: ${e?.message ?? e}`, { rule: "web/read", offset, cause: e });
+        }
+        throwIfAborted(signal);
+        if (!(bytes instanceof Uint8Array) || bytes.length !== length)
+            throw wrongLength(length, bytes?.length ?? 0, offset);
+        this.session.count(bytes.length);
+        return bytes;
+    }
+
+    /** Open a stream from `offset` to the end; null if the input has none. */
+    async stream(offset, signal) {
+        if (!this.input.stream)
+            return null;
+        this.session.requests++;
+        return this.input.stream(offset, { signal });
+    }
+
+    async close() {
+        await this.input.close?.();
+    }
+}
+
+class BytesInput {
+    constructor(bytes, name) {
+        this.bytes = bytes;
+        this.size = bytes.length;
+        this.name = name;
+        this.spec = { type: "bytes", bytes };
+    }
+
+    async read(offset, length) {
+        return this.bytes.subarray(offset, offset + length);
+    }
+}
+
+class BlobInput {
+    constructor(blob) {
+        this.blob = blob;
+        this.size = blob.size;
+        this.name = blob.name ? baseName(blob.name) : null;
+        this.spec = { type: "blob", blob };
+    }
+
+    async read(offset, length) {
+        return new Uint8Array(await this.blob.slice(offset, offset + length).arrayBuffer());
+    }
+}
+
+class PathInput {
+    static async open(path) {
+        const fs = await import("node:fs/promises");
+        let file;
+        try {
+            file = await fs.open(path);
+            const stat = await file.stat();
+            if (!stat.isFile())
+                throw new HeftError("io", `${path} is not a regular file`, { rule: "web/read" });
+            return new PathInput(file, path, stat);
+        } catch (e) {
+            await file?.close();
+            if (e instanceof HeftError)
+                throw e;
+            throw new HeftError("io", e.code === "ENOENT" ? `there is no file ${path}` : `${path}: ${e.message}`,
+                                { rule: e.code === "ENOENT" ? "web/not-found" : "web/read", cause: e });
+        }
+    }
+
+    constructor(file, path, stat) {
+        this.file = file;
+        this.path = path;
+        this.size = stat.size;
+        this.changed = stat.mtimeMs;
+        this.name = baseName(path);
+        this.spec = { type: "path", path, size: stat.size, changed: stat.mtimeMs };
+    }
+
+    async read(offset, length) {
+        const bytes = new Uint8Array(length);
+        let done = 0;
+        while (done < length) {
+            const { bytesRead } = await this.file.read(bytes, done, length - done, offset + done);
+            if (!bytesRead)
+                break;
+            done += bytesRead;
+        }
+        const stat = await this.file.stat();
+        if (stat.mtimeMs !== this.changed || stat.size !== this.size)
+            throw new HeftError("io", `${this.path} was changed while it was read; open the file again`,
+                                { rule: "web/changed", offset });
+        return bytes.subarray(0, done);
+    }
+
+    async sibling(name) {
+        const { dirname, join } = await import("node:path");
+        return join(dirname(this.path), name);
+    }
+
+    async close() {
+        await this.file.close();
+    }
+}
+
+/** ---- HTTP --------------------------------------------------------------------------------- */
+
+function describe(url) {
+    const u = new URL(url);
+    return u.protocol === "data:" ? "the data: URL" : `${u.origin === "null" ? u.protocol : u.origin}${u.pathname}`;
+}
+
+class HttpInput {
+    constructor(url, options) {
+        this.url = String(url);
+        this.what = describe(this.url);
+        this.get = options.fetch ?? globalThis.fetch;
+        this.hasOwnFetch = !!options.fetch;
+        const path = new URL(this.url).pathname;
+        try {
+            this.name = baseName(decodeURIComponent(path));
+        } catch {
+            this.name = baseName(path);
+        }
+        // A request with If-Range asks another origin for leave first, which many servers refuse.
+        this.mayPin = isNode || globalThis.location?.origin === new URL(this.url).origin;
+        this.whole = null;
+    }
+
+    async request(headers, signal, method = "GET") {
+        let answer;
+        try {
+            answer = await this.get(this.url, { headers, signal, method });
+        } catch (e) {
+            throwIfAborted(signal);
+            throw new HeftError("io", `${this.what} cannot be reached: the server does not answer, or does not ` +
+                                "allow this page to read the file (CORS)", { rule: "web/network", cause: e });
+        }
+        if (answer.ok || answer.status === 416)
+            return answer;
+        await answer.body?.cancel().catch(() => {});
+        const missing = answer.status === 404 || answer.status === 410;
+        throw new HeftError("io", missing ? `${this.what} does not exist (HTTP status ${answer.status})`
+                                          : `${this.what}: the server answered with HTTP status ${answer.status}` +
+                                            ([401, 403].includes(answer.status) ? ": access is not allowed" : ""),
+                            { rule: missing ? "web/not-found" : "web/http-status", httpStatus: answer.status });
+    }
+
+    /** The identity of a version of the file, as far as the server shows it. */
+    static identity(answer) {
+        const etag = answer.headers.get("etag");
+        return { etag, modified: answer.headers.get("last-modified") };
+    }
+
+    changed(offset) {
+        return new HeftError("io", `${this.what} was changed while it was read; open it again`,
+                             { rule: "web/changed", offset });
+    }
+
+    /** Read the answer's body, which must have `want` bytes. */
+    async body(answer, want, offset, signal) {
+        let bytes;
+        try {
+            bytes = new Uint8Array(await answer.arrayBuffer());
+        } catch (e) {
+            throwIfAborted(signal);
+            throw new HeftError("io", `${this.what}: the answer ended early; try again`,
+                                { rule: "web/truncated", offset, cause: e });
+        }
+        if (want !== null && bytes.length !== want)
+            throw new HeftError("io", `${this.what}: the answer has ${bytes.length} bytes instead of ${want}; try again`,
+                                { rule: "web/truncated", offset });
+        return bytes;
+    }
+
+    /** The first request: the size, the identity and the first bytes. */
+    async begin(maxWhole, session, signal) {
+        session.requests++;
+        const answer = await this.request({ Range: `bytes=0-${HEAD - 1}` }, signal);
+        this.pinned = HttpInput.identity(answer);
+        if (answer.status === 416) {
+            await answer.body?.cancel().catch(() => {});
+            this.size = 0;
+            this.head = new Uint8Array(0);
+        } else if (answer.status === 206) {
+            await this.beginRange(answer, session, signal);
+        } else {
+            this.whole = this.head = await this.readWhole(answer, maxWhole, signal);
+            this.size = this.whole.length;
+        }
+        session.count(this.head.length);
+        this.spec = this.whole ? { type: "bytes", bytes: this.whole }
+                               : { type: "url", url: this.url, size: this.size, pinned: this.pinned,
+                                   mayPin: this.mayPin, ownFetch: this.hasOwnFetch };
+        return this;
+    }
+
+    async beginRange(answer, session, signal) {
+        const range = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(answer.headers.get("content-range") ?? "");
+        if (range && range[3] !== "*") {
+            this.size = Number(range[3]);
+        } else { // the server does not show the header to pages of other origins
+            session.requests++;
+            const head = await this.request({}, signal, "HEAD");
+            this.size = Number(head.headers.get("content-length") ?? NaN);
+            if (!Number.isSafeInteger(this.size))
+                throw new HeftError("io", `${this.what}: the server does not tell the size of the file`,
+                                    { rule: "web/no-ranges" });
+        }
+        this.head = await this.body(answer, Math.min(HEAD, this.size), 0, signal);
+    }
+
+    async readWhole(answer, maxWhole, signal) {
+        const stated = Number(answer.headers.get("content-length") ?? NaN);
+        const encoded = answer.headers.get("content-encoding");
+        const tooLarge = size => new HeftError(
+            "io", `${this.what}: the server does not answer requests for ranges, and the file has ` +
+            `${size} bytes, above the limit of ${maxWhole} (maxWholeBytes); download the file and open it from disk`,
+            { rule: "web/no-ranges" });
+        if (stated > maxWhole) {
+            await answer.body?.cancel().catch(() => {});
+            throw tooLarge(stated);
+        }
+        const pieces = [];
+        let total = 0;
+        try {
+            const reader = answer.body.getReader();
+            for (;;) {
+                const { done, value } = await reader.read();
+                if (done)
+                    break;
+                total += value.length;
+                if (total > maxWhole) {
+                    await reader.cancel().catch(() => {});
+                    throw tooLarge(`at least ${total}`);
+                }
+                pieces.push(value);
+            }
+        } catch (e) {
+            throwIfAborted(signal);
+            if (e instanceof HeftError)
+                throw e;
+            throw new HeftError("io", `${this.what}: the answer ended early; try again`,
+                                { rule: "web/truncated", offset: total, cause: e });
+        }
+        if (!encoded && stated >= 0 && total !== stated)
+            throw new HeftError("io", `${this.what}: the answer has ${total} bytes instead of ${stated}; try again`,
+                                { rule: "web/truncated", offset: total });
+        const all = new Uint8Array(total);
+        let at = 0;
+        for (const p of pieces) {
+            all.set(p, at);
+            at += p.length;
+        }
+        return all;
+    }
+
+    async requestRange(range, offset, signal) {
+        const headers = { Range: range };
+        const strong = this.pinned.etag && !this.pinned.etag.startsWith("W/");
+        const pin = strong ? this.pinned.etag : this.pinned.modified;
+        if (pin && this.mayPin)
+            headers["If-Range"] = pin;
+        const answer = await this.request(headers, signal);
+        const { etag, modified } = HttpInput.identity(answer);
+        const total = /\/(\d+)$/.exec(answer.headers.get("content-range") ?? "")?.[1];
+        const start = /^bytes (\d+)-/.exec(answer.headers.get("content-range") ?? "")?.[1];
+        const differs = answer.status !== 206 || etag !== this.pinned.etag || modified !== this.pinned.modified ||
+                        (total !== undefined && Number(total) !== this.size);
+        if (differs || (start !== undefined && Number(start) !== offset)) {
+            await answer.body?.cancel().catch(() => {});
+            throw this.changed(offset);
+        }
+        return answer;
+    }
+
+    async read(offset, length, { signal }) {
+        if (this.whole)
+            return this.whole.subarray(offset, offset + length);
+        const answer = await this.requestRange(`bytes=${offset}-${offset + length - 1}`, offset, signal);
+        return this.body(answer, length, offset, signal);
+    }
+
+    async stream(offset, { signal }) {
+        if (this.whole)
+            return null;
+        const answer = await this.requestRange(`bytes=${offset}-`, offset, signal);
+        return answer.body?.getReader ? answer.body.getReader() : null;
+    }
+
+    async sibling(name) {
+        return new URL(encodeURIComponent(name), this.url);
+    }
+}
+
+/** ---- any input ---------------------------------------------------------------------------- */
+
+function isUrlText(text) {
+    return !isNode || /^(https?|file|data|blob):/i.test(text);
+}
+
+/** Open an input; counted in `session`. */
+export async function openInput(input, options, session, signal) {
+    if (input instanceof ArrayBuffer)
+        input = new Uint8Array(input);
+    if (input instanceof Uint8Array)
+        return new Counted(new BytesInput(input, options.name ?? null), session);
+    if (typeof Blob !== "undefined" && input instanceof Blob)
+        return new Counted(new BlobInput(input), session);
+    if (typeof input === "string" && !isUrlText(input))
+        return new Counted(await PathInput.open(input), session);
+    if (typeof input === "string" || input instanceof URL) {
+        const url = new URL(String(input), globalThis.document?.baseURI ?? globalThis.location?.href);
+        if (url.protocol === "file:" && isNode) {
+            const { fileURLToPath } = await import("node:url");
+            return new Counted(await PathInput.open(fileURLToPath(url)), session);
+        }
+        return new Counted(await new HttpInput(url, options).begin(options.maxWholeBytes ?? 64 << 20, session, signal),
+                           session);
+    }
+    if (input && typeof input.read === "function" && Number.isSafeInteger(input.size) && input.size >= 0)
+        return new Counted(input, session);
+    throw new HeftError("argument", "open() takes a Blob, URL, path, bytes, or an object with size and read()");
+}

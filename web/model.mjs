@@ -1,0 +1,535 @@
+/** Models and tensors: the index of an open file as objects. */
+import { Core, NONE, loadModule } from "./core.mjs";
+import { HeftError, closedError } from "./error.mjs";
+import { Session } from "./session.mjs";
+import { work } from "./work.mjs";
+
+const ENCODINGS = ["raw", "zstd", "deflate", "other", "msgpack"];
+const SEVERITIES = ["note", "warning", "fault"];
+const KINDS = ["none", "bool", "uint", "int", "float", "complex", "block"];
+const SPECIALS = 5;
+const F32 = 12, F64 = 13, ZSTD = 1;
+/** Stored bytes that are converted at once. */
+const CHUNK = 4 << 20;
+/** Arrays of metadata by the code of the element type. */
+const ARRAYS = { 2: Uint8Array, 3: Int8Array, 4: Uint16Array, 5: Int16Array, 6: Uint32Array, 7: Int32Array,
+                 8: BigUint64Array, 9: BigInt64Array, 12: Float32Array, 13: Float64Array };
+const UNTYPED = "bytes";
+const ITEM_BYTES = { 1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 4, 8: 8, 9: 8, 12: 4, 13: 8 };
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** ---- tables of the build ------------------------------------------------------------------ */
+
+const noHost = { read: () => false, openShard: () => -1, size: () => 0 };
+
+function dtypeTable(core) {
+    const table = [{ name: UNTYPED, kind: "none", blockElements: 1, blockBytes: 1, decodes: false }];
+    for (let t = 1; core.run("dtype_at", t); t++)
+        table.push({ name: core.string(0), kind: KINDS[core.number(0)] ?? "none", blockElements: core.number(1),
+                     blockBytes: core.number(2), decodes: !!core.number(3) });
+    return Object.freeze(table.map(Object.freeze));
+}
+
+let sharedDtypes;
+
+function dtypesOf(core) {
+    sharedDtypes ??= dtypeTable(core);
+    return sharedDtypes;
+}
+
+export async function dtypes() {
+    return sharedDtypes ?? dtypesOf(new Core(await loadModule(), noHost));
+}
+
+export async function formats() {
+    const core = new Core(await loadModule(), noHost);
+    const list = [];
+    while (core.run("format_at", list.length))
+        list.push({ name: core.string(0), title: core.string(1), suffixes: core.string(2).split(" ").filter(Boolean) });
+    return list;
+}
+
+/** ---- values ------------------------------------------------------------------------------- */
+
+function integer(v) {
+    const n = Number(v);
+    return Number.isSafeInteger(n) ? n : v;
+}
+
+function numbers(core) {
+    const at = core.pointer(1), count = core.number(2), dtype = core.number(3);
+    const bytes = core.bytes(at, count * (ITEM_BYTES[dtype] ?? 0)).slice();
+    if (dtype === 1)
+        return Array.from(bytes, b => b !== 0);
+    return ARRAYS[dtype] ? new ARRAYS[dtype](bytes.buffer) : bytes;
+}
+
+/** Read values from the flat list that begins at i; `at(i)` loads value i. Iterative: depth is the file's. */
+function readValues(core, count, at) {
+    const root = { value: new Map(), end: count };
+    const stack = [root];
+    for (let i = 0; i < count;) {
+        while (stack.length > 1 && i >= stack[stack.length - 1].end)
+            stack.pop();
+        if (at(i) === false)
+            break;
+        const parent = stack[stack.length - 1].value, key = core.string(0) ?? "";
+        const { value, end } = readValue(core);
+        if (parent instanceof Map)
+            parent.set(key, value);
+        else
+            parent.push(value);
+        i++;
+        if (end !== null)
+            stack.push({ value, end });
+    }
+    return root.value;
+}
+
+function readValue(core) {
+    const as = core.pointer(2), view = core.view();
+    switch (core.number(0)) {
+    case 1: return { value: core.number(2) !== 0, end: null };
+    case 2: return { value: integer(view.getBigInt64(as, true)), end: null };
+    case 3: return { value: integer(view.getBigUint64(as, true)), end: null };
+    case 4: return { value: core.number(2), end: null };
+    case 5: return { value: core.string(1) ?? "", end: null };
+    case 6: case 7: return { value: core.resultBytes(1).slice(), end: null };
+    case 8: return { value: numbers(core), end: null };
+    case 9: return { value: [], end: core.number(3) };
+    case 10: return { value: new Map(), end: core.number(3) };
+    default: return { value: null, end: null };
+    }
+}
+
+export function readFinding(core, tensorName, shardName) {
+    const offset = core.number(1), tensor = core.number(3), shard = core.number(4);
+    const finding = {
+        severity: SEVERITIES[core.number(0)], rule: core.string(0),
+        offset: Number.isNaN(offset) ? null : offset, length: core.number(2),
+        tensor: null, text: core.string(1),
+    };
+    if (tensor !== NONE)
+        finding.tensor = tensorName(tensor);
+    if (shard)
+        finding.shard = shardName(shard);
+    return finding;
+}
+
+/** ---- tensors ------------------------------------------------------------------------------ */
+
+class Tensor {
+    #model;
+    #row;
+
+    constructor(model, id) {
+        this.#model = model;
+        this.id = id;
+        const core = model._core();
+        core.run("tensor_at", model._model(), id);
+        const rank = core.number(0), at = core.pointer(2), view = core.view();
+        this.#row = {
+            dtype: core.number(1), firstPart: core.number(2), partCount: core.number(3), nbytes: core.number(4),
+            layout: core.string(1) ?? "",
+            dims: Array.from({ length: rank }, (_, i) => view.getBigUint64(at + 8 * i, true)),
+        };
+        this.name = core.string(0) ?? "";
+    }
+
+    get #info() {
+        return this.#model._dtypes[this.#row.dtype] ?? this.#model._dtypes[0];
+    }
+
+    get dtype() { return this.#info.name; }
+    get dims() { return this.#row.dims; }
+    get layout() { return this.#row.layout; }
+    get nbytes() { return Number.isNaN(this.#row.nbytes) ? null : this.#row.nbytes; }
+    get elements() { return this.#row.dims.reduce((n, d) => n * Number(d), 1); }
+    get decodes() { return this.#info.decodes; }
+
+    get shape() {
+        return this.#row.dims.map(d => {
+            if (d > BigInt(Number.MAX_SAFE_INTEGER))
+                throw new HeftError("limit", `tensor '${this.name}': the dimension ${d} exceeds 2^53; use dims`,
+                                    { tensor: this.name });
+            return Number(d);
+        });
+    }
+
+    get parts() {
+        return Array.from({ length: this.#row.partCount },
+                          (_, i) => this.#model._part(this.#row.firstPart + i).shown);
+    }
+
+    get attributes() {
+        const core = this.#model._core(), m = this.#model._model();
+        return readValues(core, Infinity, i => !!core.run("attribute_at", m, this.id, i));
+    }
+
+    /** The part that `role` names: by default "data", or the only one. */
+    #findPart(role) {
+        const parts = Array.from({ length: this.#row.partCount }, (_, i) => this.#model._part(this.#row.firstPart + i));
+        const wanted = role ?? (parts.length === 1 ? parts[0].shown.role : "data");
+        const found = parts.find(p => p.shown.role === wanted);
+        if (found)
+            return found;
+        throw new HeftError(role === undefined ? "unsupported" : "notfound",
+                            role === undefined
+                                ? `tensor '${this.name}' is ${this.layout}: name one of its parts, ` +
+                                  parts.map(p => `'${p.shown.role}'`).join(", ")
+                                : `tensor '${this.name}' has no part '${role}'`, { tensor: this.name });
+    }
+
+    /** Check a range against its limit. */
+    #range({ from = 0, to }, limit, unit) {
+        to ??= limit;
+        if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to) || from < 0 || to < from || to > limit)
+            throw new HeftError("argument", `tensor '${this.name}': the range ${from} to ${to} leaves its ${limit} ${unit}`,
+                                { tensor: this.name });
+        return [from, to];
+    }
+
+    async #length(part, signal) {
+        if (part.shown.length !== null)
+            return part.shown.length;
+        throw new HeftError("unsupported", `tensor '${this.name}': the size of the part '${part.shown.role}' is not known`,
+                            { tensor: this.name });
+    }
+
+    async bytes(range = {}) {
+        const part = this.#findPart(range.part);
+        const [from, to] = this.#range(range, await this.#length(part, range.signal), "bytes");
+        const out = new Uint8Array(to - from);
+        await this.#read(part, from, to, range.signal, (bytes, at) => out.set(bytes, at));
+        return out;
+    }
+
+    /** Call take(bytes, at) with the decoded bytes [from, to), in chunks that are multiples of `unit`. */
+    async #read(part, from, to, signal, take, unit = 1) {
+        const model = this.#model, step = Math.max(unit, CHUNK - CHUNK % unit);
+        if (part.encoding === ZSTD) {
+            const all = await this.#unzstd(part, signal);
+            model._core();
+            take(all.subarray(from, to), 0);
+            return;
+        }
+        // One request for the whole range, unless the range is too large to be held twice.
+        for (let at = from; at < to; at += step) {
+            const len = Math.min(step, to - at);
+            await model._session.reading(part.shown, signal, () => {
+                const core = model._core();
+                return core.withMemory(len, ptr => {
+                    const st = core.run("part_read", ptr, model._model(), part.number, at, len);
+                    if (!st)
+                        take(core.bytes(ptr, len), at - from);
+                    return st;
+                });
+            }, this.name);
+        }
+    }
+
+    async #unzstd(part, signal) {
+        const { stored, length, offset } = part.shown;
+        const source = this.#model._session.sources[part.shard ? this.#model._shardSource(part.shard) : 0];
+        const decode = this.#model._session.options.decoders?.zstd ?? await platformZstd();
+        if (!decode)
+            throw new HeftError("unsupported", `tensor '${this.name}' is compressed with zstd, which this platform cannot ` +
+                                "decode; give open() the option decoders: { zstd }",
+                                { rule: "web/no-decoder", offset, tensor: this.name });
+        const bytes = await this.#model._session.within(signal, both => source.input.read(offset, stored, both));
+        let decoded;
+        try {
+            decoded = await decode(bytes, length);
+        } catch (e) {
+            throw new HeftError("format", `tensor '${this.name}': zstd: ${e?.message ?? e}`,
+                                { offset, tensor: this.name, cause: e });
+        }
+        if (decoded.length !== length)
+            throw new HeftError("format", `tensor '${this.name}': zstd decoded ${decoded.length} bytes instead of ${length}`,
+                                { offset, tensor: this.name });
+        return decoded;
+    }
+
+    f32(range) { return this.#decode(range, F32, Float32Array); }
+    f64(range) { return this.#decode(range, F64, Float64Array); }
+
+    async #decode(range = {}, to, Numbers) {
+        const part = this.#findPart(range.part), info = this.#model._dtypes[part.dtype] ?? this.#model._dtypes[0];
+        if (!info.decodes)
+            throw new HeftError("unsupported", `tensor '${this.name}': elements of type ${info.name} are not decoded; ` +
+                                "bytes() reads them", { tensor: this.name });
+        const { blockElements, blockBytes } = info, length = await this.#length(part, range.signal);
+        const all = length / blockBytes * blockElements;
+        const total = this.layout === "dense" ? Math.min(this.elements, all) : Math.floor(all);
+        const [first, end] = this.#range(range, total, "elements");
+        const per = info.kind === "complex" ? 2 : 1;
+        const firstBlock = Math.floor(first / blockElements), endBlock = Math.ceil(end / blockElements);
+        const out = new Numbers((end - first) * per);
+        if (first === end)
+            return out;
+        await this.#read(part, firstBlock * blockBytes, Math.min(endBlock * blockBytes, length), range.signal,
+                         (bytes, at) => this.#convert(bytes, at / blockBytes * blockElements - (first - firstBlock * blockElements),
+                                                      out, part.dtype, info, to, per), blockBytes);
+        return out;
+    }
+
+    /** Decode blocks to out[at...]; elements before 0 and past the end are left out. */
+    #convert(bytes, at, out, dtype, info, to, per) {
+        const core = this.#model._core(), size = out.BYTES_PER_ELEMENT;
+        const step = 1 << 12; // blocks at once
+        for (let block = 0; block * info.blockBytes < bytes.length; block += step) {
+            const src = bytes.subarray(block * info.blockBytes, (block + step) * info.blockBytes);
+            const count = Math.floor(src.length / info.blockBytes * info.blockElements) * per;
+            const copy = src.slice(); // the memory may move
+            core.withBytes(copy, from => core.withMemory(count * size, dst => {
+                if (!core.run("cast", dst, to, from, dtype, count))
+                    throw new HeftError("unsupported", `tensor '${this.name}': type ${info.name} is not decoded`,
+                                        { tensor: this.name });
+                const values = new out.constructor(core.memory.buffer.slice(dst, dst + count * size));
+                const start = (at + block * info.blockElements) * per;
+                const skip = Math.max(0, -start), room = out.length - Math.max(0, start);
+                out.set(values.subarray(skip, skip + Math.max(0, Math.min(values.length - skip, room))), Math.max(0, start));
+            }));
+        }
+    }
+}
+
+async function platformZstd() {
+    if (typeof process === "object" && process.versions?.node) {
+        const zlib = await import("node:zlib");
+        if (zlib.zstdDecompressSync)
+            return bytes => new Uint8Array(zlib.zstdDecompressSync(bytes));
+    }
+    return null;
+}
+
+/** ---- columns ------------------------------------------------------------------------------ */
+
+/** The arrays of struct columns in heft_web.c: name, type, and the unit that counts its elements. */
+const COLUMNS = [
+    ["elements", Float64Array, "count"], ["nbytes", Float64Array, "count"], ["offsets", Float64Array, "count"],
+    ["stored", Float64Array, "count"], ["dims", Float64Array, "dims"], ["nameEnds", Uint32Array, "count"],
+    ["dimEnds", Uint32Array, "count"], ["shards", Uint32Array, "count"], ["dtypes", Uint16Array, "count"],
+    ["ranks", Uint8Array, "count"], ["nameBytes", Uint8Array, "names"],
+];
+
+class Columns {
+    #model;
+    #tied;
+
+    constructor(model) {
+        const core = model._core(), count = model.tensorCount;
+        this.#model = model;
+        this.count = count;
+        this.dtypeNames = model._dtypes.map(d => d.name);
+        core.run("columns_size", model._model());
+        const sizes = { count, names: core.number(0), dims: core.number(1) };
+        const bytes = COLUMNS.reduce((n, [, Type, unit]) => n + sizes[unit] * Type.BYTES_PER_ELEMENT, 0);
+        const table = 4 * COLUMNS.length;
+        core.withMemory(table, list => core.withMemory(bytes + 8, ptr => {
+            let at = ptr;
+            COLUMNS.forEach(([, Type, unit], i) => {
+                core.view().setUint32(list + 4 * i, at, true);
+                at += sizes[unit] * Type.BYTES_PER_ELEMENT;
+            });
+            core.run("columns_fill", model._model(), list);
+            const copy = core.memory.buffer.slice(ptr, ptr + bytes);
+            at = 0;
+            for (const [name, Type, unit] of COLUMNS) {
+                this[name] = new Type(copy, at, sizes[unit]);
+                at += sizes[unit] * Type.BYTES_PER_ELEMENT;
+            }
+        }));
+    }
+
+    name(i) {
+        return utf8.decode(this.nameBytes.subarray(i ? this.nameEnds[i - 1] : 0, this.nameEnds[i]));
+    }
+
+    get tiedTo() {
+        this.#tied ??= this.#findTied();
+        return this.#tied;
+    }
+
+    #findTied() {
+        const core = this.#model._core();
+        return core.withMemory(4 * this.count + 4, ptr => {
+            const st = core.run("tied", ptr, this.#model._model());
+            if (st)
+                throw core.error(st);
+            return new Uint32Array(core.memory.buffer.slice(ptr, ptr + 4 * this.count));
+        });
+    }
+}
+
+/** ---- models ------------------------------------------------------------------------------- */
+
+const SHARD_STATUS = { 0: "ok", "-3": "io", "-5": "io" };
+
+export class Model {
+    #columns;
+    #metadata;
+
+    constructor(session) {
+        this._session = session;
+        const core = this._core();
+        this._dtypes = dtypesOf(core);
+        core.run("model_facts", this._model());
+        this.tensorCount = core.number(0);
+        this.size = core.number(1);
+        this.alignment = core.number(2);
+        this._counts = { values: core.number(4), shards: core.number(5), parts: core.number(6), firstPart: core.number(7) };
+        this.format = core.string(0);
+        this.version = core.string(1) || null;
+        this.generator = core.string(3) || null;
+        this.name = core.string(2) || session.options.name || session.sources[0].input.name || null;
+    }
+
+    _core() {
+        if (!this._session.core)
+            throw closedError();
+        return this._session.core;
+    }
+
+    _model() {
+        return this._session.model;
+    }
+
+    get requests() { return this._session.requests; }
+    get bytesRead() { return this._session.bytesRead; }
+    get memory() { return this._core().memory.buffer.byteLength; }
+
+    tensorAt(id) {
+        if (!Number.isInteger(id) || id < 0 || id >= this.tensorCount)
+            throw new RangeError(`there is no tensor ${id}: the model has ${this.tensorCount}`);
+        return new Tensor(this, id);
+    }
+
+    find(name) {
+        const id = this._core().withText(name, (ptr, len) => this._core().run("tensor_find", this._model(), ptr, len)) >>> 0;
+        return id === NONE ? null : new Tensor(this, id);
+    }
+
+    *[Symbol.iterator]() {
+        for (let i = 0; i < this.tensorCount; i++)
+            yield new Tensor(this, i);
+    }
+
+    /** A part: as shown to the caller, and for reading. */
+    _part(number) {
+        const core = this._core();
+        core.run("part_at", this._model(), number);
+        const length = core.number(2), dtype = core.number(3), encoding = core.number(4), shard = core.number(5);
+        const shown = {
+            role: core.string(0) ?? "", dtype: dtype ? this._dtypes[dtype]?.name ?? UNTYPED : null,
+            offset: core.number(0), stored: core.number(1), length: Number.isNaN(length) ? null : length,
+            encoding: ENCODINGS[encoding] ?? "other", digest: core.string(1) || null,
+        };
+        if (shard)
+            shown.shard = this._shardName(shard);
+        return { number, dtype, encoding, shard, shown };
+    }
+
+    _shardName(n) {
+        this._core().run("shard_at", this._model(), n - 1);
+        return this._core().string(0) ?? "";
+    }
+
+    _shardSource(n) {
+        return this._session.shardNumbers.get(this._shardName(n));
+    }
+
+    get parts() {
+        const { parts, firstPart } = this._counts;
+        return Array.from({ length: parts }, (_, i) => this._part(firstPart + i).shown);
+    }
+
+    get metadata() {
+        const core = this._core(), m = this._model();
+        this.#metadata ??= readValues(core, this._counts.values, i => core.run("value_at", m, i));
+        return this.#metadata;
+    }
+
+    get notices() {
+        const core = this._core(), list = [];
+        while (core.run("notice_at", this._model(), list.length)) {
+            const finding = readFinding(core, () => null, () => null);
+            const [tensor, shard] = [core.number(3), core.number(4)];
+            if (tensor !== NONE)
+                finding.tensor = this.tensorAt(tensor).name;
+            if (shard)
+                finding.shard = this._shardName(shard);
+            list.push(finding);
+        }
+        return list;
+    }
+
+    get shards() {
+        const core = this._core();
+        return Array.from({ length: this._counts.shards }, (_, i) => {
+            core.run("shard_at", this._model(), i);
+            const size = core.number(0), status = core.number(1);
+            return { name: core.string(0) ?? "", size: Number.isNaN(size) ? null : size,
+                     status: SHARD_STATUS[status] ?? "format" };
+        });
+    }
+
+    get checksums() {
+        const core = this._core(), counts = {};
+        for (let i = 0; core.run("checksum_at", this._model(), i); i++)
+            counts[core.string(0)] = (counts[core.string(0)] ?? 0) + 1;
+        return counts;
+    }
+
+    columns() {
+        this._core();
+        this.#columns ??= new Columns(this);
+        return this.#columns;
+    }
+
+    async vocabulary({ signal } = {}) {
+        const core = this._core();
+        let missing = false;
+        await this._session.reading(null, signal, () => {
+            const st = core.run("vocab_open", this._model());
+            missing = st === -7;
+            return missing ? 0 : st;
+        });
+        if (missing)
+            return null;
+        const count = core.number(0), special = {};
+        for (let i = 0; i < SPECIALS; i++) {
+            const id = core.run("vocab_special", this._model(), i) >>> 0;
+            if (id !== NONE)
+                special[core.string(0)] = id;
+        }
+        return {
+            count, special,
+            token: id => {
+                if (!(id >= 0 && id < count))
+                    return "";
+                this._core().run("vocab_token", this._model(), id);
+                return core.string(0) ?? "";
+            },
+            find: token => {
+                const id = this._core().withText(token, (ptr, len) =>
+                    core.run("vocab_find", this._model(), ptr, len)) >>> 0;
+                return id === NONE ? null : id;
+            },
+        };
+    }
+
+    verify(options = {}) { return work("verify", [this], options); }
+    hash(options = {}) { return work("hash", [this], options); }
+    diff(other, options = {}) { return work("diff", [this, other], options); }
+
+    async close() {
+        this.#columns = this.#metadata = undefined;
+        await this._session.close();
+    }
+}
+
+export async function open(input, options = {}) {
+    return new Model(await new Session(options).open(input));
+}

@@ -1,0 +1,400 @@
+/** The interface: inputs, requests, ranges, errors, workers, memory. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import test, { after } from "node:test";
+import zlib from "node:zlib";
+import { HeftError, dtypes, formats, open, version } from "./package.mjs";
+import { serve } from "./server.mjs";
+import { SAMPLES, heft } from "./tools.mjs";
+
+const scratch = mkdtempSync(path.join(os.tmpdir(), "heft-web-"));
+after(() => rmSync(scratch, { recursive: true }));
+
+/** A safetensors file: [name, dtype, shape, bytes] for each tensor. */
+function safetensors(tensors) {
+    const entries = [];
+    let at = 0;
+    for (const [name, dtype, shape, bytes] of tensors) {
+        entries.push(`${JSON.stringify(name)}:${JSON.stringify({ dtype, shape, data_offsets: [at, at + bytes.length] })}`);
+        at += bytes.length;
+    }
+    const json = Buffer.from(`{${entries.join()}}`), header = json.length + (8 - json.length % 8) % 8;
+    const file = Buffer.alloc(8 + header + at, " ");
+    file.writeBigUInt64LE(BigInt(header));
+    file.set(json, 8);
+    tensors.reduce((o, [, , , bytes]) => (file.set(bytes, o), o + bytes.length), 8 + header);
+    return new Uint8Array(file);
+}
+
+const bytesOf = array => new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+const floats = Float32Array.from({ length: 50_000 }, (_, i) => i / 7);
+const small = safetensors([["a", "F32", [50_000], bytesOf(floats)], ["b", "U8", [4], Uint8Array.of(1, 2, 3, 4)]]);
+
+/** A file with `count` tensors, whose index has megabytes. */
+function large(count) {
+    return safetensors(Array.from({ length: count }, (_, i) =>
+        [`layers.${i}.attention.query.weight`, "F32", [8, 8], new Uint8Array(256).fill(i)]));
+}
+
+/** Counts reads, as a caller's own input. */
+function counting(bytes) {
+    const reads = [];
+    return { reads, size: bytes.length,
+             read: async (offset, length) => (reads.push([offset, length]), bytes.subarray(offset, offset + length)) };
+}
+
+async function fails(promise, status, rule, text) {
+    await assert.rejects(promise, e => {
+        assert.ok(e instanceof HeftError, e.stack);
+        assert.deepEqual([e.status, e.rule], [status, rule], e.message);
+        assert.match(e.message, text);
+        assert.doesNotMatch(e.message, /\n/);
+        return true;
+    });
+}
+
+/** Write the model of `small` in another format. */
+async function converted(suffix, bytes = small, more = []) {
+    const from = path.join(scratch, "from.safetensors"), to = path.join(scratch, `to${suffix}`);
+    writeFileSync(from, bytes);
+    const { code, stderr } = await heft(["convert", "--force", ...more, from, to]);
+    assert.equal(code, 0, stderr);
+    return to;
+}
+
+test("every kind of input opens", async () => {
+    const file = path.join(scratch, "kinds.safetensors");
+    writeFileSync(file, small);
+    const url = new URL(`file://${file}`);
+    for (const input of [small, small.slice().buffer, new Blob([small]), file, url, String(url), counting(small)]) {
+        const model = await open(input);
+        assert.equal(model.format, "safetensors");
+        assert.deepEqual([...model].map(t => t.name), ["a", "b"]);
+        assert.deepEqual(Array.from(await model.find("a").f32({ from: 70, to: 73 })), Array.from(floats.subarray(70, 73)));
+        await model.close();
+    }
+});
+
+test("the index of each format takes few requests, and no data are read", async () => {
+    const bytes = large(20_000);
+    const most = { safetensors: 2, mag: 2, bpk: 2, gguf: 2, gptrs: 2, gten: 2, zt: 3, weights: 3 };
+    const seen = {};
+    for (const [suffix, limit] of Object.entries(most)) {
+        const file = readFileSync(await converted(`.${suffix}`, bytes, ["--allow-loss"]));
+        const input = counting(new Uint8Array(file));
+        const model = await open(input);
+        assert.equal(model.tensorCount, 20_000);
+        seen[suffix] = model.requests;
+        assert.equal(model.requests, input.reads.length);
+        await model.close();
+    }
+    console.log("# requests to open:", JSON.stringify(seen));
+    for (const [suffix, limit] of Object.entries(most))
+        assert.ok(seen[suffix] <= limit, `${suffix}: ${seen[suffix]} requests, at most ${limit}`);
+});
+
+test("a value takes one request for its bytes", async () => {
+    const input = counting(large(3000)), model = await open(input);
+    input.reads.length = 0;
+    const values = await model.tensorAt(2000).bytes({ from: 16, to: 32 });
+    assert.deepEqual(Array.from(values), Array(16).fill(2000 % 256));
+    assert.deepEqual(input.reads, [[model.tensorAt(2000).parts[0].offset + 16, 16]]);
+    await model.close();
+});
+
+test("ranges that leave a tensor are refused", async () => {
+    const model = await open(small);
+    const a = model.find("a");
+    for (const range of [{ from: -1 }, { to: 50_001 }, { from: 2, to: 1 }, { from: 0.5 }])
+        await fails(a.f32(range), "argument", null, /leaves its 50000 elements/);
+    await fails(a.bytes({ part: "no" }), "notfound", null, /no part 'no'/);
+    assert.equal(model.find("no"), null);
+    assert.throws(() => model.tensorAt(2), RangeError);
+    assert.equal((await a.f32({ from: 5, to: 5 })).length, 0);
+    await model.close();
+});
+
+test("block types decode from any element", async () => {
+    const model = await open(path.join(SAMPLES, "gguf/good/align_1.gguf")), t = model.find("b");
+    const all = await t.f32();
+    assert.deepEqual([t.dtype, all.length], ["q4_0", 64]);
+    for (const [from, to] of [[0, 1], [31, 33], [5, 40], [63, 64]])
+        assert.deepEqual(await t.f32({ from, to }), all.slice(from, to));
+    await model.close();
+});
+
+test("the values of every sample are as the command reads them", async () => {
+    for (const name of ["npy/good", "npz/good", "gguf/good", "torch/good", "ztensor/good", "safetensors/good"])
+        await compareValues(path.join(SAMPLES, name));
+});
+
+/** Compare f64() with `heft show --json` or f32() with `heft cat` cast by the command. */
+async function compareValues(folder) {
+    const { readdirSync } = await import("node:fs");
+    const files = readdirSync(folder).filter(f => !f.endsWith(".json")).slice(0, 12);
+    for (const name of files) {
+        const file = path.join(folder, name);
+        let model;
+        try {
+            model = await open(file, { noVerify: true });
+        } catch {
+            continue;
+        }
+        for (const t of [...model].slice(0, 4)) {
+            const zstd = t.parts.some(p => p.encoding === "zstd" || p.encoding === "other");
+            if (!t.decodes || t.layout !== "dense" || t.dtype.startsWith("c") || zstd || t.elements > 5000)
+                continue;
+            const shown = await heft(["show", "--json", "--no-verify", file, t.name]);
+            if (shown.code)
+                continue;
+            const doc = JSON.parse(shown.stdout);
+            const list = [doc.values].flat(Infinity), values = await t.f64();
+            assert.equal(values.length, list.length, `${name} ${t.name}`);
+            list.forEach((v, i) => {
+                const want = v === null ? NaN : typeof v === "string" ? Number(v.replace(/inf/i, "Infinity")) : Number(v);
+                assert.ok(Object.is(values[i], want) || Math.abs(values[i] - want) <= 1e-5 * Math.abs(want) || values[i] == want,
+                          `${name} ${t.name}[${i}]: ${values[i]}, the command says ${v}`);
+            });
+        }
+        await model.close();
+    }
+}
+
+test("metadata have exact types", async () => {
+    const model = await open(path.join(SAMPLES, "gguf/good/align_1.gguf"));
+    assert.equal(model.metadata.get("general.alignment"), 1);
+    assert.ok(model.notices.some(n => n.rule === "gguf/alignment"));
+    await model.close();
+});
+
+test("a damaged file is an error with a rule", async () => {
+    await fails(open(new Uint8Array(0)), "format", "heft/unknown-format", /empty/);
+    await fails(open(small.slice(0, 1000)), "format", "safetensors/structure", /truncated|present/);
+    await fails(open(new TextEncoder().encode("<html>no</html>")), "format", "heft/unknown-format", /./);
+    await fails(open(42), "argument", null, /open\(\) takes/);
+    await fails(open(path.join(scratch, "absent")), "io", "web/not-found", /no file/);
+    await fails(open(large(500), { maxTensors: 10 }), "limit", "heft/limit-tensors", /10/);
+    await fails(open(small, { format: "nothing" }), "argument", null, /no format/);
+});
+
+test("an input that answers too little or fails is an error", async () => {
+    const bytes = large(3000);
+    const cut = { size: bytes.length, read: async (o, n) => bytes.subarray(o, o + n - (o > 0)) };
+    await fails(open(cut), "io", "web/truncated", /ended early/);
+    const broken = { size: 1000, read: async () => { throw new Error("disk on fire"); } };
+    await fails(open(broken), "io", "web/read", /disk on fire/);
+});
+
+test("a server with ranges is read by range", async () => {
+    const bytes = large(20_000), server = await serve(bytes);
+    const model = await open(server.url);
+    assert.equal(model.requests, 2);
+    assert.equal(server.log.length, 2);
+    assert.equal(model.tensorCount, 20_000);
+    assert.deepEqual(await model.tensorAt(9).bytes({ to: 2 }), Uint8Array.of(9, 9));
+    assert.equal((await model.verify()).ok, true);
+    await model.close();
+    await server.close();
+});
+
+test("an index without a stated length is read as a stream", async () => {
+    const file = readFileSync(await converted(".gguf", large(20_000)));
+    const server = await serve(new Uint8Array(file)), model = await open(server.url);
+    assert.equal(model.tensorCount, 20_000);
+    assert.equal(model.requests, 2);
+    await model.close();
+    await server.close();
+});
+
+test("a server without ranges sends the file as a whole, up to a limit", async () => {
+    const server = await serve(small, { ranges: false });
+    const model = await open(server.url);
+    assert.equal(model.requests, 1);
+    assert.equal((await model.find("b").bytes())[3], 4);
+    await model.close();
+    await fails(open(server.url, { maxWholeBytes: 1000 }), "io", "web/no-ranges", /maxWholeBytes/);
+    await server.close();
+});
+
+test("a file that changes is never a mixture", async () => {
+    const bytes = large(20_000);
+    for (const first of [1, 2]) {
+        const server = await serve(bytes, { etag: n => (n < first ? '"v1"' : '"v2"') });
+        const reading = open(server.url).then(m => m.tensorAt(19_000).bytes());
+        await fails(reading, "io", "web/changed", /was changed/);
+        await server.close();
+    }
+});
+
+test("statuses and answers that end early are errors", async () => {
+    const bytes = large(20_000);
+    for (const [options, rule, text] of [
+        [{ status: () => 404 }, "web/not-found", /does not exist/],
+        [{ status: () => 403 }, "web/http-status", /403.*not allowed/],
+        [{ status: n => (n ? 500 : undefined) }, "web/http-status", /500/],
+        [{ truncate: () => true }, "web/truncated", /ended early|instead of/],
+        [{ truncate: n => n === 1 }, "web/truncated", /ended early|instead of/],
+        [{ truncate: () => true, ranges: false }, "web/truncated", /ended early|instead of/],
+    ]) {
+        const server = await serve(bytes, options);
+        await fails(open(server.url), "io", rule, text);
+        await server.close();
+    }
+    await fails(open("http://127.0.0.1:9/model"), "io", "web/network", /cannot be reached/);
+});
+
+test("a signal stops opening, reading and working", async () => {
+    const never = { size: 1 << 20, read: (o, n, { signal }) => new Promise((_, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason))) };
+    const timer = new AbortController(), keep = setTimeout(() => timer.abort(new Error("too slow")), 20);
+    await assert.rejects(open(never, { signal: timer.signal }), { message: "too slow" });
+    clearTimeout(keep);
+    await assert.rejects(open(small, { signal: AbortSignal.abort() }), { name: "AbortError" });
+    const model = await open(small), control = new AbortController();
+    const hashing = model.hash({ signal: control.signal });
+    control.abort();
+    await assert.rejects(hashing, { name: "AbortError" });
+    assert.equal((await model.hash()).tensors.length, 2);
+    await model.close();
+});
+
+test("a closed model says so", async () => {
+    const model = await open(small), t = model.find("a"), columns = model.columns();
+    await model.close();
+    await model.close();
+    await fails(t.f32(), "cancelled", "web/closed", /closed/);
+    await fails(model.hash(), "cancelled", "web/closed", /closed/);
+    assert.throws(() => model.find("a"), { status: "cancelled" });
+    assert.equal(columns.name(0), "a");
+});
+
+test("verify, hash and diff report what the command reports", async () => {
+    const other = small.slice();
+    other[other.length - 1] = 9;
+    new DataView(other.buffer, other.length - 4 - 200_000).setFloat32(40, 1e6, true);
+    const a = path.join(scratch, "a.safetensors"), b = path.join(scratch, "b.safetensors");
+    writeFileSync(a, small);
+    writeFileSync(b, other);
+    for (const inputs of [[a, b], [small, other], [counting(small), counting(other)], [new Blob([small]), b]]) {
+        const [x, y] = await Promise.all(inputs.map(i => open(i)));
+        assert.deepEqual(await x.diff(y), JSON.parse((await heft(["diff", "--json", a, b])).stdout));
+        assert.deepEqual((await x.hash()).model, JSON.parse((await heft(["hash", "--json", a])).stdout).model);
+        assert.deepEqual(await x.diff(x), JSON.parse((await heft(["diff", "--json", a, a])).stdout));
+        await Promise.all([x.close(), y.close()]);
+    }
+});
+
+test("diff compares across types and finds renamed tensors", async () => {
+    const ints = BigInt64Array.of(1n, 2n ** 60n, 3n), more = BigInt64Array.of(1n, 2n ** 60n + 1n, 3n);
+    const a = safetensors([["i", "I64", [3], bytesOf(ints)], ["x", "F32", [2, 2], bytesOf(Float32Array.of(1, 2, 3, NaN))],
+                           ["old", "U8", [2], Uint8Array.of(5, 6)], ["s", "F32", [2], bytesOf(Float32Array.of(1, 2))]]);
+    const b = safetensors([["i", "I64", [3], bytesOf(more)], ["x", "F64", [2, 2], bytesOf(Float64Array.of(1, 2.5, 0, NaN))],
+                           ["new", "U8", [2], Uint8Array.of(5, 6)], ["s", "F32", [1, 2], bytesOf(Float32Array.of(1, 2))]]);
+    const files = [path.join(scratch, "p.safetensors"), path.join(scratch, "q.safetensors")];
+    [a, b].forEach((bytes, i) => writeFileSync(files[i], bytes));
+    const [x, y] = await Promise.all([open(a), open(b)]);
+    const { stdout } = await heft(["diff", "--json", ...files]);
+    // JSON has no infinity: the command writes text.
+    assert.deepEqual(await x.diff(y), JSON.parse(stdout, (_, v) => (v === "Infinity" ? Infinity : v)));
+    await Promise.all([x.close(), y.close()]);
+});
+
+test("a worker that fails to read reports the reason", async () => {
+    let broken = false;
+    const bytes = large(3000);
+    const input = { size: bytes.length, read: async (o, n) => {
+        if (broken)
+            throw new Error("unplugged");
+        return bytes.subarray(o, o + n);
+    } };
+    const model = await open(input);
+    broken = true;
+    await fails(model.hash(), "io", "web/read", /unplugged/);
+    await model.close();
+});
+
+test("shards are found next to a path, and through resolve", async () => {
+    const from = path.join(scratch, "whole.safetensors"), folder = path.join(scratch, "parts");
+    writeFileSync(from, large(400));
+    const { code, stderr } = await heft(["split", "--max-size", "40000", from, folder]);
+    assert.equal(code, 0, stderr);
+    const { readdirSync } = await import("node:fs");
+    const index = path.join(folder, readdirSync(folder).find(f => f.endsWith(".index.json")));
+    const byPath = await open(index);
+    assert.ok(byPath.shards.length > 1);
+    assert.deepEqual(await byPath.find("layers.399.attention.query.weight").bytes({ to: 1 }), Uint8Array.of(399 % 256));
+    const expected = JSON.parse((await heft(["hash", "--json", index])).stdout).model;
+    assert.equal((await byPath.hash()).model, expected);
+    const blobs = await open(readFileSync(index), { name: path.basename(index),
+                                                    resolve: name => readFileSync(path.join(folder, name)) });
+    assert.equal((await blobs.hash()).model, expected);
+    const alone = await open(readFileSync(index), { name: path.basename(index) });
+    assert.ok(alone.shards.every(s => s.status === "io"));
+    for (const m of [byPath, blobs, alone])
+        await m.close();
+});
+
+test("zstd needs a decoder, and deflate does not", async () => {
+    const file = await converted(".zt", small, ["--format-version", "1.2", "--compress", "zstd"]);
+    const stored = readFileSync(file);
+    const model = await open(file, { decoders: {} });
+    if (!zlib.zstdDecompressSync)
+        await fails(model.find("a").f32(), "unsupported", "web/no-decoder", /decoders: \{ zstd \}/);
+    await model.close();
+    assert.ok(stored.length);
+    const raw = zlib.deflateRawSync(Buffer.from(small), { level: 9 });
+    assert.ok(raw.length);
+});
+
+test("many models open and close without a leak", async () => {
+    const bytes = large(200);
+    const before = process.memoryUsage().rss;
+    for (let i = 0; i < 400; i++) {
+        const model = await open(bytes);
+        model.columns();
+        await model.find("layers.7.attention.query.weight").f32();
+        await model.close();
+    }
+    const grown = process.memoryUsage().rss - before;
+    assert.ok(grown < 300 << 20, `${grown >> 20} MiB more after 400 models`);
+});
+
+test("the heap grows with the index, not with the data", async () => {
+    const size = 8 + 200 + (1 << 30);
+    const json = JSON.stringify({ w: { dtype: "F32", shape: [1 << 28], data_offsets: [0, 1 << 30] } }).padEnd(200);
+    const head = new Uint8Array(208);
+    new DataView(head.buffer).setBigUint64(0, 200n, true);
+    head.set(new TextEncoder().encode(json), 8);
+    const input = { size, read: async (offset, length) => {
+        const bytes = new Uint8Array(length);
+        if (offset < 208)
+            bytes.set(head.subarray(offset, offset + length));
+        return bytes;
+    } };
+    const model = await open(input), before = model.memory;
+    await model.find("w").f32({ from: 1000, to: 9_000_000 });
+    assert.ok(model.memory < before + (16 << 20), `${model.memory - before} bytes more`);
+    await model.close();
+});
+
+test("names are data", async () => {
+    const name = "<img src=x onerror=alert(1)>\u2028__proto__";
+    const model = await open(safetensors([[name, "U8", [1], Uint8Array.of(1)], ["__proto__", "U8", [1], Uint8Array.of(2)],
+                                          ["constructor", "U8", [1], Uint8Array.of(3)]]));
+    assert.equal(model.tensorAt(0).name, name);
+    assert.equal(model.find("constructor").id + model.find(name).id > 0, true);
+    assert.equal({}.polluted, undefined);
+    await model.close();
+});
+
+test("the tables of the build", async () => {
+    const names = (await formats()).map(f => f.name);
+    for (const f of ["safetensors", "gguf", "torch", "npz", "ztensor", "mag"])
+        assert.ok(names.includes(f), f);
+    const types = await dtypes();
+    assert.deepEqual([types[12].name, types[12].blockBytes, types[12].decodes], ["f32", 4, true]);
+    assert.equal(types.find(t => t.name === "iq2_xxs").decodes, false);
+    assert.match(version, /^\d+\.\d+\.\d+$/);
+});

@@ -1,0 +1,141 @@
+/** The side of the caller: start a worker for verify, hash and diff. */
+import { isNode } from "./core.mjs";
+import { HeftError, closedError, throwIfAborted, unpackError } from "./error.mjs";
+
+/** Bytes that pass between the threads at once. */
+const WINDOW = 1 << 20;
+
+/** What a worker needs to read the source itself, or null. */
+function direct(source) {
+    const spec = source.input.input.spec;
+    if (!spec || (spec.type === "blob" && isNode) || (spec.type === "url" && (isNode || spec.ownFetch)))
+        return null;
+    return spec;
+}
+
+async function copied(source, options, signal) {
+    const limit = options.maxCopyBytes ?? 1 << 30;
+    if (source.size > limit)
+        throw new HeftError("unsupported", `a worker cannot read this input, and its ${source.size} bytes exceed the ` +
+                            `limit for a copy in memory of ${limit} (maxCopyBytes)`);
+    return { type: "bytes", bytes: await source.input.read(0, source.size, signal) };
+}
+
+/** Describe a source for the worker. Where the worker cannot read, this thread reads for it. */
+async function describe(source, index, shared, options, signal) {
+    const spec = direct(source);
+    if (spec)
+        return spec;
+    return shared ? { type: "proxy", size: source.size, index } : copied(source, options, signal);
+}
+
+async function describeModel(model, shared, index, options, signal) {
+    const session = model._session;
+    const sources = [];
+    for (const s of session.sources)
+        sources.push(await describe(s, [index, sources.length], shared, options, signal));
+    const { format, name, key, maxTensors, maxIndexBytes, noVerify } = session.options;
+    return { sources, shards: [...session.shardNumbers],
+             options: { format: format ?? model.format, name: name ?? session.sources[0].input.name, key, maxTensors,
+                        maxIndexBytes, noVerify } };
+}
+
+async function startWorker() {
+    const url = new URL("./worker.mjs", import.meta.url);
+    if (isNode) {
+        const { Worker } = await import("node:worker_threads");
+        const worker = new Worker(url);
+        return { post: m => worker.postMessage(m), end: () => worker.terminate(),
+                 rest: () => worker.unref(), wake: () => worker.ref(),
+                 listen: (onMessage, onError) => {
+                     worker.removeAllListeners("message").removeAllListeners("error");
+                     worker.on("message", onMessage).on("error", onError);
+                 } };
+    }
+    const worker = new Worker(url, { type: "module" });
+    return { post: m => worker.postMessage(m), end: () => worker.terminate(), rest: () => {}, wake: () => {},
+             listen: (onMessage, onError) => {
+                 worker.onmessage = e => onMessage(e.data);
+                 worker.onerror = e => onError(new Error(e.message || "the worker could not be started"));
+             } };
+}
+
+/** One worker stays for the next task: starting a worker takes longer than to check a small file. */
+let idle = null;
+
+async function takeWorker() {
+    const worker = idle ?? await startWorker();
+    idle = null;
+    worker.wake();
+    return worker;
+}
+
+async function leaveWorker(worker, isSound) {
+    if (!isSound || idle)
+        return worker.end();
+    idle = worker;
+    worker.listen(() => {}, () => { idle = idle === worker ? null : idle; });
+    worker.rest();
+}
+
+/** Answer a read of the worker: the bytes go to shared memory. */
+async function answer(models, shared, message, signal) {
+    const flag = new Int32Array(shared, 0, 2), bytes = new Uint8Array(shared, 8);
+    try {
+        const source = models[message.index[0]]._session.sources[message.index[1]];
+        bytes.set(await source.input.read(message.offset, message.length, signal));
+        Atomics.store(flag, 0, 1);
+        return null;
+    } catch (e) {
+        Atomics.store(flag, 0, 2);
+        return e;
+    } finally {
+        Atomics.notify(flag, 0);
+    }
+}
+
+export async function work(what, models, options) {
+    for (const m of models)
+        if (!m?._session?.core)
+            throw closedError();
+    const [first, second] = models;
+    return first._session.within(options.signal, signal1 =>
+        second ? second._session.within(signal1, signal => run(what, models, options, signal))
+               : run(what, models, options, signal1));
+}
+
+async function run(what, models, options, signal) {
+    const canShare = typeof SharedArrayBuffer === "function" && (isNode || globalThis.crossOriginIsolated);
+    const shared = canShare ? new SharedArrayBuffer(8 + WINDOW) : null;
+    const described = [];
+    for (const m of models)
+        described.push(await describeModel(m, shared, described.length, options, signal));
+    const worker = await takeWorker();
+    let failure = null, isSound = false;
+    try {
+        return await new Promise((resolve, reject) => {
+            signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+            if (signal.aborted)
+                return reject(signal.reason);
+            const settle = message => {
+                isSound = message.error?.status !== "crash";
+                if (message.type === "done")
+                    resolve(message.report);
+                else
+                    reject(failure ?? unpackError(message.error));
+            };
+            worker.listen(message => {
+                if (message.type === "read")
+                    answer(models, shared, message, signal).then(e => { failure ??= e; });
+                else if (message.type === "progress")
+                    options.onProgress?.({ bytes: message.done, total: message.total, requests: models[0].requests });
+                else if (message.type === "done" || message.type === "failed")
+                    settle(message);
+            }, e => reject(new HeftError("crash", `the worker failed: ${e.message}`, { rule: "web/crash", cause: e })));
+            worker.post({ what, models: described, shared, quick: !!options.quick });
+        });
+    } finally {
+        await leaveWorker(worker, isSound && !signal.aborted);
+        throwIfAborted(signal);
+    }
+}
