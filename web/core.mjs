@@ -31,11 +31,17 @@ async function compile() {
     return WebAssembly.compile(await answer.arrayBuffer());
 }
 
-let compiled;
+let compiled, random = globalThis.crypto;
+
+async function prepare() {
+    if (!random && isNode) // Node 18
+        random = (await import("node:crypto")).webcrypto;
+    return compile();
+}
 
 /** Compile the module once. */
 export function loadModule() {
-    compiled ??= compile().catch(e => {
+    compiled ??= prepare().catch(e => {
         compiled = undefined;
         throw e;
     });
@@ -56,7 +62,7 @@ export class Core {
             source_size: source => host.size(source),
             progress: (done, total) => this.#guard(0, () => host.progress?.(done, total) === false ? 0 : 1),
             random: (ptr, len) => {
-                globalThis.crypto?.getRandomValues(this.bytes(ptr >>> 0, len));
+                random.getRandomValues(this.bytes(ptr >>> 0, len));
             },
             finding: () => this.#guard(0, () => host.finding?.()),
         };

@@ -379,7 +379,10 @@ export type Change =
     | { name: string; what: "shape"; a: number[]; b: number[] }
     | ({ name: string; what: "value" } & ValueChange);
 
-/** Statistics of a - b; null where they are undefined or the values are not numbers. */
+/**
+ * Statistics of a - b; null where they are undefined or the values are not numbers. An infinite one is
+ * Infinity, which `heft diff --json` writes as text.
+ */
 export interface ValueChange {
     max_abs: number | null;
     max_rel: number | null;

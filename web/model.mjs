@@ -8,9 +8,11 @@ const ENCODINGS = ["raw", "zstd", "deflate", "other", "msgpack"];
 const SEVERITIES = ["note", "warning", "fault"];
 const KINDS = ["none", "bool", "uint", "int", "float", "complex", "block"];
 const SPECIALS = 5;
-const F32 = 12, F64 = 13, ZSTD = 1;
-/** Stored bytes that are converted at once. */
-const CHUNK = 4 << 20;
+const F32 = 12, F64 = 13, RAW = 0, ZSTD = 1;
+/** Bytes of a tensor that are requested and converted at once. */
+const CHUNK = 8 << 20;
+/** Blocks that are decoded at once. */
+const STEP = 1 << 12;
 /** Arrays of metadata by the code of the element type. */
 const ARRAYS = { 2: Uint8Array, 3: Int8Array, 4: Uint16Array, 5: Int16Array, 6: Uint32Array, 7: Int32Array,
                  8: BigUint64Array, 9: BigInt64Array, 12: Float32Array, 13: Float64Array };
@@ -207,14 +209,15 @@ class Tensor {
 
     /** Call take(bytes, at) with the decoded bytes [from, to), in chunks that are multiples of `unit`. */
     async #read(part, from, to, signal, take, unit = 1) {
-        const model = this.#model, step = Math.max(unit, CHUNK - CHUNK % unit);
+        // A compressed part is decoded from its beginning: at once, not again for each chunk.
+        const model = this.#model, cache = {};
+        const step = part.encoding === RAW ? Math.max(unit, CHUNK - CHUNK % unit) : to - from;
         if (part.encoding === ZSTD) {
             const all = await this.#unzstd(part, signal);
             model._core();
             take(all.subarray(from, to), 0);
             return;
         }
-        // One request for the whole range, unless the range is too large to be held twice.
         for (let at = from; at < to; at += step) {
             const len = Math.min(step, to - at);
             await model._session.reading(part.shown, signal, () => {
@@ -225,7 +228,7 @@ class Tensor {
                         take(core.bytes(ptr, len), at - from);
                     return st;
                 });
-            }, this.name);
+            }, this.name, cache);
         }
     }
 
@@ -274,24 +277,36 @@ class Tensor {
         return out;
     }
 
-    /** Decode blocks to out[at...]; elements before 0 and past the end are left out. */
+    /**
+     * Decode blocks to out[at...]; elements before 0 and past the end are left out. Bytes in the core's
+     * memory are used in place, by their address: an array over the memory ends when the memory grows.
+     */
     #convert(bytes, at, out, dtype, info, to, per) {
-        const core = this.#model._core(), size = out.BYTES_PER_ELEMENT;
-        const step = 1 << 12; // blocks at once
-        for (let block = 0; block * info.blockBytes < bytes.length; block += step) {
-            const src = bytes.subarray(block * info.blockBytes, (block + step) * info.blockBytes);
-            const count = Math.floor(src.length / info.blockBytes * info.blockElements) * per;
-            const copy = src.slice(); // the memory may move
-            core.withBytes(copy, from => core.withMemory(count * size, dst => {
-                if (!core.run("cast", dst, to, from, dtype, count))
-                    throw new HeftError("unsupported", `tensor '${this.name}': type ${info.name} is not decoded`,
-                                        { tensor: this.name });
-                const values = new out.constructor(core.memory.buffer.slice(dst, dst + count * size));
-                const start = (at + block * info.blockElements) * per;
-                const skip = Math.max(0, -start), room = out.length - Math.max(0, start);
-                out.set(values.subarray(skip, skip + Math.max(0, Math.min(values.length - skip, room))), Math.max(0, start));
-            }));
+        const core = this.#model._core(), isInCore = bytes.buffer === core.memory.buffer;
+        const { byteOffset, length: total } = bytes, step = STEP * info.blockBytes;
+        for (let from = 0; from < total; from += step) {
+            const len = Math.min(step, total - from);
+            const start = (at + from / info.blockBytes * info.blockElements) * per;
+            const cast = ptr => this.#cast(core, ptr, Math.floor(len / info.blockBytes * info.blockElements) * per,
+                                           { out, start, dtype, to });
+            if (isInCore)
+                cast(byteOffset + from);
+            else
+                core.withBytes(bytes.subarray(from, from + len), cast);
         }
+    }
+
+    #cast(core, ptr, count, { out, start, dtype, to }) {
+        const size = out.BYTES_PER_ELEMENT;
+        core.withMemory(count * size, dst => {
+            if (!core.run("cast", dst, to, ptr, dtype, count))
+                throw new HeftError("unsupported", `tensor '${this.name}': elements of type ${this.dtype} are not decoded`,
+                                    { tensor: this.name });
+            const skip = Math.max(0, -start), first = Math.max(0, start);
+            const n = Math.max(0, Math.min(count - skip, out.length - first));
+            if (n) // the address is a multiple of 16
+                out.set(new out.constructor(core.memory.buffer, dst + skip * size, n), first);
+        });
     }
 }
 

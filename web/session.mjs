@@ -412,11 +412,12 @@ export class Session {
 
     /**
      * Call `fn`, which returns a status, until all bytes that it reads are there. `part` is the
-     * range of the file that the bytes belong to: after a second miss it is read as a whole.
+     * range of the file that the bytes belong to: after a second miss it is read as a whole, and kept in
+     * `cache` for further calls.
      */
-    async reading(part, signal, fn, tensor = null) {
+    async reading(part, signal, fn, tensor = null, cache = {}) {
         return this.within(signal, async both => {
-            const own = this.sources.map(() => []); // bytes read for this call only
+            const own = cache.own ?? this.sources.map(() => []); // bytes read for this call only
             const merge = () => this.sources.forEach((s, i) => {
                 s.segments = [...s.base, ...own[i]].sort((a, b) => a.offset - b.offset);
                 s.misses = [];
@@ -431,6 +432,8 @@ export class Session {
                 const whole = round && part ? joined(source ?? this.sources[0],
                                                      [{ offset: part.offset, length: part.stored }]) : [];
                 const ranges = source ? (whole.length ? whole : joined(source, missed)) : [];
+                if (source && whole.length)
+                    cache.own = own;
                 this.sources.forEach(s => {
                     s.segments = s.base;
                     s.misses = [];

@@ -1,11 +1,13 @@
 /** The interface: inputs, requests, ranges, errors, workers, memory. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import test, { after } from "node:test";
+import { pathToFileURL } from "node:url";
 import zlib from "node:zlib";
-import { HeftError, dtypes, formats, open, version } from "./package.mjs";
+import { HeftError, PACKAGE, dtypes, formats, open, version } from "./package.mjs";
 import { serve } from "./server.mjs";
 import { SAMPLES, heft } from "./tools.mjs";
 
@@ -101,6 +103,27 @@ test("a value takes one request for its bytes", async () => {
     const values = await model.tensorAt(2000).bytes({ from: 16, to: 32 });
     assert.deepEqual(Array.from(values), Array(16).fill(2000 % 256));
     assert.deepEqual(input.reads, [[model.tensorAt(2000).parts[0].offset + 16, 16]]);
+    await model.close();
+});
+
+test("all values of a large tensor are read, whatever memory that takes", async () => {
+    const many = Float32Array.from({ length: 3_000_000 }, (_, i) => i % 1_000_003);
+    const file = safetensors([["a", "F32", [3000, 1000], bytesOf(many)]]);
+    const model = await open(counting(file));
+    assert.ok(Buffer.from((await model.find("a").f32()).buffer).equals(Buffer.from(many.buffer)));
+    assert.deepEqual(await model.find("a").f64({ from: 2_999_990 }), Float64Array.from(many.subarray(2_999_990)));
+    await model.close();
+});
+
+test("a transposed array is read once", async () => {
+    const file = path.join(scratch, "f.npy");
+    const script = "import numpy as np, sys\nnp.save(sys.argv[1], np.asfortranarray(np.arange(3000000, dtype='>f8').reshape(3000, 1000)))";
+    assert.equal(spawnSync(process.env.PYTHON ?? "/usr/bin/python3", ["-c", script, file]).status, 0);
+    const input = counting(new Uint8Array(readFileSync(file))), model = await open(input);
+    input.reads.length = 0;
+    const values = await model.tensorAt(0).f32();
+    assert.ok(values.every((v, i) => v === i));
+    assert.ok(input.reads.length <= 3, `${input.reads.length} reads`);
     await model.close();
 });
 
@@ -336,16 +359,40 @@ test("shards are found next to a path, and through resolve", async () => {
         await m.close();
 });
 
-test("zstd needs a decoder, and deflate does not", async () => {
+test("zstd needs a decoder, which the caller may give", async () => {
     const file = await converted(".zt", small, ["--format-version", "1.2", "--compress", "zstd"]);
-    const stored = readFileSync(file);
-    const model = await open(file, { decoders: {} });
-    if (!zlib.zstdDecompressSync)
-        await fails(model.find("a").f32(), "unsupported", "web/no-decoder", /decoders: \{ zstd \}/);
+    const model = await open(file), a = model.find("a");
+    assert.deepEqual([a.parts[0].encoding, a.parts[0].length], ["zstd", 200_000]);
+    if (!zlib.zstdDecompressSync) {
+        await fails(a.f32(), "unsupported", "web/no-decoder", /decoders: \{ zstd \}/);
+        await fails(model.hash(), "unsupported", null, /cannot decode/);
+    }
+    let given;
+    const zstd = (stored, length) => (given = [stored.length, length], bytesOf(floats));
+    const other = await open(file, { decoders: { zstd } });
+    assert.deepEqual(await other.find("a").f32({ from: 9, to: 12 }), floats.slice(9, 12));
+    assert.deepEqual(given, [a.parts[0].stored, 200_000]);
+    const wrong = await open(file, { decoders: { zstd: () => new Uint8Array(3) } });
+    await fails(wrong.find("a").f32(), "format", null, /3 bytes instead of 200000/);
+    for (const m of [model, other, wrong])
+        await m.close();
+});
+
+test("deflated arrays are decoded, at every level and in any order of requests", async () => {
+    const script = "import numpy as np, sys\n" +
+        "a = np.arange(60000, dtype='<f4').reshape(200, 300) % 977\n" +
+        "np.savez_compressed(sys.argv[1], c=a, f=np.asfortranarray(a), big=a.astype('>f8'), r=np.random.default_rng(1).random(5000))\n";
+    const file = path.join(scratch, "deflated.npz");
+    const made = spawnSync(process.env.PYTHON ?? "/usr/bin/python3", ["-c", script, file]);
+    assert.equal(made.status, 0, String(made.stderr));
+    const model = await open(file);
+    for (const name of ["c", "f", "big"]) {
+        const values = await model.find(name).f32({ from: 301, to: 59_999 });
+        assert.ok(values.every((v, i) => v === (i + 301) % 977), name);
+    }
+    assert.equal((await model.verify()).ok, true);
+    assert.equal((await model.hash()).model, JSON.parse((await heft(["hash", "--json", file])).stdout).model);
     await model.close();
-    assert.ok(stored.length);
-    const raw = zlib.deflateRawSync(Buffer.from(small), { level: 9 });
-    assert.ok(raw.length);
 });
 
 test("many models open and close without a leak", async () => {
@@ -387,6 +434,15 @@ test("names are data", async () => {
     assert.equal(model.find("constructor").id + model.find(name).id > 0, true);
     assert.equal({}.polluted, undefined);
     await model.close();
+});
+
+test("a trap is an error, and ends the instance", async () => {
+    const { Core, loadModule } = await import(pathToFileURL(path.join(PACKAGE, "core.mjs")).href);
+    const core = new Core(await loadModule(), {});
+    const crash = { name: "HeftError", status: "crash", rule: "web/crash" };
+    assert.throws(() => core.run("tensor_at", 0xfffffff0, 0), crash);
+    assert.throws(() => core.run("result"), { ...crash, message: /open the model again/ });
+    assert.equal((await open(small)).tensorCount, 2);
 });
 
 test("the tables of the build", async () => {
