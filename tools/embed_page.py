@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""embed_page.py OUT PAGE STYLE SCRIPT...: write the page of `heft report` as C.
+"""embed_page.py OUT PAGE STYLE... SCRIPT...: write the page of `heft report` as C.
 
-OUT becomes a C file with the page before and after its data, in two arrays of bytes. The scripts
-are joined; the page's content security policy permits nothing but this style and this script, by
-their digests."""
+OUT becomes a C file with the page before and after its data, in two arrays of bytes. Styles (*.css)
+are joined, and so are the scripts: modules, each after the modules that it imports. The page's
+content security policy permits nothing but this style and this script, by their digests."""
 import base64
 import hashlib
 import pathlib
+import re
 import sys
 
 
@@ -21,11 +22,22 @@ def array(name, text):
     return f"const unsigned char {name}[{len(data)}] = {{\n    {body},\n}};\n"
 
 
-def main(out, page, style, *scripts):
+def joined(files, suffix):
+    return "\n".join(pathlib.Path(f).read_text(encoding="utf-8") for f in files
+                     if f.endswith(suffix))
+
+
+def one_script(modules):
+    """Join modules: one scope needs neither imports nor exports."""
+    text = re.sub(r'^import \{[^}]*\} from "[^"]*";\n', "", modules, flags=re.M)
+    text = re.sub(r"^export ", "", text, flags=re.M)
+    return f'"use strict";\n(() => {{\n{text}}})();\n'
+
+
+def main(out, page, *files):
     text = pathlib.Path(page).read_text(encoding="utf-8")
-    css = pathlib.Path(style).read_text(encoding="utf-8")
-    js = "\n".join(pathlib.Path(s).read_text(encoding="utf-8") for s in scripts)
-    js = f'"use strict";\n(() => {{\n{js}}})();\n'
+    css = joined(files, ".css")
+    js = one_script(joined(files, ".js"))
     if "</" in css or "</script" in js or "<!--" in js:
         sys.exit("embed_page.py: a style or script would end its element")
     fields = {"STYLE_HASH": digest(css), "SCRIPT_HASH": digest(js), "STYLE": css, "SCRIPT": js}

@@ -1,15 +1,15 @@
 // Elements, numbers and colours.  Text from the model becomes text nodes only, never HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
-const byId = (id) => document.getElementById(id);
+export const byId = (id) => document.getElementById(id);
 
 // Return a new HTML element with attributes and children (nodes or texts).
-function element(name, attributes = {}, ...children) {
+export function element(name, attributes = {}, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
 // Return a new SVG element with attributes and children.
-function shape(name, attributes = {}, ...children) {
+export function shape(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
@@ -20,7 +20,7 @@ function fill(node, attributes, children) {
 }
 
 // "1.78 B" for counts of parameters, in steps of a thousand.
-function countText(n) {
+export function countText(n) {
   const units = ["", " K", " M", " B", " T"];
   let i = 0;
   while (n >= 999.5 && i < units.length - 1) {
@@ -31,7 +31,7 @@ function countText(n) {
 }
 
 // "1.5 MiB", in steps of 1024.
-function sizeText(n) {
+export function sizeText(n) {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
   let i = 0;
   while (n >= 1024 && i < units.length - 1) {
@@ -42,15 +42,15 @@ function sizeText(n) {
 }
 
 // Statistics arrive as numbers, as the texts "NaN" and "Infinity", or as null where none exist.
-function realText(v) {
+export function realText(v) {
   if (v === null || v === undefined) return "–";
   return typeof v === "number" ? Number(v.toPrecision(6)).toString() : v;
 }
 
-const shapeText = (dims) => "[" + dims.join(", ") + "]";
-const percentText = (part, whole) => (whole ? ((100 * part) / whole).toFixed(1) : "0.0") + " %";
+export const shapeText = (dims) => "[" + dims.join(", ") + "]";
+export const percentText = (part, whole) => (whole ? ((100 * part) / whole).toFixed(1) : "0.0") + " %";
 
 // Colours with at least 4.5:1 contrast to white text.
 const COLOURS = ["#1f5fbf", "#a8431f", "#17734f", "#8a3a8f", "#8a5a00", "#00707f", "#b02a5b",
                  "#4f5d75", "#5b3fc4", "#5f6f00"];
-const colourOf = (i) => COLOURS[i % COLOURS.length];
+export const colourOf = (i) => COLOURS[i % COLOURS.length];

@@ -1,5 +1,7 @@
 // Histograms, and shares of a whole.
 
+import { colourOf, element, percentText, realText, shape, sizeText } from "./basics.js";
+
 // Draw the bins as bars in a box of the given size; empty bins stay empty, and bins with few
 // values have at least one pixel.
 function bars(bins, width, height) {
@@ -12,14 +14,14 @@ function bars(bins, width, height) {
   });
 }
 
-function sparkline(bins) {
+export function sparkline(bins) {
   const svg = shape("svg", { width: 96, height: 20, "aria-hidden": "true" });
   if (bins.length) svg.append(...bars(bins, 96, 20));
   return svg;
 }
 
 // A histogram with the ends of its axis and a title for every bar.
-function histogram(name, bins, min, max) {
+export function histogram(name, bins, min, max) {
   const WIDTH = 560;
   const HEIGHT = 140;
   const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT + 16}`, width: WIDTH, role: "img" },
@@ -38,7 +40,7 @@ function histogram(name, bins, min, max) {
 }
 
 // A bar of shares with a legend.  items: { name, bytes, tensors }, the largest first.
-function shares(into, items) {
+export function shares(into, items) {
   const whole = items.reduce((sum, x) => sum + x.bytes, 0);
   const bar = element("div", { class: "shares", role: "img", "aria-label": "Bytes by element type" });
   const legend = element("ul", { class: "legend" });

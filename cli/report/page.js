@@ -1,5 +1,12 @@
 // The page: reads the figures and fills the sections.
 
+import { byId, countText, element, percentText, realText, shapeText, sizeText } from "./basics.js";
+import { histogram, shares, sparkline } from "./charts.js";
+import { ListRows } from "./list_rows.js";
+import { moduleMap } from "./module_map.js";
+import { Table } from "./table.js";
+import { Treemap } from "./treemap.js";
+
 const data = JSON.parse(byId("data").textContent);
 const tensors = data.tensors.map((row) => {
   const t = {};
@@ -53,7 +60,7 @@ function statistics(t) {
 function detail(t) {
   const facts = [["Element type", t.dtype || "none"], ["Shape", shapeText(t.shape)],
                  ["Bytes", t.bytes.toLocaleString("en")], ...statistics(t)];
-  const list = element("dl", {}, ...facts.flatMap(([title, text]) =>
+  const list = element("dl", { class: "facts" }, ...facts.flatMap(([title, text]) =>
     [element("dt", {}, title), element("dd", {}, text)]));
   const drawn = t.bins && t.bins.length && typeof t.min === "number" && typeof t.max === "number";
   byId("detail").replaceChildren(element("h3", {}, t.name || "(no name)"), list,
@@ -63,34 +70,36 @@ function detail(t) {
 function tensorTable() {
   const whole = (key) => (t) => (t[key] === null ? "–" : t[key].toLocaleString("en"));
   const plain = (key) => (t) => t[key];
-  const real = (title, key) => ({ title, number: true, text: (t) => realText(t[key]),
+  const real = (title, key) => ({ title, number: true, width: [104, 1], text: (t) => realText(t[key]),
                                   value: plain(key) });
   const columns = [
-    { title: "Name", text: (t) => t.name, value: plain("name") },
-    { title: "Type", text: (t) => t.dtype || "–", value: plain("dtype") },
+    { title: "Name", width: [220, 5], text: (t) => t.name, value: plain("name") },
+    { title: "Type", width: [70, 1], text: (t) => t.dtype || "–", value: plain("dtype") },
     { title: "Shape", text: (t) => shapeText(t.shape), value: plain("elements") },
     { title: "Size", number: true, text: (t) => sizeText(t.bytes), value: plain("bytes") },
   ];
   if (data.has_statistics)
-    columns.push({ title: "Distribution", draw: (t) => sparkline(t.bins || []) },
+    columns.push({ title: "Distribution", width: [122, 1], draw: (t) => sparkline(t.bins || []) },
                  real("Min", "min"), real("Max", "max"), real("Mean", "mean"), real("Std", "std"),
                  { title: "Zeros", number: true, value: (t) => (t.count ? t.zeros / t.count : null),
                    text: (t) => (t.count ? percentText(t.zeros, t.count) : "–") },
-                 { title: "NaN", number: true, text: whole("nan"), value: plain("nan") },
-                 { title: "Inf", number: true, text: whole("inf"), value: plain("inf") });
-  new Table({ into: byId("tensor-table"), label: "Tensors", columns, rows: tensors, chosen: detail,
-              words: (t) => `${t.name} ${t.dtype} ${shapeText(t.shape)}` });
+                 { title: "NaN", number: true, width: [64, 1], text: whole("nan"), value: plain("nan") },
+                 { title: "Inf", number: true, width: [64, 1], text: whole("inf"), value: plain("inf") });
+  const words = (t) => `${t.name} ${t.dtype} ${shapeText(t.shape)}`;
+  new Table({ into: byId("tensor-table"), label: "Tensors", columns, chosen: detail,
+              source: new ListRows(tensors, words) });
 }
 
 // ---- metadata, findings, comparison
 
 // A table of arrays of texts and numbers.
-function plainTable(into, label, titles, rows, numbers = []) {
+function plainTable(into, label, titles, rows, widths, numbers = []) {
   const columns = titles.map((title, i) => ({
-    title, number: numbers.includes(i), value: (r) => r[i],
+    title, width: widths[i], number: numbers.includes(i), value: (r) => r[i],
     text: (r) => (typeof r[i] === "number" ? realText(r[i]) : r[i] === null ? "–" : r[i]),
   }));
-  new Table({ into: byId(into), label, columns, rows, words: (r) => r.join(" ") });
+  new Table({ into: byId(into), label, columns,
+              source: new ListRows(rows, (r) => r.join(" ")) });
 }
 
 function metadata() {
@@ -98,7 +107,8 @@ function metadata() {
   byId("metadata-text").textContent = m.rows.length
     ? m.omitted ? `${m.omitted.toLocaleString("en")} further values are left out.` : ""
     : "The file has none.";
-  if (m.rows.length) plainTable("metadata-table", "Metadata", ["Key", "Value"], m.rows);
+  if (m.rows.length) plainTable("metadata-table", "Metadata", ["Key", "Value"], m.rows,
+                                [[160, 1], [240, 2]]);
 }
 
 function findings() {
@@ -112,7 +122,7 @@ function findings() {
     (v.omitted ? ` ${v.omitted.toLocaleString("en")} further findings are left out.` : "");
   if (v.rows.length)
     plainTable("findings-table", "Findings", ["Severity", "Rule", "At byte", "Tensor", "Text"],
-               v.rows, [2]);
+               v.rows, [[90, 1], [140, 1], [110, 1], [160, 2], [320, 5]], [2]);
 }
 
 function comparison() {
@@ -123,13 +133,14 @@ function comparison() {
   byId("comparison-title").textContent = `Comparison with ${c.path}`;
   byId("comparison-text").textContent = c.summary + ".";
   if (c.rows.length)
-    plainTable("comparison-table", "Comparison", c.titles, c.rows, [4, 5, 6, 7]);
+    plainTable("comparison-table", "Comparison", c.titles, c.rows,
+               [[200, 3], [110, 1], [130, 2], [130, 2]], [4, 5, 6, 7]);
 }
 
 cards();
 comparison();
 findings();
 types();
-new Treemap({ into: byId("map"), path: byId("path"), tensors });
+new Treemap({ into: byId("map"), path: byId("path"), source: moduleMap(tensors) });
 tensorTable();
 metadata();

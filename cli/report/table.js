@@ -1,92 +1,170 @@
-// A table of any length: only the visible rows exist in the document.
+// A table of any length: only the visible rows exist in the document, and they are used again when
+// the table is scrolled.
 
-const ROW = 27; // pixels: a cell of 26 and its border
+import { element } from "./basics.js";
+
+const ROW = 28; // pixels: the height of a row in views.css
 const LONGEST = 8e6; // pixels; browsers limit the height of an element
+let tables = 0;
 
-// Order values of a column; what is missing comes last.
-function compareValues(a, b) {
-  const gone = (v) => v === null || v === undefined || Number.isNaN(v);
-  if (gone(a) || gone(b)) return gone(a) - gone(b);
-  if (typeof a === typeof b) return a < b ? -1 : a > b ? 1 : 0;
-  return typeof a === "number" ? -1 : 1;
-}
-
-class Table {
-  // columns: { title, number, text(row), value(row), draw(row) }; `draw` returns a node instead of
-  // text, and columns without `value` cannot be sorted.  words(row): the text that is searched.
-  constructor({ into, label, columns, rows, words, chosen }) {
-    Object.assign(this, { columns, rows, words, chosen, shown: rows, current: -1, order: null });
-    this.body = element("tbody");
+export class Table {
+  // columns: { title, number, width: [least pixels, share], text(row), value(row), draw(row) };
+  // `draw` returns a node instead of text, and columns without `value` cannot be sorted.
+  // source: { total, length, at(i), arrange(text, column, down) }.  at() returns undefined while a
+  // row is not known yet: call refresh() when it is.  arrange() may return a promise.
+  // chosen(row, i): a row was selected.  opened(row, i): Enter or a double click.
+  // role, describe(row) and keys(event, row, i) make a tree of the table: describe() returns further
+  // attributes of a row, and keys() true if it has handled a key.
+  constructor({ into, label, columns, source, searchable = true, ...rest }) {
+    Object.assign(this, { label, columns, source, role: "grid" }, rest);
+    Object.assign(this, { id: "table-" + ++tables, text: "", order: null, current: -1, turn: 0,
+                          top: 0, native: 0, lines: [], version: 0 });
     this.heads = columns.map((c, i) => this.head(c, i));
-    this.table = element("table", { role: "grid", "aria-label": label },
-                         element("thead", {}, element("tr", {}, ...this.heads)), this.body);
-    this.view = element("div", { class: "grid", tabindex: "0" }, this.table);
+    this.body = element("tbody", { role: "rowgroup" });
+    this.table = element("table", { role: "presentation" },
+                         element("thead", { role: "rowgroup" },
+                                 element("tr", { role: "row", "aria-rowindex": 1 }, ...this.heads)),
+                         this.body);
+    this.view = element("div", { class: "grid", tabindex: "0", role: this.role,
+                                 "aria-label": label, "aria-colcount": columns.length },
+                        this.table);
+    this.widths();
+    this.listen();
+    into.append(...(searchable ? [this.tools()] : []), this.view);
+    this.found();
+  }
+
+  widths() {
+    const wide = this.columns.map((c) => c.width || [c.number ? 90 : 120, 1]);
+    this.view.style.setProperty("--columns",
+                                wide.map(([least, share]) => `minmax(${least}px, ${share}fr)`).join(" "));
+    this.table.style.minWidth = wide.reduce((sum, [least]) => sum + least, 0) + "px";
+  }
+
+  listen() {
     this.view.addEventListener("scroll", () => this.later());
+    this.view.addEventListener("scrollend", () => this.rested());
     this.view.addEventListener("keydown", (e) => this.key(e));
     this.body.addEventListener("click", (e) => this.click(e));
+    this.body.addEventListener("dblclick", () => this.open());
+    this.body.addEventListener("pointerover", (e) => {
+      const cell = e.target.closest("td");
+      if (cell) cell.title = cell.textContent; // cells may be too narrow
+    });
     new ResizeObserver(() => this.later()).observe(this.view);
-    into.append(this.tools(label), this.view);
-    this.found();
   }
 
   head(column, i) {
-    const th = element("th", { scope: "col", class: column.number ? "number" : "" });
+    const th = element("th", { scope: "col", role: "columnheader",
+                               class: column.number ? "number" : "" });
     const button = element("button", { type: "button" }, column.title);
     if (column.value) button.addEventListener("click", () => this.sort(i));
-    else button.disabled = true;
-    th.append(button);
+    th.append(column.value ? button : element("span", {}, column.title));
     return th;
   }
 
-  tools(label) {
-    const input = element("input", { type: "search", placeholder: "Search",
-                                     "aria-label": "Search in " + label });
+  tools() {
+    this.input = element("input", { type: "search", placeholder: "Search", spellcheck: "false",
+                                    autocomplete: "off", "aria-label": "Search in " + this.label });
     this.count = element("span", { class: "quiet", role: "status" });
-    input.addEventListener("input", () => this.search(input.value));
-    return element("div", { class: "tools" }, input, this.count);
+    this.input.addEventListener("input", () => this.search(this.input.value));
+    return element("div", { class: "tools" }, this.input, this.count);
   }
+
+  // ---- order
 
   // Show the rows that have all words of the text.
   search(text) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const fits = (row) => {
-      const all = this.words(row).toLowerCase();
-      return words.every((w) => all.includes(w));
-    };
-    this.shown = words.length ? this.rows.filter(fits) : this.rows.slice();
-    this.arrange();
+    this.text = text;
+    return this.arrange();
   }
 
-  // Sort by a column; a second time in the other direction.
+  // Sort by a column; a second time in the other direction, a third time not at all.
   sort(i) {
-    const down = this.order && this.order.i === i && !this.order.down;
-    this.order = { i, down };
+    const same = this.order && this.order.i === i;
+    this.order = same && this.order.down ? null : { i, down: Boolean(same) };
     this.heads.forEach((th, k) => {
-      if (k === i) th.setAttribute("aria-sort", down ? "descending" : "ascending");
+      if (this.order && k === i) th.setAttribute("aria-sort", same ? "descending" : "ascending");
       else th.removeAttribute("aria-sort");
     });
-    this.shown = this.shown.slice();
-    this.arrange();
+    return this.arrange();
   }
 
-  arrange() {
-    if (this.order) {
-      const { i, down } = this.order;
-      const value = this.columns[i].value;
-      const sign = down ? -1 : 1;
-      this.shown.sort((a, b) => sign * compareValues(value(a), value(b)));
-    }
-    this.found();
+  async arrange() {
+    const turn = ++this.turn;
+    const { i, down } = this.order || {};
+    this.view.setAttribute("aria-busy", "true");
+    await this.source.arrange(this.text, this.columns[i], down);
+    if (turn === this.turn) this.found();
   }
 
+  // Begin at the top of the rows that the source has now.
   found() {
-    const all = this.rows.length;
-    this.count.textContent = this.shown.length === all
-      ? `${all.toLocaleString("en")} rows`
-      : `${this.shown.length.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
-    this.table.setAttribute("aria-rowcount", this.shown.length + 1);
+    const all = this.source.total;
+    const shown = this.source.length;
+    this.view.removeAttribute("aria-busy");
+    if (this.count)
+      this.count.textContent = shown === all
+        ? `${all.toLocaleString("en")} ${all === 1 ? "row" : "rows"}`
+        : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
     this.current = -1;
-    this.view.scrollTop = 0;
+    this.resized();
+    this.moveTo(0);
+  }
+
+  // The number of rows has changed.
+  resized() {
+    const shown = this.source.length;
+    this.view.setAttribute("aria-rowcount", shown + 1);
+    this.table.style.height = `calc(var(--head) + ${Math.min(shown * ROW, LONGEST)}px)`;
+    this.refresh();
+  }
+
+  // ---- scrolling: `top` is the offset in pixels of all rows, `native` the element's scrollTop
+
+  // Whether all rows together are higher than an element may be.
+  scaled() { return this.source.length * ROW > LONGEST; }
+  bodyHeight() {
+    return Math.max(ROW, (this.view.clientHeight || 500) - (this.heads[0].offsetHeight || ROW));
+  }
+  last() { return Math.max(0, this.source.length * ROW - this.bodyHeight()); }
+  ratio() {
+    return this.scaled() ? this.last() / Math.max(1, LONGEST - this.bodyHeight()) : 1;
+  }
+
+  // A small step moves by as many pixels; a jump of the scroll bar moves in proportion.
+  scrolled() {
+    const at = this.view.scrollTop;
+    const step = at - this.native;
+    const small = Math.abs(step) < this.view.clientHeight;
+    this.native = at;
+    if (!this.scaled()) {
+      this.top = at;
+      return;
+    }
+    this.top = Math.max(0, Math.min(this.last(), small ? this.top + step : at * this.ratio()));
+    const close = 2 * this.view.clientHeight;
+    if (small && (at < close || at > LONGEST - 2 * close)) this.align();
+  }
+
+  // Put the scroll bar where the rows are.
+  align() {
+    const at = Math.round(this.top / this.ratio());
+    if (Math.abs(at - this.view.scrollTop) >= 1) this.view.scrollTop = at;
+    this.native = this.view.scrollTop;
+  }
+
+  // The event may come before the last step was drawn.
+  rested() {
+    if (!this.scaled()) return;
+    this.scrolled();
+    this.align();
+    this.later();
+  }
+
+  moveTo(top) {
+    this.top = Math.max(0, Math.min(this.last(), top));
+    this.align();
     this.paint();
   }
 
@@ -95,49 +173,99 @@ class Table {
     this.waiting = true;
     requestAnimationFrame(() => {
       this.waiting = false;
-      this.paint();
+      this.moved();
     });
   }
 
-  // Rows have a pixel height of their own, unless all rows together would be too high.
-  rowHeight() {
-    return Math.min(ROW, LONGEST / Math.max(1, this.shown.length));
+  // A hidden element forgets how far it was scrolled.
+  moved() {
+    const wasHidden = this.isHidden;
+    this.isHidden = this.view.clientHeight === 0;
+    if (this.isHidden) return;
+    if (wasHidden) {
+      this.moveTo(this.top);
+    } else {
+      this.scrolled();
+      this.paint();
+    }
   }
 
+  // ---- rows
+
+  // Draw all visible rows again.
+  refresh() {
+    this.version++;
+    this.paint();
+  }
+
+  // Rows lie below each other from the first visible one; all of them are moved together.
   paint() {
-    const visible = Math.ceil((this.view.clientHeight || 500) / ROW) + 2;
-    const height = this.rowHeight();
-    const last = Math.max(0, this.shown.length - visible + 2);
-    const first = Math.max(0, Math.min(last, Math.floor(this.view.scrollTop / height) - 1));
-    const end = Math.min(this.shown.length, first + visible + 1);
-    const below = this.shown.length * height - first * height - (end - first) * ROW;
-    this.body.replaceChildren(this.space(first * height),
-                              ...this.shown.slice(first, end).map((r, k) => this.row(r, first + k)),
-                              this.space(Math.max(0, below)));
+    const height = this.bodyHeight();
+    const first = Math.floor(this.top / ROW);
+    const end = Math.min(this.source.length, Math.ceil((this.top + height) / ROW));
+    const count = Math.max(0, end - first);
+    while (this.lines.length < count) this.lines.push(this.line(this.lines.length));
+    this.body.style.transform = `translateY(${first * ROW - this.top}px)`;
+    if (this.source.wanted) this.source.wanted(first, end);
+    this.lines.forEach((line, k) => {
+      if (k >= count) line.row.remove();
+      else this.fill(line, first + k);
+    });
+    this.marked();
   }
 
-  space(height) {
-    const cell = element("td", { colspan: this.columns.length });
-    cell.style.height = height + "px";
-    const row = element("tr", { class: "space", "aria-hidden": "true" }, cell);
-    row.hidden = height <= 0;
-    return row;
-  }
-
-  row(row, i) {
+  line(k) {
     const cells = this.columns.map((c) => {
-      const td = element("td", { class: c.number ? "number" : "" });
-      if (c.draw) {
-        td.append(c.draw(row));
-      } else {
-        td.textContent = c.text(row);
-        td.title = td.textContent;
-      }
+      const td = element("td", { role: "gridcell", class: c.number ? "number" : "" });
+      td.append("");
       return td;
     });
-    return element("tr", { "aria-rowindex": i + 2, "aria-selected": i === this.current,
-                           "data-row": i }, ...cells);
+    const row = element("tr", { role: "row" }, ...cells);
+    row.style.top = k * ROW + "px";
+    return { row, cells, i: -1, version: -1 };
   }
+
+  fill(line, i) {
+    if (!line.row.isConnected) this.body.append(line.row);
+    if (line.i !== i || line.version !== this.version) {
+      line.i = i;
+      line.version = this.version;
+      this.write(line, this.source.at(i));
+    }
+    const selected = String(i === this.current);
+    if (line.row.getAttribute("aria-selected") !== selected)
+      line.row.setAttribute("aria-selected", selected);
+  }
+
+  write({ row, cells, i }, content) {
+    row.id = `${this.id}-${i}`;
+    row.dataset.row = i;
+    row.setAttribute("aria-rowindex", i + 2);
+    if (this.describe && content)
+      for (const [key, value] of Object.entries(this.describe(content)))
+        if (value === null) row.removeAttribute(key);
+        else row.setAttribute(key, value);
+    this.columns.forEach((c, k) => {
+      if (!content) this.writeText(cells[k], "…");
+      else if (c.draw) cells[k].replaceChildren(c.draw(content));
+      else this.writeText(cells[k], String(c.text(content)));
+    });
+  }
+
+  // A text node that changes costs less than a new one.
+  writeText(cell, text) {
+    if (cell.firstChild?.nodeType !== Node.TEXT_NODE) cell.replaceChildren(text);
+    else if (cell.firstChild.data !== text) cell.firstChild.data = text;
+  }
+
+  // Tell screen readers which row is current.
+  marked() {
+    const line = this.lines.find((x) => x.i === this.current && x.row.isConnected);
+    if (line) this.view.setAttribute("aria-activedescendant", line.row.id);
+    else this.view.removeAttribute("aria-activedescendant");
+  }
+
+  // ---- choosing a row
 
   click(event) {
     const row = event.target.closest("tr[data-row]");
@@ -145,24 +273,32 @@ class Table {
   }
 
   key(event) {
-    if (event.target !== this.view) return;
-    const page = Math.max(1, Math.floor(this.view.clientHeight / ROW) - 2);
+    if (event.target !== this.view || event.ctrlKey || event.metaKey || event.altKey) return;
+    const row = this.current < 0 ? undefined : this.source.at(this.current);
+    if (row !== undefined && this.keys && this.keys(event, row, this.current)) {
+      event.preventDefault();
+      return;
+    }
+    const page = Math.max(1, Math.floor(this.bodyHeight() / ROW) - 1);
     const to = { ArrowDown: this.current + 1, ArrowUp: this.current - 1, Home: 0,
                  PageDown: this.current + page, PageUp: this.current - page,
-                 End: this.shown.length - 1 }[event.key];
-    if (to === undefined || !this.shown.length) return;
+                 End: this.source.length - 1 }[event.key];
+    if (event.key === "Enter") this.open();
+    if (to === undefined || !this.source.length) return;
     event.preventDefault();
-    this.select(Math.max(0, Math.min(this.shown.length - 1, to)));
+    this.select(Math.max(0, Math.min(this.source.length - 1, to)));
   }
 
   select(i) {
-    const height = this.rowHeight();
-    const top = i * height;
-    const room = this.view.clientHeight - 3 * ROW;
+    const below = (i + 1) * ROW - this.bodyHeight();
     this.current = i;
-    if (top < this.view.scrollTop) this.view.scrollTop = top;
-    else if (top > this.view.scrollTop + room) this.view.scrollTop = top - room;
-    this.paint();
-    if (this.chosen) this.chosen(this.shown[i]);
+    this.moveTo(Math.max(below, Math.min(this.top, i * ROW)));
+    const row = this.source.at(i);
+    if (this.chosen && row !== undefined) this.chosen(row, i);
+  }
+
+  open() {
+    const row = this.current < 0 ? undefined : this.source.at(this.current);
+    if (row !== undefined && this.opened) this.opened(row, this.current);
   }
 }

@@ -1,43 +1,16 @@
 // A treemap of bytes by module; a module is opened by a click or the Enter key.
 
-// Return the tree of modules.  Names are split at dots and slashes.
-function modulesOf(tensors) {
-  const root = { name: "model", bytes: 0, tensors: 0, children: new Map(), up: null };
-  for (const t of tensors) {
-    let at = root;
-    for (const word of t.name.split(/[./]/)) {
-      if (!at.children.has(word))
-        at.children.set(word, { name: word, bytes: 0, tensors: 0, children: new Map(), up: at });
-      at = at.children.get(word);
-    }
-    for (let node = at; node; node = node.up) {
-      node.bytes += t.bytes;
-      node.tensors++;
-    }
-  }
-  return root;
-}
+import { colourOf, element, percentText, shape, sizeText } from "./basics.js";
 
-// Follow modules that have a single child: "model.layers" rather than "model" alone.
-function withoutDetours(node) {
-  let name = node.name;
-  while (node.children.size === 1) {
-    node = node.children.values().next().value;
-    name += "." + node.name;
-  }
-  return { node, name };
-}
-
-// The largest modules inside a node; the rest is one piece.
-function piecesOf(node) {
+// The largest pieces; the others become one piece.
+function largest(pieces) {
   const MOST = 60;
-  const all = [...node.children.values()].filter((c) => c.bytes).sort((a, b) => b.bytes - a.bytes)
-    .map((c) => ({ ...withoutDetours(c), bytes: c.bytes, tensors: c.tensors }));
+  const all = pieces.filter((p) => p.bytes > 0).sort((a, b) => b.bytes - a.bytes);
   const rest = all.splice(MOST);
+  const sum = (key) => rest.reduce((total, p) => total + p[key], 0);
   if (rest.length)
-    all.push({ node: null, name: `${rest.length} others`,
-               bytes: rest.reduce((sum, x) => sum + x.bytes, 0),
-               tensors: rest.reduce((sum, x) => sum + x.tensors, 0) });
+    all.push({ module: null, name: `${rest.length.toLocaleString("en")} others`,
+               bytes: sum("bytes"), tensors: sum("tensors") });
   return all;
 }
 
@@ -72,31 +45,37 @@ function squarify(pieces, box) {
   }
 }
 
-class Treemap {
-  constructor({ into, path, tensors }) {
-    Object.assign(this, { into, path, root: modulesOf(tensors) });
-    this.show(this.root);
+export class Treemap {
+  // source(module): { path: [{ name, module }], pieces: [{ name, bytes, tensors, module }] } or a
+  // promise of that.  The module null stands for the root in the argument, and for a piece that
+  // cannot be opened in the result.  shown(path): another module is shown.  sizeOf(): width and
+  // height of the picture.
+  constructor({ into, path, source, shown, sizeOf = () => [1000, 380] }) {
+    Object.assign(this, { into, path, source, shown, sizeOf, turn: 0 });
+    this.show(null);
   }
 
-  show(module, focus = false) {
-    const { node } = withoutDetours(module);
-    const WIDTH = 1000;
-    const HEIGHT = 380;
-    const pieces = piecesOf(node);
+  async show(module, focus = false) {
+    const turn = ++this.turn;
+    const content = await this.source(module);
+    if (turn !== this.turn) return;
+    const [width, height] = this.sizeOf();
+    const pieces = largest(content.pieces);
     const whole = pieces.reduce((sum, p) => sum + p.bytes, 0);
-    for (const p of pieces) p.area = whole ? (p.bytes / whole) * WIDTH * HEIGHT : 0;
-    squarify(pieces, { x: 0, y: 0, width: WIDTH, height: HEIGHT });
-    const svg = shape("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}` },
+    for (const p of pieces) p.area = whole ? (p.bytes / whole) * width * height : 0;
+    squarify(pieces, { x: 0, y: 0, width, height });
+    const svg = shape("svg", { viewBox: `0 0 ${width} ${height}` },
                       ...pieces.map((p, i) => this.piece(p, i, whole)));
     this.into.replaceChildren(pieces.length ? svg : element("p", { class: "quiet" }, "No bytes."));
-    this.crumbs(node);
+    this.crumbs(content.path);
     if (focus) (svg.querySelector("g[tabindex]") || this.path.lastChild).focus();
+    if (this.shown) this.shown(content.path);
   }
 
   piece(p, i, whole) {
     const text = `${p.name}: ${sizeText(p.bytes)}, ${percentText(p.bytes, whole)}, ` +
-                 `${p.tensors} ${p.tensors === 1 ? "tensor" : "tensors"}`;
-    const opens = p.node && p.node.children.size > 1;
+                 `${p.tensors.toLocaleString("en")} ${p.tensors === 1 ? "tensor" : "tensors"}`;
+    const opens = p.module !== null;
     const g = shape("g", opens ? { tabindex: "0", role: "button", "aria-label": text } : {},
                     shape("title", {}, text),
                     shape("rect", { x: p.x, y: p.y, width: p.w, height: p.h, rx: 3,
@@ -109,23 +88,21 @@ class Treemap {
         g.append(shape("text", { x: p.x + 6, y: p.y + 30 }, sizeText(p.bytes)));
     }
     if (opens) {
-      g.addEventListener("click", () => this.show(p.node));
+      g.addEventListener("click", () => this.show(p.module));
       g.addEventListener("keydown", (e) => {
         if (e.key !== "Enter" && e.key !== " ") return;
         e.preventDefault();
-        this.show(p.node, true);
+        this.show(p.module, true);
       });
     }
     return g;
   }
 
-  crumbs(node) {
-    const way = [];
-    for (let at = node; at; at = at.up) way.unshift(at);
-    this.path.replaceChildren(...way.map((at) => {
-      const button = element("button", { type: "button" }, at.name || "(no name)");
-      if (at === node) button.setAttribute("aria-current", "true");
-      button.addEventListener("click", () => this.show(at));
+  crumbs(path) {
+    this.path.replaceChildren(...path.map(({ name, module }, i) => {
+      const button = element("button", { type: "button" }, name || "(no name)");
+      if (i === path.length - 1) button.setAttribute("aria-current", "true");
+      button.addEventListener("click", () => this.show(module));
       return button;
     }));
   }

@@ -1,0 +1,140 @@
+// Keyboard, screen reader, colours, narrow windows.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { axePath, Visit } from './browser.mjs'
+import { differs, silent } from './expect.mjs'
+
+const VIEWS = ['tensors', 'modules', 'metadata', 'checks', 'compare']
+
+const focused = visit => visit.page.evaluate(() => document.activeElement.id || document.activeElement.textContent)
+
+// All functions without a mouse: open by an address, choose, sort, search, views, help, colours.
+async function* keyboard({ browser, servers }) {
+    const visit = await Visit.begin(browser, servers.page)
+    const press = async (...keys) => {
+        for (const key of keys)
+            await visit.page.keyboard.press(key)
+    }
+    await press('a')
+    yield* differs('focus of the address', await focused(visit), 'address')
+    await visit.page.keyboard.type(servers.ranges + 'decoder.safetensors')
+    await press('Enter')
+    await visit.page.waitForSelector('#model:not([hidden])')
+    await press('ArrowDown', 'ArrowDown')
+    await visit.page.waitForFunction(() => document.querySelector('#detail h2')?.textContent === 'layers.0.attention.weight')
+    await press('End')
+    await visit.page.waitForFunction(() => document.querySelector('#detail h2')?.textContent === 'odd')
+    yield* differs('row for screen readers', await visit.page.evaluate(() => {
+        const grid = document.activeElement
+        return document.getElementById(grid.getAttribute('aria-activedescendant'))?.getAttribute('aria-rowindex')
+    }), '40')
+    yield* differs('rows for screen readers', await visit.page.getAttribute('#tensor-table .grid', 'aria-rowcount'), '40')
+    await press('Enter')
+    yield* differs('focus of the details', await focused(visit), 'detail')
+    await press('/')
+    await visit.page.keyboard.type('bias')
+    await visit.page.waitForFunction(() => document.querySelector('#tensor-table [role=status]').textContent === '12 of 39 rows')
+    await visit.page.focus('#tensor-table th:nth-child(4) button')
+    await press('Enter')
+    await visit.page.waitForFunction(() => document.querySelector('#tensor-table th:nth-child(4)').getAttribute('aria-sort') === 'ascending')
+    for (const [i, view] of VIEWS.entries()) {
+        await press(String(i + 1))
+        yield* differs(`view of key ${i + 1}`, await visit.page.isVisible(`#panel-${view}`), true)
+    }
+    await visit.page.focus('#tab-compare')
+    await press('ArrowRight')
+    yield* differs('tab after the last one', await focused(visit), 'tab-tensors')
+    await press('t', 't')
+    yield* differs('colours', await visit.page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+    await press('?')
+    yield* differs('list of shortcuts', await visit.page.evaluate(() => document.getElementById('help').open), true)
+    await press('Escape')
+    yield* visibleFocus(visit, press)
+    yield* silent(visit)
+    await visit.close()
+}
+
+// Tab reaches every control, and each one shows that it has the focus.
+async function* visibleFocus(visit, press) {
+    const seen = new Set()
+    await visit.page.evaluate(() => document.activeElement.blur())
+    for (let i = 0; i < 40; i++) {
+        await press('Tab')
+        const [name, shown] = await visit.page.evaluate(() => {
+            const node = document.activeElement
+            const style = getComputedStyle(node)
+            return [node.id || node.className || node.textContent, node === document.body || style.outlineStyle !== 'none']
+        })
+        if (!shown)
+            yield `the focus of ${name} cannot be seen`
+        seen.add(name)
+    }
+    for (const id of ['open-another', 'theme-switch', 'help-button', 'tab-tensors', 'grid', 'detail'])
+        if (!seen.has(id) && id !== 'detail')
+            yield `Tab does not reach ${id}`
+}
+
+async function violations(visit, view) {
+    const found = await visit.page.evaluate(async () => (await window.axe.run(document, { resultTypes: ['violations'] })).violations
+        .map(v => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map(n => n.target + ' ' + n.failureSummary).join('; ')}`))
+    return found.map(text => `${view}: ${text}`)
+}
+
+async function* axe({ browser, servers, models }) {
+    const script = readFileSync(axePath(), 'utf8')
+    for (const colorScheme of ['light', 'dark']) {
+        const visit = await Visit.begin(browser, servers.page, { colorScheme, bypassCSP: true })
+        await visit.page.evaluate(script)
+        yield* await violations(visit, `start, ${colorScheme}`)
+        await visit.openFile(join(models, 'decoder.safetensors'))
+        await visit.page.click('#tensor-table tr[data-row="1"]')
+        await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+        for (const view of VIEWS) {
+            await visit.tab(view)
+            await visit.page.waitForFunction(v => document.querySelector(`#panel-${v}`).childElementCount > 0, view)
+            yield* await violations(visit, `${view}, ${colorScheme}`)
+        }
+        await visit.close()
+    }
+}
+
+async function* narrowWindow({ browser, servers, models }) {
+    const visit = await Visit.begin(browser, servers.page, { viewport: { width: 400, height: 800 } })
+    const beyond = () => visit.page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth))
+    yield* differs('width of the start', await beyond(), 0)
+    await visit.openFile(join(models, 'decoder.safetensors'))
+    await visit.page.click('#tensor-table tr[data-row="1"]')
+    await visit.page.waitForSelector('#detail .value-table tr[data-row]')
+    for (const view of VIEWS) {
+        await visit.tab(view)
+        yield* differs(`width of ${view}`, await beyond(), 0)
+    }
+    await visit.close()
+}
+
+async function* colours({ browser, servers }) {
+    const sums = visit => visit.page.evaluate(() => ['color', 'backgroundColor'].map(key =>
+        getComputedStyle(document.body)[key].match(/\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0)))
+    for (const colorScheme of ['light', 'dark']) {
+        const visit = await Visit.begin(browser, servers.page, { colorScheme })
+        const [text, page] = await sums(visit)
+        if ((text > page) !== (colorScheme === 'dark') || Math.abs(text - page) < 400)
+            yield `${colorScheme}: sums of colours are ${text} on ${page}`
+        await visit.page.click('#theme-switch')
+        if (colorScheme === 'light')
+            await visit.page.click('#theme-switch')
+        await visit.page.reload()
+        const [after, behind] = await sums(visit)
+        if ((after > behind) !== (colorScheme === 'light'))
+            yield `${colorScheme}: the switch gives ${after} on ${behind}`
+        await visit.close()
+    }
+}
+
+export const accessTests = {
+    'keyboard only': keyboard,
+    'accessibility by axe': axe,
+    'a window of 400 pixels': narrowWindow,
+    'light and dark': colours
+}

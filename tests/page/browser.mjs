@@ -1,0 +1,72 @@
+// Chromium without a window, and what every test does with the page.
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+export const CHROMIUM = '/usr/bin/chromium'
+export const isInstalled = () => existsSync(CHROMIUM)
+
+// Packages are looked for below the current directory.
+const require = createRequire(join(process.cwd(), 'package.json'))
+export const axePath = () => require.resolve('axe-core')
+
+const ARGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage']
+
+// One browser with an empty profile.
+export function launch() {
+    return require('playwright-core').chromium.launch({ executablePath: CHROMIUM, args: ARGS })
+}
+
+// A page in a context of its own. Errors of scripts and refusals of the policy end up in `messages`.
+export class Visit {
+    static async begin(browser, address, options = {}) {
+        const visit = new Visit()
+        visit.context = await browser.newContext({ viewport: { width: 1280, height: 800 }, serviceWorkers: 'block', ...options })
+        visit.context.setDefaultTimeout(Number(process.env.HEFT_PAGE_WAIT) || 30000) // milliseconds
+        visit.messages = []
+        visit.requests = []
+        visit.context.on('request', r => visit.requests.push(r.url()))
+        visit.page = await visit.context.newPage()
+        visit.page.on('pageerror', e => visit.messages.push(String(e)))
+        visit.page.on('console', m => {
+            if ((m.type() === 'error' || m.type() === 'warning') && !m.text().includes('registration blocked by Playwright'))
+                visit.messages.push(m.text())
+        })
+        await visit.page.goto(address)
+        return visit
+    }
+
+    close() {
+        return this.context.close()
+    }
+
+    async openFile(path) {
+        const before = await this.page.getAttribute('#model', 'data-id')
+        await this.page.setInputFiles('#file-input', path)
+        await this.page.waitForFunction(id => (document.getElementById('model').dataset.id ?? null) !== id, before)
+    }
+
+    async openAddress(address) {
+        await this.page.fill('#address', address)
+        await this.page.press('#address', 'Enter')
+    }
+
+    text(selector) {
+        return this.page.locator(selector).first().textContent()
+    }
+
+    // Texts of the first cells of the rows of a table.
+    names(table = '#tensor-table') {
+        return this.page.$$eval(`${table} tr[data-row]`, rows => rows.map(r => r.cells[0].textContent))
+    }
+
+    async failure() {
+        await this.page.waitForSelector('#failure:not([hidden])')
+        return this.text('#failure')
+    }
+
+    tab(name) {
+        return this.page.click(`#tab-${name}`)
+    }
+}

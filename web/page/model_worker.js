@@ -1,0 +1,277 @@
+// The worker: opens models and answers questions of the page (client.js).  A question is
+// { id, method, args }, an answer { id, result } or { id, error }; { id, cancel } stops the work.
+
+import { dtypes, open, version } from "./heft.js";
+import { ColumnOrder } from "./column_order.js";
+import { compareRows } from "./compare_rows.js";
+import { metadataRows, valueText } from "./metadata_rows.js";
+import { ModuleTree } from "./module_tree.js";
+import { survey } from "./survey.js";
+import { numbersOf, partOf, textsOf } from "./values.js";
+
+// The package keeps the function in an object and calls it as a method, which browsers refuse.
+globalThis.fetch = fetch.bind(globalThis);
+
+const models = new Map(); // by number: { model, order, tree, vocabulary }
+const running = new Map(); // by id of the question: AbortController
+let next = 1;
+
+const now = () => performance.timeOrigin + performance.now();
+
+// ---- what the page learns about a model
+
+function columnsOf(model) {
+  const {
+    count,
+    nameBytes,
+    nameEnds,
+    dtypes: types,
+    dtypeNames,
+    ranks,
+    dims,
+    dimEnds,
+    elements,
+    nbytes,
+    offsets,
+    stored,
+    shards,
+    tiedTo,
+  } = model.columns();
+  return {
+    count,
+    nameBytes,
+    nameEnds,
+    dtypes: types,
+    dtypeNames: [...dtypeNames],
+    ranks,
+    dims,
+    dimEnds,
+    elements,
+    nbytes,
+    offsets,
+    stored,
+    shards,
+    tiedTo,
+  };
+}
+
+function typeSums(c) {
+  const sums = c.dtypeNames.map((name) => ({ name, bytes: 0, tensors: 0 }));
+  let elements = 0;
+  let bytes = 0;
+  for (let i = 0; i < c.count; i++) {
+    const sum = sums[c.dtypes[i]];
+    sum.bytes += c.nbytes[i] || 0;
+    sum.tensors++;
+    elements += c.elements[i] || 0;
+    bytes += c.nbytes[i] || 0;
+  }
+  return {
+    elements,
+    bytes,
+    types: sums.filter((s) => s.tensors).sort((a, b) => b.bytes - a.bytes),
+  };
+}
+
+function describe(model, columns) {
+  const {
+    format,
+    version: formatVersion,
+    name,
+    size,
+    generator,
+    alignment,
+    notices,
+    shards,
+    checksums,
+    requests,
+    bytesRead,
+  } = model;
+  return {
+    heft: version,
+    format,
+    version: formatVersion,
+    name,
+    size,
+    generator,
+    alignment,
+    notices: [...notices],
+    shards: shards.map((s) => ({ ...s })),
+    checksums: { ...checksums },
+    parts: model.parts.map((p) => ({ ...p })),
+    requests,
+    bytesRead,
+    ...typeSums(columns),
+    hasVocabulary:
+      model.parts.some((p) => p.role === "vocab") || model.metadata.has("tokenizer.ggml.tokens"),
+  };
+}
+
+// ---- methods
+
+async function openModel({ input, name, files, whole }, { signal, progress }) {
+  let lastByte = now();
+  const near = new Map((files || []).map((f) => [f.name, f]));
+  const model = await open(input, {
+    signal,
+    name,
+    maxTensors: 1 << 24,
+    ...(whole ? { maxWholeBytes: whole } : {}),
+    ...(files ? { resolve: (shard) => near.get(shard) || null } : {}),
+    onProgress: (p) => {
+      lastByte = now();
+      progress(p);
+    },
+  });
+  const id = next++;
+  const columns = columnsOf(model);
+  models.set(id, { model, order: new ColumnOrder(columns), tree: null });
+  return { id, columns, lastByte, opened: now(), ...describe(model, columns) };
+}
+
+async function closeModel({ model }) {
+  const entry = models.get(model);
+  models.delete(model);
+  if (entry) await entry.model.close();
+}
+
+function entryOf(id) {
+  const entry = models.get(id);
+  if (!entry) throw new DOMException("the file is closed", "AbortError");
+  return entry;
+}
+
+function treeOf(id) {
+  const entry = entryOf(id);
+  entry.tree ||= new ModuleTree(entry.order);
+  return entry.tree;
+}
+
+// Columns of an open model, for searches in other orders.
+const arrange = ({ model, text, column, down, module }) =>
+  entryOf(model).order.arrange(text, column, down, module);
+
+const modules = ({ model, module }) => treeOf(model).show(module);
+
+// ---- tensors
+
+const plainValue = (value) => (typeof value === "object" && value !== null ? "…" : String(value));
+
+async function tensorFacts({ model, tensor }) {
+  const t = entryOf(model).model.tensorAt(tensor);
+  return {
+    layout: t.layout,
+    parts: t.parts.map((p) => ({ ...p })),
+    decodes: t.decodes,
+    dims: t.dims.map(String),
+    attributes: [...t.attributes].map(([key, value]) => [key, plainValue(value)]),
+  };
+}
+
+async function shownPart({ model, tensor, role }) {
+  const t = entryOf(model).model.tensorAt(tensor);
+  const byDefault = t.parts.some((p) => p.role === "data") ? "data" : t.parts[0]?.role;
+  return [t, partOf(t, role || byDefault, await dtypes())];
+}
+
+async function surveyTensor(args, { signal, progress }) {
+  const [t, part] = await shownPart(args);
+  if (!part.decodes) return { part, figures: null };
+  const figures = await survey({
+    count: part.count,
+    columns: part.columns,
+    whole: args.whole,
+    read: (from, to) => {
+      signal.throwIfAborted();
+      return numbersOf(t, part, from, to, signal);
+    },
+    onProgress: (done, total) => progress({ bytes: done, total }),
+  });
+  return { part, figures };
+}
+
+async function valuesOf(args, { signal }) {
+  const [t, part] = await shownPart(args);
+  return textsOf(t, part, args.from, args.to, signal);
+}
+
+// ---- texts
+
+const metadata = ({ model }) => metadataRows(entryOf(model).model.metadata);
+const metadataValue = ({ model, key }) => valueText(entryOf(model).model.metadata, key);
+
+async function vocabulary({ model }, { signal }) {
+  const v = await entryOf(model).model.vocabulary({ signal });
+  if (!v) return null;
+  const tokens = new Array(v.count);
+  for (let i = 0; i < v.count; i++) tokens[i] = v.token(i);
+  return { tokens, special: { ...v.special } };
+}
+
+// ---- checks
+
+const verify = ({ model, quick }, { signal, progress }) =>
+  entryOf(model).model.verify({ signal, quick, onProgress: progress });
+
+const hash = ({ model }, { signal, progress }) =>
+  entryOf(model).model.hash({ signal, onProgress: progress });
+
+async function diff({ a, b }, { signal, progress }) {
+  const [first, second] = [entryOf(a).model, entryOf(b).model];
+  const report = await first.diff(second, { signal, onProgress: progress });
+  return compareRows(report, first, second);
+}
+
+const methods = {
+  open: openModel,
+  close: closeModel,
+  arrange,
+  modules,
+  tensor: tensorFacts,
+  survey: surveyTensor,
+  values: valuesOf,
+  metadata,
+  metadataValue,
+  vocabulary,
+  verify,
+  hash,
+  diff,
+};
+
+// ---- questions and answers
+
+function failureOf(e) {
+  const { name, message, status, rule, offset, tensor, httpStatus } = e;
+  return {
+    name: name || "Error",
+    message: String(message),
+    status,
+    rule,
+    offset,
+    tensor,
+    httpStatus,
+  };
+}
+
+async function answer({ id, method, args }) {
+  const stop = new AbortController();
+  running.set(id, stop);
+  try {
+    const result = await methods[method](args, {
+      signal: stop.signal,
+      progress: ({ bytes, total }) => postMessage({ id, progress: { bytes, total } }),
+    });
+    postMessage({ id, result });
+  } catch (e) {
+    postMessage({ id, error: failureOf(e) });
+  } finally {
+    running.delete(id);
+  }
+}
+
+dtypes().catch(() => {}); // compiles the core before a file is chosen; open() reports failures
+
+onmessage = ({ data }) => {
+  if (data.cancel) running.get(data.id)?.abort(new DOMException("cancelled", "AbortError"));
+  else answer(data);
+};

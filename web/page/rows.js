@@ -1,0 +1,113 @@
+// Sources of rows for Table whose content comes from the worker.
+
+import { cut, nameOfBytes } from "./names.js";
+
+// Tensors in columns; the worker searches and sorts.
+export class TensorRows {
+  constructor(client, model) {
+    Object.assign(this, { client, model, columns: model.columns, ids: null, module: null });
+  }
+
+  get total() {
+    return this.columns.count;
+  }
+  get length() {
+    return this.ids ? this.ids.length : this.columns.count;
+  }
+
+  id(i) {
+    return this.ids ? this.ids[i] : i;
+  }
+
+  at(i) {
+    return this.tensor(this.id(i));
+  }
+
+  tensor(id) {
+    const c = this.columns;
+    const from = id ? c.nameEnds[id - 1] : 0;
+    const firstDim = id ? c.dimEnds[id - 1] : 0;
+    return {
+      id,
+      name: nameOfBytes(c.nameBytes, from, Math.min(c.nameEnds[id], from + 20_000)),
+      dtype: c.dtypeNames[c.dtypes[id]],
+      shape: [...c.dims.subarray(firstDim, c.dimEnds[id])],
+      elements: c.elements[id],
+      bytes: c.nbytes[id],
+      offset: c.offsets[id],
+      shard: c.shards[id],
+      tiedTo: c.tiedTo[id],
+    };
+  }
+
+  async arrange(text, column, down) {
+    const order = {
+      model: this.model.id,
+      text,
+      column: column?.key,
+      down,
+      module: this.module,
+    };
+    this.ids = await this.client.ask("arrange", order);
+  }
+}
+
+// Rows that are read in pages when they become visible; pages that are no longer visible are
+// cancelled.
+export class PagedRows {
+  // load(from, to, signal): a promise of the rows.  changed(): rows have arrived.
+  constructor({ length, pageRows, load, changed, failed }) {
+    Object.assign(this, {
+      length,
+      total: length,
+      pageRows,
+      load,
+      changed,
+      failed,
+      pages: new Map(),
+      waiting: new Map(),
+    });
+  }
+
+  at(i) {
+    const page = Math.floor(i / this.pageRows);
+    return this.pages.get(page)?.[i - page * this.pageRows];
+  }
+
+  arrange() {}
+
+  // Table says which rows are visible.
+  wanted(first, end) {
+    const from = Math.floor(first / this.pageRows);
+    const to = Math.floor(Math.max(first, end - 1) / this.pageRows);
+    for (const [page, stop] of this.waiting) if (page < from || page > to) stop.abort();
+    for (let page = from; page <= to && end > first; page++) this.fetch(page);
+  }
+
+  async fetch(page) {
+    if (this.pages.has(page) || this.waiting.has(page)) return;
+    const MOST = 64; // pages in memory
+    const stop = new AbortController();
+    this.waiting.set(page, stop);
+    try {
+      const from = page * this.pageRows;
+      const rows = await this.load(from, Math.min(this.length, from + this.pageRows), stop.signal);
+      this.pages.set(page, rows);
+      if (this.pages.size > MOST) this.pages.delete(this.pages.keys().next().value);
+    } catch (e) {
+      if (!stop.signal.aborted) {
+        this.pages.set(page, []);
+        this.failed(e);
+      }
+    } finally {
+      this.waiting.delete(page);
+    }
+    if (!stop.signal.aborted) this.changed();
+  }
+
+  close() {
+    for (const stop of this.waiting.values()) stop.abort();
+  }
+}
+
+export const shortName = (name) => cut(name);

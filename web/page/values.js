@@ -1,0 +1,59 @@
+// Values of a tensor or of one of its parts, as numbers or as texts.
+
+const EXACT = new Set(["u64", "i64"]); // f64() would round them
+const DOUBLES = new Set(["f64", "c128", "u64", "i64", "u32", "i32"]);
+
+// The part that is shown: its element type, shape and number of values.  Complex numbers are two
+// values each.
+export function partOf(tensor, role, types) {
+  const part = tensor.parts.find((p) => p.role === role);
+  const isData = !role || role === "data";
+  const dtype = isData ? tensor.dtype : part.dtype || "bytes";
+  const type = types.find((t) => t.name === dtype);
+  const decodes = Boolean(type && type.decodes);
+  const perElement = type && type.kind === "complex" ? 2 : 1;
+  const bytes = part ? part.length : tensor.nbytes;
+  const elements = isData
+    ? tensor.elements
+    : Math.floor((bytes || 0) / (type ? type.blockBytes : 1)) * (type ? type.blockElements : 1);
+  const shape = isData ? tensor.dims.map(Number) : [elements];
+  const count = decodes ? elements * perElement : bytes || 0;
+  const last = shape.length > 1 ? shape[shape.length - 1] * (decodes ? perElement : 1) : count;
+  return {
+    role,
+    dtype,
+    decodes,
+    perElement,
+    count,
+    shape,
+    columns: Math.max(1, decodes ? last : count),
+  };
+}
+
+// Numbers [from, to) of a part; complex elements are cut into two numbers.
+export async function numbersOf(tensor, part, from, to, signal) {
+  const first = Math.floor(from / part.perElement);
+  const range = { from: first, to: Math.ceil(to / part.perElement), part: part.role, signal };
+  const all = DOUBLES.has(part.dtype) ? await tensor.f64(range) : await tensor.f32(range);
+  const skip = from - first * part.perElement;
+  return skip || all.length !== to - from ? all.subarray(skip, skip + to - from) : all;
+}
+
+const shortNumber = (v) => (Number.isInteger(v) ? String(v) : String(Number(v.toPrecision(6))));
+
+// Texts of the values [from, to); bytes in hexadecimal where the type is not decoded.
+export async function textsOf(tensor, part, from, to, signal) {
+  if (!part.decodes) {
+    const bytes = await tensor.bytes({ from, to, part: part.role, signal });
+    return Array.from(bytes, (b) => b.toString(16).padStart(2, "0"));
+  }
+  if (EXACT.has(part.dtype)) {
+    const bytes = await tensor.bytes({ from: from * 8, to: to * 8, part: part.role, signal });
+    const copy = bytes.slice().buffer;
+    const list = part.dtype === "i64" ? new BigInt64Array(copy) : new BigUint64Array(copy);
+    return Array.from(list, String);
+  }
+  const numbers = await numbersOf(tensor, part, from, to, signal);
+  if (part.dtype === "bool") return Array.from(numbers, (v) => (v ? "true" : "false"));
+  return Array.from(numbers, part.dtype === "f64" || part.dtype === "c128" ? String : shortNumber);
+}
