@@ -162,9 +162,10 @@ class HttpInput {
     }
 
     async request(headers, signal, method = "GET") {
+        const get = this.get; // not called as a method: browsers refuse fetch() of another object
         let answer;
         try {
-            answer = await this.get(this.url, { headers, signal, method });
+            answer = await get(this.url, { headers, signal, method });
         } catch (e) {
             throwIfAborted(signal);
             throw new HeftError("io", `${this.what} cannot be reached: the server does not answer, or does not ` +

@@ -9,9 +9,6 @@ import { ModuleTree } from "./module_tree.js";
 import { survey } from "./survey.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 
-// The package keeps the function in an object and calls it as a method, which browsers refuse.
-globalThis.fetch = fetch.bind(globalThis);
-
 const models = new Map(); // by number: { model, order, tree, vocabulary }
 const running = new Map(); // by id of the question: AbortController
 let next = 1;

@@ -222,6 +222,22 @@ test("a server with ranges is read by range", async () => {
     await server.close();
 });
 
+test("fetch is called as a function, as browsers demand", async () => {
+    const server = await serve(large(3000)), before = globalThis.fetch;
+    let owner = "nobody";
+    globalThis.fetch = function (...args) {
+        owner = this;
+        return before(...args);
+    };
+    try {
+        await (await open(server.url)).close();
+    } finally {
+        globalThis.fetch = before;
+    }
+    assert.equal(owner, undefined);
+    await server.close();
+});
+
 test("an index without a stated length is read as a stream", async () => {
     const file = readFileSync(await converted(".gguf", large(20_000)));
     const server = await serve(new Uint8Array(file)), model = await open(server.url);
