@@ -34,7 +34,7 @@ SOURCE_START = """\
 #pragma clang diagnostic ignored "-Wunused-function"
 #endif
 """
-# The declarations of string.h, which a compiler without a C library lacks.
+# The declarations of string.h, for a compiler without a C library.
 MEMORY = """\
 void *memcpy(void *restrict to, const void *restrict from, size_t len);
 void *memmove(void *to, const void *from, size_t len);
@@ -134,7 +134,7 @@ def file_scope(text):
         names.update(constants_of(one))
         if one[0].text in {"static", "typedef", "_Alignas", "extern"} | TYPE_WORDS:
             names.update(declared(one))
-    return {n for n in names if not n.lower().startswith("heft_")}  # these are unique anyway
+    return {n for n in names if not n.lower().startswith("heft_")}  # unique names anyway
 
 
 def is_member(tokens, i, bodies):
@@ -178,7 +178,7 @@ def renamed(text, prefix, clashes):
 # ---- joining ------------------------------------------------------------------------------------
 
 class Joined:
-    """The text of files, in which each header comes where the header is first included."""
+    """The text of files; each header comes where the header is first included."""
 
     def __init__(self, formats):
         self.seen, self.formats = set(), formats

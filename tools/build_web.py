@@ -60,7 +60,7 @@ def object_name(variant, source):
 
 
 def ninja_file(into):
-    """Write build.ninja, which compiles every variant."""
+    """Write build.ninja; the build compiles every variant."""
     ccache = "ccache " if shutil.which("ccache") else ""
     xxhash = "/usr/include" if pathlib.Path("/usr/include/xxhash.h").exists() else "."
     includes = f"-Iinclude -I{ROOT}/include -I{ROOT}/src -isystem {ROOT}/src/port_none/libc"

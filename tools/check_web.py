@@ -18,7 +18,7 @@ FILES = {"heft.mjs", "core.mjs", "error.mjs", "input.mjs", "session.mjs", "model
          "worker.mjs", "diff.mjs", "heft.d.ts", "heft.wasm", "heft-simd.wasm", "README.md",
          "LICENSE", "package.json"}
 IMPORTS = {b"read", b"open_shard", b"source_size", b"progress", b"random", b"finding"}
-# Calls that would run text of a file as a program, or show it as markup.
+# Calls that would run text of a file as a program, or show the text as markup.
 UNSAFE = re.compile(r"\beval\(|new Function|innerHTML|document\.write|insertAdjacentHTML")
 
 

@@ -140,7 +140,7 @@ def find_one(job):
 
 
 def first_ids(sources):
-    """Yield (source, id of the first mutant). A file keeps its ids while its mutants fit, so that
+    """Yield (source, id of the first mutant). A file keeps the ids while the mutants fit, so that
     a change of a file does not compile the others again."""
     blocks = json.loads(BLOCKS.read_text()) if BLOCKS.exists() else {}
     for source in sources:

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 1 in a build for boards, which prefers small code and little memory to speed: one thread, small
+/* 1 in a build for boards, with small code and little memory rather than speed: one thread, small
  * tables, less depth of nested values.  Code that compares with HEFT_IS_SMALL is left out by the
  * compiler. */
 #if defined(HEFT_SMALL)

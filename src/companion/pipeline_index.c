@@ -13,7 +13,8 @@
 static const char *const weightless[] = { "Scheduler", "Tokenizer", "TokenizerFast",
                                           "Extractor", "Processor", "ProcessorFast" };
 
-/* Return true for a Python identifier in ASCII, which is a single component of a path, too. */
+/* Return true for a Python identifier in ASCII.
+ * The identifier is a single component of a path, too. */
 static bool is_identifier(heft_str s)
 {
     enum { MOST = 64 };

@@ -8,7 +8,7 @@ typedef struct merge {
     uint32_t base;   /* number in x of the file that `from` describes */
     uint32_t *ids;   /* tensor id in `from` -> tensor id in x, or HEFT_NONE */
     uint32_t digest; /* next digest row of `from` to consider */
-    heft_str prefix; /* of tensor names; may be empty */
+    heft_str prefix; /* prefix of tensor names; may be empty */
 } merge;
 
 static heft_status no_memory(heft_index *x)

@@ -308,7 +308,7 @@ static void permute(void *rows, size_t elem, const uint32_t *order, uint32_t *le
     }
 }
 
-/* Extend a column of ids, which ends at the last tensor with an id, by zeros. */
+/* Extend a column of ids by zeros; the column ends at the last tensor with an id. */
 static bool fill_column(heft_index *x, heft_vec *column, size_t elem)
 {
     uint32_t n = x->tensors.len, had = column->len;

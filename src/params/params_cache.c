@@ -70,7 +70,7 @@ static void heap_remove(heft_params *p, const entry *e)
 {
     size_t i = e->heap_at;
     ranked last = p->heap[--p->heap_len];
-    heap_put(p, i, last); /* the last element stays where it is */
+    heap_put(p, i, last); /* the last element keeps the position */
     heap_down(p, i);
     heap_up(p, last.e->heap_at);
 }

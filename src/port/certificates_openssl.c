@@ -110,7 +110,7 @@ static heft_status check_trust(const chain *c, unsigned long flags, heft_status 
     return st;
 }
 
-/* Return the reason for which the certificate cannot be that of a signer, or NULL. */
+/* Return the reason why the certificate cannot be a signer's, or NULL. */
 static const char *unfit_signer(X509 *x)
 {
     const EVP_PKEY *key = X509_get0_pubkey(x);

@@ -137,7 +137,7 @@ static heft_status replaced_repeatedly(heft_error *err)
     return heft_error_plain(err, HEFT_E_IO, "was replaced repeatedly while it was being opened");
 }
 
-/* How the path of a file was found. */
+/* Ways to find the path of a file. */
 typedef enum origin {
     NAMED,             /* by the caller */
     FOUND,             /* in a folder that the caller named */

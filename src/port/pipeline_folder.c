@@ -57,7 +57,7 @@ static heft_status parse_index(pipeline *p, heft_error *err)
     return heft_error_os(err, st, why.os);
 }
 
-/* Tell a missing index, which is no error, from a broken link. */
+/* Tell a missing index (no error) from a broken link. */
 static heft_status check_absence(const char *path, heft_error *err)
 {
     struct stat info;

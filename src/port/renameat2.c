@@ -1,4 +1,4 @@
-/* renameat2.c - the system call renameat2(), for a C library without it: musl before 1.2.6. */
+/* renameat2.c - the system call renameat2(), for C libraries such as musl 1.2.3. */
 #include "port/renameat2.h"
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-/* renameat2.h - the declaration of renameat2(), which some C libraries lack; see renameat2.c. */
+/* renameat2.h - the declaration of renameat2(), for C libraries without one; see renameat2.c. */
 #ifndef HEFT_RENAMEAT2_H
 #define HEFT_RENAMEAT2_H
 #include <stdio.h>

@@ -14,7 +14,7 @@
 
 enum {
     PREAD_MIN = 16 << 10, /* use pread() for reads of at least this size */
-    POPULATE_READ = 22    /* MADV_POPULATE_READ of Linux 5.14, which musl does not define */
+    POPULATE_READ = 22    /* MADV_POPULATE_READ of Linux 5.14; musl does not define the name */
 };
 
 typedef struct file_source {

@@ -25,7 +25,7 @@ typedef struct heft_joined_file { /* a file whose tensors were added to this fil
     const heft_file *file;
     uint32_t first_shard;  /* number for heft_global_offset(); the shards of `file` follow */
     heft_str prefix;       /* precedes the names of the tensors */
-    uint32_t first_tensor; /* of a pipeline: id of the file's first tensor in the joined index */
+    uint32_t first_tensor; /* pipelines: id of the file's first tensor in the joined index */
 } heft_joined_file;
 
 typedef struct heft_gzip_content { /* a file compressed with gzip as a whole: gunzip.c */
@@ -61,7 +61,7 @@ struct heft_file {
     const char *passed_over; /* heft_open_options.passed_over; valid while opening */
     /* First reason why the model is incomplete, in the arena; NULL if the model is complete. */
     const heft_error *missing;
-    /* Error of listing the folder, in the arena; NULL if it was listed or need not be. */
+    /* Error of listing the folder, in the arena; NULL if the folder was listed or need not be. */
     const heft_error *list_error;
     const heft_format *format;
     heft_input input;

@@ -74,7 +74,7 @@ typedef struct sparse_parts {
     const uint64_t *dims;
     uint32_t values, indices, indptr, coords; /* or HEFT_NONE */
     uint64_t count;                           /* number of values */
-    heft_range *where;                        /* of the first fault */
+    heft_range *where;                        /* range of the first fault */
     heft_error *err;
 } sparse_parts;
 

@@ -32,7 +32,7 @@ static heft_str path_of(heft_file *f, heft_str component, heft_str file)
 
 /* ---- shards ---- */
 
-/* A component that does not exist is missing, which is an error of the system. */
+/* A component that does not exist is missing: an error of the system. */
 static heft_status status_of(const heft_error *e)
 {
     return e->status == HEFT_E_NOTFOUND ? HEFT_E_IO : e->status;

@@ -25,7 +25,7 @@ enum {
     RANK = HEFT_EMBD_RANK,
     CHECKED = HEFT_EMBD_CHECKED,
     META_HEADER = HEFT_EMBD_META_HEADER,
-    CHECKSUMS = 3, /* of header, data and file */
+    CHECKSUMS = 3, /* header, data and file */
     KNOWN_FLAGS = 15
 };
 
