@@ -288,5 +288,5 @@ heft_status heft_test_read_all(const heft_file *f, heft_error *err)
 
 bool heft_test_is_readable(const heft_file *f)
 {
-    return !heft_test_read_all(f, NULL);
+    return !heft_test_read_all(f, NULL) && !heft_file_is_complete(f, NULL);
 }

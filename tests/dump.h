@@ -18,7 +18,8 @@ char *heft_test_findings(heft_verify_result *out, heft_status *st, const heft_fi
 
 /* Read every part in chunks; assert that heft_part_read() and heft_part_view() agree. */
 heft_status heft_test_read_all(const heft_file *f, heft_error *err);
-/* Return false if a compressed part is damaged or this build cannot decode the encoding. */
+/* Return false if a compressed part is damaged, this build cannot decode the encoding, or a shard
+ * is missing. */
 bool heft_test_is_readable(const heft_file *f);
 
 #endif

@@ -60,8 +60,11 @@ def facts_of(path):
         del facts["generator"]
     if facts["format"] == "burnpack":  # the content of a Burnpack decides its generation
         del facts["version"]
-    if facts["format"] == "gguf":  # only GGUF stores the alignment
-        facts["alignment"] = info["alignment"]
+    if facts["format"] == "gguf":
+        facts["alignment"] = info["alignment"]  # only GGUF stores the alignment
+        if facts["metadata"].get("split.count"):  # a shard becomes a file of its own
+            facts["metadata"] = {
+                k: v for k, v in facts["metadata"].items() if not k.startswith("split.")}
     facts["parts"] = {p["role"]: "there" for p in ls.get("parts", [])}
     facts["tensors"] = {}
     for t in ls["tensors"]:

@@ -91,6 +91,9 @@ void heft_gguf_put_value(heft_out *o, const heft_index *x, uint32_t i);
 
 /* Set x->shard_info from the metadata "split.*", and name the other shards. */
 heft_status heft_gguf_read_split(heft_index *x);
+/* Return false if the key is one of "split.*" and the value is not an unsigned integer: no reader
+ * opens a file with such a value. */
+bool heft_gguf_allows_split_value(const heft_value *v);
 extern const heft_sharding heft_gguf_sharding;
 
 heft_status heft_gguf_plan(heft_plan *p);

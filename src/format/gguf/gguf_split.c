@@ -49,6 +49,19 @@ static heft_status add_shards(heft_index *x)
     return st;
 }
 
+static bool is_count(const heft_value *v)
+{
+    return v->kind == HEFT_KIND_UINT || (v->kind == HEFT_KIND_INT && v->as.i >= 0);
+}
+
+bool heft_gguf_allows_split_value(const heft_value *v)
+{
+    for (int k = 0; k < KEYS; k++)
+        if (heft_str_is(v->key, keys[k]))
+            return is_count(v);
+    return true;
+}
+
 heft_status heft_gguf_read_split(heft_index *x)
 {
     uint64_t found[KEYS], at[KEYS]; /* values, and offsets of the keys */
@@ -56,7 +69,7 @@ heft_status heft_gguf_read_split(heft_index *x)
         const heft_value *v = heft_gguf_find_value(x, keys[k]);
         found[k] = v ? v->as.u : HEFT_NOWHERE;
         at[k] = v ? heft_ix_offset_of(x, v->key) : HEFT_NOWHERE;
-        if (v && v->kind != HEFT_KIND_UINT && !(v->kind == HEFT_KIND_INT && v->as.i >= 0))
+        if (v && !is_count(v))
             return heft_error_set(x->err, HEFT_E_FORMAT, at[k],
                                   "metadata %q must be an unsigned integer", v->key);
     }

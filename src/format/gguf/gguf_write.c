@@ -104,7 +104,7 @@ static bool is_stored_value(const heft_index *x, uint32_t i, const gguf_plan *g)
     if (g->replaces_tokens && (heft_str_is(key, heft_gguf_tokens_key) || heft_gguf_is_special(key)))
         return false;
     return key.len && key.len <= HEFT_GGUF_MAX_KEY && heft_str_is_utf8(key) &&
-           heft_gguf_can_store(x, i);
+           heft_gguf_can_store(x, i) && heft_gguf_allows_split_value(heft_ix_value(x, i));
 }
 
 static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
@@ -123,6 +123,10 @@ static heft_status plan_value(heft_plan *p, uint32_t i, gguf_plan *g)
     }
     if (g->replaces_tokens && is_vocab_key)
         return HEFT_OK;
+    if (!heft_gguf_allows_split_value(v))
+        return heft_loss_report(p, HEFT_WARNING, "gguf/metadata", HEFT_NONE,
+                                "metadata %q is left out: in GGUF the value is an unsigned integer",
+                                v->key);
     if (v->key.len > HEFT_GGUF_MAX_KEY && heft_gguf_can_store(p->x, i))
         return heft_loss_length(p, "gguf/metadata-length", v->key, "key", v->key.len,
                                 HEFT_GGUF_MAX_KEY, "GGUF");
