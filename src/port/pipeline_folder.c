@@ -89,6 +89,11 @@ static heft_status open_index(pipeline *p, const char *path, heft_error *err)
 
 /* ---- components ---- */
 
+static bool lacks_memory(heft_status st, const heft_error *why)
+{
+    return st == HEFT_E_NOMEM || (st && why->os == ENOMEM);
+}
+
 static heft_status open_component(pipeline *p, const heft_pipeline_component *c, const char *path,
                                   heft_component_opener open, const heft_open_options *opt)
 {
@@ -109,8 +114,7 @@ static heft_status open_component(pipeline *p, const heft_pipeline_component *c,
     file->error = st ? why : NULL;
     p->open_count += !st;
     p->file_count++;
-    bool has_no_memory = st == HEFT_E_NOMEM || (st && why->os == ENOMEM);
-    return has_no_memory ? HEFT_E_NOMEM : HEFT_OK;
+    return lacks_memory(st, why) ? HEFT_E_NOMEM : HEFT_OK;
 }
 
 static heft_status open_components(pipeline *p, const char *path, heft_component_opener open,
@@ -132,9 +136,10 @@ static heft_status join(heft_file **out, pipeline *p, const char *path,
     char *other;
     const char *unused;
     heft_open_options o = *opt;
-    heft_status st = heft_folder_main_file(&other, &unused, path, NULL);
+    heft_error why;
+    heft_status st = heft_folder_main_file(&other, &unused, path, &why);
     bool has_other = !st;
-    if (st == HEFT_E_NOMEM)
+    if (lacks_memory(st, &why))
         return heft_error_no_memory(err, "to list a folder");
     st = HEFT_OK;
     if (has_other)
