@@ -34,10 +34,11 @@ LINK = ["--no-entry", "--gc-sections", "--lto-O2", "-O2", "--strip-all", "--erro
         "-z", "stack-size=262144", "--export=__heap_base"]
 FEATURES = ["--enable-bulk-memory", "--enable-sign-ext", "--enable-nontrapping-float-to-int",
             "--enable-mutable-globals"]
-# Replaces src/base/crc_tables.h.
+# Replaces src/base/crc_tables.h. The tables of half bytes are for small builds only.
 CRC_TABLES = """#include <stdint.h>
 enum { CRC_SLICES = 8 };
 extern uint32_t ieee_tables[CRC_SLICES][256], castagnoli_tables[CRC_SLICES][256];
+static const uint32_t ieee_halves[16], castagnoli_halves[16];
 """
 # Variants of the module: flags of the compiler and of wasm-opt.
 VARIANTS = {"heft": ([], []), "heft-simd": (["-msimd128"], ["--enable-simd"])}
