@@ -157,5 +157,6 @@ def test_verify_finds_the_findings_of_the_command(directory):
         for name in ("file", "ok", "format", "bytes_checked", "payload_checked", "covers"):
             assert getattr(report, name) == document[name]
         findings = [dataclasses.asdict(finding) for finding in report.findings]
-        assert findings == [{"shard": None, **finding} for finding in document["findings"]]
+        assert findings == [{"shard": None, "path": None, **finding}
+                            for finding in document["findings"]]
     assert next(reports, None) is None
