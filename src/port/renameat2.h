@@ -3,6 +3,7 @@
 #define HEFT_RENAMEAT2_H
 #include <stdio.h>
 
-int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags);
+/* Rename `from` in an open folder to `to` in another; the last argument has the flags. */
+int renameat2(int, const char *, int, const char *, unsigned);
 
 #endif
