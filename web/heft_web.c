@@ -12,8 +12,8 @@ heft_error web_error;
 
 /* Read len bytes at offset of a source into p: 0, or -1 if JavaScript has noted what is missing. */
 WEB_IMPORT(read) int32_t js_read(uint32_t source, double offset, void *p, uint32_t len);
-/* Open the shard of that name for a model: the number of the source, -1: it does not exist, -2: it
- * cannot be read, or not yet. */
+/* Open the shard of that name for a model. Return the number of the source; -1 if the shard does
+ * not exist; -2 if the shard cannot be read, or not yet. */
 WEB_IMPORT(open_shard) int32_t js_open_shard(uint32_t model, const char *name, uint32_t len);
 WEB_IMPORT(source_size) double js_source_size(uint32_t source);
 WEB_IMPORT(progress) int32_t js_progress(double done, double total);
