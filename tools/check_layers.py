@@ -43,6 +43,9 @@ MAY_INCLUDE = {
     ],
     "src/scan": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
     "src/sign": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
+    "src/share": [
+        *ENGINE, "share.h", "src/grammar", "src/core/read", "src/core/check", "src/core/write"
+    ],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
@@ -57,7 +60,7 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
     "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan", "src/sign",
-    "src/port_none"
+    "src/share", "src/port_none"
 ]
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}

@@ -241,6 +241,8 @@ OPTIONS = [Option(*row) for row in (
     ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
     ("force", "doctor convert merge split sign sbom", FLAG, "replace existing files"),
     ("no-sync", "doctor sign sbom " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
+    ("share", "convert", TEXT, "write only this share: \"2/8\", or \"auto\" under mpirun or srun"),
+    ("finish", "convert", FLAG, "complete the target from its shares"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
     ("key", NO_QUIET, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
