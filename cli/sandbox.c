@@ -156,11 +156,11 @@ static void allow_options(landlock *l, const opt_usage *u)
     for (size_t i = 0; i < u->count; i++) {
         const opt *o = &u->options[i];
         bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL ||
-                          o->kind == OPT_OUTPUT;
+                          o->kind == OPT_OUTPUT || o->kind == OPT_RECORDS;
         const char *value = names_file ? *(const char *const *)o->target : NULL;
         if (!value)
             continue;
-        if (o->kind == OPT_MODEL)
+        if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
             allow_model(l, value);
         else if (o->kind == OPT_OUTPUT)
             allow_output(l, value, STDOUT_OUTPUT, 0);

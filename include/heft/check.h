@@ -99,6 +99,10 @@ typedef struct heft_hash {
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
+/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does; reads no
+ * tensor. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
+                                                     const heft_file *f, heft_error *err);
 /* Compute the hash of each of `count` tensors as heft_file_hash() does: hashes[i] belongs to
  * tensors[i].  Only the listed tensors are read, by all threads of the file's host; a tensor listed
  * twice is read once.  Equal hashes find a renamed tensor in a second file.
