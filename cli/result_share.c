@@ -123,31 +123,41 @@ static int write_file(const result_share *r, const char *text, size_t len)
     return st ? say_error(path, &err) : CODE_DONE;
 }
 
-int result_share_write(const result_share *r, const uint64_t *words)
+void result_share_begin(const result_share *r, outbuf *text)
 {
     char head[HEAD_BYTES];
+    out_open(text, -1);
+    out_bytes(text, head, put_head(head, r, id_of(r), r->share));
+}
+
+int result_share_end(const result_share *r, outbuf *text)
+{
+    outbuf o;
+    uint64_t sum = fnv(fnv_begin, text->buf, text->used);
+    out_format(text, "sum %016llx\n", (unsigned long long)sum);
+    int code = text->os ? say_status(HEFT_E_NOMEM, r->path, "no memory for a record") : CODE_DONE;
+    if (!code && r->out) {
+        code = write_file(r, text->buf, text->used);
+    } else if (!code) {
+        out_open(&o, STDOUT_FILENO);
+        out_bytes(&o, text->buf, text->used);
+        code = out_end(&o, code);
+    }
+    out_free(text);
+    return code;
+}
+
+int result_share_write(const result_share *r, const uint64_t *words)
+{
     uint32_t first, end;
     outbuf text;
     result_share_rows(r, r->share.number, r->share.count, &first, &end);
-    out_open(&text, -1);
-    out_bytes(&text, head, put_head(head, r, id_of(r), r->share));
+    result_share_begin(r, &text);
     for (uint32_t row = first; row < end; row++)
         for (uint32_t k = 0; k < r->words; k++)
             out_format(&text, "%016llx%c", (unsigned long long)*words++,
                        k + 1 < r->words ? ' ' : '\n');
-    uint64_t sum = fnv(fnv_begin, text.buf, text.used);
-    out_format(&text, "sum %016llx\n", (unsigned long long)sum);
-    int code = text.os ? say_status(HEFT_E_NOMEM, r->path, "no memory for a record") : CODE_DONE;
-    if (!code && r->out) {
-        code = write_file(r, text.buf, text.used);
-    } else if (!code) {
-        outbuf o;
-        out_open(&o, STDOUT_FILENO);
-        out_bytes(&o, text.buf, text.used);
-        code = out_end(&o, code);
-    }
-    out_free(&text);
-    return code;
+    return result_share_end(r, &text);
 }
 
 /* ---- joining ---- */
@@ -165,70 +175,88 @@ static bool read_word(uint64_t *out, const char *p)
 }
 
 /* Read the rows of a record; false: damaged. */
-static bool read_rows(const result_share *r, heft_str text, size_t head, uint64_t *to,
-                      uint64_t count)
+static bool read_rows(const result_share *r, heft_str body, uint64_t *to, uint64_t count)
 {
-    enum { SUM_BYTES = 4 + WORD_DIGITS + 1, CELL = WORD_DIGITS + 1 };
-    uint64_t sum;
-    if (text.len < head + SUM_BYTES || (text.len - head - SUM_BYTES) / CELL != count ||
-        (text.len - head - SUM_BYTES) % CELL)
-        return false;
-    const char *end = text.ptr + text.len - SUM_BYTES;
-    if (memcmp(end, "sum ", 4) != 0 || !read_word(&sum, end + 4) ||
-        sum != fnv(fnv_begin, text.ptr, text.len - SUM_BYTES))
+    enum { CELL = WORD_DIGITS + 1 };
+    if (body.len / CELL != count || body.len % CELL)
         return false;
     for (uint64_t i = 0; i < count; i++) {
-        const char *cell = text.ptr + head + i * CELL;
+        const char *cell = body.ptr + i * CELL;
         if (!read_word(&to[i], cell) || cell[WORD_DIGITS] != ((i + 1) % r->words ? ' ' : '\n'))
             return false;
     }
     return true;
 }
 
-/* Read record `which`; if *count is 0, set the number of records. Return an exit code. */
-static int read_record(const result_share *r, uint64_t id, uint32_t which, uint32_t *count,
-                       uint64_t *words)
+/* Check the last line; set the text between the first lines and the last line. */
+static bool find_body(heft_str *body, heft_str text, size_t head)
 {
-    char path[PATH_BYTES], head[HEAD_BYTES], found[HEAD_BYTES] = "";
-    heft_str text;
-    uint32_t first, end;
+    enum { SUM_BYTES = 4 + WORD_DIGITS + 1 };
+    uint64_t sum;
+    if (text.len < head + SUM_BYTES)
+        return false;
+    const char *end = text.ptr + text.len - SUM_BYTES;
+    *body = (heft_str){ text.ptr + head, text.len - head - SUM_BYTES };
+    return !memcmp(end, "sum ", 4) && read_word(&sum, end + 4) && end[SUM_BYTES - 1] == '\n' &&
+           sum == fnv(fnv_begin, text.ptr, text.len - SUM_BYTES);
+}
+
+int result_share_damaged(const result_share *r, uint32_t which)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.%u", r->join, which);
+    return say_status(HEFT_E_ARGUMENT, path, "the record is damaged");
+}
+
+/* Read the number of shares from the first lines of a record; 0: there is none. */
+static uint32_t count_in(heft_str text)
+{
+    char found[HEAD_BYTES] = "";
+    unsigned own, all;
+    memcpy(found, text.ptr, text.len < HEAD_BYTES - 1 ? text.len : HEAD_BYTES - 1);
+    const char *line = strstr(found, "\nshare ");
+    bool is_found = line && sscanf(line, "\nshare %9u of %9u", &own, &all) == 2;
+    return is_found && all <= HEFT_SHARE_MAX_COUNT ? all : 0;
+}
+
+int result_share_read(const result_share *r, uint32_t which, uint32_t *count, heft_str *text,
+                      heft_str *body)
+{
+    char path[PATH_BYTES], head[HEAD_BYTES];
+    *text = (heft_str){ NULL, 0 };
     int n = snprintf(path, sizeof path, "%s.%u", r->join, which);
     if (n < 0 || n >= (int)sizeof path)
         return say_usage(r->command, "the name of a record is too long");
-    int code = text_read(&text, path, TEXT_NAMED);
+    int code = text_read(text, path, TEXT_NAMED);
     if (code)
         return code;
-    memcpy(found, text.ptr, text.len < HEAD_BYTES - 1 ? text.len : HEAD_BYTES - 1);
-    const char *line = strstr(found, "\nshare ");
-    unsigned own, all = 0;
-    if (!*count && line && sscanf(line, "\nshare %9u of %9u", &own, &all) == 2 && all &&
-        all <= HEFT_SHARE_MAX_COUNT)
-        *count = all;
-    size_t len = *count ? put_head(head, r, id, (heft_share){ which, *count }) : 0;
-    if (!len || text.len < len || memcmp(text.ptr, head, len) != 0) {
-        code = say_status(HEFT_E_ARGUMENT, path,
+    *count = *count ? *count : count_in(*text);
+    size_t len = *count ? put_head(head, r, id_of(r), (heft_share){ which, *count }) : 0;
+    if (!len || text->len < len || memcmp(text->ptr, head, len) != 0)
+        return say_status(HEFT_E_ARGUMENT, path,
                           "is no record of share %u of `heft %s` for this file and these tensors",
                           which, r->command);
-    } else {
-        result_share_rows(r, which, *count, &first, &end);
-        if (!read_rows(r, text, len, words + (size_t)first * r->words,
-                       (uint64_t)(end - first) * r->words))
-            code = say_status(HEFT_E_ARGUMENT, path, "the record is damaged");
-    }
-    text_free(text);
-    return code;
+    return find_body(body, *text, len) ? CODE_DONE : result_share_damaged(r, which);
 }
 
 int result_share_join(const result_share *r, uint64_t **words)
 {
-    uint32_t count = 0;
-    uint64_t id = id_of(r);
+    uint32_t count = 0, first, end;
     int code = CODE_DONE;
     *words = calloc((size_t)r->chosen->count + 1, r->words * sizeof **words);
     if (!*words)
         return say_status(HEFT_E_NOMEM, r->path, "no memory for records");
-    for (uint32_t i = 1; !code && (i == 1 || i <= count); i++)
-        code = read_record(r, id, i, &count, *words);
+    for (uint32_t i = 1; !code && (i == 1 || i <= count); i++) {
+        heft_str text, body;
+        code = result_share_read(r, i, &count, &text, &body);
+        if (!code) {
+            result_share_rows(r, i, count, &first, &end);
+            if (!read_rows(r, body, *words + (size_t)first * r->words,
+                           (uint64_t)(end - first) * r->words))
+                code = result_share_damaged(r, i);
+        }
+        text_free(text);
+    }
     if (code) {
         free(*words);
         *words = NULL;

@@ -40,4 +40,17 @@ int result_share_write(const result_share *r, const uint64_t *words);
 /* Read all records into a malloc'ed array of the words of all rows. Return an exit code. */
 int result_share_join(const result_share *r, uint64_t **words);
 
+/* ---- records with other lines than words ---- */
+
+/* Begin a record in memory; write the record after the caller has added lines. */
+void result_share_begin(const result_share *r, outbuf *text);
+int result_share_end(const result_share *r, outbuf *text);
+/* Read a record. *count: number of shares, 0 before the first record. body: the lines between the
+ * first lines and the last line. Release with text_free(*text), also after an error. Return an exit
+ * code. */
+int result_share_read(const result_share *r, uint32_t which, uint32_t *count, heft_str *text,
+                      heft_str *body);
+/* Print the error of a damaged record; return the exit code. */
+int result_share_damaged(const result_share *r, uint32_t which);
+
 #endif

@@ -23,7 +23,8 @@ typedef struct heft_finding {
     uint32_t tensor;  /* id, or HEFT_NONE */
     const char *text; /* one line; valid until the callback returns */
     uint32_t shard;   /* file that `where` is in: 0, or a shard as in heft_part */
-    uint32_t reserved[5];
+    uint32_t stage;   /* findings of shares are in order by stage, then by share */
+    uint32_t reserved[4];
 } heft_finding;
 /* Report a finding. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
@@ -55,13 +56,14 @@ typedef struct heft_verify_options {
      * data, padding between parts. */
     bool quick;
     uint8_t reserved[7]; /* 0 */
+    /* Check only share `share` of `share_count`: a run of checksums, of decoded parts and of sparse
+     * tensors, each of nearly equal bytes.  Share 1 makes all other checks.  The findings and
+     * bytes_checked of all shares together are those of the whole file.  0: no shares. */
+    uint32_t share, share_count;
 } heft_verify_options;
-#define HEFT_VERIFY_OPTIONS_INIT                                    \
-    {                                                               \
-        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, \
-        {                                                           \
-            0                                                       \
-        }                                                           \
+#define HEFT_VERIFY_OPTIONS_INIT                                                \
+    {                                                                           \
+        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, { 0 }, 0, 0 \
     }
 /* Compare every checksum in the file, then check the format's rules for padding, reserved bits,
  * identities and values.  HEFT_OK: the check was completed; out->faults says whether the file is

@@ -242,6 +242,7 @@ OPTIONS = [Option(*row) for row in (
     ("force", "doctor convert merge split sign sbom", FLAG, "replace existing files"),
     ("no-sync", "doctor sign sbom " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
     ("share", "convert", TEXT, "write only this share: \"2/8\", or \"auto\" under mpirun or srun"),
+    ("join", "verify hash stats", PATH, "read the records with this stem, and return the result"),
     ("finish", "convert", FLAG, "complete the target from its shares"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),

@@ -4,6 +4,9 @@
 The judge is heft without shares. Shares are killed, find the disk full, start again, belong to a
 different plan, or find damaged records. Where mpirun is installed, shares run under Open MPI. TAP
 on stdout."""
+import contextlib
+import getpass
+import itertools
 import json
 import os
 import pathlib
@@ -11,6 +14,7 @@ import random
 import resource
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -312,6 +316,65 @@ def all_at_once(folder, sources):
         require_same(out, one.read_bytes(), "all at once")
 
 
+def results(folder, sources):
+    """Results joined from records are the output and the exit status of a single process."""
+    bad = folder / "results-bad.zt"
+    data = bytearray(sources["crc"].read_bytes())
+    for at in range(len(data) // 9, len(data), len(data) // 7):
+        data[at] ^= 4
+    bad.write_bytes(data)
+    for command, options in [("verify", [[], ["--json"], ["--strict"]]),
+                             ("hash", [[], ["--json"]]),
+                             ("stats", [[], ["--json"], ["--tree"], ["--finite", "--quantiles"]])]:
+        checked = [*sources.values(), bad] if command == "verify" else sources.values()
+        for count, source in itertools.product((1, 2, 8), checked):
+            stem = folder / f"{command}-records"
+            for i in range(1, count + 1):
+                run(command, source, "--share", f"{i}/{count}", "-o", stem)
+            for more in options:
+                one = run(command, *more, source, status=None)
+                joined = run(command, *more, source, "--join", stem, status=None)
+                require((one.returncode, one.stdout, one.stderr) ==
+                        (joined.returncode, joined.stdout, joined.stderr),
+                        f"{command} {more} {source} in {count}: {joined}, not {one}")
+
+
+def bad_results(folder, sources):
+    """Records that are missing, damaged, or of a different file or command are refused."""
+    stem = folder / "bad-records"
+
+    def write(command, source, numbers, count):
+        for i in numbers:
+            run(command, sources[source], "--share", f"{i}/{count}", "-o", stem)
+
+    def refused(command, about, source="crc"):
+        p = run(command, sources[source], "--join", stem, status=None)
+        require(p.returncode in (2, 4) and not p.stdout, f"{command}, {about}: {p}")
+
+    r = random.Random(3)
+    for command in ("verify", "hash", "stats"):
+        write(command, "crc", (1, 3), 3)
+        refused(command, "missing")
+        write(command, "crc", (2,), 4)
+        refused(command, "another count")
+        write(command, "crc", (2,), 3)
+        refused(command, "another file", "plain")
+        refused("hash" if command != "hash" else "stats", "another command")
+        record = pathlib.Path(f"{stem}.2")
+        text = record.read_bytes()
+        for i in range(40):
+            changed = bytearray(text)
+            at = r.randrange(len(text))
+            if i % 2:
+                changed[at] ^= 1 << r.randrange(8)
+            else:
+                del changed[at:]
+            record.write_bytes(changed)
+            refused(command, f"damaged at {at}")
+        for n in (1, 2, 3):
+            pathlib.Path(f"{stem}.{n}").unlink()
+
+
 def open_mpi(folder, sources):
     if not shutil.which("mpirun"):
         return "mpirun is not installed (openmpi-bin)"
@@ -330,12 +393,99 @@ def open_mpi(folder, sources):
     return None
 
 
+SLURM = """\
+ClusterName=heft
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={control}
+SlurmdPort={daemon}
+SlurmUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CryptoType=crypto/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SchedulerType=sched/builtin
+SelectType=select/cons_tres
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+MpiDefault=none
+SlurmdParameters=config_overrides
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=100
+PartitionName=p Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@contextlib.contextmanager
+def cluster(folder):
+    """Run munged, slurmctld and slurmd on the loopback; give the environment of srun."""
+    for name in ("state", "spool"):
+        (folder / name).mkdir()
+    (folder / "key").write_bytes(os.urandom(128))
+    (folder / "key").chmod(0o400)
+    host = socket.gethostname().split(".")[0]
+    config = folder / "slurm.conf"
+    config.write_text(SLURM.format(host=host, folder=folder, user=getpass.getuser(),
+                                   control=free_port(), daemon=free_port()))
+    (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nIgnoreSystemd=yes\n")
+    env = {**plain_environment(), "SLURM_CONF": str(config)}
+    started = []
+    try:
+        for words in (["munged", "--foreground", "--force", f"--socket={folder}/munge.socket",
+                       f"--key-file={folder}/key", f"--pid-file={folder}/munge.pid",
+                       f"--log-file={folder}/munge.log", f"--seed-file={folder}/munge.seed"],
+                      ["slurmctld", "-D", "-c"], ["slurmd", "-D", "-N", host]):
+            with open(folder / f"{words[0]}.out", "wb") as out:
+                started.append(subprocess.Popen(words, env=env, stdout=out, stderr=out))
+            time.sleep(1)
+        yield env
+    finally:
+        for p in reversed(started):
+            p.terminate()
+            p.wait()
+
+
+def slurm(folder, sources):
+    missing = [x for x in ("munged", "slurmctld", "slurmd", "srun") if not shutil.which(x)]
+    if missing:
+        return f"{' and '.join(missing)} not installed"
+    one, own = folder / "slurm-one.zt", folder / "slurm"
+    run("convert", sources["crc"], one)
+    own.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    with cluster(own) as env:
+        first = subprocess.run(["srun", "--immediate=30", "true"], env=env, capture_output=True,
+                               check=False, timeout=100)
+        if first.returncode:
+            return f"Slurm does not start: {first.stderr.decode()[:200]!r}"
+        for count in COUNTS:
+            out = folder / "slurm.zt"
+            clear(out)
+            p = subprocess.run(["srun", "-n", str(count), "--overcommit", HEFT, "convert",
+                                "--share", "auto", sources["crc"], out],
+                               env=env, capture_output=True, check=False)
+            require(p.returncode == 0, f"srun: exit {p.returncode}: {p.stderr.decode()[:500]}")
+            require_same(out, one.read_bytes(), f"srun -n {count}")
+    return None
+
+
 def main():
     global HEFT
     HEFT = str(pathlib.Path(sys.argv[1]).resolve())
     tests = [each_case, many_shares, damaged_source, strict_casts, other_plans, refusals,
-             environment, damaged_records, full_disk, killed, all_at_once, open_mpi]
-    results = []
+             environment, damaged_records, full_disk, killed, all_at_once, results, bad_results,
+             open_mpi, slurm]
+    reports = []
     with tempfile.TemporaryDirectory() as d:
         folder = pathlib.Path(d)
         sources = make_sources(folder)
@@ -346,8 +496,8 @@ def main():
                 title += f" # SKIP {skipped}" if skipped else ""
             except CheckFailed as e:
                 complaints = [e]
-            results.append((title, complaints))
-    return tap.report(results)
+            reports.append((title, complaints))
+    return tap.report(reports)
 
 
 if __name__ == "__main__":
