@@ -357,7 +357,7 @@ static void print_table(outbuf *o, const stats_run *v)
 
 /* ---- shares ---- */
 
-/* The members of summary with 64 bits, in the order of a record. */
+/* Members of 64 bits of the summary, in the order of a record. */
 static const struct {
     size_t at, count;
     enum { ALWAYS, WITH_FINITE, WITH_QUANTILES } is_set;

@@ -23,7 +23,7 @@ typedef struct result_share {
     const heft_file *f;
     const char *path;
     const selection *chosen;
-    uint32_t words; /* of a row */
+    uint32_t words; /* number of words in a row */
 } result_share;
 
 /* The three options that fill the struct; i is below RESULT_SHARE_OPTIONS. */

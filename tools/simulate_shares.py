@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""simulate_shares.py [--machines N] [--slow N] [--factor F] [--terabytes T] [--rate GBPS] [--seed N]
+"""simulate_shares.py [--machines N] [--slow N] [--factor F] [--terabytes T] [--rate GBPS]
 
 Simulate a conversion in shares on machines of different speed. Each machine takes the next share
 when idle. Print the time for several numbers of shares, beside the time of perfect balance."""

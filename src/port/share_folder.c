@@ -187,16 +187,22 @@ static heft_status agree_on_plan(const share_folder *f, bool creates, heft_error
 typedef struct data_sink {
     heft_staged_sink s;
     share_folder *f;
-    bool is_last; /* finishing gives the file its final name */
+    bool is_last;    /* finishing gives the file its final name */
+    bool is_creator; /* this process has created the file */
 } data_sink;
 
-/* All shares announce the same size.  Blocks are not reserved: each share would reserve the blocks
- * of all shares. */
+/* All shares announce the same size.  The share that creates the file reserves the blocks of all
+ * shares. */
 static heft_status set_size(heft_sink *s, uint64_t size, heft_error *err)
 {
     data_sink *d = (data_sink *)s;
     struct stat info;
     d->f->result.bytes = size;
+    int os = d->is_creator ? heft_disk_reserve(d->f->disk, d->s.staged.fd, size) : 0;
+    if (os) {
+        atomic_store(&d->s.has_failed, true);
+        return heft_os_error(err, os, "cannot reserve disk space");
+    }
     if (!fstat(d->s.staged.fd, &info) && (uint64_t)info.st_size == size)
         return HEFT_OK;
     if (!heft_disk_truncate(d->f->disk, d->s.staged.fd, (off_t)size))
@@ -294,8 +300,12 @@ static heft_status open_data(heft_sink **out, share_folder *f, int flags, bool i
     d->s.syncs = f->syncs;
     d->f = f;
     d->is_last = is_last;
-    d->s.staged.fd = heft_disk_create(f->disk, f->folder, "data",
-                                      O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
+    enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC };
+    int exclusive = flags & O_CREAT ? O_CREAT | O_EXCL : 0;
+    d->s.staged.fd = heft_disk_create(f->disk, f->folder, "data", FLAGS | exclusive, 0666);
+    d->is_creator = exclusive && d->s.staged.fd >= 0;
+    if (d->s.staged.fd < 0 && exclusive && errno == EEXIST)
+        d->s.staged.fd = heft_disk_create(f->disk, f->folder, "data", FLAGS, 0666);
     *out = &d->s.base;
     if (d->s.staged.fd >= 0)
         return HEFT_OK;
