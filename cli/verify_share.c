@@ -26,8 +26,8 @@ int verify_share(result_share *r, heft_verify_result *result, heft_verify_option
     outbuf text;
     heft_error err;
     result_share_begin(r, &text);
-    options->share = r->share.number;
-    options->share_count = r->share.count;
+    options->share = (uint16_t)r->share.number;
+    options->share_count = (uint16_t)r->share.count;
     options->on_finding = put_finding;
     options->ctx = &text;
     if (heft_file_verify(result, r->f, options, &err)) {

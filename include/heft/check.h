@@ -55,15 +55,16 @@ typedef struct heft_verify_options {
      * the size of the data.  The note "heft/quick" lists skipped checks: digests and values of
      * data, padding between parts. */
     bool quick;
-    uint8_t reserved[7]; /* 0 */
+    uint8_t reserved; /* 0 */
     /* Check only share `share` of `share_count`: a run of checksums, of decoded parts and of sparse
      * tensors, each of nearly equal bytes.  Share 1 makes all other checks.  The findings and
      * bytes_checked of all shares together are those of the whole file.  0: no shares. */
-    uint32_t share, share_count;
+    uint16_t share, share_count;
+    uint16_t reserved2; /* 0 */
 } heft_verify_options;
-#define HEFT_VERIFY_OPTIONS_INIT                                                \
-    {                                                                           \
-        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, { 0 }, 0, 0 \
+#define HEFT_VERIFY_OPTIONS_INIT                                               \
+    {                                                                          \
+        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, 0, 0, 0, 0 \
     }
 /* Compare every checksum in the file, then check the format's rules for padding, reserved bits,
  * identities and values.  HEFT_OK: the check was completed; out->faults says whether the file is

@@ -21,7 +21,7 @@ extern "C" {
 
 /* ---- beside the output -------------------------------------------------------------------- */
 
-enum { HEFT_SHARE_MAX_COUNT = 65536 };
+enum { HEFT_SHARE_MAX_COUNT = 65535 };
 
 typedef struct heft_share {
     uint32_t number; /* 1 to count */

@@ -13,8 +13,8 @@ typedef struct heft_decoded_fault {
 } heft_decoded_fault;
 
 /* Call report for each fault in the selected parts (NULL: all parts), in the order of the parts,
- * after all threads have ended.  ctx is passed to both functions.  Add the number of decoded bytes to
- * *bytes. */
+ * after all threads have ended.  ctx is passed to both functions.  Add the number of decoded bytes
+ * to *bytes. */
 heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
                                bool (*selects)(void *ctx, uint32_t part),
                                void (*report)(void *ctx, const heft_decoded_fault *c), void *ctx,
