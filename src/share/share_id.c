@@ -120,7 +120,7 @@ static void add_parts(heft_blake3 *h, const heft_copy_context *copying)
 void heft_share_compute_id(heft_share_plan *p, const heft_copy_context *copying)
 {
     const heft_plan *plan = &p->c.p.plan;
-    uint8_t buf[4096];
+    uint8_t buf[1024];
     heft_blake3 h;
     heft_out o = { .buf = buf, .cap = sizeof buf, .flush = add_header, .ctx = &h };
     const uint64_t all[] = {

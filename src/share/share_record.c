@@ -15,8 +15,8 @@
 
 enum { VERSION = 1, DEPTH = 4 };
 
-static const char hash_begin[] = ",\"blake3\":\"", hash_end[] = "\"}\n";
-enum { TAIL = sizeof hash_begin - 1 + 2 * HEFT_HASH_BYTES + sizeof hash_end - 1 };
+/* Bytes of the last member: ,"blake3":"HEX"} and a newline. */
+enum { TAIL = sizeof ",\"blake3\":\"\"}\n" - 1 + 2 * HEFT_HASH_BYTES };
 
 /* ---- writing ---- */
 
