@@ -1,0 +1,89 @@
+/* test_simd.c - compares the kernels of each instruction set that the processor has with the
+ * portable form, byte by byte. */
+#include "simd/simd.h"
+
+#include <string.h>
+
+#include "base/blake3.h"
+#include "test_memory.h"
+
+enum { CHUNK = 1024, MAX_CHUNKS = 3 * 16 + 1, ALIGNMENTS = 65 };
+
+static uint8_t input[MAX_CHUNKS * CHUNK + ALIGNMENTS];
+
+static void fill(uint8_t *p, size_t n)
+{
+    uint32_t r = 1;
+    for (size_t i = 0; i < n; i++) {
+        r = r * 1664525 + 1013904223;
+        p[i] = (uint8_t)(r >> 24);
+    }
+}
+
+static void check_chunks(const heft_kernels *k, const uint8_t *p, size_t count, uint64_t number)
+{
+    uint32_t out[MAX_CHUNKS + 1][8], expected[8];
+    memset(out, 0xA5, sizeof out);
+    k->blake3_chunks(out, p, count, number);
+    for (size_t i = 0; i < count; i++) {
+        heft_blake3_chunk(expected, p + i * CHUNK, number + i);
+        if (memcmp(expected, out[i], sizeof expected) != 0)
+            fail_msg("%s: chunk %zu of %zu differs", k->name, i, count);
+    }
+    memset(expected, 0xA5, sizeof expected);
+    assert_memory_equal(out[count], expected, sizeof expected);
+}
+
+static void chunks_equal_the_portable_form(void **state)
+{
+    (void)state;
+    fill(input, sizeof input);
+    for (const heft_simd_set *s = heft_simd_sets; s->kernels->blake3_chunks; s++) {
+        if (!s->is_supported()) {
+            print_message("skipped: this processor has no %s\n", s->kernels->name);
+            continue;
+        }
+        for (size_t count = 0; count <= MAX_CHUNKS; count++)
+            check_chunks(s->kernels, input, count, 7 * count);
+        for (size_t at = 0; at < ALIGNMENTS; at++)
+            check_chunks(s->kernels, input + at, 17, 0);
+        check_chunks(s->kernels, input, MAX_CHUNKS, UINT32_MAX - 20);
+        check_chunks(s->kernels, input, MAX_CHUNKS, (1ULL << 54) - MAX_CHUNKS);
+    }
+}
+
+static void parents_equal_the_portable_form(void **state)
+{
+    (void)state;
+    for (const heft_simd_set *s = heft_simd_sets; s->kernels->blake3_parents; s++)
+        for (size_t count = 0; count <= MAX_CHUNKS && s->is_supported(); count++) {
+            uint32_t cv[2 * MAX_CHUNKS][8], in[2 * MAX_CHUNKS][8];
+            fill((uint8_t *)in, sizeof in);
+            memcpy(cv, in, sizeof cv);
+            s->kernels->blake3_parents(cv, count);
+            for (size_t i = 0; i < count; i++) {
+                heft_blake3_parent(in[2 * i], in[2 * i + 1]);
+                if (memcmp(cv[i], in[2 * i + 1], sizeof cv[i]) != 0)
+                    fail_msg("%s: parent %zu of %zu differs", s->kernels->name, i, count);
+            }
+        }
+}
+
+static void the_chosen_kernels_are_supported(void **state)
+{
+    (void)state;
+    const heft_simd_set *s = heft_simd_sets;
+    while (s->kernels != heft_kernels_now())
+        s++;
+    assert_true(s->is_supported());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(chunks_equal_the_portable_form),
+        cmocka_unit_test(parents_equal_the_portable_form),
+        cmocka_unit_test(the_chosen_kernels_are_supported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
