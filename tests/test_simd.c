@@ -69,6 +69,58 @@ static void parents_equal_the_portable_form(void **state)
         }
 }
 
+static void cast_portably(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from)
+{
+    for (size_t i = 0; i < HEFT_KERNEL_BATCH; i++) /* less than a batch: no kernel */
+        assert_true(heft_dtype_cast(dst + i * heft_dtype_get(to)->block_bytes, to,
+                                    src + i * heft_dtype_get(from)->block_bytes, from, 1));
+}
+
+static void check_cast(const heft_cast_kernel *k, const uint32_t codes[HEFT_KERNEL_BATCH])
+{
+    uint32_t from_bytes = heft_dtype_get(k->from)->block_bytes;
+    uint32_t to_bytes = heft_dtype_get(k->to)->block_bytes;
+    uint8_t src[1 + 4 * HEFT_KERNEL_BATCH], out[1 + 4 * HEFT_KERNEL_BATCH];
+    uint8_t expected[4 * HEFT_KERNEL_BATCH];
+    for (size_t i = 0; i < HEFT_KERNEL_BATCH; i++)
+        memcpy(src + 1 + i * from_bytes, &codes[i], from_bytes);
+    memset(expected, 0, sizeof expected);
+    memset(out, 0, sizeof out); /* zeros are always converted */
+    assert_int_equal(k->convert(out + 1, expected, HEFT_KERNEL_BATCH), HEFT_KERNEL_BATCH);
+    assert_memory_equal(out + 1, expected, to_bytes * HEFT_KERNEL_BATCH);
+    cast_portably(expected, k->to, src + 1, k->from);
+    if (k->convert(out + 1, src + 1, HEFT_KERNEL_BATCH) == HEFT_KERNEL_BATCH)
+        assert_memory_equal(out + 1, expected, to_bytes * HEFT_KERNEL_BATCH);
+    assert_true(heft_dtype_cast(out + 1, k->to, src + 1, k->from, HEFT_KERNEL_BATCH));
+    assert_memory_equal(out + 1, expected, to_bytes * HEFT_KERNEL_BATCH);
+}
+
+static void check_code(const heft_cast_kernel *k, uint32_t code)
+{
+    uint32_t codes[HEFT_KERNEL_BATCH] = { 0 };
+    codes[code % HEFT_KERNEL_BATCH] = code;
+    check_cast(k, codes);
+}
+
+/* All f16, and f32 around each tie of f16: in batches of such numbers, and alone among zeros. */
+static void casts_equal_the_portable_form(void **state)
+{
+    (void)state;
+    for (const heft_simd_set *s = heft_simd_sets; s->kernels->casts; s++)
+        for (const heft_cast_kernel *k = s->kernels->casts; k->convert && s->is_supported(); k++)
+            for (uint32_t high = 0; high <= UINT16_MAX; high++) {
+                uint32_t codes[HEFT_KERNEL_BATCH];
+                if (k->from == HEFT_F16) {
+                    check_code(k, high);
+                    continue;
+                }
+                for (uint32_t i = 0; i < HEFT_KERNEL_BATCH; i++) /* ties of f16 and neighbours */
+                    codes[i] = (high << 16 | i / 4 << 13 | (i & 2) << 11) + (i & 1) - (i & 2) / 2;
+                check_cast(k, codes);
+                check_code(k, high << 16 | (high & 1));
+            }
+}
+
 static void the_chosen_kernels_are_supported(void **state)
 {
     (void)state;
@@ -83,6 +135,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_equal_the_portable_form),
         cmocka_unit_test(parents_equal_the_portable_form),
+        cmocka_unit_test(casts_equal_the_portable_form),
         cmocka_unit_test(the_chosen_kernels_are_supported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
