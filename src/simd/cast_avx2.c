@@ -74,9 +74,43 @@ static size_t f32_to_i32(uint8_t *dst, const uint8_t *src, size_t n)
     return at;
 }
 
+static inline __m256i load_u8(const uint8_t *src, size_t i)
+{
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(src + i)));
+}
+
+static inline bool has_nan_e4m3fn(const uint8_t *src)
+{
+    const __m256i magnitude = _mm256_set1_epi8(0x7F);
+    __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)src);
+    __m256i nan = _mm256_cmpeq_epi8(_mm256_and_si256(codes, magnitude), magnitude);
+    return !_mm256_testz_si256(nan, nan);
+}
+
+/* Convert codes without NaN.  No operation has a subnormal f32 as operand or result, which programs
+ * may have told the processor to take for zero. */
+static inline __m256i widen_e4m3fn(__m256i code)
+{
+    const __m256i least_normal = _mm256_set1_epi32(8), rebias = _mm256_set1_epi32(120 << 23);
+    __m256i abs = _mm256_and_si256(code, _mm256_set1_epi32(0x7F));
+    __m256i normal = _mm256_add_epi32(_mm256_slli_epi32(abs, 20), rebias);
+    __m256 subnormal = _mm256_mul_ps(_mm256_cvtepi32_ps(abs), _mm256_set1_ps(0x1p-9F));
+    __m256i f = _mm256_blendv_epi8(normal, _mm256_castps_si256(subnormal),
+                                   _mm256_cmpgt_epi32(least_normal, abs));
+    return _mm256_or_si256(f, _mm256_slli_epi32(_mm256_srli_epi32(code, 7), 31));
+}
+
+static size_t e4m3fn_to_f32(uint8_t *dst, const uint8_t *src, size_t n)
+{
+    size_t at = 0;
+    for (; at < n && !has_nan_e4m3fn(src + at); at += BATCH)
+        for (size_t i = at; i < at + BATCH; i += LANES)
+            _mm256_storeu_si256((__m256i *)(void *)(dst + 4 * i), widen_e4m3fn(load_u8(src, i)));
+    return at;
+}
+
 const heft_cast_kernel heft_casts_avx2[] = {
-    { HEFT_F16, HEFT_F32, f32_to_f16 },
-    { HEFT_F32, HEFT_F16, f16_to_f32 },
-    { HEFT_I32, HEFT_F32, f32_to_i32 },
+    { HEFT_F16, HEFT_F32, f32_to_f16 },   { HEFT_F32, HEFT_F16, f16_to_f32 },
+    { HEFT_I32, HEFT_F32, f32_to_i32 },   { HEFT_F32, HEFT_F8_E4M3FN, e4m3fn_to_f32 },
     { HEFT_UNTYPED, HEFT_UNTYPED, NULL },
 };
