@@ -102,7 +102,8 @@ static void check_code(const heft_cast_kernel *k, uint32_t code)
     check_cast(k, codes);
 }
 
-/* All f16 and f8, and f32 around each tie of f16: in batches of such numbers, and alone among zeros. */
+/* All f16 and f8, and f32 around each tie of f16: in batches of such numbers, and alone among
+ * zeros. */
 static void casts_equal_the_portable_form(void **state)
 {
     (void)state;
