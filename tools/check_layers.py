@@ -49,6 +49,7 @@ MAY_INCLUDE = {
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
+    "src/simd": ["src/base", "src/model"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
@@ -62,10 +63,11 @@ FREESTANDING = [
     "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan", "src/sign",
     "src/share", "src/port_none"
 ]
+INSTRUCTIONS = {"immintrin.h", "arm_neon.h"}  # only src/simd
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
-SUPPLIED = {"heft_host_default"}  # by src/port or src/port_none
+SUPPLIED = {"heft_host_default", "heft_kernels_now"}  # by src/port, src/simd or src/port_none
 # Functions that a format may call besides mem functions, by prefix: index, plan, grammars and
 # src/base, but nothing that opens, reads or writes.
 FORMAT_CALLS = re.compile(
@@ -103,6 +105,8 @@ def include_faults():
 def may_include(path, directory, allowed, target):
     if (path.parent / target).is_file() or layer_of(target) == directory:
         return True
+    if target in INSTRUCTIONS:
+        return directory == "src/simd"
     if target in C_HEADERS:
         return True
     return layer_of(target) in allowed or "src/" + target in allowed
