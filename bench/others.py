@@ -17,10 +17,11 @@ def python(r, inputs, formats, quick):
     """heft_part_read_many on one thread, into fresh memory, compared with NumPy and PyTorch; 512
     MiB."""
     mib = 96 if quick else 512
-    for peer, suffix in (("numpy", "npy"), ("numpy", "npz"), ("torch", "pt")):
+    for peer, suffix, limit in (("numpy", "npy", None), ("numpy", "npz", None),
+                                ("torch", "pt", 1), ("torch", "legacy.pt", 1)):
         path = inputs.path("made." + suffix)
         if read_numbers(sys.executable, PYTHON_READER, "make", path, mib) is None:
-            r.missing(f"all of a .{suffix}", peer)
+            r.missing(f"all of a .{suffix}", peer, limit)
             continue
         inputs.settle(path)
 
@@ -33,7 +34,7 @@ def python(r, inputs, formats, quick):
                 "heft": lambda: loading_speed(inputs, "heft:fresh", path, "one"),
                 "peer": lambda: inputs.stable_memory.run(read)
             })
-        add_share(r, f"all of a .{suffix}", took["heft"], took["peer"], peer, None)
+        add_share(r, f"all of a .{suffix}", took["heft"], took["peer"], peer, limit)
         peak = peak_memory(HEFT, "convert", "--allow-loss", path,
                            inputs.path("converted.safetensors"))
         if peak is not None:

@@ -2,7 +2,8 @@
 """reader.py make|read FILE [MIB]: measure readers in Python: .npy and .npz with NumPy, .pt with
 PyTorch.
 
-make writes MIB MiB of f32, in arrays of 16 MiB if the format allows several.
+make writes MIB MiB of f32, in arrays of 16 MiB if the format allows several; .legacy.pt is the
+stream that PyTorch wrote before 1.6.
 read reads all arrays into fresh memory and prints seconds and bytes."""
 import os
 import sys
@@ -33,7 +34,8 @@ def with_numpy(verb, path, mib):
 def with_torch(verb, path, mib):
     import torch
     if verb == "make":
-        torch.save(arrays(mib, lambda shape: torch.full(shape, 0.5)), path)
+        torch.save(arrays(mib, lambda shape: torch.full(shape, 0.5)), path,
+                   _use_new_zipfile_serialization=not path.endswith(".legacy.pt"))
         return 0
     return sum(t.numel() * t.element_size() for t in torch.load(path, map_location="cpu").values())
 

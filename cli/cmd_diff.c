@@ -294,6 +294,8 @@ int cmd_diff(int argc, char **argv)
         { "ulp", 0, OPT_NUMBER, &c.t.ulp, "N", "tolerate N spacings of the less precise type" },
         { "ignore-dtype", 0, OPT_FLAG, &c.ignore_dtype, NULL,
           "equal values of different element types are equal" },
+        { "trust-digests", 0, OPT_FLAG, &c.trusts_digests, NULL,
+          "do not read tensors with equal SHA-256 in both files" },
         { "rename", 0, OPT_LIST, &c.rename.args, RENAMES_VALUE,
           "rename tensors of A before the comparison" },
         { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },

@@ -22,10 +22,11 @@ typedef struct comparison {
     heft_file *a, *b;
     const char *path_a, *path_b;
     tolerance t;
-    bool ignore_dtype; /* do not report element types if all values are equal */
-    renames rename;    /* rules for the names of A */
-    heft_str *names;   /* names of the tensors of A after the renames */
-    pair *pairs;       /* sorted by tensors of A */
+    bool ignore_dtype;   /* do not report element types if all values are equal */
+    bool trusts_digests; /* parts with equal stated digests are equal */
+    renames rename;      /* rules for the names of A */
+    heft_str *names;     /* names of the tensors of A after the renames */
+    pair *pairs;         /* sorted by tensors of A */
     size_t count;
     renamed *renamed; /* sorted by tensors of A */
     size_t renamed_count;
@@ -36,8 +37,8 @@ typedef struct comparison {
     checks checks_a, checks_b;
 } comparison;
 
-/* Compare the files. The caller sets the files, paths, t, ignore_dtype and rename; the other fields
- * are results. Return an exit code. */
+/* Compare the files. The caller sets the files, paths, t, ignore_dtype, trusts_digests and rename;
+ * the other fields are results. Return an exit code. */
 int comparison_run(comparison *c);
 void comparison_release(comparison *c);
 /* Write "289 tensors: 280 equal, 9 differ". */

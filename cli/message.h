@@ -19,7 +19,7 @@ typedef struct message {
     heft_status status;     /* the status of an error */
     int os;                 /* errno of an error, or 0 */
     const char *file, *text;
-    const char *rule;       /* or NULL */
+    const char *rule;       /* NULL: none */
     heft_str tensor, shard; /* ptr NULL: none */
     uint64_t offset;        /* or HEFT_NOWHERE */
 } message;

@@ -35,7 +35,7 @@ typedef struct quantiles {
 bool quantiles_open(quantiles *q, heft_dtype type, uint64_t most);
 /* Add finite values in the first pass. */
 void quantiles_count(quantiles *q, const double *values, size_t n);
-/* The same for values of HEFT_F32. */
+/* Do the same for values of HEFT_F32. */
 void quantiles_count_floats(quantiles *q, const float *values, size_t n);
 /* Add a finite value `times` times in the first pass, where more than 4096 values are expected. */
 void quantiles_count_equal(quantiles *q, double value, uint64_t times);

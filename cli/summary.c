@@ -18,8 +18,8 @@ typedef struct stream {
     bool has_quantiles;
     quantiles q;
     bins bins;           /* in the second pass */
-    float_edges edges;   /* the same for f32 */
-    value_counts counts; /* of types with few codes */
+    float_edges edges;   /* f32: the same */
+    value_counts counts; /* types with few codes */
 } stream;
 
 /* Visit n numbers, which begin at number `at` of the chunk. */

@@ -8,8 +8,8 @@
 
 typedef struct value_counts {
     size_t codes;     /* 256 or 65536 */
-    uint32_t *counts; /* of each code, in two halves that are counted in turns */
-    double *values;   /* of each code */
+    uint32_t *counts; /* by code, in two halves that are counted in turns */
+    double *values;   /* by code */
 } value_counts;
 
 /* Return whether elements of a type can be counted by their code, and are so many that a pass over

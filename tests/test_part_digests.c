@@ -195,6 +195,35 @@ static void part_verify_finds_damage(void **state)
     }
 }
 
+static void stated_digests_are_those_of_decoded_bytes(void **state)
+{
+    heft_part_digest sha256 = { .algorithm = NULL }, d;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(variants); i++) {
+        heft_bytes b = with_digests(&variants[i]);
+        heft_file *f = heft_test_opened(b, NULL, false);
+        bool is_stated = heft_part_stated_digest(&d, f, part_of(f, 0));
+        assert_int_equal(is_stated, variants[i].digest != NULL);
+        assert_false(heft_part_stated_digest(&d, f, 99));
+        if (is_stated)
+            assert_string_equal(d.algorithm, variants[i].digest);
+        if (is_stated && !strcmp(d.algorithm, "sha256")) {
+            sha256 = sha256.len ? sha256 : d;
+            assert_int_equal(d.len, 32);
+            assert_memory_equal(d.bytes, sha256.bytes, d.len);
+            /* zTensor 1 states digests of the stored bytes, here of a zstd frame. */
+            bool is_of_frame = heft_part_at(f, part_of(f, DAMAGED)).encoding != HEFT_RAW;
+            is_stated = heft_part_stated_digest(&d, f, part_of(f, DAMAGED));
+            assert_int_equal(is_stated, !is_of_frame);
+            if (is_stated)
+                assert_memory_not_equal(d.bytes, sha256.bytes, d.len);
+        }
+        heft_file_close(f);
+        heft_test_free(&b);
+    }
+    assert_int_equal(sha256.len, 32);
+}
+
 static void part_verify_reports_a_missing_digest(void **state)
 {
     static const char *const formats[] = { "safetensors", "gguf", "mag", "gptrs-archive", "embd" };
@@ -555,6 +584,7 @@ int main(void)
         cmocka_unit_test(verifies_a_stream_at_its_end),
         cmocka_unit_test(does_not_verify_an_unfinished_stream),
         cmocka_unit_test(part_verify_finds_damage),
+        cmocka_unit_test(stated_digests_are_those_of_decoded_bytes),
         cmocka_unit_test(part_verify_reports_a_missing_digest),
         cmocka_unit_test(does_not_verify_an_unsupported_algorithm),
         cmocka_unit_test(verifies_many_parts_on_any_number_of_threads),

@@ -88,6 +88,16 @@ typedef struct heft_checksum { /* a checksum stored in the file */
 } heft_checksum;
 /* Get checksum number i of the file; false after the last checksum. */
 HEFT_API bool heft_checksum_at(heft_checksum *out, const heft_file *f, size_t i);
+typedef struct heft_part_digest { /* the digest that the file states for a part */
+    const char *algorithm;        /* "sha256", "xxh3-64", "crc32c"; valid as long as the file */
+    uint32_t len;                 /* bytes */
+    uint8_t bytes[32];
+    uint32_t reserved[3];
+} heft_part_digest;
+/* Get the digest of the decoded bytes of a part, as the file states the digest: nothing is read or
+ * compared.  False: the part does not exist, the file states none, or the digest covers other
+ * bytes, such as the compressed ones. */
+HEFT_API bool heft_part_stated_digest(heft_part_digest *out, const heft_file *f, uint32_t part);
 
 /* ---- hashes ------------------------------------------------------------------------------- */
 

@@ -201,6 +201,7 @@ OPTIONS = [Option(*row) for row in (
     ("rtol", "diff", REAL, "tolerate differences up to this value times the value in b"),
     ("ulp", "diff", NUMBER, "tolerate this many spacings of the less precise element type"),
     ("ignore-dtype", "diff", FLAG, "equal values of different element types are equal"),
+    ("trust-digests", "diff", FLAG, "do not read tensors with equal SHA-256 in both files"),
     ("tree", "stats", FLAG, "also give the joint statistics of modules"),
     ("depth", "stats", NUMBER, "fold modules at this depth of the tree"),
     ("finite", "stats", FLAG, "warn of each tensor with a NaN or an infinity"),

@@ -1,4 +1,4 @@
-/* blake3_constants.h - the constants of BLAKE3, for its portable form and the kernels of src/simd.
+/* blake3_constants.h - the constants of BLAKE3, for the portable form and the kernels of src/simd.
  */
 #ifndef HEFT_BLAKE3_CONSTANTS_H
 #define HEFT_BLAKE3_CONSTANTS_H

@@ -66,7 +66,7 @@ struct entry {
     load *load;                   /* while LOADING; guarded */
     uint64_t weight;              /* bytes counted against the budget */
     size_t heap_at;               /* index in the heap while READY; guarded */
-    uint64_t dims[FORM_RANK];     /* derived form: its shape, if not the parameter's */
+    uint64_t dims[FORM_RANK];     /* derived form: the shape, if not the parameter's */
 };
 
 typedef struct table { /* hash table by key; grows by replacement, so readers need no lock */
@@ -115,7 +115,7 @@ struct heft_params {
     _Atomic(table *) table;
     _Atomic(list *) order;
     atomic_uint_least32_t count; /* length of order; updated last, read first */
-    atomic_uint_fast64_t loads;  /* by which acquires are ordered */
+    atomic_uint_fast64_t loads;  /* the order of acquires */
     atomic_uint shared;          /* entries with stripes: at most about MAX_SHARED */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a load ended, memory was released, or a prefetch was queued */
@@ -127,7 +127,7 @@ struct heft_params {
     size_t entries; /* parameters and derived forms; the heap has at least this capacity */
     ranked *heap;   /* least recently used first */
     size_t heap_len, heap_capacity;
-    heft_params_stats stats; /* except hits, which the entries count */
+    heft_params_stats stats; /* except hits: the entries count hits */
     holding *dropped;        /* evicted; released after the lock */
     event *events;
     size_t event_count, event_capacity;
@@ -152,7 +152,7 @@ bool heft_uses_add(heft_params *p, entry *e, bool is_hit);
 /* Make an entry one of the most recently used. */
 void heft_uses_stamp(heft_params *p, entry *e);
 void heft_cache_release(heft_params *p, entry *e);
-/* Make a READY entry without uses LOADING, so that it gets no uses; false if there are uses. Call
+/* Make a READY entry without uses LOADING, so that none are added; false if there are uses. Call
  * under the lock. */
 bool heft_uses_block(entry *e);
 uint64_t heft_uses_stamp_of(const entry *e);

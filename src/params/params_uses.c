@@ -65,7 +65,7 @@ static inline void stamp(const heft_params *p, entry *e, atomic_uint_fast64_t *a
         atomic_store_explicit(&e->prefetched, false, memory_order_relaxed);
 }
 
-/* Threads have met at the word, or the entry has stripes, or it is not READY. */
+/* Threads have met at the word, or the entry has stripes or is not READY. */
 static bool add_contended_use(heft_params *p, entry *e, bool is_hit)
 {
     use_stripe *shared = atomic_load_explicit(&e->shared, memory_order_acquire);
@@ -96,7 +96,7 @@ void heft_uses_stamp(heft_params *p, entry *e)
     stamp(p, e, &e->stamp);
 }
 
-/* Eviction sets the attention before it reads the use counts. */
+/* Eviction sets the attention before reading the use counts. */
 void heft_cache_release(heft_params *p, entry *e)
 {
     use_stripe *shared = atomic_load_explicit(&e->shared, memory_order_acquire);

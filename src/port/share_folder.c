@@ -187,7 +187,7 @@ static heft_status agree_on_plan(const share_folder *f, bool creates, heft_error
 typedef struct data_sink {
     heft_staged_sink s;
     share_folder *f;
-    bool is_last;    /* finishing gives the file its final name */
+    bool is_last;    /* finishing gives the file the final name */
     bool is_creator; /* this process has created the file */
 } data_sink;
 

@@ -135,7 +135,7 @@ static heft_status range_of(heft_share_plan *p, uint32_t number, heft_range *out
 
 heft_range heft_share_range(const heft_share_plan *p, uint32_t number)
 {
-    heft_share_plan copy = *p; /* the plan itself is not changed by finding borders */
+    heft_share_plan copy = *p; /* the plan is not changed by finding borders */
     heft_range r = { 0, 0 };
     if (number - 1 < p->count && !range_of(&copy, number, &r))
         return r;
@@ -286,7 +286,7 @@ static heft_status check_sink(const heft_sink *sink, heft_error *err)
 static heft_status end_sink(heft_share_plan *p, heft_sink *take, heft_status st)
 {
     st = heft_file_leave_after(p->c.in, st, &p->err);
-    if (!st) /* never mix two versions of the input in one output */
+    if (!st) /* never mix two versions of the input in an output */
         st = heft_file_is_unchanged(p->c.in, &p->err);
     if (!st)
         return take->ops->finish(take, &p->err);

@@ -1,4 +1,4 @@
-/* share_plan.h - a conversion in several shares: the plan, its id, and the record of a share. */
+/* share_plan.h - a conversion in several shares: plan, id of the plan, record of a share. */
 #ifndef HEFT_SHARE_PLAN_H
 #define HEFT_SHARE_PLAN_H
 #include <heft/share.h>
@@ -28,8 +28,8 @@ typedef struct heft_share_content {
     heft_source_verifier *source;
     size_t (*lost)[HEFT_CAST_LOSSES]; /* by part to write; NULL: nothing is counted */
     const heft_range *only;           /* while writing: the range of the share */
-    uint8_t *has_digest;              /* while reading: parts whose digest a record had */
-    uint8_t *has_state;               /* while reading: checksums whose state a record had */
+    uint8_t *has_digest;              /* while reading: parts with a digest in a record */
+    uint8_t *has_state;               /* while reading: checksums with a state in a record */
 } heft_share_content;
 
 /* Write the record of share `number` up to the hash of these bytes, and the end with the hash. */

@@ -66,7 +66,7 @@ static void put_crcs(heft_out *o, const char *key, const heft_partial_crcs *s)
     end_array(o, any);
 }
 
-/* Return the digest of a part that is computed in order and hence by one share, or NULL. */
+/* Return the digest of a part that is computed in order and hence by a single share, or NULL. */
 static const heft_digest *digest_in_order(const heft_planner *p, uint32_t part)
 {
     const heft_digest *d = heft_planner_digest_of(p, part);

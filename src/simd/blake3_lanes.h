@@ -145,7 +145,7 @@ static void hash_chunks(uint32_t (*out)[8], const uint8_t *p, size_t count, uint
     }
 }
 
-/* A group reads all its inputs before it writes, and writes below the inputs of the next group. */
+/* A group reads all inputs before writing, and writes below the inputs of the next group. */
 static void hash_parents(uint32_t (*cv)[8], size_t count)
 {
     const lanes counter[2] = { splat(0), splat(0) };

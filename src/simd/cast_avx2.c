@@ -19,7 +19,7 @@ static inline __m128i load_f16(const uint8_t *src, size_t i)
     return _mm_loadu_si128((const __m128i *)(const void *)(src + 2 * i));
 }
 
-/* Return true if the magnitude of an f32 of the batch is at least `least`, or if one is NaN. */
+/* Return true if the magnitude of an f32 of the batch is at least `least` or NaN. */
 static inline bool has_large(const uint8_t *src, int32_t least)
 {
     const __m256i magnitude = _mm256_set1_epi32(0x7FFFFFFF), below = _mm256_set1_epi32(least - 1);

@@ -23,7 +23,7 @@ typedef struct verify {
     uint8_t *own_parts;          /* by part, if there are shares */
 } verify;
 
-/* The stages in which findings are reported. */
+/* The stages of reporting findings. */
 enum { STAGE_OPENING, STAGE_CHECKSUMS, STAGE_FORMAT, STAGE_DECODED, STAGE_SPARSE };
 
 /* A cut of bytes into the runs of shares. */
@@ -37,7 +37,7 @@ static share_cut cut(const verify *v, uint64_t total)
     return (share_cut){ v, 0, v->share_count ? heft_div(total, v->share_count) + 1 : 1 };
 }
 
-/* Return true if the next `bytes` belong to this share: the run in which they begin. */
+/* Return true if the next `bytes` begin in the run of this share. */
 static bool cut_next(share_cut *c, uint64_t bytes)
 {
     bool is_own = !c->v->share_count || heft_div(c->at, c->each) + 1 == c->v->share;
@@ -281,7 +281,7 @@ static void report_decoded_fault(void *ctx, const heft_decoded_fault *fault)
     report(&v->check, fault->severity, fault->rule, fault->where, fault->tensor, fault->text);
 }
 
-/* Return the part's bytes; the parts of a file add up without overflow only if it is intact. */
+/* Return the part's bytes; the parts of a file add up without overflow if the file is intact. */
 static uint64_t weight(const heft_index *x, uint32_t part)
 {
     uint64_t stored = heft_ix_part_row_at(x, part)->stored;

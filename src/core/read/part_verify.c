@@ -2,6 +2,8 @@
 #include "core/read/chunks.h"
 #include "core/read/stream.h"
 
+#include <string.h>
+
 static heft_status check_decoded(const heft_file *f, uint32_t part, uint32_t checksum,
                                  heft_error *err)
 {
@@ -45,4 +47,20 @@ heft_status heft_part_verify(bool *checked, const heft_file *f, uint32_t part, h
         *checked = is_on && (!st || st == HEFT_E_CHECKSUM);
     }
     return heft_error_end(err, st);
+}
+
+bool heft_part_stated_digest(heft_part_digest *out, const heft_file *f, uint32_t part)
+{
+    heft_stored_checksum c;
+    bool exists = !heft_file_find_part(f, part, NULL);
+    uint32_t row = exists ? heft_ix_digest_find(&f->x, part) : HEFT_NONE;
+    if (row == HEFT_NONE || heft_stored_checksum_get(&c, f, f->x.checksums.len + row, NULL))
+        return false;
+    const heft_digest *d = heft_host_digest(f->host, c.algorithm);
+    bool is_of_decoded = c.decoded || heft_part_at(f, part).encoding == HEFT_RAW;
+    if (!d || !is_of_decoded)
+        return false;
+    *out = (heft_part_digest){ .algorithm = c.algorithm, .len = d->bytes };
+    memcpy(out->bytes, c.expect, d->bytes);
+    return true;
 }

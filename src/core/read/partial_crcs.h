@@ -45,7 +45,7 @@ void heft_borders_free(heft_borders *b);
 /* Sort, and join adjacent segments between borders, so that few segments remain.  A segment that
  * overlaps the ones before it is dropped. */
 void heft_partial_crcs_compact(heft_partial_crcs *s, const heft_borders *b);
-/* Read segment i, below s->segments.len; return the states, one for each of s->digests. */
+/* Read segment i, below s->segments.len; return the states, in the order of s->digests. */
 const uint32_t *heft_partial_crcs_at(const heft_partial_crcs *s, uint32_t i, heft_range *r);
 /* Add a segment with known states, on one thread. */
 heft_status heft_partial_crcs_put(heft_partial_crcs *s, heft_range r, const uint32_t *states,

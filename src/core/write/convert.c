@@ -312,7 +312,7 @@ heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status
 {
     heft_status left = heft_file_leave(c->in, c->err);
     st = left ? left : st;
-    if (!st) /* never mix two versions of the input in one output */
+    if (!st) /* never mix two versions of the input in an output */
         st = heft_file_is_unchanged(c->in, c->err);
     bool is_written = !st && !c->opt.dry_run;
     if (is_written && c->opt.planned_bytes) /* the size of compressed parts is known now */
