@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """against.py BUILD [--only SECTION,...] [--rounds N] [--dir DIR] [--full]: compare this build with
-the build of another commit.
+the build of a commit.
 
 Each row runs both builds in turns; the build that goes first changes with every turn, and the first
 turn is dropped. The verdict is that of a rank test (Mann-Whitney): faster, slower, or within noise.
-Rows with one thread measure the processor time of the user, others the wall time. Exit code 1 if a
-row is slower."""
+Rows of a single thread measure the processor time of the user, the rest the wall time. Exit code 1
+if a row is slower."""
 import argparse
 import os
 import pathlib
@@ -21,14 +21,14 @@ from inputs import Inputs
 from ranks import verdict
 
 TENSORS, TENSORS_FULL, PAYLOAD, PAYLOAD_FULL = 100_000, 1_000_000, 288, 2016
-STARTS = 20  # executions in one run of a short command
+STARTS = 20  # executions of a short command in a run
 OPENED = ("safetensors", "burnpack", "embd", "gguf", "gptrs-archive", "gptrs-checkpoint", "mag",
           "npz", "ztensor")
 READER = str(pathlib.Path(__file__).with_name("reader.py"))
 
 
 def program(build, name, *args):
-    """Run a program of the bench from a build; exit if it fails."""
+    """Run a program of the bench from a build; exit after a failure."""
     lines = read_numbers(build / "bench" / name, *args)
     if lines is None:
         sys.exit(f"{build / 'bench' / name} failed")
@@ -98,7 +98,7 @@ def loading(inputs, sizes):
 
 
 def parameters(inputs, sizes):
-    """Yield the rows of the parameter store: the time of one acquire and release."""
+    """Yield the rows of the parameter store: the time of an acquire and release."""
     path = inputs.model("safetensors", 72)
     for threads in sorted({1, processors(), 8}):
         yield f"acquire and release, {threads} thread{'s' * (threads > 1)}", \

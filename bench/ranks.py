@@ -1,4 +1,4 @@
-"""ranks.py - compare two lists of times by their ranks (Mann-Whitney)."""
+"""ranks.py - compare two lists of times by ranks (Mann-Whitney)."""
 import math
 import statistics
 
@@ -7,7 +7,7 @@ CHANCE = 0.01  # accepted chance of a verdict about two equal builds
 
 
 def ranks(values):
-    """Return the rank of each value from 1; equal values share the mean of their ranks."""
+    """Return the rank of each value from 1; equal values share the mean of the ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     found, i = [0.0] * len(values), 0
     while i < len(order):
@@ -21,10 +21,10 @@ def ranks(values):
 
 
 def chance(a, b):
-    """Return the chance of ranks as far apart if a and b come from one distribution: two-sided
+    """Return the chance of ranks as far apart if a and b come from the same distribution: two-sided
     Mann-Whitney test, normal approximation with corrections for ties and for continuity."""
     n, m, both = len(a), len(b), [*a, *b]
-    larger = sum(ranks(both)[:n]) - n * (n + 1) / 2  # pairs in which a is larger
+    larger = sum(ranks(both)[:n]) - n * (n + 1) / 2  # pairs with a larger a
     ties = sum(both.count(v)**3 - both.count(v) for v in set(both))
     variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)))
     if variance <= 0:
