@@ -51,7 +51,7 @@ static void change(void *ctx)
     m->wait = next_random(m) % MAX_CALLS;
     for (uint64_t n = 1 + next_random(m) % 4; n; n--) {
         size_t reach = next_random(m) % 4 && m->size > START_BYTES ? START_BYTES : m->size;
-        size_t at = next_random(m) % reach, length = 1 + next_random(m) % 8;
+        size_t at = (size_t)(next_random(m) % reach), length = 1 + next_random(m) % 8;
         uint8_t byte = pick_byte(m);
         for (size_t i = at; i < at + length && i < m->size; i++)
             m->data[i] = byte;

@@ -29,7 +29,7 @@ static size_t damage(uint8_t *data, size_t size, uint64_t *x)
         uint64_t bits = next_random(x) % 2 ? next_random(x) : *at ^ 1u << next_random(x) % 8;
         *at = (uint8_t)bits;
     }
-    return next_random(x) % 8 ? size : next_random(x) % (size + 1);
+    return next_random(x) % 8 ? size : (size_t)(next_random(x) % (size + 1));
 }
 
 /* Copy the data and a random script into a block of exactly this size, so that reads past the end

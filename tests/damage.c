@@ -122,6 +122,15 @@ static void run_case(subject *s, damage_kind kind, uint64_t i)
 /* ---- processes ------------------------------------------------------------------------------ */
 
 /* Case number at a position: all numbers below count, in an order that depends on the seed. */
+/* Return a * b modulo count, which is less than 2^63. */
+static uint64_t multiply_modulo(uint64_t a, uint64_t b, uint64_t count)
+{
+    uint64_t product = 0;
+    for (a %= count; b; b >>= 1, a = 2 * a % count)
+        product = (product + (b & 1 ? a : 0)) % count;
+    return product;
+}
+
 static uint64_t number_at(uint64_t position, uint64_t count, uint64_t seed)
 {
     uint64_t step = (uint64_t)((double)count * 0.6180339887) | 1, a, b;
@@ -132,8 +141,8 @@ static uint64_t number_at(uint64_t position, uint64_t count, uint64_t seed)
             b = rest;
         }
         if (a == 1)
-            return (uint64_t)(((unsigned __int128)position * step + seed * 0x9E3779B97F4A7C15) %
-                              count);
+            return (multiply_modulo(position, step, count) + seed * 0x9E3779B97F4A7C15 % count) %
+                   count;
     }
 }
 

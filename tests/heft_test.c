@@ -2,8 +2,10 @@
 #include "heft_test.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -212,8 +214,39 @@ const char *heft_test_path(const char *dir, const char *name)
     return path;
 }
 
+static void *volatile fault_address;
+static sigjmp_buf after_fault;
+
+static void note_fault(int sig, siginfo_t *info, void *context)
+{
+    (void)sig;
+    (void)context;
+    fault_address = info->si_addr;
+    siglongjmp(after_fault, 1);
+}
+
+/* True if SIGBUS comes with the address of the lost page, which emulators may not tell. */
+static bool faults_have_addresses(const char *dir)
+{
+    enum { BYTES = 1 << 16 };
+    struct sigaction action = { .sa_sigaction = note_fault, .sa_flags = SA_SIGINFO }, before;
+    int fd = open(heft_test_path(dir, "first"), O_RDWR);
+    assert_true(fd >= 0 && !ftruncate(fd, BYTES));
+    volatile uint8_t *p = mmap(NULL, BYTES, PROT_READ, MAP_SHARED, fd, 0);
+    assert_true(p != MAP_FAILED && !ftruncate(fd, 0));
+    sigaction(SIGBUS, &action, &before);
+    fault_address = NULL;
+    if (!sigsetjmp(after_fault, 1))
+        (void)p[BYTES / 2];
+    sigaction(SIGBUS, &before, NULL);
+    munmap((void *)(uintptr_t)p, BYTES);
+    close(fd);
+    return (uintptr_t)fault_address - (uintptr_t)p < BYTES;
+}
+
 void heft_test_fault_handler(const char *dir)
 {
+    static bool has_addresses;
     static struct sigaction handler;
     static bool is_saved;
     heft_source *s;
@@ -227,7 +260,10 @@ void heft_test_fault_handler(const char *dir)
         assert_int_equal(sigaction(SIGBUS, NULL, &handler), 0);
         assert_true(handler.sa_flags & SA_SIGINFO);
         is_saved = true;
+        has_addresses = faults_have_addresses(dir);
     }
+    if (!has_addresses)
+        skip();
     assert_int_equal(sigaction(SIGBUS, &handler, NULL), 0);
 }
 

@@ -110,8 +110,8 @@ static void record_bytes(int fd, uint64_t at, uint64_t length)
 {
     static char buf[BUFFER_SIZE];
     ssize_t (*read_at)(int, void *, size_t, off_t) = next("pread64");
-    for (uint64_t n; length; at += n, length -= n) {
-        n = length < BUFFER_SIZE ? length : BUFFER_SIZE;
+    for (size_t n; length; at += n, length -= n) {
+        n = length < BUFFER_SIZE ? (size_t)length : BUFFER_SIZE;
         if (read_at(fd, buf, n, (off_t)at) != (ssize_t)n)
             _exit(120);
         write_record(buf, n);

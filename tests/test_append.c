@@ -607,7 +607,7 @@ static void the_extents_of_a_plan_form_the_new_file(void **state)
         size_t n = heft_edit_extents(e, &p);
         for (size_t i = 0; i < n; i++) {
             const uint8_t *bytes = p[i].data ? p[i].data : (p[i].file ? b.p : s.old.p) + p[i].from;
-            assert_memory_equal(s.new.p + p[i].at, bytes, p[i].length);
+            assert_memory_equal(s.new.p + p[i].at, bytes, (size_t)p[i].length);
         }
         heft_edit_close(e);
         heft_file_close(added);

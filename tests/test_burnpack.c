@@ -125,7 +125,8 @@ static void assert_noted(const uint8_t *data, size_t len, uint64_t size, const c
         uint8_t *bytes = calloc(1, (size_t)r.length);
         assert_non_null(bytes);
         if (r.offset < len)
-            memcpy(bytes, data + r.offset, r.length < len - r.offset ? r.length : len - r.offset);
+            memcpy(bytes, data + r.offset,
+                   (size_t)(r.length < len - r.offset ? r.length : len - r.offset));
         st = heft_file_feed(f, r.offset, bytes, (size_t)r.length, &err);
         free(bytes);
     }
@@ -303,9 +304,9 @@ static void convert_stored(target *f, const char *dtype, uint64_t bytes, const c
                      "\"w\":{\"dtype\":\"%s\",\"shape\":[1],\"data_offsets\":[0,%llu]}}",
                      stored, dtype, (unsigned long long)bytes);
     assert_in_range(n, 1, sizeof header - 8 - 8);
-    memset(header + 8 + n, 1, bytes);
-    memcpy(header, &(uint64_t){ (uint64_t)n }, 8);
-    heft_bytes in = { (uint8_t *)header, 8 + (size_t)n + bytes };
+    memset(header + 8 + n, 1, (size_t)bytes);
+    heft_test_put(header, (uint64_t)n, 8);
+    heft_bytes in = { (uint8_t *)header, 8 + (size_t)n + (size_t)bytes };
     heft_file *file;
     memset(f, 0, sizeof *f);
     heft_assert_ok(heft_test_open(&file, in, NULL, &f->err), &f->err);

@@ -37,9 +37,9 @@ static uint64_t bytes_of(uint16_t type, uint32_t count)
 
 static uint8_t *read_bytes(FILE *f, uint64_t n)
 {
-    uint8_t *p = malloc(n ? n : 1);
+    uint8_t *p = malloc(n ? (size_t)n : 1);
     assert_non_null(p);
-    assert_int_equal(fread(p, 1, n, f), n);
+    assert_int_equal(fread(p, 1, (size_t)n, f), n);
     return p;
 }
 
@@ -153,7 +153,7 @@ static void every_conversion_gives_the_nearest_number(void **state)
         const record *r = &v->at[i];
         if (r->to == DOUBLES)
             continue;
-        memset(out, GUARD, r->expected_bytes + 2);
+        memset(out, GUARD, (size_t)r->expected_bytes + 2);
         assert_true(heft_dtype_cast(out + 1, r->to, r->given, r->from, r->count)); /* unaligned */
         assert_same(r, out + 1, 0, r->count);
         assert_int_equal(out[0], GUARD);

@@ -22,6 +22,8 @@ static int make_model(void **state)
     for (uint32_t i = 0; i < COUNT; i++)
         values[i] = 100;
     memcpy(&values[NAN_INDEX], &(uint32_t){ 0x7FC00000 }, sizeof *values);
+    heft_test_le(values, COUNT, sizeof *values);
+    heft_test_le(small, HEFT_COUNT(small), sizeof *small);
     heft_sink *sink = heft_test_sink_init(&f->bytes, false);
     heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"), sink, NULL, &err), &err);
     heft_assert_ok(heft_writer_add_dense(&part, w, heft_test_str("large"), HEFT_F32, &n, 1, &err),

@@ -97,6 +97,7 @@ static void statistics_of_a_changing_file_fail(void **state)
         uint64_t at = offset_of(b, "data");
         for (size_t k = 0; k < 8; k++) /* the values 1 to 8 */
             memcpy(b.p + at + 8 * k, &(double){ (double)k + 1 }, sizeof(double));
+        heft_test_le(b.p + at, 8, sizeof(double));
         task v = { .f = open_changing(&c, b, at, &later[i], sizeof later[i]) };
         work w = { .ctx = &v, .path = "file" };
         c.change_pass = 2;

@@ -205,7 +205,7 @@ static heft_status run_read_many(input *in, heft_error *err)
     void *to[8];
     for (; n < heft_tensor_count(in->f) && n < 8; n++) {
         parts[n] = heft_tensor_at(in->f, n).first_part;
-        to[n] = malloc(heft_part_at(in->f, parts[n]).length + 1);
+        to[n] = malloc((size_t)heft_part_at(in->f, parts[n]).length + 1);
     }
     heft_status st = heft_part_read_many(to, in->f, parts, n, go_on, NULL, err);
     while (n)

@@ -569,7 +569,7 @@ static heft_bytes burnpack_with_id(const char *id)
     heft_test_sink sink;
     heft_error err;
     assert_in_range(n, 1, sizeof text - 9);
-    memcpy(text, &(uint64_t){ (uint64_t)n }, 8);
+    heft_test_put(text, (uint64_t)n, 8);
     heft_file *f = open_bytes((heft_bytes){ (uint8_t *)text, 8 + (size_t)n });
     heft_assert_ok(heft_file_convert(f, heft_format_find("burnpack"),
                                      heft_test_sink_init(&sink, false), NULL, &err),

@@ -57,7 +57,7 @@ static void assert_windows(fixture *f, uint64_t step)
         uint64_t have;
         const uint8_t *p = f->b.in.window(&f->b.in, off, SIZE, &have);
         assert_int_equal(have, fed_from(f, off));
-        assert_memory_equal(p, f->bytes + off, have);
+        assert_memory_equal(p, f->bytes + off, (size_t)have);
         p = f->b.in.window(&f->b.in, off, 5, &have);
         assert_int_equal(have, fed_from(f, off) < 5 ? fed_from(f, off) : 5);
     }

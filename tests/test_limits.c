@@ -96,8 +96,7 @@ static heft_bytes nested(uint32_t depth)
     p += 2 * depth;
     p += sprintf(p, "}}");
     b.len = (size_t)((uint8_t *)p - b.p);
-    uint64_t n = b.len - 8;
-    memcpy(b.p, &n, 8);
+    heft_test_put(b.p, b.len - 8, 8);
     return b;
 }
 

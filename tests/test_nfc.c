@@ -20,6 +20,7 @@ static bool read_vector(vector *v, FILE *f)
     if (c == EOF)
         return false;
     assert_int_equal(fread(&v->len, sizeof v->len, 1, f), 1);
+    heft_test_le(&v->len, 1, sizeof v->len);
     assert_int_equal(fread(v->text, 1, v->len, f), v->len);
     return true;
 }

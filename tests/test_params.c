@@ -298,7 +298,7 @@ static void *use_store(void *arg)
             atomic_fetch_add(&c->failures, 1);
             continue;
         }
-        size_t at = (r >> 4) % w.bytes;
+        size_t at = (size_t)((r >> 4) % w.bytes);
         if (((const uint8_t *)w.data)[at] != layers_byte(layer, at))
             atomic_fetch_add(&c->wrong, 1);
         if (form)

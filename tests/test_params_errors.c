@@ -107,7 +107,7 @@ static void failed_decode_fails_only_its_callers(void **state)
     assert_int_equal(part.encoding, HEFT_ZSTD);
     heft_file_close(f);
     heft_bytes b = heft_test_load(path);
-    memset(b.p + part.offset + part.stored / 2, 0xFF, part.stored / 4);
+    memset(b.p + part.offset + part.stored / 2, 0xFF, (size_t)part.stored / 4);
     heft_test_save(path, b.p, b.len);
     heft_test_free(&b);
     layers s = layers_open(path, small_budget());

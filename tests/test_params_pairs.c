@@ -130,6 +130,7 @@ static bool resolve(store *s, unsigned i)
         return false;
     float first;
     memcpy(&first, w.data, sizeof first);
+    heft_test_le(&first, 1, sizeof first);
     heft_params_release_form(s->p, s->keys[i % TENSORS], d.kind);
     return w.bytes == 4 * BYTES && first == (float)(i % TENSORS);
 }

@@ -164,7 +164,7 @@ static void returns_the_end_of_the_first_pickle(void **state)
     uint64_t end = scan(got, two, sizeof two - 1, false);
     assert_int_equal(end, 2);
     assert_string_equal(got, "");
-    scan(got, two + end, sizeof two - 1 - end, false);
+    scan(got, two + end, sizeof two - 1 - (size_t)end, false);
     assert_string_equal(got, "import@0:os,system;");
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "test_bytes.h"
 #include "test_memory.h"
 
 static const char evil[] = "cos\nsystem\n.";
@@ -206,15 +207,14 @@ static void ends_when_bytes_are_shared_by_members(void **state)
     memset(p + 31, 'N', PICKLE);
     p += 31 + PICKLE;
     for (size_t i = 0; i < MEMBERS; i++, p += ENTRY) { /* each member is a byte shorter */
-        uint32_t stored = (uint32_t)(PICKLE - i);
         memcpy(p, "PK\1\2", 4);
-        memcpy(p + 20, &stored, sizeof stored);
+        heft_test_put(p + 20, PICKLE - i, 4);
         p[28] = 1;
         p[46] = 'x';
     }
     memcpy(p, "PK\5\6", 4);
-    uint32_t directory[] = { MEMBERS * ENTRY, 31 + PICKLE };
-    memcpy(p + 12, directory, sizeof directory);
+    heft_test_put(p + 12, MEMBERS * ENTRY, 4);
+    heft_test_put(p + 16, 31 + PICKLE, 4);
     plain_source s = plain(bytes, size);
     heft_scan_options o = HEFT_SCAN_OPTIONS_INIT;
     o.on_finding = print_finding;

@@ -180,6 +180,7 @@ static void a_truncated_file_is_an_error(void **state)
     heft_slice axes[] = { { 6, 1, 1 }, { 0, 40, 1 }, { 0, 17, 2 } };
     uint8_t got[40 * 17 * 4];
     heft_error err;
+    heft_test_fault_handler(*state);
     heft_bytes b = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
     for (uint8_t access = HEFT_ACCESS_AUTO; access <= HEFT_ACCESS_READ; access++) {
         heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;

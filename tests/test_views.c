@@ -111,23 +111,23 @@ static uint64_t copy_elements(uint8_t *out, const random_file *b, const shape *s
 
 static void compare(random_file *b, uint32_t part, const uint8_t *want, uint64_t len)
 {
-    uint8_t *got = malloc(len + 1);
+    uint8_t *got = malloc((size_t)len + 1);
     heft_stream *s;
     assert_int_equal(heft_ix_part_row_at(&b->f.x, part)->length, len);
-    assert_int_equal(heft_part_read(got, &b->f, part, 0, len, NULL), HEFT_OK);
-    assert_memory_equal(got, want, len);
+    assert_int_equal(heft_part_read(got, &b->f, part, 0, (size_t)len, NULL), HEFT_OK);
+    assert_memory_equal(got, want, (size_t)len);
     for (int i = 0; i < 20; i++) {
         uint64_t from = random_below((uint32_t)len + 1),
                  n = random_below((uint32_t)(len - from) + 1);
-        assert_int_equal(heft_part_read(got, &b->f, part, from, n, NULL), HEFT_OK);
-        assert_memory_equal(got, want + from, n);
+        assert_int_equal(heft_part_read(got, &b->f, part, from, (size_t)n, NULL), HEFT_OK);
+        assert_memory_equal(got, want + from, (size_t)n);
     }
     assert_int_equal(heft_stream_open(&s, &b->f, part, NULL), HEFT_OK);
     for (uint64_t at = 0, n; at < len; at += n) {
         n = 1 + random_below(40);
         n = n < len - at ? n : len - at;
-        assert_int_equal(heft_stream_read(got, s, n, NULL), HEFT_OK);
-        assert_memory_equal(got, want + at, n);
+        assert_int_equal(heft_stream_read(got, s, (size_t)n, NULL), HEFT_OK);
+        assert_memory_equal(got, want + at, (size_t)n);
     }
     heft_stream_close(s);
     free(got);

@@ -102,8 +102,10 @@ static size_t encode(uint8_t *to, const sparse *s, uint32_t i, heft_dtype index)
         size = sizeof(float);
     for (uint32_t k = 0; k < s->counts[i]; k++) {
         float value = (float)s->numbers[i][k];
-        uint64_t number = (uint64_t)s->numbers[i][k];
-        memcpy(to + k * size, is_values(s->roles[i]) ? (void *)&value : (void *)&number, size);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        heft_test_put(to + k * size, is_values(s->roles[i]) ? bits : (uint64_t)s->numbers[i][k],
+                      size);
     }
     return s->counts[i] * size;
 }
@@ -149,7 +151,7 @@ static void check_file(fixture *f, const sparse *s)
         uint8_t bytes[8 * MAX_NUMBERS];
         double n[MAX_NUMBERS];
         assert_true(part.length <= sizeof bytes);
-        heft_assert_ok(heft_part_read(bytes, file, id, 0, part.length, &f->err), &f->err);
+        heft_assert_ok(heft_part_read(bytes, file, id, 0, (size_t)part.length, &f->err), &f->err);
         heft_dtype t = part.dtype ? part.dtype : (heft_dtype)HEFT_U64;
         assert_int_equal(part.length, heft_dtype_get(t)->block_bytes * s->counts[i]);
         if (!is_values(s->roles[i]))

@@ -23,7 +23,7 @@ static const char *const formats[][2] = {
 
 static uint8_t *content_of(size_t i)
 {
-    uint8_t *p = malloc(tensors[i].bytes + 1);
+    uint8_t *p = malloc((size_t)tensors[i].bytes + 1);
     uint64_t random = 7;
     assert_non_null(p);
     for (uint64_t k = 0; k < tensors[i].bytes; k++)
@@ -90,14 +90,14 @@ static void assert_stored(heft_bytes b, heft_encoding encoding)
     heft_assert_same_text(findings, "");
     free(findings);
     for (size_t i = 0; i < TENSORS; i++) {
-        uint8_t *want = content_of(i), *got = malloc(tensors[i].bytes + 1);
+        uint8_t *want = content_of(i), *got = malloc((size_t)tensors[i].bytes + 1);
         uint32_t id = heft_tensor_find(f, (heft_str){ tensors[i].name, 1 });
         heft_part p = heft_part_at(f, heft_tensor_at(f, id).first_part);
         assert_int_equal(p.length, tensors[i].bytes);
         heft_assert_ok(
             heft_part_read(got, f, heft_tensor_at(f, id).first_part, 0, (size_t)p.length, &err),
             &err);
-        assert_memory_equal(got, want, p.length);
+        assert_memory_equal(got, want, (size_t)p.length);
         if (tensors[i].bytes > 1000 && !tensors[i].is_random)
             assert_int_equal(p.encoding, encoding);
         free(want);
