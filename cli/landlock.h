@@ -17,8 +17,9 @@ typedef struct landlock {
     uint64_t handled;
 } landlock;
 
-/* Begin a ruleset without any access, except that TCP connections are allowed if allows_tcp. Without Landlock in the kernel, and after a failed call, the
- * following calls do nothing, and landlock_enforce() returns the reason. */
+/* Begin a ruleset without any access, except TCP connections if allows_tcp. Without Landlock in the
+ * kernel, and after a failed call, the following calls do nothing, and landlock_enforce() returns
+ * the reason. */
 void landlock_begin(landlock *l, bool allows_tcp);
 /* Allow access to a path, with symbolic links followed. A path that does not exist is ignored. */
 void landlock_allow(landlock *l, const char *path, unsigned access);

@@ -47,6 +47,7 @@ MAY_INCLUDE = {
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
+    "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/port", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
     "web": ["heft.h", "heft_ext.h", "any"],

@@ -13,7 +13,7 @@
 #include "port/hub_cache.h"
 #include "port/model_folder.h"
 #include "port/pipeline_folder.h"
-#include "port/remote/remote.h"
+#include "port/url.h"
 
 enum { MAX_TRIES = 8 };
 

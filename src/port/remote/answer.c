@@ -1,8 +1,8 @@
-/* answer.c - the headers of HTTP answers that say which bytes of which version of a file follow.
+/* answer.c - the headers of HTTP answers: the byte range, and the version of the file.
  * libcurl has parsed the rest. */
 #include <string.h>
 
-#include "port/remote/remote.h"
+#include "port/remote/session.h"
 
 static char lower(char c)
 {
@@ -28,7 +28,7 @@ static bool has_name(heft_str *value, heft_str line, const char *name)
     return true;
 }
 
-/* A value that does not fit is left out: two versions could not be told apart by its beginning. */
+/* A value that does not fit is left out: two versions may begin with the same text. */
 static void keep(char *to, size_t size, heft_str value)
 {
     size_t n = value.len < size ? value.len : 0;

@@ -1,14 +1,14 @@
 /* open_url.c - open a model by a URL, with shards next to the first file.
  *
- * The address of a repository opens what the folder of the repository would open as; the commit of
- * the list of files is the revision of all files, so that they belong together. */
+ * The address of a repository opens like a folder with the files of the repository.  The commit of
+ * the list of files is the revision of all files. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "port/remote/remote.h"
+#include "port/remote/session.h"
 
 enum { NAME_BYTES = 256 };
 
@@ -151,7 +151,7 @@ static heft_status resolve_repository(url_folder *f, heft_error *err)
 
 /* ---- opening ---- */
 
-/* The name of the file, for shards that are named after it. */
+/* Set the name of the file; names of shards begin with this name. */
 static void set_name(url_folder *f)
 {
     const char *end = f->url + strcspn(f->url, "?#"), *from = end;

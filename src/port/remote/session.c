@@ -1,7 +1,7 @@
-/* session.c - requests of one model, sent by one thread through libcurl.
+/* session.c - requests of one model, sent by a thread through libcurl.
  *
  * All sources of a model share the thread, the connections and the limit on requests at the same
- * time.  A request that fails in a way that may pass is repeated, from the first missing byte. */
+ * time.  After a temporary failure a request is repeated, from the first missing byte. */
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "port/remote/remote.h"
+#include "port/remote/session.h"
 
 enum { MAX_TRIES = 5, FIRST_DELAY = 100, MAX_DELAY = 60000, MAX_REDIRECTS = 5, IDLE = 1000 };
 
@@ -54,7 +54,7 @@ static heft_status changed(heft_request *r)
     return reject(r, HEFT_E_IO, "the file changed on the server while it was being read");
 }
 
-/* Compare the version of the file with that of the first answer. */
+/* Compare the version of the file with the version of the first answer. */
 static heft_status check_version(heft_request *r)
 {
     const heft_answer *a = &r->answer, *pinned = r->pinned;
@@ -64,7 +64,7 @@ static heft_status check_version(heft_request *r)
     return is_same && (!a->has_total || a->total == r->size) ? HEFT_OK : changed(r);
 }
 
-/* An answer with a range must be the range that is still missing. */
+/* The range of an answer must begin at the first missing byte. */
 static heft_status check_range(heft_request *r)
 {
     const heft_answer *a = &r->answer;
@@ -144,7 +144,7 @@ static bool store_range(heft_request *r, const char *data, size_t len)
     return true;
 }
 
-/* Bodies of other statuses are read and dropped, so that the connection can be used again. */
+/* Bodies of other statuses are read and dropped, so that the connection stays usable. */
 static size_t on_body(char *data, size_t unit, size_t count, void *ctx)
 {
     heft_request *r = ctx;
@@ -205,7 +205,7 @@ static void fail_status(heft_request *r, long code)
     r->error.os = is_missing ? ENOENT : code == 401 || code == 403 ? EACCES : EIO;
 }
 
-/* Judge a finished transfer; return true if it should be repeated. */
+/* Judge a finished transfer; return true if the request should be repeated. */
 static bool judge(heft_request *r, CURLcode result)
 {
     char text[320];
@@ -250,8 +250,9 @@ static bool judge(heft_request *r, CURLcode result)
 
 /* ---- sending ---- */
 
-/* A connection that began with TLS stays with TLS.  libcurl sends credentials to the first host
- * only; the header with the token of a session is not covered by that, hence no redirect. */
+/* A connection with TLS is redirected to TLS only.  libcurl sends credentials to the first host
+ * only.  The header with the token of a session would be sent to every host, so that signed
+ * requests follow no redirect. */
 static void set_trust(CURL *e, const heft_address *t)
 {
     bool is_tls = !strncmp(t->url, "https://", 8);
@@ -346,7 +347,7 @@ static void finish(heft_session *s, heft_request *r)
     pthread_cond_broadcast(&s->changed);
 }
 
-/* Begin the requests that are due; return the time until the next is, in milliseconds. */
+/* Begin the requests that are due; return the milliseconds until the next due request. */
 static int begin_due(heft_session *s)
 {
     int64_t at = now(), wait = IDLE;

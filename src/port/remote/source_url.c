@@ -1,21 +1,20 @@
 /* source_url.c - a file on a server as a source.
  *
  * Bytes are kept in blocks, each filled by one request.  A reader copies bytes as they arrive and
- * waits for missing ones.  While reads go on where the last one ended, the next blocks are
- * requested ahead, so that several requests are on the way; a read elsewhere ends that.  The first
- * request asks for the first HEAD bytes: the index of most files, and the size. */
+ * waits for missing ones.  While reads are sequential, the next blocks are requested ahead, so that
+ * several requests are on the way; a read elsewhere cancels these requests.  The first request asks for the first HEAD bytes: the index of most files, and the size. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/remote/remote.h"
+#include "port/remote/session.h"
 
 enum { HEAD = 128 << 10, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
 
 typedef struct block {
     heft_request request;
     struct block *next;
-    uint64_t used; /* when a reader used the block last */
+    uint64_t used; /* time of the last read, by url_source.clock */
     unsigned readers;
 } block;
 
@@ -26,7 +25,7 @@ typedef struct url_source {
     heft_answer pinned;
     block *blocks;
     uint64_t cached, clock; /* bytes of all blocks; counts reads */
-    uint64_t expected;      /* where a sequential read would go on */
+    uint64_t expected;      /* offset after the last sequential read */
     uint64_t ahead;         /* bytes to request ahead */
     heft_scratch *spool;    /* the file, downloaded whole; NULL: read by ranges */
     const uint8_t *whole;
@@ -137,7 +136,7 @@ static void request_ahead(url_source *u, uint64_t offset, uint64_t end)
     }
 }
 
-/* Cancel requests that nobody waits for. */
+/* Cancel requests without a waiting reader. */
 static void cancel_ahead(url_source *u)
 {
     for (block *b = u->blocks; b; b = b->next)
@@ -173,7 +172,7 @@ static heft_status fail(url_source *u, const heft_request *r, heft_error *err)
     return heft_error_os(err, r->status, r->error.os);
 }
 
-/* Copy the bytes at the offset that have arrived; wait until there are some. */
+/* Copy the bytes at the offset that have arrived; wait for the first of these bytes. */
 static heft_status copy_some(url_source *u, block *b, uint64_t offset, uint8_t *to, size_t len,
                              size_t *copied, heft_error *err)
 {
@@ -186,7 +185,7 @@ static heft_status copy_some(url_source *u, block *b, uint64_t offset, uint8_t *
         heft_session_wait(u->session);
     *copied = r->have > at ? r->have - at : 0;
     *copied = *copied < len ? *copied : len;
-    if (*copied) { /* the bytes do not change, and the block stays while it has a reader */
+    if (*copied) { /* a block with a reader is not freed */
         heft_session_unlock(u->session);
         memcpy(to, r->buf + at, *copied);
         heft_session_lock(u->session);
@@ -205,7 +204,8 @@ static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size
     while (len && !st) {
         block *b = find_block(u, offset);
         uint64_t want = u->ahead || len > BLOCK ? BLOCK : len > SMALL ? len : SMALL;
-        if (offset == HEAD) /* an index that goes on, of unknown length: one long request */
+        if (offset ==
+            HEAD) /* the index is longer than HEAD, of unknown length: send a long request */
             want = INDEX;
         size_t copied = 0;
         if (!b)

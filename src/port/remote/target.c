@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "port/remote/remote.h"
+#include "port/remote/session.h"
 
 static const char *setting(const char *name)
 {
@@ -38,7 +38,7 @@ static bool in_home(char path[PATH_MAX], const char *below)
 
 /* ---- the hub ---- */
 
-/* HF_TOKEN, or the file in which `hf auth login` keeps the token. */
+/* Find the token in HF_TOKEN, or in the file of `hf auth login`. */
 static void find_token(char *out, size_t size)
 {
     char path[PATH_MAX] = "";

@@ -1,5 +1,5 @@
-/* url.c - the text of URLs, and the way to the part of the build that reads them. */
-#include "port/remote/remote.h"
+/* url.c - the text of URLs, and calls of the functions for URLs that the build has. */
+#include "port/url.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,30 +1,13 @@
-/* remote.h - declarations shared by the files of src/port/remote. */
-#ifndef HEFT_PORT_REMOTE_H
-#define HEFT_PORT_REMOTE_H
-#include <heft/remote.h>
+/* session.h - declarations shared by the files of src/port/remote. */
+#ifndef HEFT_PORT_REMOTE_SESSION_H
+#define HEFT_PORT_REMOTE_SESSION_H
+#include "port/url.h"
 
-#include "port/port.h"
-
-/* What a build with libcurl can do with a URL; another build has an empty table. */
-typedef struct heft_remote {
-    heft_status (*open_source)(heft_source **out, const char *url, const heft_url_options *opt,
-                               heft_error *err);
-    heft_status (*open_file)(heft_file **out, const char *url, const heft_open_options *opt,
-                             const heft_url_options *url_opt, heft_error *err);
-} heft_remote;
-extern const heft_remote heft_curl_remote; /* open_url.c */
-/* Return the table of this build, or NULL. */
-const heft_remote *heft_host_remote(void);
-
-/* Open a model by a URL. */
-heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open_options *opt,
-                               const heft_url_options *url_opt, heft_error *err);
-
-/* ---- addresses, url.c and target.c ---- */
+/* ---- addresses, target.c ---- */
 
 enum { HEFT_URL_MAX = 8192 };
 
-/* Where to send requests, and how to sign them.  Secrets are empty if there are none. */
+/* The URL and the credentials of requests.  Secrets are empty if there are none. */
 typedef struct heft_address {
     char url[HEFT_URL_MAX];
     char bearer[1024];   /* token of the Hugging Face hub */
@@ -34,9 +17,6 @@ typedef struct heft_address {
     bool is_repository;  /* the URL of a list of files; not of a file */
 } heft_address;
 heft_status heft_address_of(heft_address *out, const char *url, heft_error *err);
-/* Append the text to the string in a buffer, with all bytes but unreserved ones and those of `kept`
- * percent-encoded; return false if the buffer is too small. */
-bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept);
 /* Find the credentials, region and endpoint of S3. */
 heft_status heft_s3_target(heft_address *out, const char *bucket_and_key, heft_error *err);
 
@@ -46,10 +26,10 @@ heft_status heft_s3_target(heft_address *out, const char *bucket_and_key, heft_e
 typedef struct heft_answer {
     char etag[256], modified[64];
     bool has_range, has_total, is_encoded;
-    bool is_checked;             /* the range is the one requested */
+    bool is_checked;             /* the range has been compared with the request */
     uint64_t first, last, total; /* of Content-Range */
 } heft_answer;
-/* Read one line of a header; a status line clears the answer.  Other lines are ignored. */
+/* Read a line of a header; a status line clears the answer.  Other lines are ignored. */
 void heft_answer_line(heft_answer *a, heft_str line);
 
 /* ---- requests, session.c ---- */
@@ -61,11 +41,11 @@ enum heft_request_state { HEFT_REQUEST_QUEUED, HEFT_REQUEST_RUNNING, HEFT_REQUES
 typedef struct heft_request {
     struct heft_request *next; /* in the queue, or in the list of running requests */
     const heft_address *target;
-    const heft_answer *pinned; /* answer that this one must agree with; NULL: first request */
+    const heft_answer *pinned; /* first answer, with the version of the file; NULL: first request */
     uint64_t offset, size;     /* size: of the file; of the first request HEFT_UNKNOWN_LENGTH */
     uint8_t *buf;
     size_t length, have;
-    heft_scratch *spool; /* receives an answer that is the whole file; NULL: none so far */
+    heft_scratch *spool; /* receives a whole file; NULL: not begun */
     uint64_t spooled;
     bool is_whole; /* the answer is the whole file */
     bool is_cancelled;
@@ -87,7 +67,7 @@ void heft_session_lock(heft_session *s);
 void heft_session_unlock(heft_session *s);
 void heft_session_wait(heft_session *s); /* for a change of any request; the lock is held */
 /* Send a request soon, before all others if is_urgent.  The lock is held.  The request stays the
- * caller's, who must wait until it is done before it is freed. */
+ * caller's, who frees the request only when the state is HEFT_REQUEST_DONE. */
 heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, heft_error *err);
 void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held */
 
@@ -96,7 +76,7 @@ void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held 
 /* Begin to open a source, without waiting for the server. */
 heft_status heft_url_source_begin(heft_source **out, heft_session *s, const heft_address *target,
                                   heft_error *err);
-/* Wait for the first answer, which sets the size of the source. */
+/* Wait for the first answer, and set the size of the source. */
 heft_status heft_url_source_finish(heft_source *source, heft_error *err);
 /* Read a small file as a whole: a list of files. */
 heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
