@@ -1,6 +1,7 @@
 /* params MODE FILE N - measures the parameter store.
  *
  *     resident FILE THREADS   acquires and releases of resident parameters per second and thread
+ *     same FILE THREADS       the same, of one parameter
  *     stream FILE MIB         seconds to acquire all parameters once under a budget of MIB, with
  *                             prefetch, reading one byte per page
  *     sum FILE MIB            like stream, but sum every byte
@@ -43,6 +44,15 @@ static void use(heft_params *p, heft_id128 key)
     heft_params_release(p, key);
 }
 
+static void *use_one(void *arg)
+{
+    heft_params *p = arg;
+    heft_id128 key = heft_params_key_at(p, 0);
+    for (int i = 0; i < ROUNDS; i++)
+        use(p, key);
+    return NULL;
+}
+
 static void *use_many(void *arg)
 {
     heft_params *p = arg;
@@ -54,7 +64,7 @@ static void *use_many(void *arg)
     return NULL;
 }
 
-static void resident(const char *path, unsigned threads)
+static void resident(const char *path, unsigned threads, void *(*use_resident)(void *p))
 {
     heft_params *p = open_store(path, 0, false);
     pthread_t t[MAX_THREADS];
@@ -63,7 +73,7 @@ static void resident(const char *path, unsigned threads)
         use(p, heft_params_key_at(p, i));
     double begin = now();
     for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&t[i], NULL, use_many, p))
+        if (pthread_create(&t[i], NULL, use_resident, p))
             die("thread", "cannot be created");
     for (unsigned i = 0; i < threads; i++)
         pthread_join(t[i], NULL);
@@ -123,7 +133,9 @@ static void stream(const char *path, uint64_t mib, uint64_t (*use_bytes)(const h
 int main(int argc, char **argv)
 {
     if (argc == 4 && !strcmp(argv[1], "resident"))
-        resident(argv[2], (unsigned)strtoul(argv[3], NULL, 10));
+        resident(argv[2], (unsigned)strtoul(argv[3], NULL, 10), use_many);
+    else if (argc == 4 && !strcmp(argv[1], "same"))
+        resident(argv[2], (unsigned)strtoul(argv[3], NULL, 10), use_one);
     else if (argc == 4 && !strcmp(argv[1], "stream"))
         stream(argv[2], strtoull(argv[3], NULL, 10), touch_pages, false);
     else if (argc == 4 && !strcmp(argv[1], "sum"))
@@ -131,6 +143,6 @@ int main(int argc, char **argv)
     else if (argc == 4 && !strcmp(argv[1], "checked"))
         stream(argv[2], strtoull(argv[3], NULL, 10), sum, true);
     else
-        die("params", "usage: params resident|stream|sum|checked FILE N");
+        die("params", "usage: params resident|same|stream|sum|checked FILE N");
     return 0;
 }

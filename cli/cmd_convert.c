@@ -75,6 +75,8 @@ static int prepare(request *r)
         code = gptrs_check_target(&j->rules.gptrs, j->target, j->out);
     if (!code && !rules_add_values(&j->rules, r->folder.values, r->folder.count))
         code = say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
+    if (!code && j->to_stdout && (j->share.number || j->finish))
+        code = say_usage("convert", "--share and --finish need a file as OUT");
     if (!code)
         code = check_output(r, NULL);
     if (!code)
@@ -116,7 +118,7 @@ static int say_unused_vocab(const request *r, const heft_file *f)
 static int say_done(const request *r)
 {
     const job *j = &r->job;
-    if (model_settings.verbose)
+    if (model_settings.verbose && !j->written.missing)
         say(MESSAGE_INFO, j->out, "%s, %llu bytes", heft_format_name(j->target),
             (unsigned long long)j->bytes);
     if (!j->dry_run && !j->to_stdout)
@@ -171,7 +173,7 @@ int cmd_convert(int argc, char **argv)
     if (!code) {
         j->convert.set_count = folder_drop_revision(&r.folder, j->rules.values,
                                                     j->convert.set_count, f);
-        code = job_convert(j, f);
+        code = j->share.number || j->finish ? job_convert_share(j, f) : job_convert(j, f);
     }
     if (!code)
         code = say_done(&r);

@@ -6,6 +6,7 @@
 #include "model.h"
 #include "opt.h"
 #include "progress_line.h"
+#include "result_share.h"
 #include "stdin_file.h"
 
 static void print_text(outbuf *o, const heft_file *f, const heft_hash *model,
@@ -40,18 +41,86 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
     json_close(&j);
 }
 
-static int hash(const heft_file *f, const char *path, bool as_json)
+/* ---- shares ---- */
+
+enum { HASH_WORDS = HEFT_HASH_BYTES / 8 };
+
+static void words_of(uint64_t out[HASH_WORDS], const heft_hash *h)
+{
+    for (size_t i = 0; i < HEFT_HASH_BYTES; i++)
+        out[i / 8] = out[i / 8] << 8 | h->bytes[i];
+}
+
+static void hash_of(heft_hash *out, const uint64_t words[HASH_WORDS])
+{
+    for (size_t i = 0; i < HEFT_HASH_BYTES; i++)
+        out->bytes[i] = (uint8_t)(words[i / 8] >> (56 - 8 * (i % 8)));
+}
+
+/* Hash the tensors of a share and write the record. */
+static int hash_share(result_share *r)
 {
     heft_error err;
+    progress p;
+    uint32_t first, end;
+    result_share_rows(r, r->share.number, r->share.count, &first, &end);
+    size_t count = end - first;
+    heft_hash *hashes = malloc((count + 1) * sizeof *hashes);
+    uint32_t *ids = malloc((count + 1) * sizeof *ids);
+    uint64_t *words = calloc(count + 1, HASH_WORDS * sizeof *words);
+    int code = hashes && ids && words
+                   ? CODE_DONE
+                   : say_status(HEFT_E_NOMEM, r->path, "no memory for the digests");
+    for (uint32_t i = 0; !code && i < count; i++)
+        ids[i] = first + i;
+    progress_begin(&p, r->path);
+    if (!code && heft_tensor_hash_many(hashes, r->f, ids, (uint32_t)count, progress_step, &p, &err))
+        code = say_error(r->path, &err);
+    progress_end(&p);
+    for (size_t i = 0; !code && i < count; i++)
+        words_of(words + i * HASH_WORDS, &hashes[i]);
+    if (!code)
+        code = result_share_write(r, words);
+    free(words);
+    free(ids);
+    free(hashes);
+    return code;
+}
+
+/* Fill tensors and model from the records of all shares, or compute them. */
+static int compute(heft_hash *model, heft_hash *tensors, result_share *r)
+{
+    heft_error err;
+    progress p;
+    uint64_t *words = NULL;
+    if (r->join) {
+        int code = result_share_join(r, &words);
+        for (uint32_t i = 0; !code && i < r->chosen->count; i++)
+            hash_of(&tensors[i], words + (size_t)i * HASH_WORDS);
+        free(words);
+        if (!code && heft_hash_model(model, tensors, r->f, &err))
+            code = say_error(r->path, &err);
+        return code;
+    }
+    progress_begin(&p, r->path);
+    heft_status st = heft_file_hash(model, tensors, r->f, progress_step, &p, &err);
+    progress_end(&p);
+    return st ? say_error(r->path, &err) : CODE_DONE;
+}
+
+static int hash(result_share *r, bool as_json)
+{
+    const heft_file *f = r->f;
+    const char *path = r->path;
+    const selection all = { NULL, heft_tensor_count(f) };
+    r->chosen = &all;
+    if (r->share.count)
+        return hash_share(r);
     heft_hash model, *tensors = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tensors);
     if (!tensors)
         return say_status(HEFT_E_NOMEM, path, "no memory for the digests");
-    progress p;
-    progress_begin(&p, path);
-    heft_status st = heft_file_hash(&model, tensors, f, progress_step, &p, &err);
-    progress_end(&p);
-    int code = st ? say_error(path, &err) : CODE_DONE;
-    if (!st) {
+    int code = compute(&model, tensors, r);
+    if (!code) {
         outbuf o;
         out_open(&o, STDOUT_FILENO);
         if (as_json)
@@ -67,8 +136,12 @@ static int hash(const heft_file *f, const char *path, bool as_json)
 int cmd_hash(int argc, char **argv)
 {
     bool as_json = false;
+    result_share r = { .command = "hash", .words = HASH_WORDS };
     const opt options[] = {
         { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
+        result_share_option(&r, 0),
+        result_share_option(&r, 1),
+        result_share_option(&r, 2),
     };
     const opt_usage usage = {
         "hash",
@@ -87,10 +160,15 @@ int cmd_hash(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    code = result_share_prepare(&r);
+    if (code)
+        return code;
     model_settings.check_parts = true;
     code = model_open_whole(&f, args.item[0]);
+    r.f = f;
+    r.path = args.item[0];
     if (!code)
-        code = hash(f, args.item[0], as_json);
+        code = hash(&r, as_json);
     heft_file_close(f);
     return code;
 }

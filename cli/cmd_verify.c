@@ -16,6 +16,7 @@
 #include "stdin_file.h"
 #include "textfile.h"
 #include "verify_hub.h"
+#include "verify_share.h"
 #include "verify_signature.h"
 
 typedef struct report {
@@ -25,6 +26,7 @@ typedef struct report {
     const heft_format *format;
     const heft_profile *profile; /* NULL without --profile */
     bool as_json, strict, quick;
+    result_share shares;
     uint32_t skipped; /* "heft/quick" notes: about checks left out by --quick, not about the file */
     outbuf findings;  /* JSON of the findings, collected until the file is done */
     json j;           /* writes into findings */
@@ -259,9 +261,10 @@ static void json_report(report *r, json *all, const char *failure)
     json_end(all, '}');
 }
 
-static heft_status check(report *r, heft_error *err)
+static heft_status check(report *r, heft_error *err, int *code)
 {
     progress p;
+    const selection all = { NULL, heft_tensor_count(r->f) };
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     o.on_finding = on_finding;
     o.ctx = r;
@@ -270,9 +273,18 @@ static heft_status check(report *r, heft_error *err)
     o.quick = r->quick;
     progress_begin(&p, r->path);
     r->format = heft_file_format(r->f);
-    heft_status st = heft_file_verify(&r->result, r->f, &o, err);
+    r->shares.f = r->f;
+    r->shares.path = r->path;
+    r->shares.chosen = &all;
+    heft_status st = HEFT_OK;
+    if (r->shares.share.count)
+        *code = verify_share(&r->shares, &r->result, &o);
+    else if (r->shares.join)
+        *code = verify_join(&r->shares, &r->result, on_finding, r);
+    else
+        st = heft_file_verify(&r->result, r->f, &o, err);
     progress_end(&p);
-    if (!st && r->profile)
+    if (!st && !*code && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);
     return st;
 }
@@ -288,17 +300,19 @@ static int verify(report *r, json *all)
     heft_status st = model_open_to_verify(&f, r->path, &err);
     r->f = f;
     if (!st)
-        st = check(r, &err);
+        st = check(r, &err, &code);
     /* Invalid bytes are a fault, which is a result of verify and not an error. */
     if (st == HEFT_E_FORMAT || st == HEFT_E_CHECKSUM)
         report_structure(r, &err);
     else if (st)
         code = f ? say_error(r->path, &err) : model_say_open_error(r->path, &err);
-    if (!code && !is_ok(r))
+    /* A share prints a record instead; --join has printed the error of a record. */
+    bool is_silent = f && (r->shares.share.count || (code && r->shares.join));
+    if (!code && !is_ok(r) && !(f && r->shares.share.count))
         code = CODE_FOUND;
-    if (r->as_json)
+    if (!is_silent && r->as_json)
         json_report(r, all, code > CODE_FOUND ? err.message : NULL);
-    else if (code <= CODE_FOUND)
+    else if (!is_silent && code <= CODE_FOUND)
         print_verdict(r);
     out_free(&r->findings);
     heft_file_close(f);
@@ -322,7 +336,7 @@ static int verify_all(outbuf *o, const opt_args *args, const report *settings)
     }
     if (as_json && args->count > 1)
         json_end(&all, ']');
-    if (as_json)
+    if (as_json && !settings->shares.share.count)
         out_char(o, '\n');
     return worst;
 }
@@ -349,7 +363,7 @@ static int check_signature(signature_request *r, const report *settings, const o
 
 int cmd_verify(int argc, char **argv)
 {
-    report settings = { .o = NULL };
+    report settings = { .shares = { .command = "verify" } };
     const char *profile = NULL;
     signature_request signature = { .model = NULL };
     bool hub = false;
@@ -373,6 +387,9 @@ int cmd_verify(int argc, char **argv)
           "with --ca, the signer's certificate has to be this one" },
         { "json", 0, OPT_FLAG, &settings.as_json, NULL,
           "print one JSON document; a list for several files" },
+        result_share_option(&settings.shares, 0),
+        result_share_option(&settings.shares, 1),
+        result_share_option(&settings.shares, 2),
     };
     const opt_usage usage = {
         "verify",
@@ -392,6 +409,16 @@ int cmd_verify(int argc, char **argv)
     int code;
     if (!opt_parse(&args, &code, &usage, argc, argv))
         return code;
+    code = result_share_prepare(&settings.shares);
+    if (code)
+        return code;
+    bool has_shares = settings.shares.share.count || settings.shares.join;
+    if (has_shares && (args.count > 1 || signature.signature || hub || settings.quick))
+        return say_usage(
+            "verify",
+            "--share and --join take one FILE, and exclude --hub, --signature and --quick");
+    if (settings.shares.share.count && profile)
+        return say_usage("verify", "--profile goes with --join, not with --share");
     if (signature.signature)
         return hub || profile || settings.quick ? say_exclusive("--signature")
                                                 : check_signature(&signature, &settings, &args);

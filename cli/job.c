@@ -88,6 +88,10 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
           "do not wait for the disk (scratch files)" },
         { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
           "number of threads; 0: one per processor" },
+        { C, "share", 0, OPT_TEXT, &j->share_text, "I/N",
+          "write only share I of N; auto: as Open MPI, MPICH or Slurm says" },
+        { C, "finish", 0, OPT_FLAG, &j->finish, NULL,
+          "complete OUT from the shares that are there" },
         { C | A, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "print notes and a summary on stderr" },
         { M | S, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL, "print notes on stderr" },
@@ -131,6 +135,13 @@ int job_prepare(job *j)
         return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
     if (j->align > UINT32_MAX || (j->align & (j->align - 1)))
         return say_usage(cmd, "--align must be a power of two below 2^32");
+    heft_error err;
+    if (j->share_text && heft_share_find(&j->share, j->share_text, &err))
+        return say_usage(cmd, "--share: %s", err.message);
+    if (j->share_text && j->finish)
+        return say_usage(cmd, "--share and --finish exclude each other: the last share finishes");
+    if (j->dry_run && (j->share_text || j->finish))
+        return say_usage(cmd, "--dry-run has no shares");
     if (j->threads > MOST_THREADS)
         return say_usage(cmd, "--threads must be at most %d", MOST_THREADS);
     return rules_prepare(&j->rules, cmd, &j->write);
@@ -208,7 +219,7 @@ void job_set_options(job *j, const char *source)
     j->executor = heft_executor_threads((uint32_t)j->threads);
     heft_host_copy(&j->host, NULL, sizeof j->host);
     j->host.executor = &j->executor;
-    j->losses = (losses){ source, model_settings.verbose };
+    j->losses = (losses){ source, model_settings.verbose, j->share.number > 1 };
     j->write.host = &j->host;
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
@@ -296,6 +307,42 @@ int job_convert(job *j, const heft_file *f)
               : gptrs_check(&j->rules.gptrs, j->source);
 }
 
+static void say_share(const job *j, const heft_share_result *r)
+{
+    if (!model_settings.verbose || !r->missing)
+        return;
+    say(MESSAGE_INFO, j->out, "share %u of %u %s; %u missing", (unsigned)j->share.number,
+        (unsigned)j->share.count, r->was_written ? "was there" : "is written",
+        (unsigned)r->missing);
+}
+
+int job_convert_share(job *j, const heft_file *f)
+{
+    heft_error err;
+    uint32_t flags = sink_flags(j->force, j->no_sync);
+    int code = rules_check(&j->rules, j->usage.command, f, j->source);
+    if (code)
+        return code;
+    interrupt_hold();
+    progress_begin(&j->bar, j->out);
+    heft_status st = j->finish ? heft_share_finish(&j->written, f, j->target, j->out, flags,
+                                                   &j->convert, &err)
+                               : heft_share_convert(&j->written, f, j->target, j->out, j->share,
+                                                    flags, &j->convert, &err);
+    progress_end(&j->bar);
+    if (st && j->rules.no_memory)
+        return say_no_memory_to_match(j->source);
+    if (st || !j->written.missing)
+        job_say_sums(j, st);
+    if (st) {
+        job_name_way_out(j, &err);
+        return say_error(j->written.about_output ? j->out : j->source, &err);
+    }
+    j->bytes = j->written.bytes;
+    say_share(j, &j->written);
+    return gptrs_check(&j->rules.gptrs, j->source);
+}
+
 void job_say_result(const job *j)
 {
     result_line line;
@@ -304,6 +351,11 @@ void job_say_result(const job *j)
     json_member_str(&line.json, "format", str_of(heft_format_name(j->target)));
     json_member_u64(&line.json, "bytes", j->bytes);
     json_member_bool(&line.json, "dry_run", j->dry_run);
+    if (j->share.count) {
+        json_member_u64(&line.json, "share", j->share.number);
+        json_member_u64(&line.json, "shares", j->share.count);
+        json_member_u64(&line.json, "missing", j->written.missing);
+    }
     result_end(&line);
 }
 

@@ -2,6 +2,7 @@
  * output, and the call of the library. */
 #ifndef HEFT_CLI_JOB_H
 #define HEFT_CLI_JOB_H
+#include <heft/share.h>
 #include <sys/stat.h>
 
 #include "loss_report.h"
@@ -11,13 +12,15 @@
 #include "sinkwatch.h"
 #include "vocab_file.h"
 
-enum { JOB_OPTIONS = 40 };
+enum { JOB_OPTIONS = 48 };
 
 typedef struct job {
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     uint64_t align, threads, max_bytes, count;
-    bool strict, allow_loss, dry_run, force, no_sync;
+    bool strict, allow_loss, dry_run, force, no_sync, finish;
+    const char *share_text; /* "I/N", "auto" or NULL */
+    heft_share share;       /* number 0: the whole file */
     opt_list unset;
     rules rules;
     opt options[JOB_OPTIONS];
@@ -38,6 +41,7 @@ typedef struct job {
     heft_write_options write;
     heft_convert_options convert; /* convert.write points to `write` */
     uint64_t bytes;               /* size of the converted file */
+    heft_share_result written;    /* the result of --share or --finish */
 } job;
 
 /* Parse the command line as opt_parse() does, with the options of usage->command; usage->options is
@@ -61,6 +65,8 @@ void job_set_options(job *j, const char *source);
 heft_duplicates job_duplicates(const job *j);
 /* Check the rules against the model and convert it; a dry run writes nothing. */
 int job_convert(job *j, const heft_file *f);
+/* Write a share of the conversion, or complete its output, as --share or --finish says. */
+int job_convert_share(job *j, const heft_file *f);
 /* Append to the error of a conversion with losses the option that settles the matter. */
 void job_name_way_out(const job *j, heft_error *err);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */

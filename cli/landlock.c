@@ -67,6 +67,8 @@ static uint64_t rights_of(unsigned access)
                   LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE | FS_TRUNCATE;
     if (access & ACCESS_FOLDERS)
         rights |= LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_DIR;
+    if (access & ACCESS_MOVE)
+        rights |= FS_REFER;
     return rights;
 }
 
@@ -89,6 +91,11 @@ void landlock_allow(landlock *l, const char *path, unsigned access)
 {
     if (l->ruleset < 0)
         return;
+    if (access & ACCESS_MOVE && !(l->handled & FS_REFER)) { /* version 1 refuses every such move */
+        errno = EOPNOTSUPP;
+        give_up(l);
+        return;
+    }
     int fd = open(path, O_PATH | O_CLOEXEC);
     bool no_descriptor = fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM);
     if (no_descriptor || (fd >= 0 && add_rule(l, fd, rights_of(access))))

@@ -6,10 +6,11 @@
 
 /* Access to a single file, or to a folder with all files below. */
 enum {
-    ACCESS_READ = 1,   /* read files, list folders */
-    ACCESS_SPILL = 2,  /* create, read, write and remove files */
-    ACCESS_WRITE = 4,  /* ACCESS_READ and ACCESS_SPILL */
-    ACCESS_FOLDERS = 8 /* create and remove folders */
+    ACCESS_READ = 1,    /* read files, list folders */
+    ACCESS_SPILL = 2,   /* create, read, write and remove files */
+    ACCESS_WRITE = 4,   /* ACCESS_READ and ACCESS_SPILL */
+    ACCESS_FOLDERS = 8, /* create and remove folders */
+    ACCESS_MOVE = 16    /* rename files to another folder; needs version 2 of Landlock */
 };
 
 typedef struct landlock {

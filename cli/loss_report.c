@@ -6,6 +6,8 @@ void say_loss(void *ctx, heft_severity severity, const char *rule, heft_str tens
               const char *text)
 {
     const losses *l = ctx;
+    if (l->casts_only && strcmp(rule, "heft/cast") != 0 && severity != HEFT_FAULT)
+        return;
     /* Always print a note about tied tensors: nothing is lost, but the target grows. */
     if (severity == HEFT_NOTE && !l->verbose && strcmp(rule, "heft/tied") != 0)
         return;

@@ -6,6 +6,7 @@
 typedef struct losses {
     const char *path; /* of the input */
     bool verbose;     /* print notes, too */
+    bool casts_only;  /* leave out losses that are known before the conversion */
 } losses;
 
 /* Print one loss. A heft_loss_fn; ctx is a `losses`. */

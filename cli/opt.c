@@ -211,6 +211,7 @@ static bool set_value(const opt *p, const char *text)
     case OPT_FILE:
     case OPT_MODEL:
     case OPT_OUTPUT:
+    case OPT_RECORDS:
     case OPT_PROFILE:
         *(const char **)p->target = text;
         return true;

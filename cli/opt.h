@@ -11,6 +11,7 @@ typedef enum opt_kind {
     OPT_FILE,    /* const char *, path of a file to read */
     OPT_MODEL,   /* const char *, path of a model to read */
     OPT_OUTPUT,  /* const char *, path of a file to write; - is stdout */
+    OPT_RECORDS, /* const char *, beginning of the paths of files to read: STEM.1, STEM.2, ... */
     OPT_PROFILE, /* const char *, path or name of a profile to read */
     OPT_SECRET,  /* secret, path of a file to read before the sandbox begins */
     OPT_LIST,    /* opt_list; the option may be repeated */

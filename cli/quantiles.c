@@ -112,6 +112,21 @@ void quantiles_count(quantiles *q, const double *values, size_t n)
     q->count += n;
 }
 
+void quantiles_count_floats(quantiles *q, const float *values, size_t n)
+{
+    for (size_t i = 0; i < n && q->coarse; i++)
+        q->coarse[key_of_float(values[i]) >> 16]++;
+    for (size_t i = 0; i < n && q->sorted && q->count + i < SORTED; i++)
+        q->sorted[q->count + i] = (double)values[i];
+    q->count += q->sorted && n > SORTED - q->count ? SORTED - q->count : n;
+}
+
+void quantiles_count_equal(quantiles *q, double value, uint64_t times)
+{
+    q->coarse[key_of(q->key, value) >> 16] += times;
+    q->count += times;
+}
+
 /* Return the rank of the lower neighbour of a quantile, and set the upper neighbour's weight. */
 static uint64_t rank_of(double *weight, uint64_t count, unsigned percent)
 {
@@ -147,13 +162,28 @@ bool quantiles_find_ranks(quantiles *q)
     return q->slots && q->fine;
 }
 
+static void refine(quantiles *q, uint32_t key, uint64_t times)
+{
+    uint32_t slot = q->slots[key >> 16];
+    if (slot)
+        q->fine[(size_t)(slot - 1) * HALF + (key & (HALF - 1))] += times;
+}
+
+void quantiles_refine_equal(quantiles *q, double value, uint64_t times)
+{
+    refine(q, key_of(q->key, value), times);
+}
+
+void quantiles_refine_floats(quantiles *q, const float *values, size_t n)
+{
+    for (size_t i = 0; i < n && q->fine; i++)
+        refine(q, key_of_float(values[i]), 1);
+}
+
 void quantiles_refine(quantiles *q, const double *values, size_t n)
 {
-    for (size_t i = 0; i < n && q->fine; i++) {
-        uint32_t key = key_of(q->key, values[i]), slot = q->slots[key >> 16];
-        if (slot)
-            q->fine[(size_t)(slot - 1) * HALF + (key & (HALF - 1))]++;
-    }
+    for (size_t i = 0; i < n && q->fine; i++)
+        refine(q, key_of(q->key, values[i]), 1);
 }
 
 /* ---- results ---- */

@@ -35,10 +35,16 @@ typedef struct quantiles {
 bool quantiles_open(quantiles *q, heft_dtype type, uint64_t most);
 /* Add finite values in the first pass. */
 void quantiles_count(quantiles *q, const double *values, size_t n);
+/* The same for values of HEFT_F32. */
+void quantiles_count_floats(quantiles *q, const float *values, size_t n);
+/* Add a finite value `times` times in the first pass, where more than 4096 values are expected. */
+void quantiles_count_equal(quantiles *q, double value, uint64_t times);
 /* End the first pass. Return false without memory. */
 bool quantiles_find_ranks(quantiles *q);
 /* Add the same values in the second pass. */
 void quantiles_refine(quantiles *q, const double *values, size_t n);
+void quantiles_refine_floats(quantiles *q, const float *values, size_t n);
+void quantiles_refine_equal(quantiles *q, double value, uint64_t times);
 /* Compute the quantiles, interpolated between neighbours as numpy.quantile() does, and limited to
  * the range from min to max. There is at least one value. */
 void quantiles_end(double out[QUANTILES], quantiles *q, double min, double max);

@@ -154,7 +154,20 @@ static void allow_model(landlock *l, const char *path)
     landlock_allow(l, path, ACCESS_READ); /* a device, or a file that has been removed */
 }
 
-static void allow_output(landlock *l, const char *path, output_kind kind)
+/* Shares are written to a folder beside the output, and the last share moves the file. */
+static bool writes_shares(const opt_usage *u)
+{
+    for (size_t i = 0; i < u->count; i++) {
+        const opt *o = &u->options[i];
+        if (!strcmp(o->name, "share") && *(const char *const *)o->target)
+            return true;
+        if (!strcmp(o->name, "finish") && *(const bool *)o->target)
+            return true;
+    }
+    return false;
+}
+
+static void allow_output(landlock *l, const char *path, output_kind kind, unsigned more)
 {
     char folder[PATH_MAX], real[PATH_MAX];
     struct stat info;
@@ -164,20 +177,22 @@ static void allow_output(landlock *l, const char *path, output_kind kind)
     if (exists && !S_ISREG(info.st_mode))
         landlock_allow(l, path, ACCESS_WRITE);
     else if (folder_of(folder, realpath(path, real) ? real : path))
-        landlock_allow(l, folder, ACCESS_WRITE | (kind == FOLDER_OUTPUT ? ACCESS_FOLDERS : 0));
+        landlock_allow(l, folder,
+                       ACCESS_WRITE | more | (kind == FOLDER_OUTPUT ? ACCESS_FOLDERS : 0));
 }
 
 /* ---- the command ---- */
 
-static void allow_arguments(landlock *l, const char *cmd, const opt_args *args)
+static void allow_arguments(landlock *l, const opt_usage *u, const opt_args *args)
 {
-    const argument_roles *roles = arguments_of(cmd);
+    const argument_roles *roles = arguments_of(u->command);
+    unsigned more = writes_shares(u) ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
     if (!roles)
         return;
     for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++)
         allow_model(l, args->item[k]);
     if (roles->kind)
-        allow_output(l, args->item[argument_index(roles->output, args)], roles->kind);
+        allow_output(l, args->item[argument_index(roles->output, args)], roles->kind, more);
 }
 
 static void allow_profiles(landlock *l)
@@ -195,14 +210,14 @@ static void allow_options(landlock *l, const opt_usage *u)
     for (size_t i = 0; i < u->count; i++) {
         const opt *o = &u->options[i];
         bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL ||
-                          o->kind == OPT_OUTPUT;
+                          o->kind == OPT_OUTPUT || o->kind == OPT_RECORDS;
         const char *value = names_file ? *(const char *const *)o->target : NULL;
         if (!value)
             continue;
-        if (o->kind == OPT_MODEL)
+        if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
             allow_model(l, value);
         else if (o->kind == OPT_OUTPUT)
-            allow_output(l, value, STDOUT_OUTPUT);
+            allow_output(l, value, STDOUT_OUTPUT, 0);
         else
             landlock_allow(l, value, ACCESS_READ);
         if (o->kind == OPT_PROFILE)
@@ -244,7 +259,7 @@ void sandbox_enter(const opt_usage *u, const opt_args *args)
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,
           0); /* required for both parts; on failure both report EPERM */
     landlock_begin(&l, uses_network);
-    allow_arguments(&l, u->command, args);
+    allow_arguments(&l, u, args);
     allow_options(&l, u);
     allow_temporary(&l);
     say_missing("restriction of files (Landlock)", landlock_enforce(&l));

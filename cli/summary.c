@@ -3,10 +3,12 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "float_stats.h"
 #include "model.h"
 #include "number_text.h"
+#include "value_counts.h"
 
-enum { BLOCK = 4096 }; /* doubles converted at a time */
+enum { BLOCK = FLOAT_BLOCK }; /* values converted at a time */
 
 typedef struct stream {
     chunk_reader bytes;
@@ -15,9 +17,13 @@ typedef struct stream {
     size_t numbers_per_element;
     bool has_quantiles;
     quantiles q;
+    bins bins;           /* in the second pass */
+    float_edges edges;   /* the same for f32 */
+    value_counts counts; /* of types with few codes */
 } stream;
 
-typedef void (*visit)(summary *s, stream *t, double *values, size_t n);
+/* Visit n numbers, which begin at number `at` of the chunk. */
+typedef bool (*visit)(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n);
 
 /* ---- first pass ---- */
 
@@ -82,51 +88,86 @@ static double squares_of(const double *values, size_t n, double mean)
     return sum;
 }
 
-static void add_values(summary *s, stream *t, double *values, size_t n)
+static bool add_values(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n)
 {
+    double values[BLOCK];
+    if (!heft_dtype_to_f64(values, t->type, chunk, at, n))
+        return false;
     size_t finite = keep_finite(s, values, n);
     s->count += n;
-    n = finite;
     if (t->has_quantiles)
-        quantiles_count(&t->q, values, n);
-    double mean = mean_of(s, values, n);
-    merge_moments(s, n, mean, squares_of(values, n, mean));
+        quantiles_count(&t->q, values, finite);
+    double mean = mean_of(s, values, finite);
+    merge_moments(s, finite, mean, squares_of(values, finite, mean));
+    return true;
+}
+
+static bool read_floats(float *out, const uint8_t *chunk, uint64_t at, size_t n)
+{
+    return heft_dtype_cast(out, HEFT_F32, chunk + at * sizeof *out, HEFT_F32, n);
+}
+
+static bool add_floats(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n)
+{
+    float values[BLOCK];
+    if (!read_floats(values, chunk, at, n))
+        return false;
+    float_block b = float_block_of(values, n);
+    if (!b.is_finite)
+        return add_values(s, t, chunk, at, n);
+    if (t->has_quantiles)
+        quantiles_count_floats(&t->q, values, n);
+    double mean = b.sum / (double)n;
+    s->count += n;
+    s->zeros += b.zeros;
+    s->min = (double)b.min < s->min ? (double)b.min : s->min;
+    s->max = (double)b.max > s->max ? (double)b.max : s->max;
+    merge_moments(s, n, mean, float_squares(values, n, mean));
+    return true;
 }
 
 /* ---- second pass ---- */
 
 /* Count values into bins; values outside the range are ignored, since the file may have changed
- * since the first pass. Values are halved because max - min may overflow a double. */
-static void fill_bins(summary *s, stream *t, double *values, size_t n)
+ * since the first pass. */
+static bool fill_bins(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n)
 {
+    double values[BLOCK];
+    uint64_t counts[2][SUMMARY_BINS] = { { 0 } };
+    if (!heft_dtype_to_f64(values, t->type, chunk, at, n))
+        return false;
     if (t->has_quantiles)
         quantiles_refine(&t->q, values, n);
-    double low = s->min / 2, range = s->max / 2 - low;
-    double scale = range > 1e-300 ? SUMMARY_BINS / range : 0;
-    uint64_t bins[2][SUMMARY_BINS] = { { 0 } };
-    for (size_t i = 0; i < n; i++) {
-        double v = values[i], at = (v / 2 - low) * scale;
-        if (v >= s->min && v <= s->max)
-            bins[i % 2][!(at > 0) ? 0 : at < SUMMARY_BINS ? (size_t)at : SUMMARY_BINS - 1]++;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (values[i] >= s->min && values[i] <= s->max)
+            counts[i % 2][bin_of(&t->bins, values[i])]++;
     for (size_t i = 0; i < SUMMARY_BINS; i++)
-        s->bins[i] += bins[0][i] + bins[1][i];
+        s->bins[i] += counts[0][i] + counts[1][i];
+    return true;
+}
+
+static bool fill_float_bins(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n)
+{
+    float values[BLOCK];
+    if (!read_floats(values, chunk, at, n))
+        return false;
+    if (t->has_quantiles)
+        quantiles_refine_floats(&t->q, values, n);
+    float_count_bins(s->bins, values, n, &t->edges);
+    return true;
 }
 
 /* ---- reading ---- */
 
-static void visit_chunk(summary *s, stream *t, const uint8_t *bytes, size_t len, visit fn)
+static bool visit_chunk(summary *s, stream *t, const uint8_t *bytes, size_t len, visit fn)
 {
-    double values[BLOCK];
     uint64_t elements = elements_in(t->type, len, t->elements),
              numbers = elements * t->numbers_per_element;
     t->elements -= elements;
-    for (uint64_t at = 0; at < numbers; at += BLOCK) {
-        size_t n = numbers - at < BLOCK ? (size_t)(numbers - at) : BLOCK;
-        if (!heft_dtype_to_f64(values, t->type, bytes, at, n))
-            return;
-        fn(s, t, values, n);
-    }
+    for (uint64_t at = 0; at < numbers; at += BLOCK)
+        if (!fn(s, t, bytes, at, numbers - at < BLOCK ? (size_t)(numbers - at) : BLOCK))
+            return false;
+    return true;
 }
 
 static bool pass(summary *s, work *w, stream *t, visit fn)
@@ -137,7 +178,8 @@ static bool pass(summary *s, work *w, stream *t, visit fn)
         const uint8_t *bytes = chunk_reader_at(&t->bytes, w, from, len);
         if (!bytes || !work_step(w, len))
             return false;
-        visit_chunk(s, t, bytes, len, fn);
+        if (!visit_chunk(s, t, bytes, len, fn))
+            break; /* the type has no numbers, or everything is known */
         from += len;
     }
     t->elements = elements; /* reset for the second pass */
@@ -189,12 +231,23 @@ static bool open_stream(stream *t, work *w, const heft_file *f, const char *path
     return !o->quantiles || quantiles_open(&t->q, t->type, most) || fail_without_memory(w, path);
 }
 
+/* Turn the sum of squares into the deviation. */
+static void end_moments(summary *s)
+{
+    if (isnan(s->deviation)) /* infinity minus infinity, or times 0: the squares have overflowed */
+        s->deviation = HUGE_VAL;
+    s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
+}
+
 /* Fill the bins and compute the quantiles. */
 static bool second_pass(summary *s, work *w, stream *t)
 {
     if (t->has_quantiles && !quantiles_find_ranks(&t->q))
         return fail_without_memory(w, t->bytes.path);
-    if (!pass(s, w, t, fill_bins) || !check_bins(s, w, t))
+    t->bins = bins_between(s->min, s->max);
+    if (t->type == HEFT_F32)
+        t->edges = float_edges_of(&t->bins);
+    if (!pass(s, w, t, t->type == HEFT_F32 ? fill_float_bins : fill_bins) || !check_bins(s, w, t))
         return false;
     s->has_quantiles = t->has_quantiles;
     if (t->has_quantiles)
@@ -207,6 +260,91 @@ summary summary_of_nothing(void)
     return (summary){ .min = HUGE_VAL, .max = -HUGE_VAL, .first_not_finite = UINT64_MAX };
 }
 
+/* ---- types with few codes ---- */
+
+static bool count_codes(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n)
+{
+    (void)s;
+    value_counts_add(&t->counts, chunk + at * heft_dtype_get(t->type)->block_bytes, n);
+    return true;
+}
+
+static bool find_not_finite(summary *s, stream *t, const uint8_t *chunk, uint64_t at, size_t n)
+{
+    const uint8_t *bytes = chunk + at * heft_dtype_get(t->type)->block_bytes;
+    size_t i = value_counts_find_not_finite(&t->counts, bytes, n);
+    s->first_not_finite += i;
+    return i == n;
+}
+
+/* Add the range, the numbers of values, and their sum. */
+static double add_counts(summary *s, stream *t)
+{
+    double sum = 0;
+    for (size_t code = 0; code < t->counts.codes; code++) {
+        double v = t->counts.values[code];
+        uint64_t n = value_counts_at(&t->counts, code);
+        s->count += n;
+        s->nans += isnan(v) ? n : 0;
+        s->infinities += isinf(v) ? n : 0;
+        if (!n || !isfinite(v))
+            continue;
+        s->zeros += v == 0 ? n : 0;
+        s->finite += n;
+        s->min = v < s->min ? v : s->min;
+        s->max = v > s->max ? v : s->max;
+        sum += v * (double)n;
+        if (t->has_quantiles)
+            quantiles_count_equal(&t->q, v, n);
+    }
+    return sum;
+}
+
+/* Add what depends on the mean and the range. */
+static void add_spread(summary *s, stream *t)
+{
+    t->bins = bins_between(s->min, s->max);
+    for (size_t code = 0; code < t->counts.codes; code++) {
+        double v = t->counts.values[code];
+        uint64_t n = value_counts_at(&t->counts, code);
+        if (!n || !isfinite(v))
+            continue;
+        s->deviation += (v - s->mean) * (v - s->mean) * (double)n;
+        s->bins[bin_of(&t->bins, v)] += n;
+        if (t->has_quantiles)
+            quantiles_refine_equal(&t->q, v, n);
+    }
+}
+
+static bool summarise_counts(summary *s, work *w, stream *t)
+{
+    if (!value_counts_open(&t->counts, t->type))
+        return fail_without_memory(w, t->bytes.path);
+    if (!pass(s, w, t, count_codes))
+        return false;
+    double sum = add_counts(s, t);
+    s->mean = s->finite ? sum / (double)s->finite : 0;
+    if (t->has_quantiles && !quantiles_find_ranks(&t->q))
+        return fail_without_memory(w, t->bytes.path);
+    add_spread(s, t);
+    end_moments(s);
+    s->has_quantiles = t->has_quantiles && s->finite;
+    if (s->has_quantiles)
+        quantiles_end(s->quantiles, &t->q, s->min, s->max);
+    if (s->finite == s->count)
+        return true;
+    s->first_not_finite = 0;
+    return pass(s, w, t, find_not_finite);
+}
+
+static bool summarise_values(summary *s, work *w, stream *t)
+{
+    if (!pass(s, w, t, t->type == HEFT_F32 ? add_floats : add_values))
+        return false;
+    end_moments(s);
+    return !s->finite || second_pass(s, w, t);
+}
+
 bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32_t tensor,
                const summary_options *options)
 {
@@ -215,12 +353,12 @@ bool summarise(summary *s, work *w, const heft_file *f, const char *path, uint32
     s->numeric = summary_part(f, tensor) != HEFT_NONE;
     if (!s->numeric)
         return true;
-    bool ok = open_stream(&t, w, f, path, tensor, options) && pass(s, w, &t, add_values);
-    if (isnan(s->deviation)) /* infinity minus infinity, or times 0: the squares have overflowed */
-        s->deviation = HUGE_VAL;
-    s->deviation = s->finite ? sqrt(s->deviation / (double)s->finite) : 0;
-    if (ok && s->finite)
-        ok = second_pass(s, w, &t);
+    bool ok = open_stream(&t, w, f, path, tensor, options);
+    if (ok && value_counts_suit(t.type, elements_in(t.type, t.bytes.length, t.elements)))
+        ok = summarise_counts(s, w, &t);
+    else if (ok)
+        ok = summarise_values(s, w, &t);
+    value_counts_close(&t.counts);
     quantiles_close(&t.q);
     chunk_reader_close(&t.bytes);
     return ok;

@@ -1,10 +1,9 @@
 /* summary.h - statistics of a tensor's values. */
 #ifndef HEFT_CLI_SUMMARY_H
 #define HEFT_CLI_SUMMARY_H
+#include "bins.h"
 #include "quantiles.h"
 #include "work.h"
-
-enum { SUMMARY_BINS = 8 };
 
 /* A complex number counts as two values. NaN and infinities are counted, and excluded from the
  * rest. */

@@ -8,6 +8,7 @@
 
 #include <heft/heft_ext.h>
 #include <heft/params.h>
+#include <heft/share.h>
 #include <heft/sign.h>
 
 /* heft.h: version, status, errors */
@@ -389,6 +390,41 @@ static heft_status convert_to_half(const heft_file *file, const char *path, heft
     return st ? st : heft_file_convert(file, heft_format_for_path(path), sink, &options, err);
 }
 
+/* share.h: beside the output */
+static heft_status convert_two_shares(const heft_file *file, const char *path, heft_error *err)
+{
+    const char *const texts[] = { "2/2", "1/2" }; /* each by a process of its own, or "auto" */
+    heft_share_result result = { .missing = 2 };
+    heft_status st = HEFT_OK;
+    for (int i = 0; i < 2 && !st; i++) {
+        heft_share share;
+        st = heft_share_find(&share, texts[i], err);
+        if (!st)
+            st = heft_share_convert(&result, file, heft_format_for_path(path), path, share,
+                                    HEFT_SINK_REPLACE, NULL, err);
+    }
+    return !st && result.missing ? HEFT_E_IO : st; /* the last share completes the file */
+}
+
+/* share.h: with sinks of your own */
+static heft_status write_a_share(heft_blob *record, const heft_file *file, uint32_t number,
+                                 uint32_t count, heft_sink *take, heft_error *err)
+{
+    heft_share_plan *plan;
+    heft_status st = heft_share_open(&plan, file, heft_file_format(file), count, NULL, err);
+    if (st) {
+        heft_sink_discard(take);
+        return st;
+    }
+    heft_range range = heft_share_range(plan, number);
+    printf("share %u: %" PRIu64 " bytes at %" PRIu64 " of %" PRIu64 "\n", number, range.length,
+           range.offset, heft_share_size(plan));
+    st = heft_share_write(record, plan, number, take,
+                          err); /* heft_share_join() needs all records */
+    heft_share_close(plan);
+    return st;
+}
+
 /* write.h: editing */
 static heft_status set_license(const char *path, heft_error *err)
 {
@@ -691,6 +727,13 @@ int main(int argc, char **argv)
     require(!split(both, "shards", &err), "split");
     heft_file_close(both);
     require(!convert_to_half(file, "half.zt", &err), "convert");
+    require(!convert_two_shares(file, "shares.zt", &err), "shares");
+    heft_blob to, record;
+    heft_sink *sink;
+    require(!heft_sink_open_memory(&sink, &to, NULL, &err), "memory");
+    require(!write_a_share(&record, file, 1, 2, sink, &err), "share");
+    heft_blob_free(&record);
+    heft_blob_free(&to);
     require(!append("half.zt", more, &err), "append");
     heft_file_close(file);
     heft_file_close(more);

@@ -378,6 +378,29 @@ static void prefetched_parameters_are_hits(void **state)
     heft_params_close(s.p);
 }
 
+/* Threads that meet at one parameter count their uses apart. */
+static void parameters_used_by_many_threads_are_evicted(void **state)
+{
+    const char *path = heft_test_path(*state, "m.safetensors");
+    heft_params_options opt = HEFT_PARAMS_OPTIONS_INIT;
+    layers_write(path, "safetensors", 5);
+    opt.budget = 2 * LAYER_SIDE * LAYER_SIDE * 4;
+    layers s = layers_open(path, opt);
+    use(&s, 0);
+    thread_args c = { .s = &s, .rounds = 20000, .count = 1, .same = true };
+    run_threads(&c);
+    assert_int_equal(atomic_load(&c.failures), 0);
+    heft_params_stats t = heft_params_statistics(s.p);
+    assert_int_equal(t.hits + t.stalls, 8 * 20000 + 1);
+    for (size_t round = 0; round < 3; round++)
+        for (size_t i = 0; i < 5; i++)
+            use(&s, i);
+    t = heft_params_statistics(s.p);
+    assert_true(t.peak <= opt.budget);
+    assert_true(t.evictions >= 12);
+    heft_params_close(s.p);
+}
+
 #define with_dir(fn) cmocka_unit_test_setup_teardown(fn, heft_test_dir_make, heft_test_dir_remove)
 
 int main(void)
@@ -398,6 +421,7 @@ int main(void)
         with_dir(eight_threads_read_right_bytes_under_a_small_budget),
         with_dir(loads_once_for_ten_thousand_acquisitions),
         with_dir(prefetched_parameters_are_hits),
+        with_dir(parameters_used_by_many_threads_are_evicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,9 +43,13 @@ MAY_INCLUDE = {
     ],
     "src/scan": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
     "src/sign": ["heft.h", "heft_ext.h", "src/base", "src/grammar", "src/core/read"],
+    "src/share": [
+        *ENGINE, "share.h", "src/grammar", "src/core/read", "src/core/check", "src/core/write"
+    ],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
+    "src/simd": ["src/base", "src/model"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
     "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/port", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
@@ -58,12 +62,13 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
     "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan", "src/sign",
-    "src/port_none"
+    "src/share", "src/port_none"
 ]
+INSTRUCTIONS = {"immintrin.h", "arm_neon.h"}  # only src/simd
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
-SUPPLIED = {"heft_host_default"}  # by src/port or src/port_none
+SUPPLIED = {"heft_host_default", "heft_kernels_now"}  # by src/port, src/simd or src/port_none
 # Functions that a format may call besides mem functions, by prefix: index, plan, grammars and
 # src/base, but nothing that opens, reads or writes.
 FORMAT_CALLS = re.compile(
@@ -101,6 +106,8 @@ def include_faults():
 def may_include(path, directory, allowed, target):
     if (path.parent / target).is_file() or layer_of(target) == directory:
         return True
+    if target in INSTRUCTIONS:
+        return directory == "src/simd"
     if target in C_HEADERS:
         return True
     return layer_of(target) in allowed or "src/" + target in allowed

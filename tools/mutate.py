@@ -48,8 +48,8 @@ BLOCKS = WORK / "blocks.json"  # ids of each file: the first, and how many
 BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
-LAYERS = ["base", "model", "grammar", "format", "companion", "scan", "sign", "core", "params",
-          "port", "cli"]
+LAYERS = ["base", "model", "grammar", "format", "companion", "scan", "sign", "share", "core",
+          "params", "port", "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
 MUTANTS = 1 << 17  # equal to MUTANTS in mutant.h
 FAILED_LINE = re.compile(rb"^not ok (?!.*# SKIP)", re.M)

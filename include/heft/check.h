@@ -23,7 +23,8 @@ typedef struct heft_finding {
     uint32_t tensor;  /* id, or HEFT_NONE */
     const char *text; /* one line; valid until the callback returns */
     uint32_t shard;   /* file that `where` is in: 0, or a shard as in heft_part */
-    uint32_t reserved[5];
+    uint32_t stage;   /* findings of shares are in order by stage, then by share */
+    uint32_t reserved[4];
 } heft_finding;
 /* Report a finding. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
@@ -54,14 +55,16 @@ typedef struct heft_verify_options {
      * the size of the data.  The note "heft/quick" lists skipped checks: digests and values of
      * data, padding between parts. */
     bool quick;
-    uint8_t reserved[7]; /* 0 */
+    uint8_t reserved; /* 0 */
+    /* Check only share `share` of `share_count`: a run of checksums, of decoded parts and of sparse
+     * tensors, each of nearly equal bytes.  Share 1 makes all other checks.  The findings and
+     * bytes_checked of all shares together are those of the whole file.  0: no shares. */
+    uint16_t share, share_count;
+    uint16_t reserved2; /* 0 */
 } heft_verify_options;
-#define HEFT_VERIFY_OPTIONS_INIT                                    \
-    {                                                               \
-        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, \
-        {                                                           \
-            0                                                       \
-        }                                                           \
+#define HEFT_VERIFY_OPTIONS_INIT                                               \
+    {                                                                          \
+        sizeof(heft_verify_options), NULL, NULL, NULL, NULL, false, 0, 0, 0, 0 \
     }
 /* Compare every checksum in the file, then check the format's rules for padding, reserved bits,
  * identities and values.  HEFT_OK: the check was completed; out->faults says whether the file is
@@ -99,6 +102,10 @@ typedef struct heft_hash {
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
+/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does; reads no
+ * tensor. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
+                                                     const heft_file *f, heft_error *err);
 /* Compute the hash of each of `count` tensors as heft_file_hash() does: hashes[i] belongs to
  * tensors[i].  Only the listed tensors are read, by all threads of the file's host; a tensor listed
  * twice is read once.  Equal hashes find a renamed tensor in a second file.

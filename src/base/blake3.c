@@ -3,32 +3,21 @@
  * The input is divided into chunks of 1024 bytes, a chunk into blocks of 64 bytes.  Chunks are the
  * leaves of a binary tree whose left subtrees are full; the stack has the roots of the full
  * subtrees so far.  The last node is hashed with the ROOT flag, so a block or chunk is compressed
- * only after another byte has followed.  Whole chunks are hashed without a copy, HEFT_U32_LANES
- * chunks in parallel.
+ * only after another byte has followed.  Whole chunks are hashed without a copy, several in
+ * parallel: by a kernel of src/simd, or HEFT_U32_LANES at a time with the vectors of the compiler's
+ * baseline, which name no instruction.
  */
 #include "base/blake3.h"
 
 #include <string.h>
 
+#include "base/blake3_constants.h"
 #include "base/compiler.h"
 #include "base/cursor.h"
+#include "base/kernels.h"
 
-enum { BLOCK = 64, CHUNK = 1024, BLOCKS = CHUNK / BLOCK, ROUNDS = 7 };
-enum { CHUNK_START = 1, CHUNK_END = 2, PARENT = 4, ROOT = 8 };
-
-static const uint32_t initial[8] = { 0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A,
-                                     0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19 };
-
-/* Index of the block word for each input of a round; row r is the permutation applied r times. */
-static const uint8_t schedule[ROUNDS][16] = {
-    { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
-    { 2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8 },
-    { 3, 4, 10, 12, 13, 2, 7, 14, 6, 5, 9, 0, 11, 15, 8, 1 },
-    { 10, 7, 12, 9, 14, 3, 13, 15, 4, 0, 11, 2, 5, 8, 1, 6 },
-    { 12, 13, 9, 11, 15, 10, 14, 8, 7, 2, 5, 3, 0, 1, 6, 4 },
-    { 9, 14, 11, 5, 8, 12, 15, 1, 13, 3, 0, 10, 2, 6, 4, 7 },
-    { 11, 15, 5, 0, 1, 9, 8, 6, 14, 10, 2, 12, 3, 4, 7, 13 },
-};
+enum { BLOCK = HEFT_BLAKE3_BLOCK, CHUNK = HEFT_BLAKE3_CHUNK, BLOCKS = CHUNK / BLOCK };
+enum { GROUP = HEFT_IS_SMALL ? 4 : 128 }; /* chunks whose chaining values are on the stack */
 
 static inline uint32_t rotate(uint32_t v, unsigned by)
 {
@@ -74,21 +63,21 @@ static void compress(uint32_t cv[8], const uint32_t m[16], uint64_t counter, uin
                        cv[5],
                        cv[6],
                        cv[7],
-                       initial[0],
-                       initial[1],
-                       initial[2],
-                       initial[3],
+                       heft_blake3_initial[0],
+                       heft_blake3_initial[1],
+                       heft_blake3_initial[2],
+                       heft_blake3_initial[3],
                        (uint32_t)counter,
                        (uint32_t)(counter >> 32),
                        bytes,
                        flags };
-    do_round(v, m, schedule[0]);
-    do_round(v, m, schedule[1]);
-    do_round(v, m, schedule[2]);
-    do_round(v, m, schedule[3]);
-    do_round(v, m, schedule[4]);
-    do_round(v, m, schedule[5]);
-    do_round(v, m, schedule[6]);
+    do_round(v, m, heft_blake3_schedule[0]);
+    do_round(v, m, heft_blake3_schedule[1]);
+    do_round(v, m, heft_blake3_schedule[2]);
+    do_round(v, m, heft_blake3_schedule[3]);
+    do_round(v, m, heft_blake3_schedule[4]);
+    do_round(v, m, heft_blake3_schedule[5]);
+    do_round(v, m, heft_blake3_schedule[6]);
     for (unsigned i = 0; i < 8; i++)
         cv[i] = v[i] ^ v[i + 8];
 }
@@ -100,6 +89,16 @@ static void compress_block(uint32_t cv[8], const uint8_t block[BLOCK], uint64_t 
     for (unsigned i = 0; i < 16; i++)
         m[i] = heft_le32(block + 4 * i);
     compress(cv, m, counter, bytes, flags);
+}
+
+void heft_blake3_chunk(uint32_t cv[8], const uint8_t *p, uint64_t number)
+{
+    memcpy(cv, heft_blake3_initial, sizeof heft_blake3_initial);
+    for (unsigned b = 0; b < BLOCKS; b++) {
+        unsigned flags = (b == 0 ? HEFT_BLAKE3_CHUNK_START : 0) |
+                         (b == BLOCKS - 1 ? HEFT_BLAKE3_CHUNK_END : 0);
+        compress_block(cv, p + (size_t)b * BLOCK, number, BLOCK, flags);
+    }
 }
 
 /* ---- HEFT_U32_LANES chunks in parallel: lane k of vector i is word i of chunk k ---- */
@@ -160,13 +159,13 @@ static void compress_lanes(heft_u32_lanes cv[8], const uint8_t *p, const heft_u3
     for (unsigned i = 0; i < 8; i++)
         v[i] = cv[i];
     for (unsigned i = 0; i < 4; i++)
-        v[i + 8] = splat(initial[i]);
+        v[i + 8] = splat(heft_blake3_initial[i]);
     v[12] = counter[0];
     v[13] = counter[1];
     v[14] = splat(BLOCK);
     v[15] = splat(flags);
-    for (unsigned r = 0; r < ROUNDS; r++)
-        do_round_lanes(v, m, schedule[r]);
+    for (unsigned r = 0; r < HEFT_BLAKE3_ROUNDS; r++)
+        do_round_lanes(v, m, heft_blake3_schedule[r]);
     for (unsigned i = 0; i < 8; i++)
         cv[i] = v[i] ^ v[i + 8];
 }
@@ -183,9 +182,10 @@ static void hash_chunks(uint32_t out[HEFT_U32_LANES][8], const uint8_t *p, uint6
     memcpy(&counter[0], low, sizeof low);
     memcpy(&counter[1], high, sizeof high);
     for (unsigned i = 0; i < 8; i++)
-        cv[i] = splat(initial[i]);
+        cv[i] = splat(heft_blake3_initial[i]);
     for (unsigned b = 0; b < BLOCKS; b++) {
-        unsigned flags = (b == 0 ? CHUNK_START : 0) | (b == BLOCKS - 1 ? CHUNK_END : 0);
+        unsigned flags = (b == 0 ? HEFT_BLAKE3_CHUNK_START : 0) |
+                         (b == BLOCKS - 1 ? HEFT_BLAKE3_CHUNK_END : 0);
         compress_lanes(cv, p + (size_t)b * BLOCK, counter, flags);
     }
     for (unsigned i = 0; i < 8; i++) {
@@ -203,22 +203,29 @@ static void make_parent(const uint32_t left[8], uint32_t right[8], uint32_t flag
     uint32_t m[16];
     memcpy(m, left, 8 * sizeof *m);
     memcpy(m + 8, right, 8 * sizeof *m);
-    memcpy(right, initial, sizeof initial);
-    compress(right, m, 0, BLOCK, PARENT | flags);
+    memcpy(right, heft_blake3_initial, sizeof heft_blake3_initial);
+    compress(right, m, 0, BLOCK, HEFT_BLAKE3_PARENT | flags);
 }
 
-/* Add the chaining value of a complete chunk that is not the last.  Each trailing zero bit of the
- * new chunk count is a subtree that has become full. */
-static void add_chunk(heft_blake3 *h, uint32_t cv[8])
+void heft_blake3_parent(const uint32_t left[8], uint32_t right[8])
 {
-    for (uint64_t full = ++h->chunk; !(full & 1); full >>= 1)
+    make_parent(left, right, 0);
+}
+
+/* Add the root of a full subtree of `chunks` chunks, a power of two, that is not the last node.
+ * Each trailing zero bit of the new number of such subtrees is a larger subtree that has become
+ * full. */
+static void add_subtree(heft_blake3 *h, uint32_t cv[8], uint32_t chunks)
+{
+    h->chunk += chunks;
+    for (uint64_t full = h->chunk / chunks; !(full & 1); full >>= 1)
         make_parent(h->stack[--h->depth], cv, 0);
     memcpy(h->stack[h->depth++], cv, sizeof h->stack[0]);
 }
 
 static void begin_chunk(heft_blake3 *h)
 {
-    memcpy(h->cv, initial, sizeof initial);
+    memcpy(h->cv, heft_blake3_initial, sizeof heft_blake3_initial);
     h->block_len = 0;
     h->blocks = 0;
 }
@@ -226,27 +233,65 @@ static void begin_chunk(heft_blake3 *h)
 /* Compress the buffered block, which is full and has a byte after it. */
 static void end_block(heft_blake3 *h)
 {
-    uint32_t flags = (h->blocks == 0 ? CHUNK_START : 0) | (h->blocks == BLOCKS - 1 ? CHUNK_END : 0);
+    uint32_t flags = (h->blocks == 0 ? HEFT_BLAKE3_CHUNK_START : 0) |
+                     (h->blocks == BLOCKS - 1 ? HEFT_BLAKE3_CHUNK_END : 0);
     compress_block(h->cv, h->block, h->chunk, BLOCK, flags);
     h->block_len = 0;
     h->blocks++;
     if (h->blocks == BLOCKS) {
-        add_chunk(h, h->cv);
+        add_subtree(h, h->cv, 1);
         begin_chunk(h);
     }
 }
 
-/* Add groups of whole chunks at p, except a group that ends the input; return the bytes added. */
+static void hash_many_chunks(const heft_kernels *k, uint32_t (*cv)[8], const uint8_t *p,
+                             size_t count, uint64_t number)
+{
+    size_t at = 0;
+    if (k->blake3_chunks && count > 1) {
+        k->blake3_chunks(cv, p, count, number);
+        return;
+    }
+    for (; count - at >= HEFT_U32_LANES; at += HEFT_U32_LANES)
+        hash_chunks(cv + at, p + at * CHUNK, number + at);
+    for (; at < count; at++)
+        heft_blake3_chunk(cv[at], p + at * CHUNK, number + at);
+}
+
+/* Reduce the chaining values of a full subtree of `chunks` chunks to cv[0]. */
+static void reduce(const heft_kernels *k, uint32_t (*cv)[8], uint32_t chunks)
+{
+    for (uint32_t n = chunks / 2; n; n /= 2) {
+        if (k->blake3_parents && n > 1) {
+            k->blake3_parents(cv, n);
+            continue;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            make_parent(cv[2 * i], cv[2 * i + 1], 0);
+            memcpy(cv[i], cv[2 * i + 1], sizeof cv[i]);
+        }
+    }
+}
+
+/* Add whole chunks at p, except a chunk that ends the input; return the bytes added. */
 static size_t add_whole_chunks(heft_blake3 *h, const uint8_t *p, size_t len)
 {
-    uint32_t cv[HEFT_U32_LANES][8];
-    size_t at = 0;
-    for (; len - at > (size_t)HEFT_U32_LANES * CHUNK; at += (size_t)HEFT_U32_LANES * CHUNK) {
-        hash_chunks(cv, p + at, h->chunk);
-        for (unsigned k = 0; k < HEFT_U32_LANES; k++)
-            add_chunk(h, cv[k]);
+    const heft_kernels *k = heft_kernels_now();
+    uint32_t cv[GROUP][8];
+    size_t whole = (len - 1) / CHUNK;
+    for (size_t left = whole; left;) {
+        uint32_t count = left < GROUP ? (uint32_t)left : GROUP;
+        hash_many_chunks(k, cv, p, count, h->chunk);
+        for (uint32_t at = 0, chunks; at < count; at += chunks) {
+            for (chunks = 1; chunks * 2 <= count - at && !(h->chunk & (chunks * 2 - 1));)
+                chunks *= 2;
+            reduce(k, cv + at, chunks);
+            add_subtree(h, cv[at], chunks);
+        }
+        p += (size_t)count * CHUNK;
+        left -= count;
     }
-    return at;
+    return whole * CHUNK;
 }
 
 void heft_blake3_init(heft_blake3 *h)
@@ -263,7 +308,7 @@ void heft_blake3_update(heft_blake3 *h, const void *data, size_t len)
         if (h->block_len == BLOCK)
             end_block(h);
         size_t n = 0;
-        if (!h->blocks && !h->block_len)
+        if (!h->blocks && !h->block_len && len > CHUNK)
             n = add_whole_chunks(h, p, len);
         p += n;
         len -= n;
@@ -279,12 +324,12 @@ void heft_blake3_update(heft_blake3 *h, const void *data, size_t len)
 void heft_blake3_final(const heft_blake3 *h, uint8_t out[32])
 {
     uint8_t block[BLOCK] = { 0 };
-    uint32_t cv[8], flags = CHUNK_END | (h->blocks ? 0 : CHUNK_START);
+    uint32_t cv[8], flags = HEFT_BLAKE3_CHUNK_END | (h->blocks ? 0 : HEFT_BLAKE3_CHUNK_START);
     memcpy(block, h->block, h->block_len);
     memcpy(cv, h->cv, sizeof cv);
-    compress_block(cv, block, h->chunk, h->block_len, flags | (h->depth ? 0 : ROOT));
+    compress_block(cv, block, h->chunk, h->block_len, flags | (h->depth ? 0 : HEFT_BLAKE3_ROOT));
     for (unsigned d = h->depth; d; d--)
-        make_parent(h->stack[d - 1], cv, d == 1 ? ROOT : 0);
+        make_parent(h->stack[d - 1], cv, d == 1 ? HEFT_BLAKE3_ROOT : 0);
     for (unsigned i = 0; i < 32; i++)
         out[i] = (uint8_t)(cv[i / 4] >> 8 * (i % 4));
 }

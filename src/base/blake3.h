@@ -20,4 +20,9 @@ void heft_blake3_final(const heft_blake3 *h, uint8_t out[32]);
 /* Compute the first 16 bytes of BLAKE3(name), the BaseParamId of gpt-rs as stored on disk. */
 void heft_blake3_id(uint8_t out[16], const void *name, size_t len);
 
+/* The portable form of the members of heft_kernels: compute the chaining value of the whole chunk
+ * at p, and replace `right` by the parent node of left and right. */
+void heft_blake3_chunk(uint32_t cv[8], const uint8_t *p, uint64_t number);
+void heft_blake3_parent(const uint32_t left[8], uint32_t right[8]);
+
 #endif

@@ -1,10 +1,12 @@
 /* cast.c - converts elements of one type to another.
  *
  * Floating-point types of up to 32 bits are converted in batches through f32, which represents all
- * of their values exactly.  The most frequent pairs have functions of their own.  All other pairs
- * are converted one by one through heft_number, which represents every value of every type exactly.
- * So each conversion rounds once.  Source and target bytes are little-endian.
+ * of their values exactly.  The most frequent pairs have functions of their own, and some have a
+ * kernel for the processor (base/kernels.h).  All other pairs are converted one by one through
+ * heft_number, which represents every value of every type exactly.  So each conversion rounds once.
+ * Source and target bytes are little-endian.
  */
+#include "base/kernels.h"
 #include "model/blocks.h"
 #include "model/cast_batch.h"
 #include "model/dtype.h"
@@ -162,6 +164,16 @@ static fast_cast fast_cast_of(heft_dtype to, heft_dtype from)
     return NULL;
 }
 
+/* ---- kernels of the processor ---- */
+
+static const heft_cast_kernel *cast_kernel_of(heft_dtype to, heft_dtype from)
+{
+    const heft_cast_kernel *k = heft_kernels_now()->casts;
+    while (k && k->convert && (k->to != to || k->from != from))
+        k++;
+    return k && k->convert ? k : NULL;
+}
+
 /* ---- any pair ----------------------------------------------------------------------------- */
 
 typedef void (*cast_function)(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
@@ -196,13 +208,24 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
         memcpy(dst, src, count * heft_dtype_size(to));
         return;
     }
-    for (; fast && count >= HEFT_CAST_BATCH; count -= HEFT_CAST_BATCH, dst += stride, src += step)
-        if (fast(dst, src) && lost)
-            cast(dst, to, src, from, HEFT_CAST_BATCH, lost);
-    for (; count > HEFT_CAST_BATCH; count -= HEFT_CAST_BATCH, dst += stride, src += step)
-        cast(dst, to, src, from, HEFT_CAST_BATCH, lost);
-    if (count)
-        cast(dst, to, src, from, count, lost);
+    const heft_cast_kernel *kernel = count >= HEFT_CAST_BATCH ? cast_kernel_of(to, from) : NULL;
+    while (count) {
+        if (kernel && count >= HEFT_CAST_BATCH) {
+            size_t n = kernel->convert(dst, src, count - count % HEFT_CAST_BATCH);
+            dst += n / HEFT_CAST_BATCH * stride;
+            src += n / HEFT_CAST_BATCH * step;
+            count -= n;
+        }
+        size_t n = count < HEFT_CAST_BATCH ? count : HEFT_CAST_BATCH;
+        bool is_fast = fast && n == HEFT_CAST_BATCH;
+        if (n && (!is_fast || (fast(dst, src) && lost)))
+            cast(dst, to, src, from, n, lost);
+        if (n == count)
+            return;
+        dst += stride;
+        src += step;
+        count -= n;
+    }
 }
 
 /* ---- block types ---- */

@@ -7,9 +7,12 @@
 #define HEFT_CAST_BATCH_H
 #include <string.h>
 
+#include "base/kernels.h"
 #include "model/number.h"
 
-enum { HEFT_CAST_BATCH = 32 }; /* a multiple of the block size of every packed type */
+enum {
+    HEFT_CAST_BATCH = HEFT_KERNEL_BATCH
+}; /* a multiple of the block size of every packed type */
 
 static inline bool heft_is_big_endian(void)
 {

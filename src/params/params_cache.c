@@ -1,35 +1,7 @@
-/* params_cache.c - states and use counts of entries, eviction under the budget, loading. */
+/* params_cache.c - states of entries, eviction under the budget, loading. */
 #include "params/params_store.h"
 
 #include <stdlib.h>
-
-/* ---- uses ---- */
-
-static bool add_use(entry *e)
-{
-    unsigned word = atomic_load_explicit(&e->word, memory_order_relaxed);
-    while ((word & STATE) == READY)
-        if (atomic_compare_exchange_weak_explicit(&e->word, &word, word + 1, memory_order_acquire,
-                                                  memory_order_relaxed))
-            return true;
-    return false;
-}
-
-static void touch(heft_params *p, entry *e)
-{
-    uint64_t now = atomic_fetch_add_explicit(&p->tick, 1, memory_order_relaxed);
-    atomic_store_explicit(&e->stamp, now + 1, memory_order_relaxed);
-    if (atomic_load_explicit(&e->prefetched, memory_order_relaxed))
-        atomic_store_explicit(&e->prefetched, false, memory_order_relaxed);
-}
-
-bool heft_cache_take(heft_params *p, entry *e)
-{
-    if (!add_use(e))
-        return false;
-    touch(p, e);
-    return true;
-}
 
 /* ---- heap, least recently used first; under the lock ---- */
 
@@ -62,7 +34,7 @@ static void heap_down(heft_params *p, size_t i)
 /* Capacity was reserved when the entry was added. */
 static void heap_push(heft_params *p, entry *e)
 {
-    p->heap[p->heap_len++] = (ranked){ atomic_load(&e->stamp), e };
+    p->heap[p->heap_len++] = (ranked){ heft_uses_stamp_of(e), e };
     heap_up(p, p->heap_len - 1);
 }
 
@@ -102,14 +74,20 @@ static void unlock(heft_params *p)
     free(events);
 }
 
+/* Change the state of an entry that no thread can use; the word keeps the count that belongs to
+ * stripes. */
+static void set_state(entry *e, uint64_t state)
+{
+    atomic_store(&e->word, (atomic_load(&e->word) & ~STATE) + state);
+}
+
 /* Evict an entry unless it is in use or, for a prefetch, prefetched itself. */
 static bool evict(heft_params *p, entry *e, bool ahead)
 {
-    unsigned unused = READY;
     if (ahead && atomic_load(&e->prefetched))
         return false;
     /* LOADING sends threads that acquire the entry to the lock. */
-    if (!atomic_compare_exchange_strong(&e->word, &unused, LOADING))
+    if (!heft_uses_block(e))
         return false;
     holding *h = heft_load_take(e);
     if (h) {
@@ -119,7 +97,7 @@ static bool evict(heft_params *p, entry *e, bool ahead)
     p->stats.resident -= e->weight;
     p->stats.evictions++;
     note(p, HEFT_PARAMS_EVICTION, e);
-    atomic_store(&e->word, ABSENT);
+    set_state(e, ABSENT);
     return true;
 }
 
@@ -146,7 +124,7 @@ static bool make_room(heft_params *p, uint64_t bytes, bool ahead)
     while (!fits(p, bytes) && p->heap_len) {
         ranked least = p->heap[0];
         heap_remove(p, least.e);
-        if (atomic_load(&least.e->stamp) != least.stamp)
+        if (heft_uses_stamp_of(least.e) != least.stamp)
             heap_push(p, least.e);
         else if (!evict(p, least.e, ahead))
             p->heap[--aside].e = least.e;
@@ -163,11 +141,8 @@ static void clear_over_budget(heft_params *p)
         atomic_fetch_and(&p->attention, ~(unsigned)OVER_BUDGET);
 }
 
-void heft_cache_release(heft_params *p, entry *e)
+void heft_cache_released(heft_params *p, entry *e)
 {
-    unsigned uses = atomic_fetch_sub_explicit(&e->word, 1, memory_order_seq_cst) & ~(unsigned)STATE;
-    if (!atomic_load_explicit(&p->attention, memory_order_seq_cst) || uses > 1)
-        return;
     pthread_mutex_lock(&p->lock);
     if (!fits(p, 0) && evict(p, e, false)) {
         heap_remove(p, e);
@@ -231,12 +206,12 @@ static void publish(heft_params *p, entry *e, bool ahead, heft_status st, const 
     if (st) {
         l->err = *err;
         l->abandoned = ahead && st == HEFT_E_LIMIT;
-        atomic_store(&e->word, ABSENT);
+        set_state(e, ABSENT);
     } else {
         p->stats.loads++;
         p->stats.bytes_loaded += e->view.bytes;
-        atomic_store(&e->stamp, atomic_load(&p->tick));
-        atomic_store(&e->word, READY + 1 + l->waiting); /* this thread and each waiting thread */
+        atomic_store(&e->stamp, atomic_fetch_add(&p->loads, 1) + 1);
+        set_state(e, READY + 1 + l->waiting); /* this thread and each waiting thread */
         heap_push(p, e);
         note(p, HEFT_PARAMS_LOAD, e);
     }
@@ -256,7 +231,7 @@ static heft_status load_entry(heft_params *p, entry *e, const heft_derivation *d
         unlock(p);
         return heft_store_no_memory(err);
     }
-    atomic_store(&e->word, LOADING);
+    set_state(e, LOADING);
     e->queued = false;
     if (!ahead && !waited) {
         p->stats.stalls++;
@@ -270,7 +245,7 @@ static heft_status load_entry(heft_params *p, entry *e, const heft_derivation *d
     if (st && err)
         *err = own;
     if (!st && !ahead)
-        touch(p, e);
+        heft_uses_stamp(p, e);
     return st;
 }
 
@@ -280,7 +255,7 @@ heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *
     heft_status st = HEFT_OK;
     bool waited = false;
     pthread_mutex_lock(&p->lock);
-    while (!add_use(e)) {
+    while (!heft_uses_add(p, e, !ahead && !waited)) {
         load *l = e->load;
         if (!l)
             return load_entry(p, e, d, ahead, waited, err);
@@ -296,7 +271,7 @@ heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *
     }
     unlock(p);
     if (!st && !ahead)
-        touch(p, e);
+        heft_uses_stamp(p, e);
     return st;
 }
 
@@ -304,4 +279,5 @@ void heft_cache_free(heft_params *p, entry *e)
 {
     if ((atomic_load(&e->word) & STATE) == READY)
         heft_load_return(p, heft_load_take(e));
+    free(atomic_load(&e->shared));
 }

@@ -24,7 +24,7 @@ static const void *view_in_place(const heft_params *p, const entry *e)
 
 static heft_status measure_form(heft_params *p, entry *e, const heft_derivation *d, heft_error *err)
 {
-    heft_status st = heft_cache_take(p, e->source)
+    heft_status st = heft_uses_add(p, e->source, true)
                          ? HEFT_OK
                          : heft_cache_acquire(p, e->source, NULL, false, err);
     if (st)

@@ -330,7 +330,7 @@ static heft_status not_found(heft_error *err)
 static heft_status acquire(heft_param *out, heft_params *p, entry *e, const heft_derivation *d,
                            heft_error *err)
 {
-    heft_status st = heft_cache_take(p, e) ? HEFT_OK : heft_cache_acquire(p, e, d, false, err);
+    heft_status st = heft_uses_add(p, e, true) ? HEFT_OK : heft_cache_acquire(p, e, d, false, err);
     if (!st)
         *out = e->view;
     return st;
@@ -361,14 +361,25 @@ void heft_params_unpin(heft_params *p, heft_id128 key)
     heft_params_release(p, key);
 }
 
+static uint64_t hits_of(const member *m)
+{
+    uint64_t hits = 0;
+    for (uint32_t i = 0; i < m->count; i++) {
+        hits += heft_uses_hits(&m->entries[i]);
+        for (entry *form = atomic_load(&m->entries[i].forms); form; form = form->next_form)
+            hits += heft_uses_hits(form);
+    }
+    return hits;
+}
+
 heft_params_stats heft_params_statistics(const heft_params *p)
 {
     heft_params *m = (heft_params *)(uintptr_t)p;
     pthread_mutex_lock(&m->lock);
     heft_params_stats s = p->stats;
+    for (size_t i = 0; i < p->member_count; i++)
+        s.hits += hits_of(&p->members[i]);
     pthread_mutex_unlock(&m->lock);
-    uint64_t uses = atomic_load(&p->tick);
-    s.hits = uses > s.stalls ? uses - s.stalls : 0;
     return s;
 }
 

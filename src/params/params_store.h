@@ -17,8 +17,20 @@
 
 enum { FORM_RANK = 8 };
 
-/* States, in the two top bits of an entry's word; the lower bits count uses. */
-static const unsigned ABSENT = 0, LOADING = 1u << 30, READY = 2u << 30, STATE = 3u << 30;
+/* Stripes of use counts, so that no cache line moves between processors for each acquire. A stripe
+ * takes two cache lines of 64 bytes, because processors fetch lines in pairs. */
+enum { STRIPES = 32, STRIPE_BYTES = 128, MAX_SHARED = 256 };
+
+typedef struct use_stripe {
+    atomic_int_fast64_t uses; /* below 0 if other stripes counted the uses that ended here */
+    atomic_uint_fast64_t stamp, hits;
+    char unused[STRIPE_BYTES - 3 * sizeof(atomic_uint_fast64_t)];
+} use_stripe;
+
+/* An entry's word: uses in the low 26 bits, the state above, and the number of hits, which may wrap
+ * around, in the upper 36 bits. */
+static const uint64_t USES = (UINT64_C(1) << 26) - 1, ABSENT = 0, LOADING = UINT64_C(1) << 26,
+                      READY = UINT64_C(2) << 26, STATE = UINT64_C(3) << 26, HIT = UINT64_C(1) << 28;
 
 typedef struct load { /* a load in progress, shared by all waiting threads; guarded by the lock */
     uint32_t waiting;
@@ -44,16 +56,17 @@ struct entry {
     entry *source;          /* derived form: the parameter */
     _Atomic(entry *) forms; /* parameter: list linked by next_form, which only grows */
     entry *next_form;
-    atomic_uint word;
-    atomic_uint_fast64_t stamp; /* tick of the last acquire */
-    heft_param view;            /* valid while READY or in use */
-    holding *held;              /* NULL: the bytes belong to the source, nothing to release */
-    atomic_bool prefetched;     /* loaded ahead and not used since */
-    bool queued;                /* for prefetching; guarded */
-    load *load;                 /* while LOADING; guarded */
-    uint64_t weight;            /* bytes counted against the budget */
-    size_t heap_at;             /* index in the heap while READY; guarded */
-    uint64_t dims[FORM_RANK];   /* derived form: its shape, if not the parameter's */
+    atomic_uint_fast64_t word;
+    _Atomic(use_stripe *) shared; /* further use counts, after threads met at the word */
+    atomic_uint_fast64_t stamp;   /* loads before the last acquire */
+    heft_param view;              /* valid while READY or in use */
+    holding *held;                /* NULL: the bytes belong to the source, nothing to release */
+    atomic_bool prefetched;       /* loaded ahead and not used since */
+    bool queued;                  /* for prefetching; guarded */
+    load *load;                   /* while LOADING; guarded */
+    uint64_t weight;              /* bytes counted against the budget */
+    size_t heap_at;               /* index in the heap while READY; guarded */
+    uint64_t dims[FORM_RANK];     /* derived form: its shape, if not the parameter's */
 };
 
 typedef struct table { /* hash table by key; grows by replacement, so readers need no lock */
@@ -102,7 +115,8 @@ struct heft_params {
     _Atomic(table *) table;
     _Atomic(list *) order;
     atomic_uint_least32_t count; /* length of order; updated last, read first */
-    atomic_uint_fast64_t tick;   /* number of acquires */
+    atomic_uint_fast64_t loads;  /* by which acquires are ordered */
+    atomic_uint shared;          /* entries with stripes: at most about MAX_SHARED */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* a load ended, memory was released, or a prefetch was queued */
     member *members;
@@ -113,7 +127,7 @@ struct heft_params {
     size_t entries; /* parameters and derived forms; the heap has at least this capacity */
     ranked *heap;   /* least recently used first */
     size_t heap_len, heap_capacity;
-    heft_params_stats stats; /* except hits, which are computed from tick */
+    heft_params_stats stats; /* except hits, which the entries count */
     holding *dropped;        /* evicted; released after the lock */
     event *events;
     size_t event_count, event_capacity;
@@ -131,14 +145,26 @@ heft_status heft_store_no_memory(heft_error *err);
 /* Reserve capacity for more than count elements; false if out of memory. */
 bool heft_params_store_reserve(void **items, size_t *room, size_t count, size_t elem);
 
+/* ---- params_uses.c ---- */
+/* Add a use if the entry is READY; false otherwise. A hit is counted, and makes the entry one of
+ * the most recently used. */
+bool heft_uses_add(heft_params *p, entry *e, bool is_hit);
+/* Make an entry one of the most recently used. */
+void heft_uses_stamp(heft_params *p, entry *e);
+void heft_cache_release(heft_params *p, entry *e);
+/* Make a READY entry without uses LOADING, so that it gets no uses; false if there are uses. Call
+ * under the lock. */
+bool heft_uses_block(entry *e);
+uint64_t heft_uses_stamp_of(const entry *e);
+uint64_t heft_uses_hits(const entry *e);
+
 /* ---- params_cache.c ---- */
-/* Add a use if the entry is loaded; false otherwise. */
-bool heft_cache_take(heft_params *p, entry *e);
 /* Add a use, loading the entry if necessary.  ahead: prefetch; evict no other prefetched entry, and
  * fail with HEFT_E_LIMIT if the budget is exhausted. */
 heft_status heft_cache_acquire(heft_params *p, entry *e, const heft_derivation *d, bool ahead,
                                heft_error *err);
-void heft_cache_release(heft_params *p, entry *e);
+/* Evict an entry without uses while attention is set. */
+void heft_cache_released(heft_params *p, entry *e);
 void heft_cache_free(heft_params *p, entry *e); /* at closing */
 
 /* ---- params_load.c: the bytes of one entry; called without the lock ---- */

@@ -174,21 +174,16 @@ static heft_status split_path(file_sink *f, const char *path, heft_error *err)
     return f->dir < 0 ? heft_os_error(err, errno, "its directory cannot be opened") : HEFT_OK;
 }
 
-/* Copy owner, group and permissions of the replaced file, as far as this process may set them, so
- * that the new file is readable for the same users as the old file.  Set the mode last, since a
- * change of owner clears the set-id bits.  Do not copy set-id bits if the owner could not be
- * set. */
-static int copy_access(const file_sink *f, const struct stat *old)
+int heft_copy_access(const heft_disk *disk, int fd, const struct stat *old)
 {
     struct stat info;
     mode_t mode = old->st_mode & 07777;
-    int fd = f->s.staged.fd;
     if (fstat(fd, &info))
         return errno;
     bool has_same_owner = info.st_uid == old->st_uid && info.st_gid == old->st_gid;
     if (!has_same_owner && fchown(fd, old->st_uid, old->st_gid))
         mode &= 01777;
-    return f->disk->set_mode(fd, mode) ? errno : 0;
+    return disk->set_mode(fd, mode) ? errno : 0;
 }
 
 static heft_status open_file(heft_sink **out, const heft_disk *disk, const char *path,
@@ -215,7 +210,7 @@ static heft_status open_file(heft_sink **out, const heft_disk *disk, const char 
         heft_staged_remove_stale(disk, f->dir, f->name);
     int os = st ? 0 : heft_staged_open(&f->s.staged, disk, f->dir, f->name, 0666);
     if (!st && !os && old)
-        os = copy_access(f, old);
+        os = heft_copy_access(disk, f->s.staged.fd, old);
     if (os)
         st = heft_os_error(err, os, "cannot be created");
     if (st)

@@ -36,6 +36,12 @@ void heft_file_sink_discard(heft_sink *s);
  * same folder.  The sink stays open. */
 heft_status heft_file_sink_stage(heft_sink *s, const char *name, heft_error *err);
 
+/* Copy owner, group and permissions of the replaced file, as far as this process may set them, so
+ * that the new file is readable for the same users as the old file.  Set the mode last, since a
+ * change of owner clears the set-id bits.  Do not copy set-id bits if the owner could not be
+ * set. */
+int heft_copy_access(const heft_disk *disk, int fd, const struct stat *old);
+
 /* heft_sink_dir_open() with the caller's table of system calls. */
 heft_status heft_sink_dir_open_on(const heft_disk *disk, heft_sink_dir **out, const char *dir,
                                   uint32_t flags, heft_error *err);

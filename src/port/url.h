@@ -20,7 +20,7 @@ const heft_remote *heft_host_remote(void);
 heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open_options *opt,
                                const heft_url_options *url_opt, heft_error *err);
 
-/* Append the text to the string in a buffer.  All bytes are percent-encoded, except unreserved bytes
+/* Append the text to the string in a buffer.  All bytes are percent-encoded except unreserved bytes
  * and the bytes of `kept`.  Return false if the buffer is too small. */
 bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept);
 

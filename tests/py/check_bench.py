@@ -12,6 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
 import harness  # noqa: E402
 import publish  # noqa: E402
+import ranks  # noqa: E402
 import tap  # noqa: E402
 
 ABOUT = {
@@ -74,6 +75,14 @@ def checks():
     yield "axes have units", {"1,000,000", "8 GiB", "GB/s", "nanoseconds per tensor"} <= set(texts)
     yield "the machine and the day are named", any("A & B" in line and "2026-01-02" in line
                                                    for line in texts)
+    yield "equal values share a rank", ranks.ranks([3, 1, 3, 2]) == [3.5, 1, 3.5, 2]
+    # U is 0, its mean 32, its variance 8 * 8 * 17 / 12: z is 31.5 / 9.522.
+    yield "the chance is that of Mann-Whitney", abs(
+        ranks.chance(list(range(8)), list(range(8, 16))) - 0.000939) < 1e-5
+    slow, fast = [1.1, 1.11, 1.12, 1.1, 1.13, 1.1, 1.12, 1.11], [1.0, 1.01, 1.02] * 3
+    yield "a slower build is said", ranks.verdict(slow, fast)[1] == "slower"
+    yield "a faster build is said", ranks.verdict(fast, slow)[1] == "faster"
+    yield "equal builds differ by noise", ranks.verdict(fast, fast[::-1])[1] == "within noise"
     yield "nothing to draw is no picture", publish.draw({**results, "figures": report.rows[:3]},
                                                         "") is None
 

@@ -237,10 +237,11 @@ static heft_status run(decoded_checker *c, void (*report)(void *ctx, const heft_
 }
 
 heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
+                               bool (*selects)(void *ctx, uint32_t part),
                                void (*report)(void *ctx, const heft_decoded_fault *c), void *ctx,
                                uint64_t *bytes, heft_error *err)
 {
-    decoded_checker c = { .f = f, .progress = progress };
+    decoded_checker c = { .f = f, .progress = progress, .selects = selects, .selects_ctx = ctx };
     return run(&c, report, ctx, bytes, err);
 }
 

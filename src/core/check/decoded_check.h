@@ -12,9 +12,11 @@ typedef struct heft_decoded_fault {
     heft_status status; /* HEFT_E_CHECKSUM, or why the part cannot be decoded */
 } heft_decoded_fault;
 
-/* Call report for each fault, in the order of the parts, after all threads have ended.  Add the
- * number of decoded bytes to *bytes. */
+/* Call report for each fault in the selected parts (NULL: all parts), in the order of the parts,
+ * after all threads have ended.  ctx is passed to both functions.  Add the number of decoded bytes
+ * to *bytes. */
 heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
+                               bool (*selects)(void *ctx, uint32_t part),
                                void (*report)(void *ctx, const heft_decoded_fault *c), void *ctx,
                                uint64_t *bytes, heft_error *err);
 uint64_t heft_decoded_check_bytes(const heft_file *f); /* for progress */

@@ -339,6 +339,22 @@ heft_status heft_file_hash(heft_hash *model, heft_hash *tensors, const heft_file
     return hash_file(f, &all, on_progress, progress_ctx, err);
 }
 
+heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors, const heft_file *f,
+                            heft_error *err)
+{
+    heft_memory mem = { f->host->allocator, UINT64_MAX, 0 };
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    size_t bytes = (2 * (size_t)heft_ix_tensors(&f->x) + 1) * sizeof(uint32_t);
+    uint32_t *order = heft_mem_alloc(&mem, bytes);
+    if (!order)
+        return heft_error_no_memory(err, purpose);
+    heft_file_enter(f); /* names are mapped */
+    hash_model(&f->x, tensors, order, model);
+    heft_mem_free(&mem, order, bytes);
+    return heft_file_leave(f, err);
+}
+
 heft_status heft_tensor_hash_many(heft_hash *hashes, const heft_file *f, const uint32_t *tensors,
                                   uint32_t count, heft_progress_fn on_progress, void *progress_ctx,
                                   heft_error *err)

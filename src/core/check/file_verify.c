@@ -18,7 +18,38 @@ typedef struct verify {
     bool (*skips_padding)(void *ctx, heft_range where);
     heft_memory mem; /* allocates order */
     uint32_t *order, order_count;
+    uint32_t stage;              /* of the findings reported now */
+    uint32_t share, share_count; /* 0: the whole file */
+    uint8_t *own_parts;          /* by part, if there are shares */
 } verify;
+
+/* The stages in which findings are reported. */
+enum { STAGE_OPENING, STAGE_CHECKSUMS, STAGE_FORMAT, STAGE_DECODED, STAGE_SPARSE };
+
+/* A cut of bytes into the runs of shares. */
+typedef struct share_cut {
+    const verify *v;
+    uint64_t at, each; /* bytes so far; bytes of each share */
+} share_cut;
+
+static share_cut cut(const verify *v, uint64_t total)
+{
+    return (share_cut){ v, 0, v->share_count ? heft_div(total, v->share_count) + 1 : 1 };
+}
+
+/* Return true if the next `bytes` belong to this share: the run in which they begin. */
+static bool cut_next(share_cut *c, uint64_t bytes)
+{
+    bool is_own = !c->v->share_count || heft_div(c->at, c->each) + 1 == c->v->share;
+    c->at += bytes;
+    return is_own;
+}
+
+/* Return true for the share that makes the checks that are not divided. */
+static bool is_first_share(const verify *v)
+{
+    return v->share <= 1;
+}
 
 static void report_finding(verify *v, const heft_finding *finding)
 {
@@ -27,8 +58,10 @@ static void report_finding(verify *v, const heft_finding *finding)
                       : s == HEFT_WARNING ? &v->result->warnings
                                           : &v->result->notes;
     ++*count;
+    heft_finding staged = *finding;
+    staged.stage = v->stage;
     if (v->fn)
-        v->fn(v->ctx, finding);
+        v->fn(v->ctx, &staged);
 }
 
 static void report(heft_check *c, heft_severity s, const char *rule, heft_range where,
@@ -146,11 +179,15 @@ static heft_status check_checksums(verify *v)
     if (!states)
         return heft_error_no_memory(v->check.err, "to check checksums");
     uint8_t *skip = (uint8_t *)(states + checksums);
+    share_cut part_of = cut(v, heft_checksum_sweep_bytes(v->f));
+    bool is_own = true;
     for (uint32_t i = 0; i < checksums; i++) {
         heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, i);
         /* Skip checksums of shards that are not open, already reported as missing. */
+        if (!i || !heft_ix_checksum_is_alternative(&v->f->x, i - 1)) /* alternatives together */
+            is_own = cut_next(&part_of, c.range[0].length + c.range[1].length);
         skip[i] = !heft_file_has_bytes(v->f, c.range[0].offset) ||
-                  (v->check.is_quick && !c.at_open);
+                  (v->check.is_quick && !c.at_open) || !is_own;
     }
     heft_status st = heft_checksum_sweep(states, v->f, skip, v->progress, v->check.err);
     for (uint32_t i = 0, representative;
@@ -244,6 +281,50 @@ static void report_decoded_fault(void *ctx, const heft_decoded_fault *fault)
     report(&v->check, fault->severity, fault->rule, fault->where, fault->tensor, fault->text);
 }
 
+/* Return the part's bytes; the parts of a file add up without overflow only if it is intact. */
+static uint64_t weight(const heft_index *x, uint32_t part)
+{
+    uint64_t stored = heft_ix_part_row_at(x, part)->stored;
+    return stored < x->file_bytes ? stored : x->file_bytes;
+}
+
+static uint64_t weight_of_all(const heft_index *x)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < x->parts.len; i++)
+        sum += weight(x, i);
+    return sum;
+}
+
+static bool is_own_part(void *ctx, uint32_t part)
+{
+    const verify *v = ctx;
+    return !v->share_count || v->own_parts[part];
+}
+
+/* Mark the parts of this share. */
+static heft_status mark_own_parts(verify *v)
+{
+    const heft_index *x = &v->f->x;
+    share_cut c = cut(v, weight_of_all(x));
+    if (!v->share_count || v->own_parts)
+        return HEFT_OK;
+    v->own_parts = heft_mem_alloc(&v->mem, x->parts.len + (size_t)1);
+    if (!v->own_parts)
+        return heft_error_no_memory(v->check.err, "to check a share");
+    for (uint32_t i = 0; i < x->parts.len; i++)
+        v->own_parts[i] = cut_next(&c, weight(x, i));
+    return HEFT_OK;
+}
+
+static heft_status check_decoded(verify *v)
+{
+    heft_status st = mark_own_parts(v);
+    return st ? st
+              : heft_decoded_check(v->f, v->progress, is_own_part, report_decoded_fault, v,
+                                   &v->result->bytes_checked, v->check.err);
+}
+
 /* ---- sparse tensors ---- */
 
 static heft_status check_sparse(verify *v, uint32_t t)
@@ -274,7 +355,7 @@ static heft_status check_all_sparse(verify *v)
         for (uint32_t k = 0; checks && k < row->part_count; k++)
             checks = heft_file_has_bytes(
                 v->f, heft_ix_part_row_at(&v->f->x, row->first_part + k)->offset);
-        if (checks)
+        if (checks && is_own_part(v, row->first_part))
             st = check_sparse(v, t);
     }
     return st;
@@ -293,7 +374,10 @@ static void report_quick(verify *v)
                          : "values and padding were not read");
 }
 
-static heft_status check_all(verify *v)
+/* ---- all checks ---- */
+
+/* Report the findings of opening. */
+static heft_status report_opening(verify *v)
 {
     const heft_file *f = v->f;
     const heft_note *notes = f->x.notes.ptr;
@@ -302,24 +386,31 @@ static heft_status check_all(verify *v)
         if (i >= f->x.notes.len || !notes[i].is_early)
             report_finding(v, &notice);
     heft_status st = report_shards(v);
-    if (st)
-        return st;
-    if (f->x.shard_info.number)
+    if (!st && f->x.shard_info.number)
         report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
                "this file is one shard of a model: verify the first shard to check all of them");
-    st = check_checksums(v);
+    return st;
+}
+
+static heft_status check_all(verify *v)
+{
+    heft_status st = is_first_share(v) ? report_opening(v) : HEFT_OK;
+    v->stage = STAGE_CHECKSUMS;
     if (!st)
+        st = check_checksums(v);
+    v->stage = STAGE_FORMAT;
+    if (!st && is_first_share(v))
         st = check_format(v);
     if (v->check.is_quick) {
-        report_quick(v);
+        if (is_first_share(v))
+            report_quick(v);
         return st;
     }
+    v->stage = STAGE_DECODED;
     if (!st)
-        st = heft_decoded_check(f, v->progress, report_decoded_fault, v, &v->result->bytes_checked,
-                                v->check.err);
-    if (!st)
-        st = check_all_sparse(v);
-    return st;
+        st = check_decoded(v);
+    v->stage = STAGE_SPARSE;
+    return st ? st : check_all_sparse(v);
 }
 
 static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_error *err)
@@ -347,14 +438,19 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_error own_error;
     heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
     err = heft_error_begin(err, &own_error);
-    heft_status st = heft_sized_copy(&o, offsetof(heft_verify_options, reserved), opt, err);
+    heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (st)
         return st;
+    if (o.share_count ? o.share - 1 >= o.share_count : o.share)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
+                                (uint64_t)o.share, (uint64_t)o.share_count);
     heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx };
     verify v = begin(f, o.on_finding, o.ctx, err);
     v.result = out ? out : &own_result;
     v.progress = &progress;
     v.check.is_quick = o.quick;
+    v.share = o.share;
+    v.share_count = o.share_count;
     *v.result = (heft_verify_result){ .notes = 0 };
     heft_file_enter(f); /* names and digests are mapped, too */
     if (!o.quick)
@@ -366,6 +462,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     st = heft_file_leave_after(f, st, err);
     if (!st)
         st = heft_file_is_unchanged(f, err);
+    heft_mem_free(&v.mem, v.own_parts, f->x.parts.len + (size_t)1);
     heft_ix_order_free_in(&v.mem, &f->x, v.order);
     return heft_error_end(err, st);
 }

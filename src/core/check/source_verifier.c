@@ -102,8 +102,9 @@ heft_status heft_source_verifier_require(const heft_source_verifier *v, bool adv
     return st;
 }
 
-static heft_status choose_check_times(heft_source_verifier *v, const heft_file *f, bool is_disabled,
-                                      heft_part_use_fn part_use, void *ctx, heft_error *err)
+heft_status heft_source_verifier_choose(heft_source_verifier *v, const heft_file *f,
+                                        bool is_disabled, heft_part_use_fn part_use, void *ctx,
+                                        heft_error *err)
 {
     *v = (heft_source_verifier){ .f = f,
                                  .mem = { f->host->allocator, UINT64_MAX, 0 },
@@ -132,15 +133,49 @@ heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file 
                                        bool is_disabled, heft_part_use_fn part_use, void *ctx,
                                        heft_error *err)
 {
-    heft_status st = choose_check_times(v, f, is_disabled, part_use, ctx, err);
+    heft_status st = heft_source_verifier_choose(v, f, is_disabled, part_use, ctx, err);
     return st ? st : check_before_copy(v, err);
+}
+
+heft_status heft_source_verifier_begin_share(heft_source_verifier *v, const heft_file *f,
+                                             bool is_disabled, heft_part_use_fn part_use,
+                                             bool (*is_own)(void *ctx, uint32_t part), void *ctx,
+                                             heft_error *err)
+{
+    heft_status st = heft_source_verifier_choose(v, f, is_disabled, part_use, ctx, err);
+    for (uint32_t i = 0; !st && i < v->checksums; i++) {
+        uint32_t part = heft_ix_checksum_part(&f->x, i);
+        part = part < f->x.parts.len ? part : HEFT_NONE;
+        if (v->check_time[i] == CHECK_BEFORE_COPY && !is_own(ctx, part))
+            v->check_time[i] = CHECK_NEVER;
+    }
+    return st ? st : check_before_copy(v, err);
+}
+
+heft_status heft_source_verifier_compact(heft_source_verifier *v, heft_error *err)
+{
+    heft_borders borders;
+    bool has_memory = true;
+    heft_borders_init(&borders, v->f->host);
+    for (uint32_t i = 0; i < v->checksums && has_memory; i++) {
+        if (v->check_time[i] != CHECK_AFTER_COPY)
+            continue;
+        heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, i);
+        for (int r = 0; r < HEFT_CHECKSUM_RANGES && has_memory; r++)
+            has_memory = !c.range[r].length || heft_borders_add(&borders, c.range[r]);
+    }
+    has_memory = has_memory && heft_borders_sort(&borders);
+    if (has_memory)
+        heft_partial_crcs_compact(&v->crcs, &borders);
+    heft_borders_free(&borders);
+    return has_memory ? HEFT_OK : heft_error_no_memory(err, purpose);
 }
 
 heft_status heft_check_used(const heft_file *f, heft_part_use_fn part_use, void *ctx,
                             heft_error *err)
 {
     heft_source_verifier v;
-    heft_status st = choose_check_times(&v, f, false, part_use, ctx, err);
+    heft_status st = heft_source_verifier_choose(&v, f, false, part_use, ctx, err);
     for (uint32_t i = 0; !st && i < v.checksums; i++)
         if (v.check_time[i] != CHECK_NEVER)
             v.check_time[i] = CHECK_BEFORE_COPY;

@@ -29,6 +29,19 @@ typedef struct heft_source_verifier {
 heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file *f,
                                        bool is_disabled, heft_part_use_fn part_use, void *ctx,
                                        heft_error *err);
+/* Only choose when each checksum would be verified. */
+heft_status heft_source_verifier_choose(heft_source_verifier *v, const heft_file *f,
+                                        bool is_disabled, heft_part_use_fn part_use, void *ctx,
+                                        heft_error *err);
+/* Begin like heft_source_verifier_begin(), for a share of a copy: of the checksums that the copy
+ * does not cover, verify only those of parts for which is_own() returns true.  is_own() gets
+ * HEFT_NONE for checksums of other bytes. */
+heft_status heft_source_verifier_begin_share(heft_source_verifier *v, const heft_file *f,
+                                             bool is_disabled, heft_part_use_fn part_use,
+                                             bool (*is_own)(void *ctx, uint32_t part), void *ctx,
+                                             heft_error *err);
+/* Join the CRCs of adjacent copied bytes, up to the offsets where a checksum begins or ends. */
+heft_status heft_source_verifier_compact(heft_source_verifier *v, heft_error *err);
 /* Return HEFT_E_CHECKSUM for the first mismatch found so far.  advisory: advisory checksums count
  * too. */
 heft_status heft_source_verifier_require(const heft_source_verifier *v, bool advisory,

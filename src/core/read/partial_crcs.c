@@ -73,6 +73,15 @@ static bool grow(heft_partial_crcs *s, uint32_t cap)
     return true;
 }
 
+static heft_status add_segment(heft_partial_crcs *s, const segment *added, heft_error *err)
+{
+    uint32_t cap;
+    while (!append(s, added, &cap))
+        if (!grow(s, cap))
+            return heft_error_no_memory(err, "for checksums");
+    return HEFT_OK;
+}
+
 heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t offset, const void *data,
                                   size_t len, heft_error *err)
 {
@@ -83,11 +92,7 @@ heft_status heft_partial_crcs_add(heft_partial_crcs *s, uint64_t offset, const v
         s->digests[i]->init(&added.state[i]);
         s->digests[i]->update(&added.state[i], data, len);
     }
-    uint32_t cap;
-    while (!append(s, &added, &cap))
-        if (!grow(s, cap))
-            return heft_error_no_memory(err, "for checksums");
-    return HEFT_OK;
+    return add_segment(s, &added, err);
 }
 
 /* Restore the heap below element `at`.  Heap sort needs no memory; offsets are unique, so stability
@@ -120,6 +125,96 @@ void heft_partial_crcs_sort(heft_partial_crcs *s)
         list[n] = top;
         sift(list, 0, n);
     }
+}
+
+/* ---- few segments ---- */
+
+void heft_borders_init(heft_borders *b, const heft_host *h)
+{
+    *b = (heft_borders){ .mem = { h->allocator, UINT64_MAX, 0 } };
+}
+
+bool heft_borders_add(heft_borders *b, heft_range r)
+{
+    uint64_t end = r.offset + r.length;
+    return heft_vec_add(&b->mem, &b->at, &r.offset, sizeof end) &&
+           heft_vec_add(&b->mem, &b->at, &end, sizeof end);
+}
+
+static bool is_lower(const void *ctx, uint32_t i, uint32_t k)
+{
+    const uint64_t *at = ctx;
+    return at[i] < at[k];
+}
+
+bool heft_borders_sort(heft_borders *b)
+{
+    uint32_t n = b->at.len;
+    const uint64_t *at = b->at.ptr;
+    size_t bytes = n * sizeof(uint64_t);
+    uint32_t *ids = n ? heft_mem_alloc(&b->mem, bytes) : NULL;
+    heft_vec sorted = { NULL, 0, 0 };
+    bool has_memory = !n || (ids && heft_vec_reserve(&b->mem, &sorted, n, sizeof *at));
+    if (has_memory && n) {
+        heft_sort_numbers(ids, n, is_lower, at);
+        for (uint32_t i = 0; i < n; i++)
+            ((uint64_t *)sorted.ptr)[sorted.len++] = at[ids[i]];
+        heft_vec_free(&b->mem, &b->at, sizeof *at);
+        b->at = sorted;
+    }
+    heft_mem_free(&b->mem, ids, bytes);
+    return has_memory;
+}
+
+void heft_borders_free(heft_borders *b)
+{
+    heft_vec_free(&b->mem, &b->at, sizeof(uint64_t));
+}
+
+/* Return true if `at` is a border. */
+static bool is_border(const heft_borders *b, uint64_t at)
+{
+    const uint64_t *all = b->at.ptr;
+    heft_bisect find = { .end = b->at.len };
+    while (heft_bisect_next(&find))
+        heft_bisect_narrow(&find, all[find.mid] < at);
+    return find.first < b->at.len && all[find.first] == at;
+}
+
+void heft_partial_crcs_compact(heft_partial_crcs *s, const heft_borders *b)
+{
+    segment *list = s->segments.ptr, *last = NULL;
+    uint32_t kept = 0;
+    heft_partial_crcs_sort(s);
+    for (uint32_t i = 0; i < s->segments.len; i++) {
+        const segment *next = &list[i];
+        if (last && next->offset < last->offset + last->len)
+            continue;
+        if (!last || next->offset != last->offset + last->len || is_border(b, next->offset)) {
+            last = &list[kept++];
+            *last = *next;
+            continue;
+        }
+        for (uint32_t k = 0; k < s->digest_count; k++)
+            s->digests[k]->combine(&last->state[k], &next->state[k], next->len);
+        last->len += next->len;
+    }
+    s->segments.len = kept;
+}
+
+const uint32_t *heft_partial_crcs_at(const heft_partial_crcs *s, uint32_t i, heft_range *r)
+{
+    const segment *at = (const segment *)s->segments.ptr + i;
+    *r = (heft_range){ at->offset, at->len };
+    return at->state;
+}
+
+heft_status heft_partial_crcs_put(heft_partial_crcs *s, heft_range r, const uint32_t *states,
+                                  heft_error *err)
+{
+    segment added = { r.offset, r.length, { 0 } };
+    memcpy(added.state, states, s->digest_count * sizeof *states);
+    return add_segment(s, &added, err);
 }
 
 heft_status heft_partial_crcs_join(const heft_partial_crcs *s, const char *algorithm, heft_range r,

@@ -162,7 +162,7 @@ static heft_status count_cast_losses(heft_conversion *c)
     heft_progress progress = { .fn = c->opt.progress,
                                .ctx = c->opt.progress_ctx,
                                .total = payload_bytes(c) };
-    heft_copy_context copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &progress, NULL };
+    heft_copy_context copying = { &c->p, c->in, c->origins.ptr, NULL, &off, &progress, NULL, NULL };
     heft_status st = heft_source_verifier_begin(&off, c->in, true, NULL, NULL, c->err);
     if (!st)
         st = heft_cast_losses_begin(&copying, c->err);
@@ -181,13 +181,13 @@ static bool counts_losses_first(const heft_conversion *c, const heft_sink *sink)
 
 /* ---- the input's checksums ---- */
 
-static heft_part_use part_use(void *ctx, uint32_t part)
+heft_part_use heft_conversion_part_use(void *ctx, uint32_t part)
 {
     const heft_conversion *c = ctx;
     return (heft_part_use)c->part_use[part];
 }
 
-static heft_status mark_part_use(heft_conversion *c)
+heft_status heft_conversion_mark_part_use(heft_conversion *c)
 {
     const heft_origin *origins = c->origins.ptr;
     const uint32_t *duplicate_of = c->p.plan.duplicate_of;
@@ -218,7 +218,7 @@ static heft_status mark_part_use(heft_conversion *c)
 }
 
 /* Return true if a part has to be decoded before the copy. */
-static bool is_decoded_first(void *ctx, uint32_t part)
+bool heft_conversion_decodes_first(void *ctx, uint32_t part)
 {
     const heft_conversion *c = ctx;
     if (part >= c->in->x.parts.len || c->part_use[part] == HEFT_PART_UNUSED)
@@ -232,12 +232,12 @@ static bool is_decoded_first(void *ctx, uint32_t part)
 /* Check the input before the first byte goes to a stream, since a stream cannot be taken back. */
 static heft_status check_input(heft_conversion *c, const heft_sink *sink)
 {
-    heft_status st = mark_part_use(c);
+    heft_status st = heft_conversion_mark_part_use(c);
     c->checks_all_first = !sink->ops->write_at;
     if (!st && c->checks_all_first && !c->opt.no_verify)
-        st = heft_check_used(c->in, part_use, c, c->err);
+        st = heft_check_used(c->in, heft_conversion_part_use, c, c->err);
     if (!st && !c->opt.no_verify)
-        st = heft_decoded_check_require(c->in, is_decoded_first, c, c->err);
+        st = heft_decoded_check_require(c->in, heft_conversion_decodes_first, c, c->err);
     return st || !counts_losses_first(c, sink) ? st : count_cast_losses(c);
 }
 
@@ -265,7 +265,8 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     const heft_plan *plan = &c->p.plan;
     heft_source_verifier verifier;
     heft_progress progress = { .fn = c->opt.progress, .ctx = c->opt.progress_ctx };
-    heft_copy_context copying = { &c->p, c->in, c->origins.ptr, sink, &verifier, &progress, NULL };
+    heft_copy_context copying = { &c->p,     c->in,     c->origins.ptr, sink,
+                                  &verifier, &progress, NULL,           NULL };
     if (c->opt.dry_run)
         return count_cast_losses(c);
     if (!sink)
@@ -277,7 +278,7 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
         return st;
     progress.total = plan->appended ? payload_bytes(c) : plan->data_end - plan->header_bytes;
     bool is_off = !sink->ops->write_at || c->opt.no_verify;
-    st = heft_source_verifier_begin(&verifier, c->in, is_off, part_use, c, c->err);
+    st = heft_source_verifier_begin(&verifier, c->in, is_off, heft_conversion_part_use, c, c->err);
     if (!st && !counts_losses_first(c, sink))
         st = heft_cast_losses_begin(&copying, c->err);
     if (!st && sink->ops->reserve && plan->file_bytes)
@@ -300,6 +301,13 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     return st;
 }
 
+void heft_conversion_release(heft_conversion *c)
+{
+    heft_vec_free(&c->p.x.mem, &c->origins, sizeof(heft_origin));
+    heft_planner_free(&c->p);
+    heft_vocab_close(c->vocab);
+}
+
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)
 {
     heft_status left = heft_file_leave(c->in, c->err);
@@ -309,9 +317,7 @@ heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status
     bool is_written = !st && !c->opt.dry_run;
     if (is_written && c->opt.planned_bytes) /* the size of compressed parts is known now */
         *c->opt.planned_bytes = c->p.plan.file_bytes;
-    heft_vec_free(&c->p.x.mem, &c->origins, sizeof(heft_origin));
-    heft_planner_free(&c->p);
-    heft_vocab_close(c->vocab);
+    heft_conversion_release(c);
     if (is_written)
         st = take->ops->finish(take, c->err);
     else

@@ -39,6 +39,8 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink);
 /* Release c.  Finish the sink if st is HEFT_OK and this is no dry run; otherwise discard the
  * sink. */
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st);
+/* Release c only, in place of heft_conversion_end(). */
+void heft_conversion_release(heft_conversion *c);
 /* Run all three steps. */
 heft_status heft_convert_as(const heft_file *in, const heft_format *to, heft_sink *take,
                             const heft_convert_options *opt, const heft_conversion_scope *scope,

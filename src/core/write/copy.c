@@ -75,7 +75,9 @@ static heft_status cut_spans(copy_job *c, uint64_t from, uint64_t to, heft_error
 static heft_status cut_unshared(copy_job *c, heft_error *err)
 {
     const heft_range *reflinked = c->reflinked.ptr;
-    uint64_t at = c->c->p->plan.header_bytes, end = c->c->p->plan.data_end;
+    const heft_range *only = c->c->only;
+    uint64_t at = only ? only->offset : c->c->p->plan.header_bytes;
+    uint64_t end = only ? at + only->length : c->c->p->plan.data_end;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < c->reflinked.len && !st; i++) {
         st = cut_spans(c, at, reflinked[i].offset, err);
@@ -193,4 +195,21 @@ heft_status heft_copy(const heft_copy_context *c, heft_error *err)
     heft_vec_free(&job.mem, &job.spans, sizeof(heft_range));
     heft_vec_free(&job.mem, &job.reflinked, sizeof(heft_range));
     return st ? st : heft_progress_end(c->progress, err);
+}
+
+heft_status heft_copy_border(const heft_copy_context *c, uint64_t *at, heft_error *err)
+{
+    copy_job job = { .c = c };
+    uint32_t *file_order;
+    heft_status st = heft_planner_parts_in_order(c->p, &file_order, &job.order_count, err);
+    if (st)
+        return st;
+    job.file_order = file_order;
+    uint32_t i = first_part_after(&job, *at);
+    if (i == job.order_count || part_at(&job, i)->offset >= *at)
+        return HEFT_OK;
+    uint64_t begin = part_at(&job, i)->offset;
+    uint32_t unit = heft_part_unit_bytes(c, file_order[i]);
+    *at = heft_part_is_whole(c, file_order[i]) ? begin : begin + heft_div(*at - begin, unit) * unit;
+    return HEFT_OK;
 }

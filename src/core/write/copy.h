@@ -28,10 +28,14 @@ typedef struct heft_copy_context {
     heft_progress *progress;
     size_t (*lost)
         [HEFT_CAST_LOSSES]; /* by part: values that the cast loses, by kind; NULL: not counted */
+    const heft_range *only; /* range of the target to write; NULL: everything */
 } heft_copy_context;
 
-/* Write everything between header and trailer, padding included. */
+/* Write everything between header and trailer, or in the range `only`, padding included. */
 heft_status heft_copy(const heft_copy_context *c, heft_error *err);
+/* Return the greatest offset up to `at` where a range `only` may end and another begin: no part
+ * that has to stay whole, and no group of elements that is cast at once, lies on both sides. */
+heft_status heft_copy_border(const heft_copy_context *c, uint64_t *at, heft_error *err);
 /* Write compressed parts, each at the current end of the file. */
 heft_status heft_copy_encoded(const heft_copy_context *c, heft_error *err);
 

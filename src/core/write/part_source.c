@@ -128,9 +128,8 @@ typedef struct unit {
     heft_dtype from, to;
 } unit;
 
-static unit unit_of(const heft_part_source *w, heft_dtype to)
+static unit unit_of(heft_dtype from, heft_dtype to)
 {
-    heft_dtype from = w->c->origins[w->part].dtype;
     const heft_dtype_info *s = heft_dtype_get(from), *t = heft_dtype_get(to);
     /* block sizes are powers of two: the larger is a multiple of the smaller */
     uint32_t n = s->block_elems > t->block_elems ? s->block_elems : t->block_elems;
@@ -138,6 +137,20 @@ static unit unit_of(const heft_part_source *w, heft_dtype to)
     heft_dtype_bytes(&source, from, n);
     heft_dtype_bytes(&target, to, n);
     return (unit){ n, (uint32_t)source, (uint32_t)target, from, to };
+}
+
+/* Untyped bytes stay unchanged, whatever the new type. */
+static bool is_cast(const heft_copy_context *c, uint32_t part)
+{
+    heft_dtype from = c->origins[part].dtype, to = heft_ix_part_row_at(&c->p->x, part)->dtype;
+    return from != to && from && to;
+}
+
+uint32_t heft_part_unit_bytes(const heft_copy_context *c, uint32_t part)
+{
+    if (!c->origins[part].transposed && !is_cast(c, part))
+        return 1;
+    return unit_of(c->origins[part].dtype, heft_ix_part_row_at(&c->p->x, part)->dtype).target;
 }
 
 static heft_status read_elements(heft_part_source *w, const unit *u, uint64_t first, uint64_t count,
@@ -182,7 +195,7 @@ static heft_status produce_cut_unit(heft_part_source *w, const unit *u, uint64_t
 static heft_status produce_bytes(heft_part_source *w, heft_dtype to, uint64_t from, size_t len,
                                  uint8_t *dst)
 {
-    unit u = unit_of(w, to);
+    unit u = unit_of(w->c->origins[w->part].dtype, to);
     uint32_t size = u.target;
     uint64_t max_units = SCRATCH / (u.source > size ? u.source : size);
     heft_status st = HEFT_OK;
@@ -333,9 +346,7 @@ heft_status heft_part_source_read(heft_part_source *w, uint32_t part, uint64_t f
     heft_status st = w->part == part ? HEFT_OK : open_part(w, part);
     if (st)
         return st;
-    /* Untyped bytes stay unchanged, whatever the new type. */
-    bool is_cast = row->dtype != o->dtype && row->dtype && o->dtype;
-    if (o->transposed || is_cast)
+    if (o->transposed || is_cast(w->c, part))
         st = produce_bytes(w, row->dtype, from, len, dst);
     else
         st = read_source(w, from, dst, len);

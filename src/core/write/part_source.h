@@ -31,6 +31,10 @@ typedef struct heft_part_source {
 /* Return true if a single worker has to produce the whole part in order. */
 bool heft_part_is_whole(const heft_copy_context *c, uint32_t part);
 
+/* Return the number of bytes to write that are produced together: elements of blocks that a cast
+ * converts at once. */
+uint32_t heft_part_unit_bytes(const heft_copy_context *c, uint32_t part);
+
 bool heft_part_source_init(heft_part_source *w, const heft_copy_context *c);
 void heft_part_source_free(heft_part_source *w);
 /* Read the next bytes [from, from + len) of a part.  A part that is whole must be read from 0 to

@@ -104,6 +104,9 @@ heft_status heft_planner_trailer_bytes(const heft_planner *p, uint64_t *out);
 /* Compute the digests that write_trailer() will ask for, once all data are written. */
 heft_status heft_planner_digests(heft_planner *p, heft_error *err);
 void heft_planner_digests_free(heft_planner *p);
+/* Join the CRCs of adjacent written bytes, up to the offsets where a range with a digest begins or
+ * ends. */
+heft_status heft_planner_compact_crcs(heft_planner *p, heft_error *err);
 
 /* ---- bytes written by formats, emit.c ---- */
 

@@ -135,6 +135,27 @@ heft_status heft_planner_digests(heft_planner *p, heft_error *err)
     return st ? st : join_parts(p, err);
 }
 
+heft_status heft_planner_compact_crcs(heft_planner *p, heft_error *err)
+{
+    const range_digest *digests = p->range_digests.ptr;
+    heft_borders borders;
+    bool has_memory = true;
+    heft_borders_init(&borders, p->host);
+    for (uint32_t i = 0; i < p->range_digests.len && has_memory; i++)
+        has_memory = heft_borders_add(&borders, digests[i].range);
+    for (uint32_t i = 0; i < p->plan.order_count && has_memory; i++) {
+        const heft_digest *d = heft_planner_digest_of(p, p->plan.order[i]);
+        const heft_ix_part_row *row = heft_ix_part_row_at(&p->x, p->plan.order[i]);
+        if (d && heft_digest_joins(d))
+            has_memory = heft_borders_add(&borders, (heft_range){ row->offset, row->stored });
+    }
+    has_memory = has_memory && heft_borders_sort(&borders);
+    if (has_memory)
+        heft_partial_crcs_compact(&p->written, &borders);
+    heft_borders_free(&borders);
+    return has_memory ? HEFT_OK : heft_error_no_memory(err, "for checksums");
+}
+
 void heft_planner_digests_free(heft_planner *p)
 {
     heft_vec_free(&p->x.mem, &p->range_digests, sizeof(range_digest));

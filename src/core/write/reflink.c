@@ -33,6 +33,20 @@ static bool whole_blocks(heft_range *out, uint64_t to, uint64_t from, uint64_t l
     return true;
 }
 
+/* Cut the range to the whole blocks of the range that this copy writes; false: too few remain. */
+static bool cut_to_share(heft_range *r, const heft_range *only)
+{
+    if (!only)
+        return true;
+    uint64_t from = (only->offset + BLOCK - 1) & ~(uint64_t)(BLOCK - 1);
+    uint64_t to = (only->offset + only->length) & ~(uint64_t)(BLOCK - 1),
+             end = r->offset + r->length;
+    from = from > r->offset ? from : r->offset;
+    to = to < end ? to : end;
+    *r = (heft_range){ from, from < to ? to - from : 0 };
+    return r->length >= MIN_LENGTH;
+}
+
 /* ---- the call ---- */
 
 /* false: the file system does not support the call. */
@@ -57,7 +71,8 @@ heft_status heft_reflink_parts(const heft_copy_context *c, const uint32_t *file_
         uint64_t from = heft_ix_part_row_at(&c->in->x, c->origins[file_order[i]].part)->offset;
         heft_range r;
         if (!can_reflink(c, file_order[i]) ||
-            !whole_blocks(&r, to->offset, heft_global_offset_local(&c->in->x, from), to->stored))
+            !whole_blocks(&r, to->offset, heft_global_offset_local(&c->in->x, from), to->stored) ||
+            !cut_to_share(&r, c->only))
             continue;
         heft_range *range = heft_vec_push(m, reflinked, sizeof *range);
         if (!range)

@@ -2,7 +2,8 @@
  *
  * Bytes are kept in blocks, each filled by one request.  A reader copies bytes as they arrive and
  * waits for missing ones.  While reads are sequential, the next blocks are requested ahead, so that
- * several requests are on the way; a read elsewhere cancels these requests.  The first request asks for the first HEAD bytes: the index of most files, and the size. */
+ * several requests are on the way; a read elsewhere cancels these requests.  The first request asks
+ * for the first HEAD bytes: the index of most files, and the size. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

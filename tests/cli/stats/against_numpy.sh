@@ -3,11 +3,11 @@ $PYTHON - <<'P'
 import json, os, subprocess
 import numpy as np
 from samples import write_safetensors
-names = {"float16": "F16", "float32": "F32", "float64": "F64", "int64": "I64", "uint8": "U8"}
+names = {"float16": "F16", "float32": "F32", "float64": "F64", "int64": "I64", "uint8": "U8", "int16": "I16"}
 rng = np.random.default_rng(3)
 arrays = {}
 for i in range(40):
-    kind = list(names)[i % len(names)]
+    kind = list(names)[i % 5]
     shape = tuple(int(n) for n in rng.choice([1, 3, 17, 60, 300], size=rng.integers(1, 4)))[:3]
     a = np.round(rng.standard_normal(shape) * 40, int(rng.integers(0, 4)))
     a = np.where(rng.random(shape) < .3, 0, a)
@@ -20,6 +20,14 @@ arrays["large16"] = large.astype("float16")
 arrays["large64"] = large * 1e100
 arrays["large_int"] = (large * 1e6).astype("int64")
 arrays["large_uint"] = rng.integers(0, 256, 70001).astype("uint8")
+# So many elements of 16 bits that their values are counted.
+many = rng.standard_normal(300007)
+arrays["many16"] = many.astype("float16")
+arrays["many16_bad"] = np.where(np.arange(many.size) > 299998, np.nan, many).astype("float16")
+arrays["many16_bad"][299999::3] = np.inf
+arrays["many_int"] = (many * 9000).astype("int16")
+arrays["many32_bad"] = np.where(np.arange(many.size) == 270000, -np.inf, many).astype("float32")
+arrays["many32_equal"] = np.full(300007, -0.25, "float32")
 write_safetensors("n.safetensors", {k: (names[str(a.dtype)], list(a.shape), a.tobytes()) for k, a in arrays.items()})
 p = subprocess.run([os.environ["HEFT"], "stats", "--json", "n.safetensors"], capture_output=True)
 for t in json.loads(p.stdout)["tensors"]:

@@ -1,0 +1,27 @@
+/* bins.h - a histogram of equally wide bins between two values. */
+#ifndef HEFT_CLI_BINS_H
+#define HEFT_CLI_BINS_H
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SUMMARY_BINS = 8 };
+
+typedef struct bins {
+    double min, max, low, scale;
+} bins;
+
+/* Prepare bins from min to max. Values are halved because max - min may overflow a double. */
+static inline bins bins_between(double min, double max)
+{
+    double low = min / 2, range = max / 2 - low;
+    return (bins){ min, max, low, range > 1e-300 ? SUMMARY_BINS / range : 0 };
+}
+
+/* Return the bin of a value from min to max. */
+static inline size_t bin_of(const bins *b, double v)
+{
+    double at = (v / 2 - b->low) * b->scale;
+    return !(at > 0) ? 0 : at < SUMMARY_BINS ? (size_t)at : SUMMARY_BINS - 1;
+}
+
+#endif

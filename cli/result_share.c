@@ -1,0 +1,265 @@
+#include "result_share.h"
+
+#include <heft/heft_ext.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "textfile.h"
+
+enum { HEAD_BYTES = 256, PATH_BYTES = 4096, WORD_DIGITS = 16 };
+
+opt result_share_option(result_share *r, size_t i)
+{
+    const opt all[RESULT_SHARE_OPTIONS] = {
+        { "share", 0, OPT_TEXT, &r->share_text, "I/N",
+          "compute share I of N; auto: as Open MPI, MPICH or Slurm says" },
+        { "output", 'o', OPT_OUTPUT, &r->out, "STEM",
+          "with --share, write the record to STEM.I (default: stdout)" },
+        { "join", 0, OPT_RECORDS, &r->join, "STEM",
+          "print the result of all shares, from STEM.1, STEM.2, ..." },
+    };
+    return all[i];
+}
+
+int result_share_prepare(result_share *r)
+{
+    heft_error err;
+    if (r->share_text && r->join)
+        return say_usage(r->command, "--share and --join exclude each other");
+    if (r->out && !r->share_text)
+        return say_usage(r->command, "--output needs --share");
+    if (r->share_text && heft_share_find(&r->share, r->share_text, &err))
+        return say_usage(r->command, "--share: %s", err.message);
+    return CODE_DONE;
+}
+
+/* ---- rows ---- */
+
+void result_share_rows(const result_share *r, uint32_t which, uint32_t count, uint32_t *first,
+                       uint32_t *end)
+{
+    uint64_t total = 0, at = 0;
+    for (uint32_t i = 0; i < r->chosen->count; i++)
+        total += heft_tensor_bytes(r->f, selected(r->chosen, i));
+    uint64_t each = total / count + 1;
+    *first = *end = r->chosen->count;
+    for (uint32_t i = 0; i < r->chosen->count; i++) {
+        uint32_t owner = (uint32_t)(at / each) + 1;
+        if (owner >= which && *first == r->chosen->count)
+            *first = i;
+        if (owner > which) {
+            *end = i;
+            break;
+        }
+        at += heft_tensor_bytes(r->f, selected(r->chosen, i));
+    }
+}
+
+/* FNV-1a, 64 bits: notices accidents. */
+static uint64_t fnv(uint64_t h, const void *p, size_t len)
+{
+    const uint8_t *bytes = p;
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static const uint64_t fnv_begin = UINT64_C(0xcbf29ce484222325);
+
+/* Return a number of the selected tensors and the file, equal on every machine. */
+static uint64_t id_of(const result_share *r)
+{
+    const char *format = heft_format_name(heft_file_format(r->f));
+    uint64_t size = heft_file_size(r->f), h = fnv(fnv_begin, &size, sizeof size);
+    heft_checksum c;
+    h = fnv(h, format, strlen(format));
+    for (uint32_t i = 0; i < r->chosen->count; i++) {
+        heft_tensor t = heft_tensor_at(r->f, selected(r->chosen, i));
+        const uint64_t about[] = { t.name.len, (uint64_t)t.dtype, t.rank,
+                                   heft_tensor_bytes(r->f, selected(r->chosen, i)) };
+        h = fnv(h, t.name.ptr, t.name.len);
+        h = fnv(h, about, sizeof about);
+        h = fnv(h, t.dims, t.rank * sizeof *t.dims);
+    }
+    for (size_t i = 0; heft_checksum_at(&c, r->f, i); i++)
+        h = fnv(h, &c.range, sizeof c.range);
+    return h;
+}
+
+/* Write the first lines of a record. */
+static size_t put_head(char head[HEAD_BYTES], const result_share *r, uint64_t id, heft_share s)
+{
+    uint32_t first, end;
+    result_share_rows(r, s.number, s.count, &first, &end);
+    int n =
+        snprintf(head, HEAD_BYTES,
+                 "heft results 1 %s\nid %016llx\nshare %u of %u\nrows %u to %u of %u, %u words\n",
+                 r->command, (unsigned long long)id, s.number, s.count, first, end,
+                 r->chosen->count, r->words);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* ---- writing ---- */
+
+static int write_file(const result_share *r, const char *text, size_t len)
+{
+    char path[PATH_BYTES];
+    heft_error err;
+    heft_sink *sink;
+    int n = snprintf(path, sizeof path, "%s.%u", r->out, r->share.number);
+    if (n < 0 || n >= (int)sizeof path)
+        return say_usage(r->command, "the name of the record is too long");
+    heft_status st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE | HEFT_SINK_SYNC, &err);
+    if (st)
+        return say_error(path, &err);
+    st = sink->ops->write_at ? sink->ops->write_at(sink, 0, text, len, &err)
+                             : sink->ops->write(sink, text, len, &err);
+    if (!st)
+        st = sink->ops->finish(sink, &err);
+    else
+        heft_sink_discard(sink);
+    return st ? say_error(path, &err) : CODE_DONE;
+}
+
+void result_share_begin(const result_share *r, outbuf *text)
+{
+    char head[HEAD_BYTES];
+    out_open(text, -1);
+    out_bytes(text, head, put_head(head, r, id_of(r), r->share));
+}
+
+int result_share_end(const result_share *r, outbuf *text)
+{
+    outbuf o;
+    uint64_t sum = fnv(fnv_begin, text->buf, text->used);
+    out_format(text, "sum %016llx\n", (unsigned long long)sum);
+    int code = text->os ? say_status(HEFT_E_NOMEM, r->path, "no memory for a record") : CODE_DONE;
+    if (!code && r->out) {
+        code = write_file(r, text->buf, text->used);
+    } else if (!code) {
+        out_open(&o, STDOUT_FILENO);
+        out_bytes(&o, text->buf, text->used);
+        code = out_end(&o, code);
+    }
+    out_free(text);
+    return code;
+}
+
+int result_share_write(const result_share *r, const uint64_t *words)
+{
+    uint32_t first, end;
+    outbuf text;
+    result_share_rows(r, r->share.number, r->share.count, &first, &end);
+    result_share_begin(r, &text);
+    for (uint32_t row = first; row < end; row++)
+        for (uint32_t k = 0; k < r->words; k++)
+            out_format(&text, "%016llx%c", (unsigned long long)*words++,
+                       k + 1 < r->words ? ' ' : '\n');
+    return result_share_end(r, &text);
+}
+
+/* ---- joining ---- */
+
+static bool read_word(uint64_t *out, const char *p)
+{
+    *out = 0;
+    for (int i = 0; i < WORD_DIGITS; i++) {
+        const char *digits = "0123456789abcdef", *at = p[i] ? strchr(digits, p[i]) : NULL;
+        if (!at)
+            return false;
+        *out = *out << 4 | (uint64_t)(at - digits);
+    }
+    return true;
+}
+
+/* Read the rows of a record; false: damaged. */
+static bool read_rows(const result_share *r, heft_str body, uint64_t *to, uint64_t count)
+{
+    enum { CELL = WORD_DIGITS + 1 };
+    if (body.len / CELL != count || body.len % CELL)
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        const char *cell = body.ptr + i * CELL;
+        if (!read_word(&to[i], cell) || cell[WORD_DIGITS] != ((i + 1) % r->words ? ' ' : '\n'))
+            return false;
+    }
+    return true;
+}
+
+/* Check the last line; set the text between the first lines and the last line. */
+static bool find_body(heft_str *body, heft_str text, size_t head)
+{
+    enum { SUM_BYTES = 4 + WORD_DIGITS + 1 };
+    uint64_t sum;
+    if (text.len < head + SUM_BYTES)
+        return false;
+    const char *end = text.ptr + text.len - SUM_BYTES;
+    *body = (heft_str){ text.ptr + head, text.len - head - SUM_BYTES };
+    return !memcmp(end, "sum ", 4) && read_word(&sum, end + 4) && end[SUM_BYTES - 1] == '\n' &&
+           sum == fnv(fnv_begin, text.ptr, text.len - SUM_BYTES);
+}
+
+int result_share_damaged(const result_share *r, uint32_t which)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.%u", r->join, which);
+    return say_status(HEFT_E_ARGUMENT, path, "the record is damaged");
+}
+
+/* Read the number of shares from the first lines of a record; 0: there is none. */
+static uint32_t count_in(heft_str text)
+{
+    char found[HEAD_BYTES] = "";
+    unsigned own, all;
+    memcpy(found, text.ptr, text.len < HEAD_BYTES - 1 ? text.len : HEAD_BYTES - 1);
+    const char *line = strstr(found, "\nshare ");
+    bool is_found = line && sscanf(line, "\nshare %9u of %9u", &own, &all) == 2;
+    return is_found && all <= HEFT_SHARE_MAX_COUNT ? all : 0;
+}
+
+int result_share_read(const result_share *r, uint32_t which, uint32_t *count, heft_str *text,
+                      heft_str *body)
+{
+    char path[PATH_BYTES], head[HEAD_BYTES];
+    *text = (heft_str){ NULL, 0 };
+    int n = snprintf(path, sizeof path, "%s.%u", r->join, which);
+    if (n < 0 || n >= (int)sizeof path)
+        return say_usage(r->command, "the name of a record is too long");
+    int code = text_read(text, path, TEXT_NAMED);
+    if (code)
+        return code;
+    *count = *count ? *count : count_in(*text);
+    size_t len = *count ? put_head(head, r, id_of(r), (heft_share){ which, *count }) : 0;
+    if (!len || text->len < len || memcmp(text->ptr, head, len) != 0)
+        return say_status(HEFT_E_ARGUMENT, path,
+                          "is no record of share %u of `heft %s` for this file and these tensors",
+                          which, r->command);
+    return find_body(body, *text, len) ? CODE_DONE : result_share_damaged(r, which);
+}
+
+int result_share_join(const result_share *r, uint64_t **words)
+{
+    uint32_t count = 0, first, end;
+    int code = CODE_DONE;
+    *words = calloc((size_t)r->chosen->count + 1, r->words * sizeof **words);
+    if (!*words)
+        return say_status(HEFT_E_NOMEM, r->path, "no memory for records");
+    for (uint32_t i = 1; !code && (i == 1 || i <= count); i++) {
+        heft_str text, body;
+        code = result_share_read(r, i, &count, &text, &body);
+        if (!code) {
+            result_share_rows(r, i, count, &first, &end);
+            if (!read_rows(r, body, *words + (size_t)first * r->words,
+                           (uint64_t)(end - first) * r->words))
+                code = result_share_damaged(r, i);
+        }
+        text_free(text);
+    }
+    if (code) {
+        free(*words);
+        *words = NULL;
+    }
+    return code;
+}

@@ -1,0 +1,56 @@
+/* result_share.h - results of a command, computed in shares by several processes and joined. A
+ * record has a row of 64-bit words for each tensor of a share:
+ *
+ *   heft results 1 hash
+ *   id 0123456789abcdef
+ *   share 2 of 8
+ *   rows 120 to 240 of 960, 4 words
+ *   WORD WORD WORD WORD
+ *   sum 0123456789abcdef */
+#ifndef HEFT_CLI_RESULT_SHARE_H
+#define HEFT_CLI_RESULT_SHARE_H
+#include <heft/share.h>
+
+#include "model.h"
+#include "opt.h"
+
+typedef struct result_share {
+    const char *command;
+    /* options as given: "I/N", the beginning of the names of records to write, and to join */
+    const char *share_text, *out, *join;
+    heft_share share; /* count 0: the whole result */
+    /* set before the functions below */
+    const heft_file *f;
+    const char *path;
+    const selection *chosen;
+    uint32_t words; /* number of words in a row */
+} result_share;
+
+/* The three options that fill the struct; i is below RESULT_SHARE_OPTIONS. */
+enum { RESULT_SHARE_OPTIONS = 3 };
+opt result_share_option(result_share *r, size_t i);
+/* Check the options. Return an exit code. */
+int result_share_prepare(result_share *r);
+/* Set the rows of the selection that belong to share `which` of `count`: consecutive tensors of
+ * nearly equal bytes in total. */
+void result_share_rows(const result_share *r, uint32_t which, uint32_t count, uint32_t *first,
+                       uint32_t *end);
+/* Write the record; words has those of the share's rows. Return an exit code. */
+int result_share_write(const result_share *r, const uint64_t *words);
+/* Read all records into a malloc'ed array of the words of all rows. Return an exit code. */
+int result_share_join(const result_share *r, uint64_t **words);
+
+/* ---- records with other lines than words ---- */
+
+/* Begin a record in memory; write the record after the caller has added lines. */
+void result_share_begin(const result_share *r, outbuf *text);
+int result_share_end(const result_share *r, outbuf *text);
+/* Read a record. *count: number of shares, 0 before the first record. body: the lines between the
+ * first lines and the last line. Release with text_free(*text), also after an error. Return an exit
+ * code. */
+int result_share_read(const result_share *r, uint32_t which, uint32_t *count, heft_str *text,
+                      heft_str *body);
+/* Print the error of a damaged record; return the exit code. */
+int result_share_damaged(const result_share *r, uint32_t which);
+
+#endif

@@ -1,0 +1,43 @@
+/* sets_x86.c - the instruction sets of 64-bit x86. */
+#include "simd/blake3_kernels.h"
+#include "simd/cast_kernels.h"
+#include "simd/simd.h"
+
+static const heft_kernels avx512 = {
+    .name = "AVX-512",
+    .blake3_chunks = heft_blake3_chunks_avx512,
+    .blake3_parents = heft_blake3_parents_avx512,
+    .casts = heft_casts_avx2,
+};
+
+static const heft_kernels avx2 = {
+    .name = "AVX2",
+    .blake3_chunks = heft_blake3_chunks_avx2,
+    .blake3_parents = heft_blake3_parents_avx2,
+    .casts = heft_casts_avx2,
+};
+
+/* The compiler's runtime asks the processor once, before main(), and also whether the operating
+ * system saves the registers. */
+/* Every processor with FMA has F16C, for which clang 14 has no name here. */
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
+static bool always(void)
+{
+    return true;
+}
+
+const heft_simd_set heft_simd_sets[] = {
+    { has_avx512, &avx512 },
+    { has_avx2, &avx2 },
+    { always, &heft_portable_kernels },
+};

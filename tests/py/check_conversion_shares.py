@@ -1,0 +1,504 @@
+#!/usr/bin/env python3
+"""check_conversion_shares.py HEFT: conversions in shares must give the bytes of a single process.
+
+The judge is heft without shares. Shares are killed, find the disk full, start again, belong to a
+different plan, or find damaged records. Where mpirun is installed, shares run under Open MPI. TAP
+on stdout."""
+import contextlib
+import getpass
+import itertools
+import json
+import os
+import pathlib
+import random
+import resource
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TREE / "tools"))
+import tap  # noqa: E402
+
+COUNTS = (1, 2, 4, 8)
+ENGINE_VARIABLES = ("OMPI_", "PMI_", "PMIX_", "SLURM_")
+
+
+class CheckFailed(Exception):
+    pass
+
+
+def require(condition, message):
+    if not condition:
+        raise CheckFailed(str(message))
+
+
+def plain_environment():
+    return {k: v for k, v in os.environ.items() if not k.startswith(ENGINE_VARIABLES)}
+
+
+def run(*args, status=0, env=None, **options):
+    p = subprocess.run([HEFT, *map(str, args)], capture_output=True, check=False,
+                       env={**plain_environment(), **(env or {})}, **options)
+    require(status is None or p.returncode == status,
+            f"{args}: exit {p.returncode}: {p.stderr.decode()[:300]}")
+    return p
+
+
+def clear(out):
+    shutil.rmtree(f"{out}.shares", ignore_errors=True)
+    out.unlink(missing_ok=True)
+
+
+def share(source, out, number, count, *options, **more):
+    return run("convert", "-j1", *options, "--share", f"{number}/{count}", source, out, **more)
+
+
+def shares(source, out, count, *options, order=None):
+    """Write all shares; return the printed messages."""
+    return b"".join(share(source, out, i, count, *options).stderr
+                    for i in order or range(1, count + 1))
+
+
+def require_same(out, expected, about):
+    require(out.exists(), f"{about}: no output")
+    require(out.read_bytes() == expected, f"{about}: other bytes")
+    require(not pathlib.Path(f"{out}.shares").exists(), f"{about}: the folder is left")
+
+
+# ---- models ----
+
+def write_wide(path):
+    """Write tensors with values that f16 cannot represent."""
+    count = 20011
+    header = {f"w{i}": {"dtype": "F32", "shape": [count],
+                        "data_offsets": [4 * count * i, 4 * count * (i + 1)]} for i in range(3)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    data = struct.pack(f"<{3 * count}f", *((1e30 if i % 7 else 1.0) for i in range(3 * count)))
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def make_sources(folder):
+    """Return models with several kinds of checksums, or none."""
+    plain = folder / "plain.safetensors"
+    subprocess.run([sys.executable, TREE / "tools/make_model.py", plain, "--layers", "2",
+                    "--hidden", "96", "--vocab", "500"], check=True)
+    sources = {"plain": plain, "wide": folder / "wide.safetensors"}
+    write_wide(sources["wide"])
+    for name, suffix, options in [
+        ("crc", "zt", ["--digest", "crc32c"]),
+        ("sha256", "zt", ["--digest", "sha256"]),
+        ("zstd", "zt", ["--compress", "zstd", "--digest", "crc32c"]),
+        ("csr", "zt", ["--sparsify", "*q_proj*=csr", "--digest", "crc32c"]),
+        ("gten", "gten", []),
+        ("npz", "npz", []),
+        ("mag", "mag", ["--format-version", "100"]),
+    ]:
+        sources[name] = folder / f"{name}.{suffix}"
+        run("convert", *options, plain, sources[name])
+    return sources
+
+
+CASES = [  # source, suffix, options
+    *((source, suffix, ["--compress", "none"] if source == "zstd" and suffix == "zt" else [])
+      for source in ("plain", "crc", "zstd")
+      for suffix in ("safetensors", "bpk", "gguf", "mag", "gptrs", "gten", "npz", "weights", "zt")),
+    *(("crc", suffix, ["--cast", "*=bf16"]) for suffix in ("bpk", "gten", "zt")),
+    ("wide", "zt", ["--cast", "*=f16"]),
+    ("wide", "gguf", ["--cast", "*=f16"]),
+    ("plain", "gguf", ["--cast", "*.weight=f16"]),
+    ("crc", "safetensors", ["--transpose", "*proj*"]),
+    ("sha256", "zt", []),
+    ("sha256", "safetensors", []),
+    ("plain", "zt", ["--digest", "sha256"]),
+    ("plain", "zt", ["--digest", "crc32c"]),
+    ("csr", "safetensors", ["--densify", "*"]),
+    ("csr", "zt", []),
+    ("plain", "zt", ["--sparsify", "*norm*=coo"]),
+    ("gten", "mag", ["--format-version", "100"]),
+    ("mag", "npz", []),
+    ("npz", "gptrs", ["--drop", "lm_head*", "--rename", "s/blocks/b/"]),
+    ("zstd", "gten", ["--cast", "*=f32"]),
+]
+
+
+def each_case(folder, sources):
+    for source, suffix, options in CASES:
+        one, out = folder / f"one.{suffix}", folder / f"out.{suffix}"
+        clear(one)
+        about = f"{source} to {suffix} {options}"
+        printed = run("convert", *options, sources[source], one).stderr
+        expected = one.read_bytes()
+        for count in COUNTS:
+            order = random.Random(count).sample(range(1, count + 1), count)
+            clear(out)
+            told = shares(sources[source], out, count, *options, order=order)
+            require_same(out, expected, f"{about} in {count}")
+            require(sorted(told.splitlines()) == sorted(printed.splitlines()),
+                    f"{about} in {count}: prints {told!r}, not {printed!r}")
+
+
+def many_shares(folder, sources):
+    """More shares than tensors: some are empty."""
+    one, out = folder / "many-one.gten", folder / "many.gten"
+    run("convert", "--keep", "*norm*", sources["crc"], one)
+    shares(sources["crc"], out, 97, "--keep", "*norm*")
+    require_same(out, one.read_bytes(), "97 shares")
+
+
+# ---- failures ----
+
+def damaged_source(folder, sources):
+    """A wrong byte of the source is found, and no output appears."""
+    for name in ("crc", "sha256", "zstd"):
+        bad, out = folder / f"bad{sources[name].suffix}", folder / "bad-out.npz"
+        data = bytearray(sources[name].read_bytes())
+        data[len(data) // 2] ^= 1
+        bad.write_bytes(data)
+        expected = run("convert", bad, out, status=None).returncode
+        require(expected not in (0, 2), f"{name}: exit {expected} without shares")
+        codes = {share(bad, out, i, 3, status=None).returncode for i in (1, 2, 3)}
+        require(codes in ({expected}, {0, expected}), f"{name}: exits {codes}, not {expected}")
+        require(not out.exists(), f"{name}: there is an output")
+        clear(out)
+
+
+def strict_casts(folder, sources):
+    out = folder / "strict.zt"
+    options = ["--strict", "--cast", "*=f16"]
+    one = run("convert", *options, sources["wide"], out, status=None)
+    require(one.returncode, "nothing is lost")
+    codes = [share(sources["wide"], out, i, 2, *options, status=None) for i in (1, 2)]
+    require(one.returncode == codes[1].returncode, f"{codes[1]}, not {one}, under --strict")
+    require(not out.exists(), "an output despite --strict")
+    require(run("convert", *options, "--finish", sources["wide"], out, status=None).stderr
+            == one.stderr, "--finish prints other losses")
+    clear(out)
+
+
+def other_plans(folder, sources):
+    out = folder / "plans.zt"
+    share(sources["plain"], out, 1, 2)
+    for number, count, source, options in [
+        (2, 3, "plain", []), (2, 2, "crc", []), (2, 2, "plain", ["--cast", "*=f16"]),
+        (2, 2, "plain", ["--set", "a=b"]), (2, 2, "plain", ["--no-verify"])
+    ]:
+        p = share(sources[source], out, number, count, *options, status=2)
+        require(b"another plan" in p.stderr, p.stderr)
+    require(not out.exists(), "an output of two plans")
+    p = run("convert", "--finish", sources["plain"], out, status=None)
+    require(b"1 of 2 shares" in p.stderr, "the number of missing shares is not printed")
+    share(sources["plain"], out, 2, 2)
+    require(out.exists(), "no output")
+    share(sources["plain"], out, 2, 2, status=2)  # exists
+    shares(sources["plain"], out, 2, "--force")
+    require(not pathlib.Path(f"{out}.shares").exists(), "the folder is left after --force")
+
+
+def refusals(folder, sources):
+    out = folder / "refused.zt"
+    for args, status in [
+        (["--share", "0/2"], 2), (["--share", "3/2"], 2), (["--share", "1/2x"], 2),
+        (["--share", "1/99999"], 2), (["--share", "auto"], 2), (["--share", "1/2", "--finish"], 2),
+        (["--share", "1/2", "--dry-run"], 2), (["--share", "1/2", "--compress", "zstd"], None),
+        (["--finish"], None),
+    ]:
+        p = run("convert", *args, sources["plain"], out, status=status)
+        require(p.returncode not in (0, -signal.SIGSEGV), f"{args}: exit {p.returncode}")
+        require(not out.exists(), f"{args}: there is an output")
+        require(not pathlib.Path(f"{out}.shares").exists(), f"{args}: there is a folder")
+    p = run("convert", "--share", "auto", sources["plain"], out, status=2)
+    for name in (b"OMPI_COMM_WORLD_RANK", b"PMI_RANK", b"SLURM_PROCID"):
+        require(name in p.stderr, f"{name} is not named: {p.stderr}")
+
+
+def environment(folder, sources):
+    """Each engine by its variables."""
+    one = folder / "env-one.zt"
+    run("convert", sources["plain"], one)
+    for rank, size in [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"),
+                       ("SLURM_PROCID", "SLURM_NTASKS")]:
+        out = folder / "env.zt"
+        clear(out)
+        for i in range(3):
+            run("convert", "--share", "auto", sources["plain"], out, env={rank: str(i), size: "3"})
+        require_same(out, one.read_bytes(), rank)
+    run("convert", "--share", "auto", sources["plain"], folder / "e.zt", status=2,
+        env={"PMI_RANK": "3", "PMI_SIZE": "3"})
+
+
+def damaged_records(folder, sources):
+    """A changed record never gives an output."""
+    out = folder / "records.zt"
+    r = random.Random(5)
+    share(sources["sha256"], out, 1, 3)
+    share(sources["sha256"], out, 2, 3)
+    record = pathlib.Path(f"{out}.shares/share-00002-of-3")
+    text = record.read_bytes()
+    third = folder / "third"
+    shutil.copytree(f"{out}.shares", third)
+    for i in range(60):
+        changed = bytearray(text)
+        kind, at = i % 3, r.randrange(len(text))
+        if kind == 0:
+            changed[at] ^= 1 << r.randrange(8)
+        elif kind == 1:
+            del changed[at:]
+        else:
+            changed[at:at] = text[:r.randrange(1, 200)]
+        record.write_bytes(changed)
+        p = share(sources["sha256"], out, 3, 3, status=None)
+        require(p.returncode == 2, f"record {i}: exit {p.returncode}: {p.stderr}")
+        require(not out.exists(), f"record {i}: there is an output")
+    share(sources["sha256"], out, 2, 3)  # writes the share again
+    one = folder / "records-one.zt"
+    run("convert", sources["sha256"], one)
+    require_same(out, one.read_bytes(), "after a damaged record")
+
+
+def full_disk(folder, sources):
+    """A share without space on the disk leaves the rest intact, and can be repeated."""
+    one, out = folder / "full-one.zt", folder / "full.zt"
+    run("convert", sources["crc"], one)
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (one.stat().st_size // 2,) * 2)
+
+    share(sources["crc"], out, 1, 2)
+    p = share(sources["crc"], out, 2, 2, status=None, preexec_fn=limit)
+    require(p.returncode not in (0, 2) and p.returncode > 0, f"exit {p.returncode}")
+    require(b"full.zt" in p.stderr, f"the output is not named: {p.stderr}")
+    require(not out.exists(), "there is an output")
+    share(sources["crc"], out, 2, 2)
+    require_same(out, one.read_bytes(), "after a full disk")
+
+
+def killed(folder, sources):
+    """A share is killed at many moments, and started again."""
+    one, out = folder / "killed-one.gten", folder / "killed.gten"
+    run("convert", sources["crc"], one)
+    for i in range(12):
+        clear(out)
+        share(sources["crc"], out, 2, 2)
+        p = subprocess.Popen([HEFT, "convert", "-j1", "--share", "1/2", sources["crc"], out],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.001 * i)
+        p.kill()
+        p.wait()
+        if not out.exists():
+            share(sources["crc"], out, 1, 2)
+        run("verify", out)
+        require(out.read_bytes() == one.read_bytes(), f"moment {i}: other bytes")
+        if pathlib.Path(f"{out}.shares").exists():  # killed after the rename
+            require(not any(p.name == "data" for p in pathlib.Path(f"{out}.shares").iterdir()),
+                    f"moment {i}: data are left")
+
+
+def all_at_once(folder, sources):
+    """Every share twice, all at the same time."""
+    one, out = folder / "once-one.zt", folder / "once.zt"
+    run("convert", sources["crc"], one)
+    for _ in range(5):
+        clear(out)
+        all_shares = [subprocess.Popen([HEFT, "convert", "-j1", "--force", "--share", f"{i}/4",
+                                        sources["crc"], out], stderr=subprocess.PIPE)
+                      for i in (1, 2, 3, 4)]
+        for p in all_shares:
+            err = p.communicate()[1]
+            require(p.returncode == 0, f"exit {p.returncode}: {err}")
+        require_same(out, one.read_bytes(), "all at once")
+
+
+def results(folder, sources):
+    """Results joined from records are the output and the exit status of a single process."""
+    bad = folder / "results-bad.zt"
+    data = bytearray(sources["crc"].read_bytes())
+    for at in range(len(data) // 9, len(data), len(data) // 7):
+        data[at] ^= 4
+    bad.write_bytes(data)
+    for command, options in [("verify", [[], ["--json"], ["--strict"]]),
+                             ("hash", [[], ["--json"]]),
+                             ("stats", [[], ["--json"], ["--tree"], ["--finite", "--quantiles"]])]:
+        checked = [*sources.values(), bad] if command == "verify" else sources.values()
+        for count, source in itertools.product((1, 2, 8), checked):
+            stem = folder / f"{command}-records"
+            for i in range(1, count + 1):
+                run(command, source, "--share", f"{i}/{count}", "-o", stem)
+            for more in options:
+                one = run(command, *more, source, status=None)
+                joined = run(command, *more, source, "--join", stem, status=None)
+                require((one.returncode, one.stdout, one.stderr) ==
+                        (joined.returncode, joined.stdout, joined.stderr),
+                        f"{command} {more} {source} in {count}: {joined}, not {one}")
+
+
+def bad_results(folder, sources):
+    """Records that are missing, damaged, or of a different file or command are refused."""
+    stem = folder / "bad-records"
+
+    def write(command, source, numbers, count):
+        for i in numbers:
+            run(command, sources[source], "--share", f"{i}/{count}", "-o", stem)
+
+    def refused(command, about, source="crc"):
+        p = run(command, sources[source], "--join", stem, status=None)
+        require(p.returncode in (2, 4) and not p.stdout, f"{command}, {about}: {p}")
+
+    r = random.Random(3)
+    for command in ("verify", "hash", "stats"):
+        write(command, "crc", (1, 3), 3)
+        refused(command, "missing")
+        write(command, "crc", (2,), 4)
+        refused(command, "another count")
+        write(command, "crc", (2,), 3)
+        refused(command, "another file", "plain")
+        refused("hash" if command != "hash" else "stats", "another command")
+        record = pathlib.Path(f"{stem}.2")
+        text = record.read_bytes()
+        for i in range(40):
+            changed = bytearray(text)
+            at = r.randrange(len(text))
+            if i % 2:
+                changed[at] ^= 1 << r.randrange(8)
+            else:
+                del changed[at:]
+            record.write_bytes(changed)
+            refused(command, f"damaged at {at}")
+        for n in (1, 2, 3):
+            pathlib.Path(f"{stem}.{n}").unlink()
+
+
+def open_mpi(folder, sources):
+    if not shutil.which("mpirun"):
+        return "mpirun is not installed (openmpi-bin)"
+    one = folder / "mpi-one.zt"
+    run("convert", sources["crc"], one)
+    env = {**plain_environment(), "OMPI_ALLOW_RUN_AS_ROOT": "1",
+           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    for count in COUNTS:
+        out = folder / "mpi.zt"
+        clear(out)
+        p = subprocess.run(["mpirun", "--oversubscribe", "--mca", "btl", "self", "-n", str(count),
+                            HEFT, "convert", "--share", "auto", sources["crc"], out],
+                           env=env, capture_output=True, check=False)
+        require(p.returncode == 0, f"mpirun: exit {p.returncode}: {p.stderr.decode()[:500]}")
+        require_same(out, one.read_bytes(), f"mpirun -n {count}")
+    return None
+
+
+SLURM = """\
+ClusterName=heft
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={control}
+SlurmdPort={daemon}
+SlurmUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CryptoType=crypto/munge
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SchedulerType=sched/builtin
+SelectType=select/cons_tres
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+MpiDefault=none
+SlurmdParameters=config_overrides
+ReturnToService=2
+NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=100
+PartitionName=p Nodes={host} Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@contextlib.contextmanager
+def cluster(folder):
+    """Run munged, slurmctld and slurmd on the loopback; give the environment of srun."""
+    for name in ("state", "spool"):
+        (folder / name).mkdir()
+    (folder / "key").write_bytes(os.urandom(128))
+    (folder / "key").chmod(0o400)
+    host = socket.gethostname().split(".")[0]
+    config = folder / "slurm.conf"
+    config.write_text(SLURM.format(host=host, folder=folder, user=getpass.getuser(),
+                                   control=free_port(), daemon=free_port()))
+    (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nIgnoreSystemd=yes\n")
+    env = {**plain_environment(), "SLURM_CONF": str(config)}
+    started = []
+    try:
+        for words in (["munged", "--foreground", "--force", f"--socket={folder}/munge.socket",
+                       f"--key-file={folder}/key", f"--pid-file={folder}/munge.pid",
+                       f"--log-file={folder}/munge.log", f"--seed-file={folder}/munge.seed"],
+                      ["slurmctld", "-D", "-c"], ["slurmd", "-D", "-N", host]):
+            with open(folder / f"{words[0]}.out", "wb") as out:
+                started.append(subprocess.Popen(words, env=env, stdout=out, stderr=out))
+            time.sleep(1)
+        yield env
+    finally:
+        for p in reversed(started):
+            p.terminate()
+            p.wait()
+
+
+def slurm(folder, sources):
+    missing = [x for x in ("munged", "slurmctld", "slurmd", "srun") if not shutil.which(x)]
+    if missing:
+        return f"{' and '.join(missing)} not installed"
+    one, own = folder / "slurm-one.zt", folder / "slurm"
+    run("convert", sources["crc"], one)
+    own.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    with cluster(own) as env:
+        first = subprocess.run(["srun", "--immediate=30", "true"], env=env, capture_output=True,
+                               check=False, timeout=100)
+        if first.returncode:
+            return f"Slurm does not start: {first.stderr.decode()[:200]!r}"
+        for count in COUNTS:
+            out = folder / "slurm.zt"
+            clear(out)
+            p = subprocess.run(["srun", "-n", str(count), "--overcommit", HEFT, "convert",
+                                "--share", "auto", sources["crc"], out],
+                               env=env, capture_output=True, check=False)
+            require(p.returncode == 0, f"srun: exit {p.returncode}: {p.stderr.decode()[:500]}")
+            require_same(out, one.read_bytes(), f"srun -n {count}")
+    return None
+
+
+def main():
+    global HEFT
+    HEFT = str(pathlib.Path(sys.argv[1]).resolve())
+    tests = [each_case, many_shares, damaged_source, strict_casts, other_plans, refusals,
+             environment, damaged_records, full_disk, killed, all_at_once, results, bad_results,
+             open_mpi, slurm]
+    reports = []
+    with tempfile.TemporaryDirectory() as d:
+        folder = pathlib.Path(d)
+        sources = make_sources(folder)
+        for test in tests:
+            title, complaints = test.__name__.replace("_", " "), []
+            try:
+                skipped = test(folder, sources)
+                title += f" # SKIP {skipped}" if skipped else ""
+            except CheckFailed as e:
+                complaints = [e]
+            reports.append((title, complaints))
+    return tap.report(reports)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
