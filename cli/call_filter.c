@@ -27,8 +27,8 @@ enum { /* calls that the kernel's headers may lack; all processors use the same 
 static const uint32_t refused[] = {
     /* start programs */
     __NR_execve, __NR_execveat,
-    /* use the network or Unix sockets */
-    __NR_socket, __NR_socketpair, __NR_connect, __NR_bind, __NR_listen, __NR_accept4,
+    /* wait for connections */
+    __NR_listen, __NR_accept4,
     /* reach other processes; raise() and abort() need tgkill and tkill */
     __NR_ptrace, __NR_process_vm_readv, __NR_process_vm_writev, PIDFD_GETFD, PIDFD_SEND_SIGNAL,
     __NR_kill, __NR_rt_sigqueueinfo, __NR_rt_tgsigqueueinfo,
@@ -42,11 +42,14 @@ static const uint32_t refused[] = {
     __NR_chroot, __NR_init_module, __NR_finit_module, __NR_delete_module, __NR_kexec_load,
     __NR_reboot, __NR_swapon, __NR_swapoff, __NR_acct, __NR_settimeofday, __NR_clock_settime,
     /* older forms of the calls above: see meson.build */
-    HEFT_OLDER_CALLS
+    HEFT_OLDER_CALLS,
+    /* use the network or Unix sockets; these are the last, so that a client can do without */
+    __NR_socket, __NR_socketpair, __NR_connect, __NR_bind
 };
 
 enum {
     REFUSED = sizeof refused / sizeof *refused,
+    CLIENT_CALLS = 4,               /* the last of the list */
     HEAD = 4,                       /* instructions before the comparisons */
     FIRST_FOREIGN_CALL = 0x40000000 /* calls of x32 on x86-64 */
 };
@@ -59,7 +62,7 @@ static struct sock_filter refuse_if(uint16_t comparison, uint32_t value, size_t 
     return (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value, distance, 0);
 }
 
-int call_filter_install(void)
+int call_filter_install(bool allows_sockets)
 {
     _Static_assert(HEAD + REFUSED < UINT8_MAX, "the length of a jump has eight bits");
     struct sock_filter code[HEAD + REFUSED + 2] = {
@@ -68,8 +71,11 @@ int call_filter_install(void)
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     };
     code[HEAD - 1] = refuse_if(BPF_JGE, FIRST_FOREIGN_CALL, HEAD - 1);
-    for (size_t i = 0; i < REFUSED; i++)
-        code[HEAD + i] = refuse_if(BPF_JEQ, refused[i], HEAD + i);
+    for (size_t i = 0; i < REFUSED; i++) {
+        bool is_allowed = allows_sockets && i >= REFUSED - CLIENT_CALLS;
+        uint32_t call = is_allowed ? refused[0] : refused[i];
+        code[HEAD + i] = refuse_if(BPF_JEQ, call, HEAD + i);
+    }
     code[HEAD + REFUSED] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     code[HEAD + REFUSED + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
                                                             SECCOMP_RET_ERRNO | EPERM);

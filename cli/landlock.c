@@ -17,8 +17,9 @@ enum {
     FS_REFER = 1 << 13,           /* version 2: rename and link across folders */
     FS_TRUNCATE = 1 << 14,        /* version 3 */
     FS_IOCTL_DEV = 1 << 15,       /* version 5; allowed for no file */
-    NET_TCP = 3,                  /* version 4: bind and connect */
-    SCOPE_ALL = 3,                /* version 6: abstract Unix sockets, signals */
+    NET_BIND = 1,                 /* version 4: TCP */
+    NET_CONNECT = 2,
+    SCOPE_ALL = 3, /* version 6: abstract Unix sockets, signals */
 };
 
 struct ruleset {
@@ -26,12 +27,12 @@ struct ruleset {
 };
 
 /* Return the restrictions that the given version of the ABI supports. */
-static struct ruleset handled_by(long version)
+static struct ruleset handled_by(long version, bool allows_tcp)
 {
     struct ruleset r = { .fs = FS_VERSION_1 };
     r.fs |= (version >= 2 ? FS_REFER : 0) | (version >= 3 ? FS_TRUNCATE : 0) |
             (version >= 5 ? FS_IOCTL_DEV : 0);
-    r.net = version >= 4 ? NET_TCP : 0;
+    r.net = version < 4 ? 0 : allows_tcp ? NET_BIND : NET_BIND | NET_CONNECT;
     r.scoped = version >= 6 ? SCOPE_ALL : 0;
     return r;
 }
@@ -45,10 +46,10 @@ static void give_up(landlock *l)
 }
 
 /* An older kernel accepts the longer struct if the unknown fields are zero. */
-void landlock_begin(landlock *l)
+void landlock_begin(landlock *l, bool allows_tcp)
 {
     long version = syscall(__NR_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    struct ruleset r = handled_by(version);
+    struct ruleset r = handled_by(version, allows_tcp);
     *l = (landlock){ .ruleset = -1, .handled = r.fs };
     if (version > 0)
         l->ruleset = (int)syscall(__NR_landlock_create_ruleset, &r, sizeof r, 0);

@@ -1,6 +1,7 @@
 /* landlock.h - restrict the files that this process can open, by Linux's Landlock. */
 #ifndef HEFT_CLI_LANDLOCK_H
 #define HEFT_CLI_LANDLOCK_H
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Access to a single file, or to a folder with all files below. */
@@ -17,9 +18,10 @@ typedef struct landlock {
     uint64_t handled;
 } landlock;
 
-/* Begin a ruleset without any access. Without Landlock in the kernel, and after a failed call, the
- * following calls do nothing, and landlock_enforce() returns the reason. */
-void landlock_begin(landlock *l);
+/* Begin a ruleset without any access, except TCP connections if allows_tcp. Without Landlock in the
+ * kernel, and after a failed call, the following calls do nothing, and landlock_enforce() returns
+ * the reason. */
+void landlock_begin(landlock *l, bool allows_tcp);
 /* Allow access to a path, with symbolic links followed. A path that does not exist is ignored. */
 void landlock_allow(landlock *l, const char *path, unsigned access);
 /* Restrict the calling thread, and all threads created later, to the accesses allowed so far.

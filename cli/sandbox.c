@@ -4,6 +4,7 @@
  * An output appears by a rename and may have a journal, so writing a file needs the folder, too. */
 #include "sandbox.h"
 
+#include <heft/remote.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +79,61 @@ static void allow_folder(landlock *l, const char *path, unsigned access)
     allow_download_metadata(l, path);
 }
 
+/* The files that name resolution, TLS and credentials need. */
+static void allow_network(landlock *l)
+{
+    static const char *const files[] = {
+        "/etc/resolv.conf",
+        "/etc/hosts",
+        "/etc/host.conf",
+        "/etc/nsswitch.conf",
+        "/etc/gai.conf",
+        "/etc/services",
+        "/etc/ssl",
+        "/etc/pki",
+        "/etc/ca-certificates",
+        "/usr/share/ca-certificates",
+        "/usr/local/share/ca-certificates",
+        "/usr/lib/ssl",
+        "/usr/lib",
+        "/lib",
+        "/lib64",
+        "/usr/lib64",
+        "/etc/ld.so.cache",
+        "/etc/localtime",
+        "/run/systemd/resolve",
+        "/dev/urandom",
+    };
+    static const char *const variables[] = { "CURL_CA_BUNDLE",
+                                             "SSL_CERT_FILE",
+                                             "SSL_CERT_DIR",
+                                             "HF_TOKEN_PATH",
+                                             "HF_HOME",
+                                             "AWS_CONFIG_FILE",
+                                             "AWS_SHARED_CREDENTIALS_FILE" };
+    static const char *const in_home[] = { ".aws/config", ".aws/credentials",
+                                           ".cache/huggingface/token" };
+    const char *home = secure_getenv("HOME");
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        landlock_allow(l, files[i], ACCESS_READ);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = secure_getenv(variables[i]);
+        if (value && *value)
+            landlock_allow(l, value, ACCESS_READ);
+    }
+    for (size_t i = 0; home && i < sizeof in_home / sizeof *in_home; i++) {
+        snprintf(path, sizeof path, "%s/%s", home, in_home[i]);
+        landlock_allow(l, path, ACCESS_READ);
+    }
+}
+
 static void allow_model(landlock *l, const char *path)
 {
+    if (heft_is_url(path)) {
+        allow_network(l);
+        return;
+    }
     char folder[PATH_MAX], real[PATH_MAX];
     struct stat info;
     if (stdin_is(path)) { /* the temporary file has no folder */
@@ -184,17 +238,30 @@ static void say_missing(const char *part, int os)
         say(MESSAGE_NOTE, NULL, "the sandbox has no %s: %s", part, strerror(os));
 }
 
+/* Return true if the command reads from a server. */
+static bool has_url(const opt_usage *u, const opt_args *args)
+{
+    bool found = false;
+    for (int i = 0; i < args->count; i++)
+        found = found || heft_is_url(args->item[i]);
+    for (size_t i = 0; i < u->count; i++)
+        if (u->options[i].kind == OPT_MODEL)
+            found = found || heft_is_url(*(const char *const *)u->options[i].target);
+    return found;
+}
+
 void sandbox_enter(const opt_usage *u, const opt_args *args)
 {
     landlock l;
+    bool uses_network = has_url(u, args);
     if (model_settings.no_sandbox)
         return;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,
           0); /* required for both parts; on failure both report EPERM */
-    landlock_begin(&l);
+    landlock_begin(&l, uses_network);
     allow_arguments(&l, u, args);
     allow_options(&l, u);
     allow_temporary(&l);
     say_missing("restriction of files (Landlock)", landlock_enforce(&l));
-    say_missing("filter of system calls (seccomp)", call_filter_install());
+    say_missing("filter of system calls (seccomp)", call_filter_install(uses_network));
 }

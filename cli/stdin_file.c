@@ -1,6 +1,7 @@
 #include "stdin_file.h"
 
 #include <errno.h>
+#include <heft/remote.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,14 +19,24 @@ bool stdin_is(const char *path)
     return path && *stdin_path && !strcmp(path, stdin_path);
 }
 
+/* Return the path, or a URL without credentials: these names are printed. */
+static const char *shown(const char *path)
+{
+    static _Thread_local char text[PATH_MAX];
+    if (!path || !heft_is_url(path))
+        return path;
+    heft_url_redact(text, sizeof text, path);
+    return text;
+}
+
 const char *stdin_label(const char *path)
 {
-    return stdin_is(path) ? "standard input" : path;
+    return stdin_is(path) ? "standard input" : shown(path);
 }
 
 const char *stdin_name(const char *path)
 {
-    return stdin_is(path) ? "-" : path;
+    return stdin_is(path) ? "-" : shown(path);
 }
 
 /* ---- copying ---- */

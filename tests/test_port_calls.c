@@ -73,12 +73,13 @@ static bool fails(call c)
     return plan.calls >= plan.at && plan.calls < plan.at + plan.times;
 }
 
-#define WRAPPED(result, name, parameters, arguments, c, failure) \
-    result __real_##name parameters;                             \
-    result __wrap_##name parameters;                             \
-    result __wrap_##name parameters                              \
-    {                                                            \
-        return fails(c) ? (failure) : __real_##name arguments;   \
+/* Shared libraries may call a wrapped function, too: the symbols must be visible to libraries. */
+#define WRAPPED(result, name, parameters, arguments, c, failure)            \
+    result __real_##name parameters;                                        \
+    __attribute__((visibility("default"))) result __wrap_##name parameters; \
+    result __wrap_##name parameters                                         \
+    {                                                                       \
+        return fails(c) ? (failure) : __real_##name arguments;              \
     }
 
 WRAPPED(void *, malloc, (size_t size), (size), MALLOC, NULL)

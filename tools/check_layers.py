@@ -51,6 +51,7 @@ MAY_INCLUDE = {
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
     "src/simd": ["src/base", "src/model"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
+    "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/port", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
     "web": ["heft.h", "heft_ext.h", "any"],

@@ -1,5 +1,6 @@
 /* defaults.c - the default host; the only file that depends on which libraries the build found. */
 #include "port/port.h"
+#include "port/url.h"
 
 static const heft_digest *const digests[] = {
 #ifdef HEFT_HAVE_ISAL
@@ -38,4 +39,13 @@ static const heft_host host = {
 const heft_host *heft_host_default(void)
 {
     return &host;
+}
+
+const heft_remote *heft_host_remote(void)
+{
+#ifdef HEFT_HAVE_CURL
+    return &heft_curl_remote;
+#else
+    return NULL;
+#endif
 }

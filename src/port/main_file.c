@@ -316,25 +316,30 @@ static const char *find_passed_over(const candidates *c)
     return c->has_adapter && chosen && strcmp(chosen->pattern, adapter) != 0 ? adapter : NULL;
 }
 
-static heft_status collect_candidates(candidates *c, const char *path, heft_error *err)
+static heft_status list_path(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                             heft_error *err)
 {
-    heft_status st = list_folder(AT_FDCWD, path, "the folder cannot be opened", consider_name, c,
-                                 err);
+    return list_folder(AT_FDCWD, ctx, "the folder cannot be opened", fn, arg, err);
+}
+
+static heft_status collect_candidates(candidates *c, heft_name_lister *list, void *ctx,
+                                      heft_error *err)
+{
+    heft_status st = list(ctx, consider_name, c, err);
     return c->has_no_memory ? heft_error_no_memory(err, "to list a folder") : st;
 }
 
-heft_status heft_folder_main_file(char **out, const char **passed_over, const char *path,
-                                  heft_error *err)
+heft_status heft_names_main_file(char **out, const char **passed_over, heft_name_lister *list,
+                                 void *ctx, heft_error *err)
 {
     candidates c = { .rank = NO_WEIGHTS };
-    size_t len = strlen(path);
     *out = NULL;
-    heft_status st = collect_candidates(&c, path, err);
+    heft_status st = collect_candidates(&c, list, ctx, err);
     if (!st && is_torch(c.rank) && c.has_safetensors) {
         clear_names(&c);
         c.rank = NO_WEIGHTS;
         c.ignores_torch = true;
-        st = collect_candidates(&c, path, err);
+        st = collect_candidates(&c, list, ctx, err);
     }
     *passed_over = find_passed_over(&c);
     if (!st && !c.count)
@@ -343,15 +348,29 @@ heft_status heft_folder_main_file(char **out, const char **passed_over, const ch
     if (!st && !name)
         st = HEFT_E_IO;
     if (!st) {
-        *out = malloc(len + strlen(name) + 2);
+        *out = strdup(name);
         st = *out ? HEFT_OK : heft_error_no_memory(err, "for a path");
     }
+    clear_names(&c);
+    free(c.names);
+    return st;
+}
+
+heft_status heft_folder_main_file(char **out, const char **passed_over, const char *path,
+                                  heft_error *err)
+{
+    char *name;
+    size_t len = strlen(path);
+    heft_status st = heft_names_main_file(&name, passed_over, list_path, (void *)(uintptr_t)path,
+                                          err);
+    *out = st ? NULL : malloc(len + strlen(name) + 2);
+    if (!st && !*out)
+        st = heft_error_no_memory(err, "for a path");
     if (!st) { /* The path is not empty: it has been opened. */
         memcpy(*out, path, len);
         (*out)[len] = '/';
         strcpy(*out + len + (path[len - 1] != '/'), name);
     }
-    clear_names(&c);
-    free(c.names);
+    free(name);
     return st;
 }

@@ -13,6 +13,7 @@
 #include "port/hub_cache.h"
 #include "port/model_folder.h"
 #include "port/pipeline_folder.h"
+#include "port/url.h"
 
 enum { MAX_TRIES = 8 };
 
@@ -308,6 +309,8 @@ heft_status heft_file_open(heft_file **out, const char *path, const heft_open_op
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to open is missing");
+    if (heft_is_url(path))
+        return heft_file_open_url(out, path, opt, NULL, err);
     if (heft_is_hub_name(path)) {
         heft_status found = heft_hub_path(cached, sizeof cached, path, err);
         if (found)

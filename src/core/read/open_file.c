@@ -10,7 +10,8 @@ enum {
     DROP_BYTES = 4 << 20  /* granularity of releasing parsed pages */
 };
 
-/* Request the first and last bytes, or the whole of a small file. */
+/* Request the first and last bytes, or the whole of a small file.  From a source the last bytes are
+ * read only if the format depends on them: each range may be a request to a server. */
 static bool request_ends(heft_file *f)
 {
     uint64_t size = f->input.in.size;
@@ -19,9 +20,18 @@ static bool request_ends(heft_file *f)
     f->requested_ends = true;
     if (size)
         f->input.in.need(&f->input.in, 0, size < 2 * END_BYTES ? size : END_BYTES);
-    if (size >= 2 * END_BYTES)
+    if (size >= 2 * END_BYTES && !f->source)
         f->input.in.need(&f->input.in, size - END_BYTES, END_BYTES);
     return size;
+}
+
+/* Return the format if the first bytes decide: archives and compressed files are told apart by
+ * their last bytes, too. */
+static const heft_format *detect_by_head(const uint8_t *head, size_t len, uint64_t size)
+{
+    bool is_undecided = len < 2 || (head[0] == 'P' && head[1] == 'K') ||
+                        (head[0] == 0x1F && head[1] == 0x8B);
+    return is_undecided ? NULL : heft_detect(head, len, head, 0, size);
 }
 
 static heft_status detect(heft_file *f, heft_error *err)
@@ -30,6 +40,10 @@ static heft_status detect(heft_file *f, heft_error *err)
              tail_len;
     heft_window *in = &f->input.in;
     const uint8_t *head = in->window(in, 0, END_BYTES, &head_len);
+    if (!f->format && f->source && head_len >= min_len)
+        f->format = detect_by_head(head, (size_t)head_len, size);
+    if (f->format && !f->format->may_be_gzipped)
+        return HEFT_OK;
     uint64_t from = size < END_BYTES ? 0 : size - END_BYTES;
     const uint8_t *tail = in->window(in, from, END_BYTES, &tail_len);
     if (head_len < min_len)

@@ -1,0 +1,56 @@
+/* remote.h - files on servers, named by a URL.
+ *
+ *     https://HOST/PATH  http://HOST/PATH
+ *     hf://[datasets/]OWNER/NAME[@REVISION][/FILE]   the Hugging Face hub, or $HF_ENDPOINT
+ *     s3://BUCKET/KEY                                S3, with the variables and files of AWS
+ *
+ * A build without libcurl returns HEFT_E_UNSUPPORTED for every URL.  docs/remote.md says what is
+ * requested and what is trusted. */
+#ifndef HEFT_REMOTE_H
+#define HEFT_REMOTE_H
+#include <heft/heft.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct heft_url_options {
+    size_t size;          /* = sizeof(heft_url_options) */
+    uint64_t spool_bytes; /* largest file to download whole if the server has no ranges; 0: 1 GiB */
+    uint64_t cache_bytes; /* memory for the bytes of a file; 0: 64 MiB */
+    uint32_t connections; /* requests at the same time; 0: 8 */
+    uint32_t timeout;     /* seconds without a byte until a request has failed; 0: 30 */
+    /* Called with a message for the user before a file is downloaded whole.  NULL: none.  Called
+     * on the thread that opens the file. */
+    void (*say)(void *ctx, const char *text);
+    void *say_ctx;
+    bool offline; /* refuse every URL; so does HF_HUB_OFFLINE=1 */
+    uint8_t reserved[7];
+} heft_url_options;
+#define HEFT_URL_OPTIONS_INIT                                    \
+    {                                                            \
+        sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, false, \
+        {                                                        \
+            0                                                    \
+        }                                                        \
+    }
+
+/* Return true if the path begins with a scheme of this header: heft_file_open() reads it from a
+ * server. */
+HEFT_API bool heft_is_url(const char *path);
+/* Write the URL without user, password and query to out, terminated and cut to `size` bytes, for
+ * messages.  A path that is not a URL is copied. */
+HEFT_API void heft_url_redact(char *out, size_t size, const char *url);
+/* Open the file of a URL as a source.  opt may be NULL.  Several threads may read the source.
+ *   HEFT_E_UNSUPPORTED  this build has no libcurl
+ *   HEFT_E_ARGUMENT     not a URL, or the URL names no file
+ *   HEFT_E_LIMIT        the server has no ranges, and the file exceeds spool_bytes
+ *   HEFT_E_IO           everything else: no such file (err->os is ENOENT), offline, no answer, a
+ *                       refusal, an invalid answer; also from reads, when the file has changed */
+HEFT_API HEFT_MUST_CHECK heft_status heft_source_url(heft_source **out, const char *url,
+                                                     const heft_url_options *opt, heft_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,97 @@
+/* answer.c - the headers of HTTP answers: the byte range, and the version of the file.
+ * libcurl has parsed the rest. */
+#include <string.h>
+
+#include "port/remote/session.h"
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* If the line has the header `name`, set *value to the trimmed value. */
+static bool has_name(heft_str *value, heft_str line, const char *name)
+{
+    size_t n = strlen(name);
+    if (line.len <= n || line.ptr[n] != ':')
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (lower(line.ptr[i]) != name[i])
+            return false;
+    *value = (heft_str){ line.ptr + n + 1, line.len - n - 1 };
+    while (value->len && (*value->ptr == ' ' || *value->ptr == '\t')) {
+        value->ptr++;
+        value->len--;
+    }
+    while (value->len && strchr(" \t\r\n", value->ptr[value->len - 1]))
+        value->len--;
+    return true;
+}
+
+/* A value that does not fit is left out: two versions may begin with the same text. */
+static void keep(char *to, size_t size, heft_str value)
+{
+    size_t n = value.len < size ? value.len : 0;
+    memcpy(to, value.ptr, n);
+    to[n] = '\0';
+}
+
+/* Take a decimal number from the beginning of the text. */
+static bool take_number(uint64_t *out, heft_str *s)
+{
+    uint64_t n = 0;
+    size_t i = 0;
+    for (; i < s->len && s->ptr[i] >= '0' && s->ptr[i] <= '9'; i++) {
+        uint64_t digit = (uint64_t)(s->ptr[i] - '0');
+        if (n > (INT64_MAX - digit) / 10)
+            return false;
+        n = n * 10 + digit;
+    }
+    s->ptr += i;
+    s->len -= i;
+    *out = n;
+    return i;
+}
+
+static bool take(heft_str *s, const char *text)
+{
+    size_t n = strlen(text);
+    if (s->len < n || memcmp(s->ptr, text, n) != 0)
+        return false;
+    s->ptr += n;
+    s->len -= n;
+    return true;
+}
+
+/* RFC 9110 §14.4: "bytes 0-99/200", "bytes 0-99/" and a star, "bytes " and a star before "/200". */
+static void read_range(heft_answer *a, heft_str s)
+{
+    a->has_range = a->has_total = false;
+    if (!take(&s, "bytes "))
+        return;
+    bool is_unsatisfied = take(&s, "*/");
+    if (!is_unsatisfied) {
+        bool is_valid = take_number(&a->first, &s) && take(&s, "-") && take_number(&a->last, &s) &&
+                        take(&s, "/") && a->first <= a->last;
+        if (!is_valid)
+            return;
+    }
+    bool has_total = take_number(&a->total, &s) && !s.len;
+    a->has_total = has_total && (is_unsatisfied || a->last < a->total);
+    a->has_range = !is_unsatisfied && (a->has_total || (!has_total && take(&s, "*") && !s.len));
+}
+
+void heft_answer_line(heft_answer *a, heft_str line)
+{
+    heft_str value;
+    if (line.len >= 5 && !memcmp(line.ptr, "HTTP/", 5))
+        *a = (heft_answer){ .has_range = false };
+    else if (has_name(&value, line, "etag"))
+        keep(a->etag, sizeof a->etag, value);
+    else if (has_name(&value, line, "last-modified"))
+        keep(a->modified, sizeof a->modified, value);
+    else if (has_name(&value, line, "content-range"))
+        read_range(a, value);
+    else if (has_name(&value, line, "content-encoding"))
+        a->is_encoded = value.len && !(value.len == 8 && !memcmp(value.ptr, "identity", 8));
+}

@@ -1,0 +1,210 @@
+/* open_url.c - open a model by a URL, with shards next to the first file.
+ *
+ * The address of a repository opens like a folder with the files of the repository.  The commit of
+ * the list of files is the revision of all files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "port/remote/session.h"
+
+enum { NAME_BYTES = 256 };
+
+typedef struct url_folder { /* ctx of a heft_shard_folder */
+    heft_session *session;
+    char url[HEFT_URL_MAX]; /* of the first file */
+    char name[NAME_BYTES];
+} url_folder;
+
+/* Write the URL of the file `name` in the folder of the first file. */
+static heft_status address_of(char *out, const url_folder *f, const char *name, heft_error *err)
+{
+    const char *query = f->url + strcspn(f->url, "?#"), *slash = query;
+    while (slash > f->url && slash[-1] != '/')
+        slash--;
+    bool is_encoded = !strncmp(f->url, "http", 4);
+    memcpy(out, f->url, (size_t)(slash - f->url));
+    out[slash - f->url] = '\0';
+    bool fits = is_encoded ? heft_url_append(out, HEFT_URL_MAX, heft_str_from(name), "")
+                           : strlen(out) + strlen(name) < HEFT_URL_MAX && strcat(out, name);
+    if (fits && is_encoded && strlen(out) + strlen(query) < HEFT_URL_MAX)
+        strcat(out, query);
+    return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
+}
+
+static heft_status open_source_in(heft_source **out, heft_session *s, const char *url,
+                                  heft_error *err)
+{
+    heft_address *t = malloc(sizeof *t);
+    *out = NULL;
+    if (!t)
+        return heft_error_no_memory(err, "for an address");
+    heft_status st = heft_address_of(t, url, err);
+    if (!st && t->is_repository)
+        st = heft_error_plain(err, HEFT_E_ARGUMENT, "names a repository: name a file of it");
+    if (!st)
+        st = heft_url_source_begin(out, s, t, err);
+    free(t);
+    if (!st && (st = heft_url_source_finish(*out, err)) != HEFT_OK) {
+        heft_source_close(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+static heft_status open_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
+{
+    url_folder *f = ctx;
+    char *url = malloc(HEFT_URL_MAX);
+    *out = NULL;
+    if (!url)
+        return heft_error_no_memory(err, "for an address");
+    heft_status st = address_of(url, f, name, err);
+    if (!st)
+        st = open_source_in(out, f->session, url, err);
+    if (st == HEFT_E_IO && err && err->os == ENOENT)
+        err->status = st = HEFT_E_NOTFOUND;
+    free(url);
+    return st;
+}
+
+/* ---- repositories ---- */
+
+/* Call fn with the names of the files at the top of the repository. */
+static heft_status each_name(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
+                             heft_error *err)
+{
+    const heft_settings *s = ctx;
+    uint32_t list = heft_settings_find_path(s, HEFT_STR("siblings"));
+    uint32_t end = list == HEFT_NONE ? 0 : heft_settings_next(s, list);
+    (void)err;
+    for (uint32_t i = list == HEFT_NONE ? 0 : list + 1; i < end; i++) {
+        char name[NAME_BYTES];
+        heft_value v = heft_settings_value_at(s, i);
+        bool is_name = v.kind == HEFT_KIND_STR && heft_str_is(v.key, "rfilename") &&
+                       v.as.s.len < sizeof name && !memchr(v.as.s.ptr, '/', v.as.s.len) &&
+                       !memchr(v.as.s.ptr, '\0', v.as.s.len);
+        if (!is_name)
+            continue;
+        memcpy(name, v.as.s.ptr, v.as.s.len);
+        name[v.as.s.len] = '\0';
+        fn(arg, name);
+    }
+    return HEFT_OK;
+}
+
+/* Write hf://OWNER/NAME@COMMIT/FILE for the main file of a repository. */
+static heft_status choose_file(char *out, const char *url, const heft_settings *s, heft_error *err)
+{
+    char *file = NULL;
+    const char *passed_over;
+    heft_value sha;
+    heft_status st = heft_names_main_file(&file, &passed_over, each_name, (void *)(uintptr_t)s,
+                                          err);
+    if (st)
+        return st;
+    const char *revision = strchr(url, '@');
+    size_t len = revision ? (size_t)(revision - url) : strlen(url);
+    while (len && url[len - 1] == '/')
+        len--;
+    bool has_commit = heft_settings_find(&sha, s, HEFT_STR("sha")) && sha.kind == HEFT_KIND_STR &&
+                      sha.as.s.len == 40;
+    size_t named = revision ? strcspn(revision, "/") : 0;
+    int n = snprintf(out, HEFT_URL_MAX, "%.*s%s%.*s/%s", (int)len, url, has_commit ? "@" : "",
+                     has_commit ? 40 : (int)named,
+                     has_commit ? sha.as.s.ptr
+                     : revision ? revision
+                                : "",
+                     file);
+    free(file);
+    return n > 0 && n < HEFT_URL_MAX
+               ? HEFT_OK
+               : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
+}
+
+/* If the URL names a repository, replace it by the URL of the repository's main file. */
+static heft_status resolve_repository(url_folder *f, heft_error *err)
+{
+    heft_address *t = malloc(sizeof *t);
+    char *text = NULL, *url = malloc(HEFT_URL_MAX);
+    size_t length;
+    heft_settings *s = NULL;
+    heft_status st = t && url ? heft_address_of(t, f->url, err)
+                              : heft_error_no_memory(err, "for an address");
+    if (!st && t->is_repository) {
+        st = heft_url_read_whole(&text, &length, f->session, t, err);
+        if (!st)
+            st = heft_settings_parse_json(&s, (heft_str){ text, length }, NULL, err);
+        if (!st)
+            st = choose_file(url, f->url, s, err);
+        if (!st)
+            strcpy(f->url, url);
+    }
+    heft_settings_close(s);
+    free(text);
+    free(url);
+    free(t);
+    return st;
+}
+
+/* ---- opening ---- */
+
+/* Set the name of the file; names of shards begin with this name. */
+static void set_name(url_folder *f)
+{
+    const char *end = f->url + strcspn(f->url, "?#"), *from = end;
+    while (from > f->url && from[-1] != '/')
+        from--;
+    snprintf(f->name, sizeof f->name, "%.*s", (int)(end - from), from);
+}
+
+static heft_status open_file(heft_file **out, const char *url, const heft_open_options *opt,
+                             const heft_url_options *url_opt, heft_error *err)
+{
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *source;
+    heft_error own;
+    err = err ? err : &own;
+    url_folder *f = calloc(1, sizeof *f);
+    heft_status st = f ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
+                       : heft_error_no_memory(err, "for an address");
+    if (!st && strlen(url) >= sizeof f->url)
+        st = heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
+    if (!st)
+        st = heft_session_new(&f->session, url_opt, err);
+    if (!st) {
+        strcpy(f->url, url);
+        st = resolve_repository(f, err);
+    }
+    if (!st)
+        st = open_source_in(&source, f->session, f->url, err);
+    if (!st) {
+        set_name(f);
+        heft_shard_folder shards = { sizeof shards, f->name, open_shard, f, NULL };
+        o.shards = o.shards ? o.shards : &shards;
+        st = heft_file_open_source(out, source, &o, err);
+    }
+    if (f)
+        heft_session_release(f->session);
+    free(f);
+    return st;
+}
+
+static heft_status open_source(heft_source **out, const char *url, const heft_url_options *opt,
+                               heft_error *err)
+{
+    heft_session *s;
+    heft_error own;
+    err = err ? err : &own;
+    heft_status st = heft_session_new(&s, opt, err);
+    *out = NULL;
+    if (st)
+        return st;
+    st = open_source_in(out, s, url, err);
+    heft_session_release(s);
+    return st;
+}
+
+const heft_remote heft_curl_remote = { open_source, open_file };

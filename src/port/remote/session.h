@@ -1,0 +1,85 @@
+/* session.h - declarations shared by the files of src/port/remote. */
+#ifndef HEFT_PORT_REMOTE_SESSION_H
+#define HEFT_PORT_REMOTE_SESSION_H
+#include "port/url.h"
+
+/* ---- addresses, target.c ---- */
+
+enum { HEFT_URL_MAX = 8192 };
+
+/* The URL and the credentials of requests.  Secrets are empty if there are none. */
+typedef struct heft_address {
+    char url[HEFT_URL_MAX];
+    char bearer[1024];   /* token of the Hugging Face hub */
+    char user[1024];     /* "KEY:SECRET" of S3 */
+    char signature[128]; /* for CURLOPT_AWS_SIGV4; empty: not signed */
+    char session[4096];  /* value of the header x-amz-security-token */
+    bool is_repository;  /* the URL of a list of files; not of a file */
+} heft_address;
+heft_status heft_address_of(heft_address *out, const char *url, heft_error *err);
+/* Find the credentials, region and endpoint of S3. */
+heft_status heft_s3_target(heft_address *out, const char *bucket_and_key, heft_error *err);
+
+/* ---- answers, answer.c ---- */
+
+/* The headers of an answer that Heft reads; texts are empty if the header is missing. */
+typedef struct heft_answer {
+    char etag[256], modified[64];
+    bool has_range, has_total, is_encoded;
+    bool is_checked;             /* the range has been compared with the request */
+    uint64_t first, last, total; /* of Content-Range */
+} heft_answer;
+/* Read a line of a header; a status line clears the answer.  Other lines are ignored. */
+void heft_answer_line(heft_answer *a, heft_str line);
+
+/* ---- requests, session.c ---- */
+
+typedef struct heft_session heft_session;
+enum heft_request_state { HEFT_REQUEST_QUEUED, HEFT_REQUEST_RUNNING, HEFT_REQUEST_DONE };
+
+/* A request for a range; `have`, `state`, `status` change under the lock of the session. */
+typedef struct heft_request {
+    struct heft_request *next; /* in the queue, or in the list of running requests */
+    const heft_address *target;
+    const heft_answer *pinned; /* first answer, with the version of the file; NULL: first request */
+    uint64_t offset, size;     /* size: of the file; of the first request HEFT_UNKNOWN_LENGTH */
+    uint8_t *buf;
+    size_t length, have;
+    heft_scratch *spool; /* receives a whole file; NULL: not begun */
+    uint64_t spooled;
+    bool is_whole; /* the answer is the whole file */
+    bool is_cancelled;
+    int state;
+    heft_status status;
+    heft_error error;
+    heft_answer answer;
+    unsigned tries, retry_after;
+    int64_t due; /* do not send before this time, in milliseconds */
+    void *easy, *headers;
+    heft_session *session;
+} heft_request;
+
+heft_status heft_session_new(heft_session **out, const heft_url_options *opt, heft_error *err);
+heft_session *heft_session_share(heft_session *s);
+void heft_session_release(heft_session *s); /* NULL is ignored */
+const heft_url_options *heft_session_options(const heft_session *s);
+void heft_session_lock(heft_session *s);
+void heft_session_unlock(heft_session *s);
+void heft_session_wait(heft_session *s); /* for a change of any request; the lock is held */
+/* Send a request soon, before all others if is_urgent.  The lock is held.  The request stays the
+ * caller's, who frees the request only when the state is HEFT_REQUEST_DONE. */
+heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, heft_error *err);
+void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held */
+
+/* ---- sources, source_url.c ---- */
+
+/* Begin to open a source, without waiting for the server. */
+heft_status heft_url_source_begin(heft_source **out, heft_session *s, const heft_address *target,
+                                  heft_error *err);
+/* Wait for the first answer, and set the size of the source. */
+heft_status heft_url_source_finish(heft_source *source, heft_error *err);
+/* Read a small file as a whole: a list of files. */
+heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
+                                const heft_address *target, heft_error *err);
+
+#endif

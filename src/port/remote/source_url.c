@@ -1,0 +1,373 @@
+/* source_url.c - a file on a server as a source.
+ *
+ * Bytes are kept in blocks, each filled by one request.  A reader copies bytes as they arrive and
+ * waits for missing ones.  While reads are sequential, the next blocks are requested ahead, so that
+ * several requests are on the way; a read elsewhere cancels these requests.  The first request asks
+ * for the first HEAD bytes: the index of most files, and the size. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "port/remote/session.h"
+
+enum { HEAD = 128 << 10, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
+
+typedef struct block {
+    heft_request request;
+    struct block *next;
+    uint64_t used; /* time of the last read, by url_source.clock */
+    unsigned readers;
+} block;
+
+typedef struct url_source {
+    heft_source base;
+    heft_session *session;
+    heft_address target;
+    heft_answer pinned;
+    block *blocks;
+    uint64_t cached, clock; /* bytes of all blocks; counts reads */
+    uint64_t expected;      /* offset after the last sequential read */
+    uint64_t ahead;         /* bytes to request ahead */
+    heft_scratch *spool;    /* the file, downloaded whole; NULL: read by ranges */
+    const uint8_t *whole;
+    heft_status status; /* the file has changed: all later reads fail */
+    heft_error error;
+} url_source;
+
+/* ---- blocks; the lock of the session is held ---- */
+
+static block *new_block(url_source *u, uint64_t offset, size_t length)
+{
+    block *b = calloc(1, sizeof *b);
+    uint8_t *buf = b ? malloc(length) : NULL;
+    if (!buf) {
+        free(b);
+        return NULL;
+    }
+    b->request = (heft_request){ .target = &u->target,
+                                 .offset = offset,
+                                 .buf = buf,
+                                 .length = length,
+                                 .size = u->base.size,
+                                 .pinned = &u->pinned };
+    b->used = ++u->clock;
+    b->next = u->blocks;
+    u->blocks = b;
+    u->cached += length;
+    return b;
+}
+
+static void free_block(url_source *u, block *b)
+{
+    block **at = &u->blocks;
+    while (*at != b)
+        at = &(*at)->next;
+    *at = b->next;
+    u->cached -= b->request.length;
+    if (b->request.spool)
+        b->request.spool->ops->close(b->request.spool);
+    free(b->request.buf);
+    free(b);
+}
+
+static block *find_block(const url_source *u, uint64_t offset)
+{
+    for (block *b = u->blocks; b; b = b->next)
+        if (!b->request.is_cancelled && offset >= b->request.offset &&
+            offset - b->request.offset < b->request.length)
+            return b;
+    return NULL;
+}
+
+/* Return the offset of the first block after the offset, or the size of the file. */
+static uint64_t next_block_at(const url_source *u, uint64_t offset)
+{
+    uint64_t end = u->base.size;
+    for (const block *b = u->blocks; b; b = b->next)
+        if (!b->request.is_cancelled && b->request.offset > offset && b->request.offset < end)
+            end = b->request.offset;
+    return end;
+}
+
+/* Free finished blocks, the least recently used first, until `length` more bytes are allowed;
+ * return false if the other blocks are all in use. */
+static bool make_space(url_source *u, uint64_t length)
+{
+    uint64_t limit = heft_session_options(u->session)->cache_bytes;
+    while (u->cached && u->cached + length > limit) {
+        block *oldest = NULL;
+        for (block *b = u->blocks; b; b = b->next)
+            if (b->request.state == HEFT_REQUEST_DONE && !b->readers &&
+                (!oldest || b->used < oldest->used))
+                oldest = b;
+        if (!oldest)
+            return false;
+        free_block(u, oldest);
+    }
+    return true;
+}
+
+static heft_status request_block(block **out, url_source *u, uint64_t offset, uint64_t length,
+                                 bool is_urgent, heft_error *err)
+{
+    uint64_t end = next_block_at(u, offset);
+    length = length < end - offset ? length : end - offset;
+    *out = NULL;
+    if (!make_space(u, length) && !is_urgent)
+        return HEFT_OK;
+    *out = new_block(u, offset, (size_t)length);
+    if (!*out)
+        return heft_error_no_memory(err, "for bytes from a server");
+    heft_status st = heft_session_send(u->session, &(*out)->request, is_urgent, err);
+    if (st)
+        free_block(u, *out);
+    return st;
+}
+
+/* Request the blocks of a range that are missing. */
+static void request_ahead(url_source *u, uint64_t offset, uint64_t end)
+{
+    heft_error ignored;
+    end = end < u->base.size ? end : u->base.size;
+    while (offset < end) {
+        block *b = find_block(u, offset);
+        if (!b && (request_block(&b, u, offset, BLOCK, false, &ignored) || !b))
+            return;
+        offset = b->request.offset + b->request.length;
+    }
+}
+
+/* Cancel requests without a waiting reader. */
+static void cancel_ahead(url_source *u)
+{
+    for (block *b = u->blocks; b; b = b->next)
+        if (b->request.state != HEFT_REQUEST_DONE && !b->readers)
+            heft_session_cancel(u->session, &b->request);
+}
+
+/* Grow the window while reads are sequential, and shrink it to nothing otherwise. */
+static void follow(url_source *u, uint64_t offset, size_t len)
+{
+    uint64_t most = heft_session_options(u->session)->cache_bytes / 4 * 3;
+    uint64_t distance = offset > u->expected ? offset - u->expected : u->expected - offset;
+    if (distance > GAP + u->ahead) {
+        u->ahead = 0;
+        cancel_ahead(u);
+        u->expected = offset + len;
+        return;
+    }
+    if (offset + len <= u->expected)
+        return;
+    u->expected = offset + len;
+    u->ahead = u->ahead ? u->ahead * 2 : BLOCK;
+    u->ahead = u->ahead < most ? u->ahead : most;
+}
+
+/* ---- reading ---- */
+
+static heft_status fail(url_source *u, const heft_request *r, heft_error *err)
+{
+    u->status = r->status;
+    u->error = r->error;
+    heft_error_set(err, r->status, HEFT_NOWHERE, "%s", r->error.message);
+    return heft_error_os(err, r->status, r->error.os);
+}
+
+/* Copy the bytes at the offset that have arrived; wait for the first of these bytes. */
+static heft_status copy_some(url_source *u, block *b, uint64_t offset, uint8_t *to, size_t len,
+                             size_t *copied, heft_error *err)
+{
+    heft_request *r = &b->request;
+    size_t at = (size_t)(offset - r->offset);
+    heft_status st = HEFT_OK;
+    b->readers++;
+    b->used = ++u->clock;
+    while (r->have <= at && r->state != HEFT_REQUEST_DONE)
+        heft_session_wait(u->session);
+    *copied = r->have > at ? r->have - at : 0;
+    *copied = *copied < len ? *copied : len;
+    if (*copied) { /* a block with a reader is not freed */
+        heft_session_unlock(u->session);
+        memcpy(to, r->buf + at, *copied);
+        heft_session_lock(u->session);
+    } else if (r->status)
+        st = fail(u, r, err);
+    b->readers--;
+    if (!*copied && !b->readers && r->state == HEFT_REQUEST_DONE)
+        free_block(u, b); /* cancelled, or failed: the next read sends a new request */
+    return st;
+}
+
+static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size_t len,
+                               heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    while (len && !st) {
+        block *b = find_block(u, offset);
+        uint64_t want = u->ahead || len > BLOCK ? BLOCK : len > SMALL ? len : SMALL;
+        if (offset ==
+            HEAD) /* the index is longer than HEAD, of unknown length: send a long request */
+            want = INDEX;
+        size_t copied = 0;
+        if (!b)
+            st = request_block(&b, u, offset, want, true, err);
+        bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
+        if (!st && !is_far && (u->ahead || len > BLOCK))
+            request_ahead(u, offset, offset + (u->ahead > len ? u->ahead : len));
+        if (!st)
+            st = copy_some(u, b, offset, to, len, &copied, err);
+        offset += copied;
+        to += copied;
+        len -= copied;
+    }
+    return st;
+}
+
+static heft_status read_url(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err)
+{
+    url_source *u = (url_source *)s;
+    if (u->whole) {
+        memcpy(buf, u->whole + offset, len);
+        return u->spool->ops->check(u->spool, err);
+    }
+    heft_session_lock(u->session);
+    heft_status st = u->status;
+    if (st) {
+        heft_error_set(err, st, HEFT_NOWHERE, "%s", u->error.message);
+        heft_error_os(err, st, u->error.os);
+    } else {
+        follow(u, offset, len);
+        st = read_blocks(u, offset, buf, len, err);
+    }
+    heft_session_unlock(u->session);
+    return st;
+}
+
+static void will_need(heft_source *s, uint64_t offset, uint64_t len)
+{
+    url_source *u = (url_source *)s;
+    if (u->whole)
+        return;
+    heft_session_lock(u->session);
+    uint64_t most = heft_session_options(u->session)->cache_bytes / 2;
+    request_ahead(u, offset, offset + (len < most ? len : most));
+    u->expected = offset;
+    heft_session_unlock(u->session);
+}
+
+static void close_url(heft_source *s)
+{
+    url_source *u = (url_source *)s;
+    heft_session_lock(u->session);
+    cancel_ahead(u);
+    while (u->blocks) {
+        while (u->blocks->request.state != HEFT_REQUEST_DONE)
+            heft_session_wait(u->session);
+        free_block(u, u->blocks);
+    }
+    heft_session_unlock(u->session);
+    if (u->spool)
+        u->spool->ops->close(u->spool);
+    heft_session_release(u->session);
+    free(u);
+}
+
+static const heft_source_ops ops = {
+    .size = sizeof(heft_source_ops),
+    .read = read_url,
+    .will_need = will_need,
+    .close = close_url,
+};
+
+/* ---- opening ---- */
+
+heft_status heft_url_source_begin(heft_source **out, heft_session *s, const heft_address *target,
+                                  heft_error *err)
+{
+    url_source *u = calloc(1, sizeof *u);
+    *out = NULL;
+    if (!u)
+        return heft_error_no_memory(err, "for a source");
+    u->base = (heft_source){ &ops, HEFT_UNKNOWN_LENGTH };
+    u->session = heft_session_share(s);
+    u->target = *target;
+    heft_session_lock(s);
+    block *first = new_block(u, 0, HEAD);
+    heft_status st = first ? HEFT_OK : heft_error_no_memory(err, "for a source");
+    if (first) {
+        first->request.pinned = NULL;
+        st = heft_session_send(s, &first->request, false, err);
+        if (st)
+            free_block(u, first);
+    }
+    heft_session_unlock(s);
+    if (st)
+        close_url(&u->base);
+    else
+        *out = &u->base;
+    return st;
+}
+
+static heft_status use_spool(url_source *u, heft_request *r, heft_error *err)
+{
+    static const uint8_t nothing[1];
+    const void *map = nothing;
+    const heft_url_options *o = heft_session_options(u->session);
+    u->base.size = r->spooled;
+    u->spool = r->spool;
+    r->spool = NULL;
+    heft_status st = r->spooled ? u->spool->ops->map(u->spool, &map, err) : HEFT_OK;
+    if (!st && r->spooled)
+        u->whole = map;
+    if (!st && o->say && r->spooled > HEAD)
+        o->say(o->say_ctx, "the server sends no ranges: the whole file was downloaded into a "
+                           "temporary file");
+    return st;
+}
+
+heft_status heft_url_source_finish(heft_source *source, heft_error *err)
+{
+    url_source *u = (url_source *)source;
+    heft_request *r = &u->blocks->request;
+    heft_session_lock(u->session);
+    while (r->state != HEFT_REQUEST_DONE)
+        heft_session_wait(u->session);
+    heft_status st = r->status ? fail(u, r, err) : HEFT_OK;
+    u->pinned = r->answer;
+    u->base.size = r->size;
+    if (!st && r->is_whole)
+        st = use_spool(u, r, err);
+    else
+        r->length = r->have;
+    u->cached = r->length;
+    u->expected = r->have;
+    r->pinned = &u->pinned;
+    if (st || !r->length || r->is_whole)
+        free_block(u, u->blocks);
+    heft_session_unlock(u->session);
+    return st;
+}
+
+heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
+                                const heft_address *target, heft_error *err)
+{
+    enum { MAX = 16 << 20 };
+    heft_source *source;
+    *out = NULL;
+    *length = 0;
+    heft_status st = heft_url_source_begin(&source, s, target, err);
+    if (st)
+        return st;
+    st = heft_url_source_finish(source, err);
+    if (!st && source->size > MAX)
+        st = heft_error_plain(err, HEFT_E_LIMIT, "the list of files has more than %U bytes",
+                              (uint64_t)MAX);
+    *length = st ? 0 : (size_t)source->size;
+    *out = st ? NULL : malloc(*length + 1);
+    if (!st && !*out)
+        st = heft_error_no_memory(err, "for a list of files");
+    if (!st && *length)
+        st = source->ops->read(source, 0, *out, *length, err);
+    source->ops->close(source);
+    return st;
+}

@@ -1,0 +1,27 @@
+/* url.h - the text of URLs, and the table of functions for URLs. */
+#ifndef HEFT_PORT_URL_H
+#define HEFT_PORT_URL_H
+#include <heft/remote.h>
+
+#include "port/port.h"
+
+/* Functions of a build with libcurl. */
+typedef struct heft_remote {
+    heft_status (*open_source)(heft_source **out, const char *url, const heft_url_options *opt,
+                               heft_error *err);
+    heft_status (*open_file)(heft_file **out, const char *url, const heft_open_options *opt,
+                             const heft_url_options *url_opt, heft_error *err);
+} heft_remote;
+extern const heft_remote heft_curl_remote; /* remote/open_url.c */
+/* Return the table of this build, or NULL. */
+const heft_remote *heft_host_remote(void);
+
+/* Open a model by a URL. */
+heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open_options *opt,
+                               const heft_url_options *url_opt, heft_error *err);
+
+/* Append the text to the string in a buffer.  All bytes are percent-encoded except unreserved bytes
+ * and the bytes of `kept`.  Return false if the buffer is too small. */
+bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept);
+
+#endif

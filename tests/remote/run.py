@@ -1,0 +1,306 @@
+"""run.py HEFT: files on servers of the loopback interface. TAP on stdout.
+
+The server of this file answers by plan: whole files, ranges, errors, other versions, redirects. It
+counts requests. nginx, where it is installed, is the second implementation of a server."""
+import http.server
+import json
+import os
+import pathlib
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HEFT = str(pathlib.Path(sys.argv[1]).resolve())
+NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin")
+
+
+def safetensors(tensors, note=""):
+    """A file of u8 tensors: {name: bytes}."""
+    head, at = {"__metadata__": {"note": note}} if note else {}, 0
+    for name, data in tensors.items():
+        head[name] = {"dtype": "U8", "shape": [len(data)], "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + b"".join(tensors.values())
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        s = self.server
+        with s.lock:
+            s.requests.append((self.path, dict(self.headers)))
+            number = len(s.requests)
+        path = self.path.split("?")[0]
+        if path.startswith("/elsewhere/"):
+            self.answer(302, {"Location": f"{s.other}{path[10:]}"}, b"")
+            return
+        data = s.files.get(path)
+        if data is None:
+            self.answer(404, {}, b"no")
+            return
+        plan = s.plan(number, self) or {}
+        if "status" in plan:
+            self.answer(plan["status"], plan.get("headers", {}), b"busy")
+            return
+        headers = {"ETag": plan.get("etag", '"one"')}
+        wanted = self.headers.get("Range")
+        if not wanted or plan.get("whole"):
+            self.answer(200, headers, data, plan)
+            return
+        first, last = wanted.removeprefix("bytes=").split("-")
+        first, last = int(first), min(int(last), len(data) - 1)
+        if first >= len(data):
+            self.answer(416, {"Content-Range": f"bytes */{len(data)}"}, b"")
+            return
+        shift = plan.get("shift", 0)
+        headers["Content-Range"] = f"bytes {first + shift}-{last + shift}/{len(data)}"
+        with s.lock:
+            s.bytes += last + 1 - first
+        self.answer(206, headers, data[first:last + 1], plan)
+
+    def answer(self, status, headers, body, plan={}):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body) + plan.get("more", 0)))
+        self.end_headers()
+        cut = plan.get("cut")
+        try:
+            self.wfile.write(body if cut is None else body[:cut])
+        except OSError:
+            pass
+        if cut is not None:
+            self.close_connection = True
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, files):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.lock = files, threading.Lock()
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.reset()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def reset(self, plan=None):
+        self.requests, self.bytes, self.plan = [], 0, plan or (lambda number, handler: None)
+
+    def handle_error(self, *args):
+        pass
+
+
+def heft(*args, **env):
+    clean = {k: v for k, v in os.environ.items()
+             if not k.startswith(("HF_", "AWS_", "CURL_", "SSL_")) and "proxy" not in k.lower()}
+    done = subprocess.run([HEFT, *args], capture_output=True, env={**clean, "HOME": "/nonexistent", **env},
+                          stdin=subprocess.DEVNULL, timeout=600)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+failures = number = skipped = 0
+
+
+def check(name, ok, *shown):
+    global failures, number
+    number += 1
+    failures += not ok
+    print(f"{'ok' if ok else 'not ok'} {number} - {name}")
+    for s in () if ok else shown:
+        print(f"# {s}")
+
+
+def skip(name, why):
+    global number, skipped
+    number, skipped = number + 1, skipped + 1
+    print(f"ok {number} - {name} # SKIP {why}")
+
+
+big = os.urandom(9 << 20)
+small = safetensors({"a": b"abcd", "b": bytes(range(16))})
+tensors = {"first": os.urandom(3 << 20), "second": big, "third": b"123"}
+large = safetensors(tensors)
+long_index = safetensors({f"layer.{i:06}.weight": b"x" for i in range(5000)} | {"tail": big})
+index = json.dumps({"metadata": {"total_size": 8}, "weight_map": {
+    "a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}).encode()
+shards = {"model.safetensors.index.json": index,
+          "model-00001-of-00002.safetensors": safetensors({"a": b"1234"}),
+          "model-00002-of-00002.safetensors": safetensors({"b": b"5678"})}
+files = {"/small.safetensors": small, "/large.safetensors": large, "/long.safetensors": long_index,
+         "/empty": b"", "/api/models/o/n/revision/main": json.dumps(
+             {"sha": "0" * 40, "siblings": [{"rfilename": n} for n in [*shards, "README.md"]]}).encode(),
+         **{f"/sharded/{n}": d for n, d in shards.items()},
+         **{f"/o/n/resolve/{'0' * 40}/{n}": d for n, d in shards.items()},
+         "/bucket/a key.safetensors": small}
+server, other = Server(files), Server(files)
+server.other = other.url
+
+
+def reading():
+    code, out, err = heft("cat", f"{server.url}/small.safetensors", "a")
+    check("a tensor is read", (code, out) == (0, b"abcd"), code, err)
+    check("a small file is one request", len(server.requests) == 1, server.requests)
+    server.reset()
+    code, out, err = heft("ls", f"{server.url}/long.safetensors")
+    check("a long index is two requests", code == 0 and len(server.requests) == 2, code, err,
+          [r[1].get("Range") for r in server.requests])
+    server.reset()
+    code, out, err = heft("cat", f"{server.url}/large.safetensors", "third")
+    check("only the range of a tensor is read", (code, out) == (0, b"123") and server.bytes < 400 << 10,
+          code, err, server.bytes)
+    code, out, err = heft("cat", f"{server.url}/large.safetensors", "second")
+    check("a tensor of several blocks is whole", code == 0 and out == big, code, err)
+    code, out, err = heft("ls", f"{server.url}/empty")
+    check("an empty file has no format", code == 3 and "is empty" in err, code, err)
+    server.reset()
+    code, out, err = heft("ls", f"{server.url}/sharded/model.safetensors.index.json")
+    check("shards are found next to the index", code == 0 and b"b" in out and len(server.requests) == 3,
+          code, err, len(server.requests))
+    code, out, err = heft("ls", f"{server.url}/missing.safetensors")
+    check("a missing file", code == 4 and "HTTP status 404" in err, code, err)
+
+
+def plans():
+    def of(**plan):
+        return lambda n, h: plan
+
+    def at(first, plan):
+        return lambda n, h: plan if n == first else None
+    url = f"{server.url}/large.safetensors"
+    for status in (429, 500, 503):
+        server.reset(at(1, {"status": status, "headers": {"Retry-After": "0"}}))
+        code, out, err = heft("cat", url, "third")
+        check(f"status {status} is repeated", (code, out) == (0, b"123"), code, err)
+    server.reset(of(status=503))
+    code, out, err = heft("ls", url)
+    check("repetitions are bounded", code == 4 and "503" in err and len(server.requests) == 5, code, err,
+          len(server.requests))
+    server.reset(at(1, {"status": 429, "headers": {"Retry-After": "1"}}))
+    begin = time.monotonic()
+    code, out, err = heft("ls", url)
+    check("Retry-After is obeyed", code == 0 and time.monotonic() - begin >= 1, code, err)
+    server.reset(lambda n, h: {"cut": 100000} if n in (2, 3) else None)
+    code, out, err = heft("cat", url, "second")
+    check("a truncated answer is continued", code == 0 and out == big, code, err)
+    server.reset(of(cut=10))
+    code, out, err = heft("ls", url)
+    check("an answer that is always truncated is an error", code == 4, code, err)
+    for name, plan, text in (("another ETag", {"etag": '"two"'}, "changed on the server"),
+                             ("another range", {"shift": 1}, "another range"),
+                             ("the whole file later", {"whole": True}, "changed on the server")):
+        server.reset(lambda n, h, p=plan: p if n > 1 else None)
+        code, out, err = heft("cat", url, "second")
+        check(f"{name} is an error", code == 4 and text in err, code, err)
+    server.reset(of(whole=True))
+    code, out, err = heft("cat", url, "second")
+    check("a server without ranges is read whole, by one request",
+          code == 0 and out == big and len(server.requests) == 1, code, err, len(server.requests))
+    server.reset(lambda n, h: {"status": 401})
+    code, out, err = heft("ls", url)
+    check("a refusal is not repeated", code == 4 and len(server.requests) == 1 and "credentials" in err,
+          code, err)
+    server.reset()
+
+
+def secrets():
+    secret = "sesame"
+    url = server.url.replace("//", f"//user:{secret}@") + f"/missing?X-Amz-Signature={secret}"
+    code, out, err = heft("ls", url)
+    check("messages do not show credentials", code == 4 and secret not in err + out.decode(), err)
+    server.reset(), other.reset()
+    server.files["/elsewhere/x"] = b""
+    auth = {"HF_TOKEN": secret, "HF_ENDPOINT": f"{server.url}/elsewhere"}
+    code, out, err = heft("ls", "hf://o/n/small.safetensors", **auth)
+    leaked = [r for r in other.requests if secret in str(r)]
+    sent = [r for r in server.requests if secret in str(r)]
+    check("a redirect to another host does not get the token", other.requests and not leaked and sent,
+          err, other.requests, server.requests)
+    code, out, err = heft("ls", server.url + "/small.safetensors", HF_HUB_OFFLINE="1")
+    check("HF_HUB_OFFLINE refuses", code == 4 and "HF_HUB_OFFLINE" in err, code, err)
+
+
+def hub():
+    server.reset()
+    code, out, err = heft("ls", "hf://o/n", HF_ENDPOINT=server.url, HF_TOKEN="t")
+    check("a repository opens its main file", code == 0 and b"b" in out and len(server.requests) == 4, code, err,
+          server.requests)
+    check("the token is sent", all(r[1].get("Authorization") == "Bearer t" for r in server.requests))
+    code, out, err = heft("ls", "hf://o/../n", HF_ENDPOINT=server.url)
+    check("an invalid name is refused", code == 2 or code == 4, code, err)
+
+
+def s3():
+    server.reset()
+    env = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_SESSION_TOKEN": "session",
+           "AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL": server.url}
+    code, out, err = heft("cat", "s3://bucket/a%20key.safetensors", "a", **env)
+    code, out, err = heft("ls", "s3://bucket/missing", **env)
+    sent = server.requests[-1][1]
+    check("requests to S3 are signed", "Credential=AKID/" in sent.get("Authorization", "") and
+          "/eu-west-1/s3/aws4_request" in sent["Authorization"] and "secret" not in str(sent) and
+          sent.get("X-Amz-Security-Token", sent.get("x-amz-security-token")) == "session", err, sent)
+
+
+def nginx():
+    if not NGINX:
+        skip("nginx", "nginx is not installed")
+        return
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        os.chmod(folder, 0o755)
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        root = pathlib.Path(folder, "root")
+        root.mkdir()
+        for name in ("large", "small"):
+            (root / f"{name}.safetensors").write_bytes(files[f"/{name}.safetensors"])
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem",
+                        "-out", "cert.pem", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost"], cwd=folder, check=True, capture_output=True)
+        temporary = "\n".join(f"{n}_temp_path {folder}/{n};" for n in
+                              ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        pathlib.Path(folder, "conf").write_text(f"""
+            daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;
+            events {{}} http {{ access_log off; {temporary} server {{ listen 127.0.0.1:{port} ssl http2;
+            ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem; root {root};
+            location /whole/ {{ alias {root}/; max_ranges 0; }} }} }}""")
+        child = subprocess.Popen([NGINX, "-c", f"{folder}/conf", "-e", f"{folder}/error.log"])
+        try:
+            for _ in range(200):
+                with socket.socket() as probe:
+                    if not probe.connect_ex(("127.0.0.1", port)):
+                        break
+                time.sleep(0.05)
+            url = f"https://localhost:{port}"
+            trusted = {"SSL_CERT_FILE": f"{folder}/cert.pem"}
+            code, out, err = heft("cat", f"{url}/large.safetensors", "second", **trusted)
+            check("nginx with TLS and HTTP/2", code == 0 and out == big, code, err)
+            code, out, err = heft("cat", f"{url}/whole/large.safetensors", "second", **trusted)
+            check("nginx without ranges", code == 0 and out == big, code, err)
+            code, out, err = heft("ls", f"{url}/small.safetensors")
+            check("a certificate of an unknown authority is refused", code == 4 and "certificate" in err, code, err)
+        finally:
+            child.terminate()
+            child.wait()
+
+
+if heft("ls", f"{server.url}/small.safetensors")[0] == 5:
+    print("1..0 # SKIP this build has no libcurl")
+else:
+    server.reset()
+    for part in (reading, plans, secrets, hub, s3, nginx):
+        part()
+    print(f"1..{number}")
+sys.exit(failures > 0)
