@@ -85,9 +85,9 @@ const char *heft_test_path(const char *dir, const char *name);
 /* Number of entries of the directory, hidden files included, "." and ".." excluded. */
 size_t heft_test_dir_entries(const char *dir);
 
-/* Install the library's SIGBUS handler again. The library installs the handler once, with the first
- * mapping, and cmocka replaces the handler before each test. Skip the test where the system does not
- * tell the address of a fault, as some emulators do not. */
+/* Install the library's SIGBUS handler again. The library installs the handler once, with the
+ * first mapping, and cmocka replaces the handler before each test. Skip the test where the system,
+ * for example an emulator, does not tell the address of a fault. */
 void heft_test_fault_handler(const char *dir);
 
 /* ---- sinks ---------------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
  *     hf://[datasets/]OWNER/NAME[@REVISION][/FILE]   the Hugging Face hub, or $HF_ENDPOINT
  *     s3://BUCKET/KEY                                S3, with the variables and files of AWS
  *
- * A build without libcurl returns HEFT_E_UNSUPPORTED for every URL.  docs/remote.md says what is
- * requested and what is trusted. */
+ * A build without libcurl returns HEFT_E_UNSUPPORTED for every URL.  docs/remote.md describes
+ * requests and trust. */
 #ifndef HEFT_REMOTE_H
 #define HEFT_REMOTE_H
 #include <heft/heft.h>
@@ -24,7 +24,7 @@ typedef struct heft_url_options {
      * on the thread that opens the file. */
     void (*say)(void *ctx, const char *text);
     void *say_ctx;
-    bool offline; /* refuse every URL; so does HF_HUB_OFFLINE=1 */
+    bool offline; /* refuse every URL, as with HF_HUB_OFFLINE=1 */
     uint8_t reserved[7];
 } heft_url_options;
 #define HEFT_URL_OPTIONS_INIT                                    \
@@ -35,8 +35,8 @@ typedef struct heft_url_options {
         }                                                        \
     }
 
-/* Return true if the path begins with a scheme of this header: heft_file_open() reads it from a
- * server. */
+/* Return true if the path begins with a scheme of this header: heft_file_open() reads the file
+ * from a server. */
 HEFT_API bool heft_is_url(const char *path);
 /* Write the URL without user, password and query to out, terminated and cut to `size` bytes, for
  * messages.  A path that is not a URL is copied. */

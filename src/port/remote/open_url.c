@@ -14,7 +14,7 @@ enum { NAME_BYTES = 256 };
 
 typedef struct url_folder { /* ctx of a heft_shard_folder */
     heft_session *session;
-    char url[HEFT_URL_MAX]; /* of the first file */
+    char url[HEFT_URL_MAX]; /* first file */
     char name[NAME_BYTES];
 } url_folder;
 

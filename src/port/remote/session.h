@@ -27,7 +27,7 @@ typedef struct heft_answer {
     char etag[256], modified[64];
     bool has_range, has_total, is_encoded;
     bool is_checked;             /* the range has been compared with the request */
-    uint64_t first, last, total; /* of Content-Range */
+    uint64_t first, last, total; /* Content-Range */
 } heft_answer;
 /* Read a line of a header; a status line clears the answer.  Other lines are ignored. */
 void heft_answer_line(heft_answer *a, heft_str line);
@@ -65,7 +65,7 @@ void heft_session_release(heft_session *s); /* NULL is ignored */
 const heft_url_options *heft_session_options(const heft_session *s);
 void heft_session_lock(heft_session *s);
 void heft_session_unlock(heft_session *s);
-void heft_session_wait(heft_session *s); /* for a change of any request; the lock is held */
+void heft_session_wait(heft_session *s); /* signals a change of any request; the lock is held */
 /* Send a request soon, before all others if is_urgent.  The lock is held.  The request stays the
  * caller's, who frees the request only when the state is HEFT_REQUEST_DONE. */
 heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, heft_error *err);
