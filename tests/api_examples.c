@@ -8,6 +8,7 @@
 
 #include <heft/heft_ext.h>
 #include <heft/params.h>
+#include <heft/remote.h>
 #include <heft/share.h>
 #include <heft/sign.h>
 
@@ -390,6 +391,22 @@ static heft_status convert_to_half(const heft_file *file, const char *path, heft
     return st ? st : heft_file_convert(file, heft_format_for_path(path), sink, &options, err);
 }
 
+/* remote.h: files on servers */
+static heft_status open_private(heft_file **out, const char *url, heft_error *err)
+{
+    heft_source *source;
+    heft_url_options options = HEFT_URL_OPTIONS_INIT;
+    options.timeout = 5;
+    heft_status st = heft_source_url(&source, url, &options, err);
+    if (st) {
+        char shown[256]; /* without user, password and query */
+        heft_url_redact(shown, sizeof shown, url);
+        fprintf(stderr, "%s: %s\n", shown, err->message);
+        return st;
+    }
+    return heft_file_open_source(out, source, NULL, err);
+}
+
 /* share.h: beside the output */
 static heft_status convert_two_shares(const heft_file *file, const char *path, heft_error *err)
 {
@@ -748,6 +765,7 @@ int main(int argc, char **argv)
     require(!join_as_vae(&both, source, opened("model.safetensors"), &err), "pipeline");
     require(!heft_file_is_complete(both, &err), "pipeline");
     heft_file_close(both);
+    require(heft_is_url("https://127.0.0.1:1/a") && open_private(&both, "model.mag", &err), "URL");
     puts("ok");
     return 0;
 }

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
 EXAMPLES = ROOT / "tests/api_examples.c"
 HEADERS = ["heft.h", "check.h", "companion.h", "write.h", "doctor.h", "share.h", "sign.h",
-           "params.h",
+           "params.h", "remote.h",
            "heft_ext.h"]
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(

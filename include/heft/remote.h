@@ -14,6 +14,8 @@
 extern "C" {
 #endif
 
+/* ---- files on servers ---------------------------------------------------------------------- */
+
 typedef struct heft_url_options {
     size_t size;          /* = sizeof(heft_url_options) */
     uint64_t spool_bytes; /* largest file to download whole if the server has no ranges; 0: 1 GiB */
