@@ -4,6 +4,7 @@
  * time.  After a temporary failure a request is repeated, from the first missing byte. */
 #include <curl/curl.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -296,8 +297,8 @@ static bool begin(heft_session *s, heft_request *r)
         r->have = 0;
         r->size = HEFT_UNKNOWN_LENGTH;
     }
-    snprintf(range, sizeof range, "%llu-%llu", (unsigned long long)(r->offset + r->have),
-             (unsigned long long)(r->offset + r->length - 1));
+    uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
+    snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, first, last);
     curl_easy_setopt(e, CURLOPT_URL, r->target->url);
     curl_easy_setopt(e, CURLOPT_RANGE, range);
     curl_easy_setopt(e, CURLOPT_USERAGENT, "heft");

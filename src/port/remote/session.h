@@ -18,7 +18,7 @@ typedef struct heft_address {
 } heft_address;
 heft_status heft_address_of(heft_address *out, const char *url, heft_error *err);
 /* Find the credentials, region and endpoint of S3. */
-heft_status heft_s3_target(heft_address *out, const char *bucket_and_key, heft_error *err);
+heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_error *err);
 
 /* ---- answers, answer.c ---- */
 

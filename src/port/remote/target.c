@@ -180,7 +180,7 @@ static bool find_s3(char *out, size_t size, const char *const variables[2], cons
     return false;
 }
 
-heft_status heft_s3_target(heft_address *t, const char *name, heft_error *err)
+heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_error *err)
 {
     static const char *const keys[2] = { "AWS_ACCESS_KEY_ID" },
                              *const secrets[2] = { "AWS_SECRET_ACCESS_KEY" },
@@ -188,7 +188,7 @@ heft_status heft_s3_target(heft_address *t, const char *name, heft_error *err)
                              *const regions[2] = { "AWS_REGION", "AWS_DEFAULT_REGION" },
                              *const endpoints[2] = { "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL" };
     char key[256], secret[512], region[64], endpoint[1024];
-    const char *p = name;
+    const char *p = bucket_and_key;
     heft_str bucket = take_until(&p, "/");
     if (!is_component(bucket) || *p != '/' || !p[1])
         return heft_error_plain(err, HEFT_E_ARGUMENT,
