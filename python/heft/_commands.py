@@ -117,6 +117,11 @@ def _each(result):
     return results
 
 
+def _unless_share(result):
+    """A share writes a record, and returns None."""
+    return lambda done: None if done.arguments["share"] is not None else result(done)
+
+
 # ---- the table ----
 
 @dataclass(frozen=True)
@@ -171,7 +176,8 @@ JSON = ("--json",)
 _COMMANDS = [
     _Command("info", {"file": path_words}, _of_document(Info, "file"), "Info",
              "Return facts of a file: format, version, counts, metadata, checksums.", flags=JSON),
-    _Command("verify", {"files": _paths}, _each(Report), "Report | list[Report]",
+    _Command("verify", {"files": _paths}, _unless_share(_each(Report)),
+             "Report | list[Report] | None",
              "Check structure, checksums, padding and reserved bits of a file, or of several, "
              "which gives a list.\nFaults are findings, not exceptions; a file that cannot be "
              "read is an exception.", statuses=(0, 1), flags=JSON),
@@ -190,10 +196,11 @@ _COMMANDS = [
     _Command("diff", {"a": path_words, "b": path_words}, _of_document(Difference), "Difference",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),
-    _Command("hash", {"file": path_words}, _of_document(Digests, "file"), "Digests",
+    _Command("hash", {"file": path_words}, _unless_share(_of_document(Digests, "file")),
+             "Digests | None",
              "Return content digests, equal for equal tensors whatever the format.", flags=JSON),
-    _Command("stats", {"file": path_words, "patterns": _globs}, _of_document(Stats, "file"),
-             "Stats",
+    _Command("stats", {"file": path_words, "patterns": _globs}, _unless_share(_of_document(Stats, "file")),
+             "Stats | None",
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
              defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
     _Command("convert", {"source": path_words, "target": path_words},

@@ -359,6 +359,8 @@ def convert(
     dry_run: bool = ...,
     force: bool = ...,
     no_sync: bool = ...,
+    share: str | None = ...,
+    finish: bool = ...,
     threads: int | None = ...,
     verbose: bool = ...,
     key: str | None = ...,
@@ -378,6 +380,7 @@ def diff(
     rtol: float | None = ...,
     ulp: int | None = ...,
     ignore_dtype: bool = ...,
+    trust_digests: bool = ...,
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
     verbose: bool = ...,
     key: str | None = ...,
@@ -429,6 +432,9 @@ def edit(
 def hash(
     file: str | os.PathLike[str],
     *,
+    share: str | None = ...,
+    output: str | os.PathLike[str] | None = ...,
+    join: str | os.PathLike[str] | None = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,
@@ -436,7 +442,7 @@ def hash(
     no_verify: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Digests: ...
+) -> Digests | None: ...
 
 def info(
     file: str | os.PathLike[str],
@@ -551,6 +557,9 @@ def stats(
     tree: bool = ...,
     depth: int | None = ...,
     finite: bool = ...,
+    share: str | None = ...,
+    output: str | os.PathLike[str] | None = ...,
+    join: str | os.PathLike[str] | None = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,
@@ -558,7 +567,7 @@ def stats(
     no_verify: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Stats: ...
+) -> Stats | None: ...
 
 def verify(
     files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
@@ -571,8 +580,11 @@ def verify(
     key: str | os.PathLike[str] | None = ...,
     ca: str | os.PathLike[str] | None = ...,
     certificate: str | os.PathLike[str] | None = ...,
+    share: str | None = ...,
+    output: str | os.PathLike[str] | None = ...,
+    join: str | os.PathLike[str] | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Report | list[Report]: ...
+) -> Report | list[Report] | None: ...

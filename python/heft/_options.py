@@ -243,6 +243,8 @@ OPTIONS = [Option(*row) for row in (
     ("force", "doctor convert merge split sign sbom", FLAG, "replace existing files"),
     ("no-sync", "doctor sign sbom " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
     ("share", "convert", TEXT, "write only this share: \"2/8\", or \"auto\" under mpirun or srun"),
+    ("share", "verify hash stats", TEXT, "compute only this share, and write a record; returns None"),
+    ("output", "verify hash stats", PATH, "with share, the stem of the record; default: of the model"),
     ("join", "verify hash stats", PATH, "read the records with this stem, and return the result"),
     ("finish", "convert", FLAG, "complete the target from its shares"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),

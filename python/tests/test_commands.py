@@ -380,3 +380,15 @@ def test_functions_run_on_several_threads(model):
     want = heft.hash(model)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert all(got == want for got in pool.map(heft.hash, [model] * 32))
+
+
+def test_joined_shares_return_the_result_of_one_process(tmp_path):
+    file = tmp_path / "a.safetensors"
+    heft.save({"a": b"1234", "b": b"5678"}, file)
+    stem = tmp_path / "part"
+    for share in ("1/2", "2/2"):
+        assert heft.hash(file, share=share, output=stem) is None
+    assert heft.hash(file, join=stem) == heft.hash(file)
+    for share in ("1/2", "2/2"):
+        assert heft.verify(file, share=share, output=stem) is None
+    assert heft.verify(file, join=stem) == heft.verify(file)

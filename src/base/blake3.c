@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/blake3_constants.h"
+#include "base/checked_math.h"
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "base/kernels.h"
@@ -218,7 +219,7 @@ void heft_blake3_parent(const uint32_t left[8], uint32_t right[8])
 static void add_subtree(heft_blake3 *h, uint32_t cv[8], uint32_t chunks)
 {
     h->chunk += chunks;
-    for (uint64_t full = h->chunk / chunks; !(full & 1); full >>= 1)
+    for (uint64_t full = heft_div(h->chunk, chunks); !(full & 1); full >>= 1)
         make_parent(h->stack[--h->depth], cv, 0);
     memcpy(h->stack[h->depth++], cv, sizeof h->stack[0]);
 }
