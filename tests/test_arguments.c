@@ -82,6 +82,24 @@ static void parts_past_the_end_are_empty(void **state)
     end(&x);
 }
 
+/* Shares are numbered from 1. */
+static void verify_refuses_a_share_that_there_is_not(void **state)
+{
+    static const uint16_t refused[][2] = { { 0, 1 }, { 0, 65535 }, { 1, 0 }, { 3, 2 } };
+    fixture x;
+    heft_error err;
+    (void)state;
+    begin(&x);
+    for (size_t i = 0; i < HEFT_COUNT(refused); i++) {
+        heft_verify_options opt = HEFT_VERIFY_OPTIONS_INIT;
+        opt.share = refused[i][0];
+        opt.share_count = refused[i][1];
+        heft_assert_fails(heft_file_verify(NULL, x.f, &opt, &err), HEFT_E_ARGUMENT, &err,
+                          "there is no share");
+    }
+    end(&x);
+}
+
 /* Parts of the file are numbered after the parts of the tensors. */
 static void parts_of_the_file_follow_the_parts_of_tensors(void **state)
 {
@@ -272,6 +290,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_past_the_end_are_empty),
         cmocka_unit_test(parts_past_the_end_are_empty),
+        cmocka_unit_test(verify_refuses_a_share_that_there_is_not),
         cmocka_unit_test(parts_of_the_file_follow_the_parts_of_tensors),
         cmocka_unit_test(shards_metadata_notices_and_ids_past_the_end_are_empty),
         cmocka_unit_test(tokens_and_settings_past_the_end_are_empty),

@@ -441,7 +441,7 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     heft_status st = heft_sized_copy(&o, sizeof o, opt, err);
     if (st)
         return st;
-    if (o.share_count ? o.share - 1 >= o.share_count : o.share)
+    if (o.share > o.share_count || (o.share_count && !o.share))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                                 (uint64_t)o.share, (uint64_t)o.share_count);
     heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx };
