@@ -40,15 +40,25 @@ static heft_status hash(const heft_file *f, heft_error *err)
     return st;
 }
 
+/* Return the format with number i among those that can be written; NULL past the last. */
 static const heft_format *writable(size_t i)
 {
-    for (size_t k = 0, n = 0;; k = (k + 1) % heft_format_count())
+    for (size_t k = 0, n = 0; k < heft_format_count(); k++)
         if (heft_format_caps(heft_format_at(k)) & HEFT_CAN_WRITE && n++ == i)
             return heft_format_at(k);
+    return NULL;
 }
 
-static heft_status convert_to(const heft_file *f, size_t target, const heft_host *host,
-                              heft_error *err)
+static size_t writable_count(void)
+{
+    size_t n = 0;
+    while (writable(n))
+        n++;
+    return n;
+}
+
+static heft_status convert_to(const heft_file *f, const heft_format *target, bool verifies,
+                              const heft_host *host, heft_error *err)
 {
     heft_test_sink sink;
     heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
@@ -56,9 +66,8 @@ static heft_status convert_to(const heft_file *f, size_t target, const heft_host
     opt.write = &write;
     write.allow_loss = true;
     write.host = host;
-    opt.no_verify = target & 1;
-    heft_status st = heft_file_convert(f, writable(target), heft_test_sink_init(&sink, false), &opt,
-                                       err);
+    opt.no_verify = !verifies;
+    heft_status st = heft_file_convert(f, target, heft_test_sink_init(&sink, false), &opt, err);
     assert_int_equal(sink.finished, !st);
     assert_int_equal(sink.discarded, !!st);
     heft_test_sink_free(&sink);
@@ -106,7 +115,7 @@ static void use_file(const heft_file *f, uint32_t round, const heft_host *host)
     heft_status st = hash(f, &err);
     if (st && (is_readable || !is_unreadable(st)))
         fail_msg("hashing ended with %s: %s", heft_status_name(st), err.message);
-    st = convert_to(f, round % 16, host, &err);
+    st = convert_to(f, writable((round >> 1) % writable_count()), round & 1, host, &err);
     if (st && st != HEFT_E_LOSSY && st != HEFT_E_CHECKSUM && st != HEFT_E_UNSUPPORTED &&
         st != HEFT_E_ARGUMENT && (is_readable || !is_unreadable(st)) &&
         (st != HEFT_E_FORMAT || !has_invalid_data(f)))
@@ -256,39 +265,34 @@ void check_damaged(const sample *s)
 
 typedef struct operation {
     const char *name;
-    heft_status (*run)(const heft_file *f, heft_test_memory *m, heft_error *err);
+    heft_status (*run)(const heft_file *f, const heft_format *target, heft_test_memory *m,
+                       heft_error *err);
+    const heft_format *target; /* of run_convert() */
 } operation;
 
-static heft_status run_verify(const heft_file *f, heft_test_memory *m, heft_error *err)
+static heft_status run_verify(const heft_file *f, const heft_format *target, heft_test_memory *m,
+                              heft_error *err)
 {
+    (void)target;
     (void)m;
     return verify(f, err);
 }
 
-static heft_status run_hash(const heft_file *f, heft_test_memory *m, heft_error *err)
+static heft_status run_hash(const heft_file *f, const heft_format *target, heft_test_memory *m,
+                            heft_error *err)
 {
+    (void)target;
     (void)m;
     return hash(f, err);
 }
 
-static heft_status run_convert(const heft_file *f, heft_test_memory *m, heft_error *err)
+static heft_status run_convert(const heft_file *f, const heft_format *target, heft_test_memory *m,
+                               heft_error *err)
 {
-    heft_status st = HEFT_OK;
-    for (size_t target = 0; target < heft_format_count() && !st; target++) {
-        heft_test_poison(err);
-        st = convert_to(f, 2 * target + 1, &m->host, err);
-        heft_assert_error_set(st, err);
-        if (st == HEFT_E_ARGUMENT || st == HEFT_E_LOSSY)
-            st = HEFT_OK; /* the target cannot hold the model, even with enough memory */
-    }
-    return st;
+    heft_status st = convert_to(f, target, false, &m->host, err);
+    bool cannot_hold = st == HEFT_E_ARGUMENT || st == HEFT_E_LOSSY; /* even with enough memory */
+    return cannot_hold ? HEFT_OK : st;
 }
-
-static const operation operations[] = {
-    { "verify", run_verify },
-    { "hash", run_hash },
-    { "convert", run_convert },
-};
 
 /* Open a sample while request n fails; return false if fewer requests were made. */
 static bool starve_opening(const heft_test_open_method *method, const sample *s, uint32_t n,
@@ -324,7 +328,7 @@ static bool starve(const operation *o, const sample *s, uint32_t n, bool keeps_f
     m.fail_at = n;
     m.keeps_failing = keeps_failing;
     heft_test_poison(&err);
-    heft_status st = o->run(f, &m, &err);
+    heft_status st = o->run(f, o->target, &m, &err);
     heft_assert_error_set(st, &err);
     bool is_reached = atomic_load(&m.calls) >= n;
     if (st && (st != HEFT_E_NOMEM || !is_reached))
@@ -350,6 +354,12 @@ static bool has_many(const heft_file *f)
     return heft_tensor_count(f) > MANY || heft_meta_count(f) > MANY;
 }
 
+static void starve_each_request(operation o, const sample *s, bool many)
+{
+    for (uint32_t n = 1; starve(&o, s, n, n & 1); n = next_request(n, many))
+        ;
+}
+
 void check_memory(const sample *s)
 {
     heft_file *f;
@@ -360,9 +370,12 @@ void check_memory(const sample *s)
             ;
     if (!opens)
         return;
-    size_t count = heft_test_is_readable(f) ? HEFT_COUNT(operations) : 1; /* verify always works */
+    bool is_readable = heft_test_is_readable(f);
     heft_file_close(f);
-    for (size_t i = 0; i < count; i++)
-        for (uint32_t n = 1; starve(&operations[i], s, n, n & 1); n = next_request(n, many))
-            ;
+    starve_each_request((operation){ "verify", run_verify, NULL }, s, many);
+    if (!is_readable)
+        return;
+    starve_each_request((operation){ "hash", run_hash, NULL }, s, many);
+    for (size_t i = 0; writable(i); i++)
+        starve_each_request((operation){ "convert", run_convert, writable(i) }, s, many);
 }
