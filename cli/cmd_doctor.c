@@ -1,4 +1,5 @@
 /* cmd_doctor.c - `heft doctor`: name the damage of a file, and salvage the intact tensors. */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -192,6 +193,8 @@ static int examine(examination *e)
     o.progress = progress_step;
     o.progress_ctx = &bar;
     heft_status st = heft_source_open_file(&source, e->path, HEFT_ACCESS_READ, &err);
+    if (st && err.os == EISDIR)
+        return say_status(st, e->path, "is a folder: 'heft doctor' examines one file of it");
     if (st)
         return say_error(e->path, &err);
     progress_begin(&bar, e->path);

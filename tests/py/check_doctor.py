@@ -321,6 +321,10 @@ def check_text(folder):
     yield "text", [] if good else [text, err]
     code, text, err = heft("doctor", folder / "missing.pt")
     yield "missing file", [] if code == 4 and not text and "missing.pt" in err else [code, text]
+    code, text, err = heft("doctor", folder)
+    good = code == 4 and not text and err == f"heft: {folder}: is a folder: " \
+        "'heft doctor' examines one file of it\n"
+    yield "folder", [] if good else [code, text, err]
     path.write_bytes(raw)
     code, text, err = heft("doctor", path)
     good = code == 0 and text == f"{path}: healthy (safetensors, 6 of 6 tensors intact)\n"
