@@ -8,13 +8,15 @@
                           run meson test in DIR and count TAP test by test; a suite of SUITES
                           (unit,engine,...) without a test is a failure
   skip LABEL WHY          record a step that cannot run here
-  sum                     print a table of the steps and "N passed, N failed, N skipped"
+  sum                     print a table of the steps, with the seconds that each took and those
+                          of the processors that it used, and "N passed, N failed, N skipped"
 
 run and meson show the output of failed tests and then end with 1; sum ends with 1 if anything
 failed or nothing passed."""
 import json
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -72,7 +74,13 @@ def count(text, status):
 
 
 def add(book, label, counts, since):
-    row = {"label": label, "counts": counts, "seconds": time.monotonic() - since}
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    row = {
+        "label": label,
+        "counts": counts,
+        "seconds": time.monotonic() - since,
+        "processor": used.ru_utime + used.ru_stime,
+    }
     with open(book, "a") as f:
         f.write(json.dumps(row) + "\n")
     print(f"{label}: {counts[0]} passed, {counts[1]} failed, {counts[2]} skipped", flush=True)
@@ -127,11 +135,13 @@ def meson(book, label, build, suites, args):
 
 def show_sum(book):
     rows = [json.loads(line) for line in open(book)]
-    print(f"\n{'step':<34} {'passed':>7} {'failed':>7} {'skipped':>7} {'seconds':>8}")
+    print(f"\n{'step':<34} {'passed':>7} {'failed':>7} {'skipped':>7} {'seconds':>8}"
+          f" {'processor':>9}")
     for r in rows:
         p, f, s = r["counts"]
         why = f"  {r['why']}" if "why" in r else ""
-        print(f"{r['label']:<34} {p:>7} {f:>7} {s:>7} {r['seconds']:>8.1f}{why}")
+        print(f"{r['label']:<34} {p:>7} {f:>7} {s:>7} {r['seconds']:>8.1f}"
+              f" {r.get('processor', 0):>9.1f}{why}")
     passed, failed, skipped = (sum(r["counts"][i] for r in rows) for i in range(3))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return int(failed != 0 or passed == 0)
