@@ -13,7 +13,7 @@ slices is kept in .dev/torture.
   --slices N          end after N slices
   --book FILE         where slices are recorded (.dev/torture.jsonl)
   --list              print the campaigns and their figures so far
-  --publish           add the recorded slices to docs/reliability.tsv and replace the table of
+  --publish           add the recorded slices to docs/reliability.tsv and replace the figures of
                       docs/reliability.md; run nothing
   --page FILE         instead of docs/reliability.md and its .tsv
 
@@ -31,12 +31,14 @@ import shlex
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- figures: written by tools/torture.py -->", "<!-- end of figures -->"
 FIELDS = ["date", "commit", "campaign", "slices", "cases", "cpu", "failures"]
+AIM_CASES, AIM_SECONDS = 10**8, 4 * 3600  # of a fuzz target: one of both is enough
 
 Campaign = collections.namedtuple("Campaign", "name kind cases title command")
 
@@ -217,6 +219,19 @@ def table(campaigns, rows):
                f"{total['failures']} | {last['date']}, {last['commit']} |")
 
 
+def what_is_left(campaigns, rows):
+    """Return a sentence about the fuzz targets that have not yet reached their aim."""
+    left, targets = [], [c for c in campaigns if c.name.startswith("fuzz ")]
+    for c in targets:
+        mine = [row for row in rows if row["campaign"] == c.name]
+        cases, cpu = (sum(row[f] for row in mine) for f in ("cases", "cpu"))
+        if cases < AIM_CASES and cpu < AIM_SECONDS:
+            left.append(AIM_SECONDS - cpu)
+    return (f"The aim for each fuzz target is {AIM_CASES:,} executions, or {hours(AIM_SECONDS)} of "
+            f"processor time: {len(targets) - len(left)} of {len(targets)} targets have reached "
+            f"it, for the others {hours(sum(left))} are left at most.")
+
+
 def publish(campaigns, rows, page, book):
     with open(page.with_suffix(".tsv"), "w", newline="") as f:
         out = csv.DictWriter(f, FIELDS, delimiter="\t", lineterminator="\n")
@@ -225,7 +240,8 @@ def publish(campaigns, rows, page, book):
     text = page.read_text()
     head, rest = text.split(BEGIN)
     tail = rest.split(END)[1]
-    page.write_text(f"{head}{BEGIN}\n\n" + "\n".join(table(campaigns, rows)) + f"\n\n{END}{tail}")
+    lines = [*table(campaigns, rows), "", *textwrap.wrap(what_is_left(campaigns, rows), 120)]
+    page.write_text(f"{head}{BEGIN}\n\n" + "\n".join(lines) + f"\n\n{END}{tail}")
     book.unlink(missing_ok=True)
 
 
