@@ -211,6 +211,40 @@ static void a_file_that_needs_other_bytes_is_refused_in_place(void **state)
     heft_assert_status(open_in_place(&f, &b, gzip, 0, &err), HEFT_E_FORMAT, &err);
 }
 
+static void a_compressed_index_is_refused_in_place(void **state)
+{
+    /* An archive with the member "a.npy": 5 bytes by deflate, which say that they are 3 bytes. */
+    static const uint8_t bytes[] =
+        "PK\3\4\24\0\0\0\10\0\0\0\0\0\0\0\0\0\5\0\0\0\3\0\0\0\5\0\0\0a.npy"
+        "\113\4\0\0\0"
+        "PK\1\2\24\0\24\0\0\0\10\0\0\0\0\0\0\0\0\0\5\0\0\0\3\0\0\0\5\0\0\0\0\0"
+        "\0\0\0\0\0\0\0\0\0\0\0\0a.npy"
+        "PK\5\6\0\0\0\0\1\0\1\0\63\0\0\0\50\0\0\0\0";
+    (void)state;
+    if (!heft_format_find("npz"))
+        skip();
+    heft_error err;
+    heft_file *f;
+    board b;
+    heft_assert_status(open_in_place(&f, &b, bytes, sizeof bytes, &err), HEFT_E_UNSUPPORTED, &err);
+    assert_null(f);
+    assert_non_null(strstr(err.message, "the index is compressed"));
+}
+
+static void a_file_in_place_opens_without_an_error_object(void **state)
+{
+    heft_bytes bytes = heft_test_one("mag", 64);
+    heft_file *f;
+    board b;
+    (void)state;
+    assert_int_equal(open_in_place(&f, &b, bytes.p, bytes.len, NULL), HEFT_OK);
+    assert_int_equal(heft_tensor_count(f), 1);
+    heft_file_close(f);
+    assert_int_equal(open_in_place(&f, &b, bytes.p, bytes.len / 2, NULL), HEFT_E_FORMAT);
+    assert_null(f);
+    heft_test_free(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,6 +256,8 @@ int main(void)
         cmocka_unit_test(a_file_that_does_not_fit_is_refused),
         cmocka_unit_test(a_file_in_place_is_the_file_that_is_fed),
         cmocka_unit_test(a_file_that_needs_other_bytes_is_refused_in_place),
+        cmocka_unit_test(a_compressed_index_is_refused_in_place),
+        cmocka_unit_test(a_file_in_place_opens_without_an_error_object),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,6 +227,24 @@ def check_bash_quotation(heft, model):
         ]
 
 
+def check_escapes(heft, model):
+    """Type the beginning of a name with the escapes of $'...' in bash."""
+    def offered(word):
+        p = subprocess.run([heft, "__complete", "bash", "0", "cat", shell_quote(model), word],
+                           capture_output=True, text=True, check=True)
+        return p.stdout.splitlines()[1:]
+
+    plain = offered("$'dot")
+    for escaped in (r"\x64ot", r"d\x6Ft", r"d\157\164", r"\dot", r"\x64\x6f\x74"):
+        got = offered("$'" + escaped)
+        yield f"bash escapes {escaped}", [] if got == plain and len(got) == 1 else [
+            f"{got} instead of {plain}"
+        ]
+    for unknown in (r"dot\n", r"dot\41", r"dot\x61"):
+        got = offered("$'" + unknown)
+        yield f"no name begins with {unknown}", got
+
+
 def shell_quote(path):
     return "'" + str(path).replace("'", "'\\''") + "'"
 
@@ -241,6 +259,7 @@ def results(heft, folder):
     env = environment(heft, folder)
     if shutil.which("bash"):
         yield from check_bash_quotation(heft, model)
+        yield from check_escapes(heft, model)
     for shell, command, begin in shells(env, folder):
         program = shutil.which(shell)
         if not program:

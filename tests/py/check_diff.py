@@ -30,6 +30,7 @@ PLAIN = {
 }
 FLOATS = ("f16", "bf16", "f32", "f64")
 BLOCKS = ("q4_0", "q5_1", "q8_0", "q6_k", "q2_k", "q2_0")
+OPAQUE = {"iq2_xxs": 16}  # blocks without numbers for heft: number of the type in GGUF
 MANTISSA = {"f16": (10, -14), "bf16": (7, -126), "f32": (23, -126), "f64": (52, -1022)}
 SHAPE = (3, 23333)  # more elements than heft compares at a time
 RNG = np.random.default_rng(5)
@@ -79,7 +80,7 @@ def write_gguf(path, tensors):
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), 0)
     data = b""
     for name, (dtype, count, raw) in tensors.items():
-        number = ggml_blocks.TYPES[dtype][0]
+        number = OPAQUE.get(dtype) or ggml_blocks.TYPES[dtype][0]
         head += gguf_text(name) + struct.pack("<IQIQ", 1, count, number, len(data))
         data += raw + bytes(-len(raw) % 32)
     path.write_bytes(head + bytes(-len(head) % 32) + data)
@@ -224,9 +225,25 @@ def blocks(folder):
         yield checked(f"{dtype} with f32", check)
 
 
+def opaque(folder):
+    """Compare blocks whose numbers are unknown: their bytes differ."""
+    a = RNG.integers(0, 256, 3 * 66, dtype="u1")
+    b = a.copy()
+    b[[5, 6, 190]] ^= 0x41
+
+    def check():
+        for name, x in (("a", a), ("b", b)):
+            write_gguf(folder / f"{name}.gguf", {"w": ("iq2_xxs", 3 * 256, x.tobytes())})
+        change = value_change(heft_diff(folder / "a.gguf", folder / "b.gguf"), "w")
+        assert change["differing"] == 3, change
+        assert change["first"] == [5], change  # of the bytes
+        assert heft_diff(folder / "a.gguf", folder / "a.gguf")["equal"]
+    yield checked("blocks without numbers", check)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        return tap.report(result for part in (all_pairs, tolerances, specials, blocks)
+        return tap.report(result for part in (all_pairs, tolerances, specials, blocks, opaque)
                           for result in part(pathlib.Path(folder)))
 
 
