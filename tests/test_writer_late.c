@@ -409,6 +409,42 @@ static void reports_each_loss_once(void **state)
     end(&f);
 }
 
+static heft_status add_sparse(fixture *f, const char *name, const uint64_t coords[4])
+{
+    static const float values[2] = { 1, 2 };
+    const uint64_t dims[2] = { 4, 10 };
+    const heft_component c[] = { { { "coords", 6 }, HEFT_U64, 4, NULL },
+                                 { { "values", 6 }, HEFT_F32, 2, NULL } };
+    heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
+    uint32_t part;
+    s.name = heft_test_str(name);
+    s.dtype = HEFT_F32;
+    s.dims = dims;
+    s.rank = 2;
+    s.layout = heft_test_str("sparse_coo");
+    s.components = c;
+    s.component_count = 2;
+    heft_status st = heft_writer_add_tensor(&part, f->w, &s, &f->err);
+    if (!st)
+        st = heft_writer_write(f->w, part, coords, 32, &f->err);
+    return st ? st : heft_writer_write(f->w, part + 1, values, 8, &f->err);
+}
+
+/* zTensor 2 wants each element once, in order. */
+static void checks_the_order_of_a_late_sparse_tensor(void **state)
+{
+    static const uint64_t sorted[4] = { 0, 3, 9, 2 }, twice[4] = { 3, 3, 2, 2 };
+    fixture f;
+    (void)state;
+    prepare(&f, "2");
+    open_writer(&f, false);
+    begin(&f);
+    heft_assert_ok(add_sparse(&f, "sorted", sorted), &f.err);
+    heft_assert_fails(add_sparse(&f, "twice", twice), HEFT_E_ARGUMENT, &f.err, "element 1 repeats");
+    heft_writer_discard(f.w);
+    end(&f);
+}
+
 /* ---- failures ------------------------------------------------------------------------------- */
 
 static void failed_write_is_a_sticky_error(void **state)
@@ -538,6 +574,7 @@ int main(void)
         cmocka_unit_test(adds_nested_metadata_between_tensors),
         cmocka_unit_test(refuses_or_drops_unsupported_metadata),
         cmocka_unit_test(reports_each_loss_once),
+        cmocka_unit_test(checks_the_order_of_a_late_sparse_tensor),
         cmocka_unit_test(failed_write_is_a_sticky_error),
         cmocka_unit_test(discards_an_unfinished_file),
         cmocka_unit_test(reports_every_failed_allocation),
