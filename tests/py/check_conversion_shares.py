@@ -192,6 +192,13 @@ def other_plans(folder, sources):
         p = share(sources[source], out, number, count, *options, status=2)
         require(b"another plan" in p.stderr, p.stderr)
     require(not out.exists(), "an output of two plans")
+    trained = folder / "trained.safetensors"  # names and shapes of the first model, other values
+    values = bytearray(sources["plain"].read_bytes())
+    values[len(values) // 2:] = bytes(len(values) - len(values) // 2)
+    trained.write_bytes(values)
+    for more in (["--share", "2/2"], ["--finish"]):
+        p = run("convert", *more, trained, out, status=2)
+        require(b"another plan" in p.stderr, p.stderr)
     p = run("convert", "--finish", sources["plain"], out, status=None)
     require(b"1 of 2 shares" in p.stderr, "the number of missing shares is not printed")
     share(sources["plain"], out, 2, 2)
