@@ -382,6 +382,9 @@ def diff(
     ignore_dtype: bool = ...,
     trust_digests: bool = ...,
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
+    share: str | None = ...,
+    output: str | os.PathLike[str] | None = ...,
+    join: str | os.PathLike[str] | None = ...,
     verbose: bool = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
@@ -390,7 +393,7 @@ def diff(
     no_verify: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Difference: ...
+) -> Difference | None: ...
 
 def doctor(
     file: str | os.PathLike[str],
