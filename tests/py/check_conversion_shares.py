@@ -522,6 +522,23 @@ def cluster(folder):
             p.wait()
 
 
+def why_no_job_runs(folder, env):
+    """Run a job that does nothing; return None, or the reason from srun and the daemons."""
+    try:
+        p = subprocess.run(["srun", "--immediate=30", "true"], env=env, capture_output=True,
+                           check=False, timeout=100)
+        if not p.returncode:
+            return None
+        reasons = [p.stderr.decode(errors="replace").strip()]
+    except subprocess.TimeoutExpired:
+        reasons = ["srun does not return"]
+    for name in ("munged.out", "slurmctld.log", "slurmd.log"):
+        log = folder / name
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        reasons += [f"{name}: {line}" for line in lines if "rror" in line or "fatal" in line][-2:]
+    return "; ".join(reasons).replace("\n", " ")[:600]
+
+
 def slurm(folder, sources):
     missing = [x for x in ("munged", "slurmctld", "slurmd", "srun") if not shutil.which(x)]
     if missing:
@@ -531,10 +548,9 @@ def slurm(folder, sources):
     own.mkdir(mode=0o755)
     folder.chmod(0o755)
     with cluster(own) as env:
-        first = subprocess.run(["srun", "--immediate=30", "true"], env=env, capture_output=True,
-                               check=False, timeout=100)
-        if first.returncode:
-            return f"Slurm does not start: {first.stderr.decode()[:200]!r}"
+        complaint = why_no_job_runs(own, env)
+        if complaint:
+            return f"Slurm does not start here: {complaint}"
         for count in COUNTS:
             out = folder / "slurm.zt"
             clear(out)
