@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "comparison.h"
+#include "comparison_share.h"
 #include "model.h"
 #include "opt.h"
 #include "stdin_file.h"
@@ -269,11 +269,11 @@ static void print_json(outbuf *o, const comparison *c)
 
 /* ---- the command ---- */
 
-static int diff(comparison *c, bool as_json)
+static int diff(comparison *c, result_share *shares, bool as_json)
 {
     outbuf o;
-    int code = comparison_run(c);
-    if (code)
+    int code = comparison_run_shares(c, shares);
+    if (code || shares->share.count)
         return code;
     out_open(&o, STDOUT_FILENO);
     if (as_json)
@@ -287,6 +287,7 @@ int cmd_diff(int argc, char **argv)
 {
     comparison c = { .a = NULL };
     bool as_json = false;
+    result_share shares = { .command = "diff", .words = COMPARISON_WORDS };
     const opt options[] = {
         { "atol", 0, OPT_REAL, &c.t.absolute, "X", "tolerate differences up to X" },
         { "rtol", 0, OPT_REAL, &c.t.relative, "X",
@@ -301,6 +302,9 @@ int cmd_diff(int argc, char **argv)
         { "json", 0, OPT_FLAG, &as_json, NULL, "print one JSON document" },
         { "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "also print equal tensors, and notes" },
+        result_share_option(&shares, 0),
+        result_share_option(&shares, 1),
+        result_share_option(&shares, 2),
     };
     const opt_usage usage = {
         "diff",
@@ -322,13 +326,15 @@ int cmd_diff(int argc, char **argv)
     model_settings.check_parts = true; /* digests of tensors that are compared by hashes */
     c.path_a = args.item[0];
     c.path_b = args.item[1];
-    code = renames_prepare(&c.rename, "diff");
+    code = result_share_prepare(&shares);
+    if (!code)
+        code = renames_prepare(&c.rename, "diff");
     if (!code)
         code = model_open_key_optional(&c.a, c.path_a);
     if (!code)
         code = model_open_key_optional(&c.b, c.path_b);
     if (!code)
-        code = diff(&c, as_json);
+        code = diff(&c, &shares, as_json);
     comparison_release(&c);
     heft_file_close(c.a);
     heft_file_close(c.b);

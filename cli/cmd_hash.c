@@ -95,7 +95,7 @@ static int compute(heft_hash *model, heft_hash *tensors, result_share *r)
     uint64_t *words = NULL;
     if (r->join) {
         int code = result_share_join(r, &words);
-        for (uint32_t i = 0; !code && i < r->chosen->count; i++)
+        for (uint32_t i = 0; !code && i < r->rows; i++)
             hash_of(&tensors[i], words + (size_t)i * HASH_WORDS);
         free(words);
         if (!code && heft_hash_model(model, tensors, r->f, &err))
@@ -113,13 +113,14 @@ static int hash(result_share *r, bool as_json)
     const heft_file *f = r->f;
     const char *path = r->path;
     const selection all = { NULL, heft_tensor_count(f) };
-    r->chosen = &all;
-    if (r->share.count)
-        return hash_share(r);
+    result_share_set_tensors(r, f, path, &all);
+    int code = r->share.count || r->join ? result_share_open(r) : CODE_DONE;
+    if (code || r->share.count)
+        return code ? code : hash_share(r);
     heft_hash model, *tensors = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tensors);
     if (!tensors)
         return say_status(HEFT_E_NOMEM, path, "no memory for the digests");
-    int code = compute(&model, tensors, r);
+    code = compute(&model, tensors, r);
     if (!code) {
         outbuf o;
         out_open(&o, STDOUT_FILENO);
@@ -169,6 +170,7 @@ int cmd_hash(int argc, char **argv)
     r.path = args.item[0];
     if (!code)
         code = hash(&r, as_json);
+    result_share_close(&r);
     heft_file_close(f);
     return code;
 }

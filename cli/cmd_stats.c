@@ -441,12 +441,11 @@ static int compute(stats_run *v)
 static int stats(stats_run *v)
 {
     outbuf o;
-    v->shares.f = v->f;
-    v->shares.path = v->path;
-    v->shares.chosen = &v->chosen;
-    if (v->shares.share.count)
-        return stats_share(v);
-    int code = compute(v);
+    result_share_set_tensors(&v->shares, v->f, v->path, &v->chosen);
+    int code = v->shares.share.count || v->shares.join ? result_share_open(&v->shares) : CODE_DONE;
+    if (code || v->shares.share.count)
+        return code ? code : stats_share(v);
+    code = compute(v);
     if (!code && v->as_tree)
         code = build_tree(v);
     if (code)
@@ -502,6 +501,7 @@ int cmd_stats(int argc, char **argv)
     if (!code)
         code = model_select(&v.chosen, f, v.path, args.item + 1, args.count - 1) ? stats(&v)
                                                                                  : CODE_SYSTEM;
+    result_share_close(&v.shares);
     free(v.chosen.ids);
     free(v.sums);
     free(v.tree_sums);

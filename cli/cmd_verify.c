@@ -273,16 +273,19 @@ static heft_status check(report *r, heft_error *err, int *code)
     o.quick = r->quick;
     progress_begin(&p, r->path);
     r->format = heft_file_format(r->f);
-    r->shares.f = r->f;
-    r->shares.path = r->path;
-    r->shares.chosen = &all;
     heft_status st = HEFT_OK;
-    if (r->shares.share.count)
+    bool has_shares = r->shares.share.count || r->shares.join;
+    result_share_set_tensors(&r->shares, r->f, r->path, &all);
+    *code = has_shares ? result_share_open(&r->shares) : CODE_DONE;
+    if (*code)
+        r->result = (heft_verify_result){ .notes = 0 };
+    else if (r->shares.share.count)
         *code = verify_share(&r->shares, &r->result, &o);
     else if (r->shares.join)
         *code = verify_join(&r->shares, &r->result, on_finding, r);
     else
         st = heft_file_verify(&r->result, r->f, &o, err);
+    result_share_close(&r->shares);
     progress_end(&p);
     if (!st && !*code && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);

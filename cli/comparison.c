@@ -76,18 +76,22 @@ static int find_pairs(comparison *c)
 
 /* ---- values ---- */
 
+typedef struct value_range { /* pairs to compare */
+    comparison *c;
+    size_t first;
+} value_range;
+
 static void compare_pair(void *ctx, size_t i)
 {
     work *w = ctx;
-    const comparison *c = w->ctx;
-    pair *p = &c->pairs[i];
+    const value_range *range = w->ctx;
+    const comparison *c = range->c;
+    pair *p = &c->pairs[range->first + i];
     side a = { c->a, c->path_a, p->a, c->checks_a.read };
     side b = { c->b, c->path_b, p->b, c->checks_b.read };
     if (!p->has_values)
         return;
     compare_tensors(&p->d, w, &a, &b, c->t);
-    if (p->d.incomparable || p->d.differing)
-        p->changes |= CHANGED_VALUE;
 }
 
 static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
@@ -99,11 +103,11 @@ static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
     return ok;
 }
 
-/* Register the parts of all tensors whose values will be compared. */
-static int begin_checks(comparison *c)
+/* Register the parts of the tensors whose values will be compared. */
+static int begin_checks(comparison *c, size_t first, size_t end)
 {
     bool ok = true;
-    for (size_t i = 0; i < c->count && ok; i++)
+    for (size_t i = first; i < end && ok; i++)
         if (c->pairs[i].has_values)
             ok = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
                  add_parts(&c->checks_b, c->b, c->pairs[i].b);
@@ -134,18 +138,24 @@ static bool states_same_digests(const comparison *c, const pair *p)
     return same;
 }
 
-static int compare_values(comparison *c)
+/* Leave out the values of pairs with equal stated digests. */
+static void trust_digests(comparison *c)
 {
-    work w = { .ctx = c, .path = c->path_a };
     for (size_t i = 0; i < c->count && c->trusts_digests; i++)
         if (c->pairs[i].has_values && states_same_digests(c, &c->pairs[i]))
             c->pairs[i].has_values = false;
-    int code = begin_checks(c);
+}
+
+int comparison_values(comparison *c, size_t first, size_t end)
+{
+    value_range range = { c, first };
+    work w = { .ctx = &range, .path = c->path_a };
+    int code = begin_checks(c, first, end);
     if (code)
         return code;
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = first; i < end; i++)
         w.total += c->pairs[i].has_values ? heft_tensor_bytes(c->a, c->pairs[i].a) : 0;
-    if (work_run(&w, c->count, compare_pair))
+    if (work_run(&w, end - first, compare_pair))
         return say_error(w.path, &w.err);
     code = checks_end(&c->checks_a, c->path_a);
     return code ? code : checks_end(&c->checks_b, c->path_b);
@@ -171,34 +181,61 @@ static int by_tensor(const void *a, const void *b)
     return (x->a > y->a) - (x->a < y->a);
 }
 
-/* Hash the tensors without a partner, sorted by hash. The caller frees *out. */
-static int hash_lonely(hashed **out, uint32_t *count, const heft_file *f, const char *path,
-                       const uint32_t *partner)
+static size_t count_lonely(const uint32_t *partner, uint32_t count)
 {
-    uint32_t all = heft_tensor_count(f), n = 0;
-    uint32_t *ids = malloc(((size_t)all + 1) * sizeof *ids);
-    for (uint32_t i = 0; ids && i < all; i++)
+    size_t n = 0;
+    for (uint32_t i = 0; i < count; i++)
+        n += partner[i] == HEFT_NONE;
+    return n;
+}
+
+/* List the tensors without a partner. */
+static bool list_lonely(lonely *l, const heft_file *f, const uint32_t *partner)
+{
+    uint32_t all = heft_tensor_count(f);
+    l->tensors = malloc(((size_t)all + 1) * sizeof *l->tensors);
+    for (uint32_t i = 0; l->tensors && i < all; i++)
         if (partner[i] == HEFT_NONE)
-            ids[n++] = i;
-    heft_hash *hashes = malloc(((size_t)n + 1) * sizeof *hashes);
-    *out = calloc((size_t)n + 1, sizeof **out);
-    *count = n;
+            l->tensors[l->count++] = i;
+    l->hashes = calloc((size_t)l->count + 1, sizeof *l->hashes);
+    return l->tensors && l->hashes;
+}
+
+static int find_lonely(comparison *c)
+{
+    if (!count_lonely(c->partner_a, heft_tensor_count(c->a)) ||
+        !count_lonely(c->partner_b, heft_tensor_count(c->b)))
+        return CODE_DONE;
+    bool ok = list_lonely(&c->lonely_a, c->a, c->partner_a) &&
+              list_lonely(&c->lonely_b, c->b, c->partner_b);
+    return ok ? CODE_DONE : say_no_memory(c);
+}
+
+int comparison_hash(comparison *c, bool of_b, uint32_t first, uint32_t end)
+{
+    const char *path = of_b ? c->path_b : c->path_a;
+    lonely *l = of_b ? &c->lonely_b : &c->lonely_a;
     heft_error err;
-    int code = CODE_DONE;
     progress p;
+    if (first == end)
+        return CODE_DONE;
     progress_begin(&p, path);
-    if (!ids || !hashes || !*out)
-        code = say_status(HEFT_E_NOMEM, path, "no memory for the digests");
-    else if (heft_tensor_hash_many(hashes, f, ids, n, progress_step, &p, &err))
-        code = say_error(path, &err);
+    heft_status st = heft_tensor_hash_many(l->hashes + first, of_b ? c->b : c->a,
+                                           l->tensors + first, end - first, progress_step, &p,
+                                           &err);
     progress_end(&p);
-    for (uint32_t i = 0; i < n && !code; i++)
-        (*out)[i] = (hashed){ hashes[i], ids[i] };
-    if (!code)
-        qsort(*out, n, sizeof **out, by_hash);
-    free(ids);
-    free(hashes);
-    return code;
+    return st ? say_error(path, &err) : CODE_DONE;
+}
+
+/* Return the lonely tensors sorted by hash, which the caller frees. NULL without memory. */
+static hashed *sort_lonely(const lonely *l)
+{
+    hashed *sorted = calloc((size_t)l->count + 1, sizeof *sorted);
+    for (uint32_t i = 0; sorted && i < l->count; i++)
+        sorted[i] = (hashed){ l->hashes[i], l->tensors[i] };
+    if (sorted && l->count)
+        qsort(sorted, l->count, sizeof *sorted, by_hash);
+    return sorted;
 }
 
 static void match(comparison *c, const hashed *a, uint32_t count_a, const hashed *b,
@@ -217,35 +254,24 @@ static void match(comparison *c, const hashed *a, uint32_t count_a, const hashed
     qsort(c->renamed, c->renamed_count, sizeof *c->renamed, by_tensor);
 }
 
-static size_t count_lonely(const uint32_t *partner, uint32_t count)
-{
-    size_t n = 0;
-    for (uint32_t i = 0; i < count; i++)
-        n += partner[i] == HEFT_NONE;
-    return n;
-}
-
 static int find_renamed(comparison *c)
 {
-    hashed *a = NULL, *b = NULL;
-    uint32_t count_a, count_b;
-    if (!count_lonely(c->partner_a, heft_tensor_count(c->a)) ||
-        !count_lonely(c->partner_b, heft_tensor_count(c->b)))
-        return CODE_DONE;
-    int code = hash_lonely(&a, &count_a, c->a, c->path_a, c->partner_a);
-    if (!code)
-        code = hash_lonely(&b, &count_b, c->b, c->path_b, c->partner_b);
-    if (!code)
-        match(c, a, count_a, b, count_b);
+    hashed *a = sort_lonely(&c->lonely_a), *b = sort_lonely(&c->lonely_b);
+    bool has_memory = a && b;
+    if (has_memory)
+        match(c, a, c->lonely_a.count, b, c->lonely_b.count);
     free(a);
     free(b);
-    return code;
+    return has_memory ? CODE_DONE : say_no_memory(c);
 }
 
 /* ---- all of it ---- */
 
 static void count_results(comparison *c)
 {
+    for (size_t i = 0; i < c->count; i++)
+        if (c->pairs[i].d.incomparable || c->pairs[i].d.differing)
+            c->pairs[i].changes |= CHANGED_VALUE;
     c->only_a = count_lonely(c->partner_a, heft_tensor_count(c->a));
     c->only_b = count_lonely(c->partner_b, heft_tensor_count(c->b));
     for (size_t i = 0; i < c->count; i++)
@@ -254,18 +280,36 @@ static void count_results(comparison *c)
     c->equal = c->equal_count == c->count && !c->only_a && !c->only_b && !c->renamed_count;
 }
 
-int comparison_run(comparison *c)
+int comparison_begin(comparison *c)
 {
     int code = find_names(c);
     if (!code)
         code = find_pairs(c);
     if (!code)
-        code = compare_values(c);
+        code = find_lonely(c);
     if (!code)
-        code = find_renamed(c);
+        trust_digests(c);
+    return code;
+}
+
+int comparison_end(comparison *c)
+{
+    int code = find_renamed(c);
     if (!code)
         count_results(c);
     return code;
+}
+
+int comparison_run(comparison *c)
+{
+    int code = comparison_begin(c);
+    if (!code)
+        code = comparison_values(c, 0, c->count);
+    if (!code)
+        code = comparison_hash(c, false, 0, c->lonely_a.count);
+    if (!code)
+        code = comparison_hash(c, true, 0, c->lonely_b.count);
+    return code ? code : comparison_end(c);
 }
 
 void comparison_release(comparison *c)
@@ -275,6 +319,10 @@ void comparison_release(comparison *c)
     free(c->renamed);
     free(c->partner_a);
     free(c->partner_b);
+    free(c->lonely_a.tensors);
+    free(c->lonely_a.hashes);
+    free(c->lonely_b.tensors);
+    free(c->lonely_b.hashes);
     checks_close(&c->checks_a);
     checks_close(&c->checks_b);
     renames_release(&c->rename);

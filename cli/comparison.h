@@ -18,6 +18,11 @@ typedef struct renamed { /* two tensors with different names and the same conten
     uint32_t a, b;
 } renamed;
 
+typedef struct lonely { /* tensors of a file without a partner of the same name */
+    uint32_t *tensors, count;
+    heft_hash *hashes; /* one per tensor */
+} lonely;
+
 typedef struct comparison {
     heft_file *a, *b;
     const char *path_a, *path_b;
@@ -31,6 +36,7 @@ typedef struct comparison {
     renamed *renamed; /* sorted by tensors of A */
     size_t renamed_count;
     uint32_t *partner_a, *partner_b; /* partner_a[i]: partner of tensor i of A, or HEFT_NONE */
+    lonely lonely_a, lonely_b;       /* to be matched by hashes; both empty if one would be */
     size_t all_count;                /* tensors; partners count once */
     size_t equal_count, only_a, only_b;
     bool equal;
@@ -40,6 +46,13 @@ typedef struct comparison {
 /* Compare the files. The caller sets the files, paths, t, ignore_dtype, trusts_digests and rename;
  * the other fields are results. Return an exit code. */
 int comparison_run(comparison *c);
+/* The steps of comparison_run(): find the pairs and the lonely tensors, compare the values of
+ * pairs[first] to pairs[end - 1], hash lonely tensors, and draw the conclusions from all of them.
+ * Return an exit code. */
+int comparison_begin(comparison *c);
+int comparison_values(comparison *c, size_t first, size_t end);
+int comparison_hash(comparison *c, bool of_b, uint32_t first, uint32_t end);
+int comparison_end(comparison *c);
 void comparison_release(comparison *c);
 /* Write "289 tensors: 280 equal, 9 differ". */
 void comparison_put_summary(outbuf *o, const comparison *c);

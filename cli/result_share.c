@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "stdin_file.h"
 #include "textfile.h"
 
-enum { HEAD_BYTES = 256, PATH_BYTES = 4096, WORD_DIGITS = 16 };
+enum { HEAD_BYTES = 640, PATH_BYTES = 4096, WORD_DIGITS = 16 };
 
 opt result_share_option(result_share *r, size_t i)
 {
@@ -37,26 +38,6 @@ int result_share_prepare(result_share *r)
 
 /* ---- rows ---- */
 
-void result_share_rows(const result_share *r, uint32_t which, uint32_t count, uint32_t *first,
-                       uint32_t *end)
-{
-    uint64_t total = 0, at = 0;
-    for (uint32_t i = 0; i < r->chosen->count; i++)
-        total += heft_tensor_bytes(r->f, selected(r->chosen, i));
-    uint64_t each = total / count + 1;
-    *first = *end = r->chosen->count;
-    for (uint32_t i = 0; i < r->chosen->count; i++) {
-        uint32_t owner = (uint32_t)(at / each) + 1;
-        if (owner >= which && *first == r->chosen->count)
-            *first = i;
-        if (owner > which) {
-            *end = i;
-            break;
-        }
-        at += heft_tensor_bytes(r->f, selected(r->chosen, i));
-    }
-}
-
 /* FNV-1a, 64 bits: notices accidents. */
 static uint64_t fnv(uint64_t h, const void *p, size_t len)
 {
@@ -68,37 +49,106 @@ static uint64_t fnv(uint64_t h, const void *p, size_t len)
 
 static const uint64_t fnv_begin = UINT64_C(0xcbf29ce484222325);
 
-/* Return a number of the selected tensors and the file, equal on every machine. */
-static uint64_t id_of(const result_share *r)
+static result_row selected_row(const void *ctx, uint32_t i)
 {
-    const char *format = heft_format_name(heft_file_format(r->f));
-    uint64_t size = heft_file_size(r->f), h = fnv(fnv_begin, &size, sizeof size);
-    heft_checksum c;
-    h = fnv(h, format, strlen(format));
-    for (uint32_t i = 0; i < r->chosen->count; i++) {
-        heft_tensor t = heft_tensor_at(r->f, selected(r->chosen, i));
-        const uint64_t about[] = { t.name.len, (uint64_t)t.dtype, t.rank,
-                                   heft_tensor_bytes(r->f, selected(r->chosen, i)) };
-        h = fnv(h, t.name.ptr, t.name.len);
-        h = fnv(h, about, sizeof about);
-        h = fnv(h, t.dims, t.rank * sizeof *t.dims);
+    const result_share *r = ctx;
+    uint32_t id = selected(r->chosen, i);
+    return (result_row){ id, HEFT_NONE, heft_tensor_bytes(r->f, id) };
+}
+
+void result_share_set_tensors(result_share *r, const heft_file *f, const char *path,
+                              const selection *chosen)
+{
+    r->f = f;
+    r->path = path;
+    r->chosen = chosen;
+    r->rows = chosen->count;
+    r->row = selected_row;
+    r->ctx = r;
+}
+
+/* Sum the bytes of the rows up to each row, and hash the rows. */
+static bool measure_rows(result_share *r)
+{
+    r->before = malloc(((size_t)r->rows + 1) * sizeof *r->before);
+    r->tensors = fnv_begin;
+    for (uint32_t i = 0; r->before && i <= r->rows; i++) {
+        result_row last = i ? r->row(r->ctx, i - 1) : (result_row){ 0, 0, 0 };
+        uint64_t sum = i ? r->before[i - 1] + last.bytes : 0;
+        bool has_overflow = i && sum < r->before[i - 1];
+        r->before[i] = has_overflow ? UINT64_MAX : sum;
+        r->tensors = fnv(fnv(r->tensors, &last.a, sizeof last.a), &last.b, sizeof last.b);
+        r->tensors = fnv(r->tensors, &last.bytes, sizeof last.bytes);
     }
-    for (size_t i = 0; heft_checksum_at(&c, r->f, i); i++)
-        h = fnv(h, &c.range, sizeof c.range);
-    return h;
+    return r->before;
+}
+
+int result_share_open(result_share *r)
+{
+    heft_error err;
+    size_t used = strlen(r->options);
+    if (model_settings.no_verify)
+        snprintf(r->options + used, sizeof r->options - used, "%s--no-verify", used ? " " : "");
+    if (!measure_rows(r))
+        return say_status(HEFT_E_NOMEM, r->path, "no memory for a list of tensors");
+    if (heft_share_file_id(&r->ids[0], r->f, &err))
+        return say_error(r->path, &err);
+    if (r->other && heft_share_file_id(&r->ids[1], r->other, &err))
+        return say_error(r->other_path, &err);
+    return CODE_DONE;
+}
+
+void result_share_close(result_share *r)
+{
+    free(r->before);
+    r->before = NULL;
+}
+
+/* Return the first row that begins at `bytes` or later. */
+static uint32_t first_row_at(const result_share *r, uint64_t bytes)
+{
+    uint32_t first = 0, end = r->rows;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (r->before[middle] < bytes)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+void result_share_rows(const result_share *r, uint32_t which, uint32_t count, uint32_t *first,
+                       uint32_t *end)
+{
+    uint64_t each = r->before[r->rows] / count + 1;
+    *first = which == 1 ? 0 : first_row_at(r, each * (which - 1));
+    *end = which == count ? r->rows : first_row_at(r, each * which);
+}
+
+static size_t put_hex(char *to, const heft_hash *h)
+{
+    for (size_t i = 0; i < sizeof h->bytes; i++)
+        snprintf(to + 2 * i, 3, "%02x", h->bytes[i]);
+    return 2 * sizeof h->bytes;
 }
 
 /* Write the first lines of a record. */
-static size_t put_head(char head[HEAD_BYTES], const result_share *r, uint64_t id, heft_share s)
+static size_t put_head(char head[HEAD_BYTES], const result_share *r, heft_share s)
 {
+    char ids[2][2 * HEFT_HASH_BYTES + 1];
     uint32_t first, end;
     result_share_rows(r, s.number, s.count, &first, &end);
-    int n =
-        snprintf(head, HEAD_BYTES,
-                 "heft results 1 %s\nid %016llx\nshare %u of %u\nrows %u to %u of %u, %u words\n",
-                 r->command, (unsigned long long)id, s.number, s.count, first, end,
-                 r->chosen->count, r->words);
-    return n > 0 ? (size_t)n : 0;
+    put_hex(ids[0], &r->ids[0]);
+    put_hex(ids[1], &r->ids[1]);
+    int n = snprintf(head, HEAD_BYTES,
+                     "heft results 2 %s\nfile %s\n%s%s%soptions %s\ntensors %016llx\n"
+                     "share %u of %u\nrows %u to %u of %u, %u words\n",
+                     r->command, ids[0], r->other ? "with " : "", r->other ? ids[1] : "",
+                     r->other ? "\n" : "", *r->options ? r->options : "none",
+                     (unsigned long long)r->tensors, s.number, s.count, first, end, r->rows,
+                     r->words);
+    return n > 0 && n < HEAD_BYTES ? (size_t)n : 0;
 }
 
 /* ---- writing ---- */
@@ -127,7 +177,7 @@ void result_share_begin(const result_share *r, outbuf *text)
 {
     char head[HEAD_BYTES];
     out_open(text, -1);
-    out_bytes(text, head, put_head(head, r, id_of(r), r->share));
+    out_bytes(text, head, put_head(head, r, r->share));
 }
 
 int result_share_end(const result_share *r, outbuf *text)
@@ -219,10 +269,36 @@ static uint32_t count_in(heft_str text)
     return is_found && all <= HEFT_SHARE_MAX_COUNT ? all : 0;
 }
 
+/* Say in which line of the first lines a record differs. */
+static int say_other_record(const result_share *r, const char *path, const char *head,
+                            heft_str text)
+{
+    size_t at = 0, line = 0;
+    for (; at < text.len && head[at] && head[at] == text.ptr[at]; at++)
+        line = head[at] == '\n' ? at + 1 : line;
+    static const char again[] = "or of another version of it; compute the shares again";
+    if (!strncmp(head + line, "file ", 5))
+        return say_status(HEFT_E_ARGUMENT, path, "is a record of another file than %s, %s",
+                          stdin_label(r->path), again);
+    if (!strncmp(head + line, "with ", 5))
+        return say_status(HEFT_E_ARGUMENT, path, "is a record of another file than %s, %s",
+                          stdin_label(r->other_path), again);
+    if (!strncmp(head + line, "options ", 8))
+        return say_status(HEFT_E_ARGUMENT, path,
+                          "was computed with other options than these: %s; compute the shares "
+                          "again, or give --join their options",
+                          *r->options ? r->options : "none");
+    if (!strncmp(head + line, "tensors ", 8))
+        return say_status(HEFT_E_ARGUMENT, path,
+                          "was computed for other tensors; give --join the same patterns");
+    return say_status(HEFT_E_ARGUMENT, path, "is not a record of `heft %s` for this share",
+                      r->command);
+}
+
 int result_share_read(const result_share *r, uint32_t which, uint32_t *count, heft_str *text,
                       heft_str *body)
 {
-    char path[PATH_BYTES], head[HEAD_BYTES];
+    char path[PATH_BYTES], head[HEAD_BYTES] = "";
     *text = (heft_str){ NULL, 0 };
     int n = snprintf(path, sizeof path, "%s.%u", r->join, which);
     if (n < 0 || n >= (int)sizeof path)
@@ -231,11 +307,9 @@ int result_share_read(const result_share *r, uint32_t which, uint32_t *count, he
     if (code)
         return code;
     *count = *count ? *count : count_in(*text);
-    size_t len = *count ? put_head(head, r, id_of(r), (heft_share){ which, *count }) : 0;
-    if (!len || text->len < len || memcmp(text->ptr, head, len) != 0)
-        return say_status(HEFT_E_ARGUMENT, path,
-                          "is no record of share %u of `heft %s` for this file and these tensors",
-                          which, r->command);
+    size_t len = put_head(head, r, (heft_share){ which, *count ? *count : 1 });
+    if (!*count || !len || text->len < len || memcmp(text->ptr, head, len) != 0)
+        return say_other_record(r, path, head, *text);
     return find_body(body, *text, len) ? CODE_DONE : result_share_damaged(r, which);
 }
 
@@ -243,7 +317,7 @@ int result_share_join(const result_share *r, uint64_t **words)
 {
     uint32_t count = 0, first, end;
     int code = CODE_DONE;
-    *words = calloc((size_t)r->chosen->count + 1, r->words * sizeof **words);
+    *words = calloc((size_t)r->rows + 1, r->words * sizeof **words);
     if (!*words)
         return say_status(HEFT_E_NOMEM, r->path, "no memory for records");
     for (uint32_t i = 1; !code && (i == 1 || i <= count); i++) {

@@ -412,7 +412,8 @@ static heft_status convert_two_shares(const heft_file *file, const char *path, h
 {
     const char *const texts[] = { "2/2", "1/2" }; /* each by a process of its own, or "auto" */
     heft_share_result result = { .missing = 2 };
-    heft_status st = HEFT_OK;
+    heft_hash id; /* in records of other results: whether they belong to this file */
+    heft_status st = heft_share_file_id(&id, file, err);
     for (int i = 0; i < 2 && !st; i++) {
         heft_share share;
         st = heft_share_find(&share, texts[i], err);

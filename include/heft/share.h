@@ -66,6 +66,14 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_finish(heft_share_result *out, c
                                                        const heft_convert_options *opt,
                                                        heft_error *err);
 
+/* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,
+ * shapes, metadata, offsets, stored checksums, and 256 blocks of 4096 bytes spread over the file
+ * and all shards (all bytes up to 1 MiB).  Records of results that are computed in shares carry
+ * the id, so that the records of two versions of a file are not mixed; a change of a few values
+ * of a large file may leave the id unchanged. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_share_file_id(heft_hash *out, const heft_file *f,
+                                                        heft_error *err);
+
 /* ---- with sinks of your own --------------------------------------------------------------- */
 
 /* The plan of a conversion in shares.  One thread at a time. */

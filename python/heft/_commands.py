@@ -193,7 +193,8 @@ _COMMANDS = [
     _Command("sbom", {"file": path_words}, _bill, "Bill",
              "Return a bill of materials of a model: name, licence, base models, datasets, task, counts, "
              "digests. With\noutput the bill is also written to that file."),
-    _Command("diff", {"a": path_words, "b": path_words}, _of_document(Difference), "Difference",
+    _Command("diff", {"a": path_words, "b": path_words}, _unless_share(_of_document(Difference)),
+             "Difference | None",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),
     _Command("hash", {"file": path_words}, _unless_share(_of_document(Digests, "file")),

@@ -34,6 +34,9 @@ class Converted(Result):
     format: str
     bytes: int
     dry_run: bool
+    share: int | None = ...
+    shares: int | None = ...
+    missing: int = ...
 
 @dataclass(frozen=True)
 class Split(Result):
@@ -359,7 +362,7 @@ def convert(
     dry_run: bool = ...,
     force: bool = ...,
     no_sync: bool = ...,
-    share: str | None = ...,
+    share: str | tuple[int, int] | None = ...,
     finish: bool = ...,
     threads: int | None = ...,
     verbose: bool = ...,
@@ -382,6 +385,9 @@ def diff(
     ignore_dtype: bool = ...,
     trust_digests: bool = ...,
     rename: str | Iterable[str] | Mapping[str, str] | None = ...,
+    share: str | tuple[int, int] | None = ...,
+    output: str | os.PathLike[str] | None = ...,
+    join: str | os.PathLike[str] | None = ...,
     verbose: bool = ...,
     key: str | None = ...,
     max_tensors: int | None = ...,
@@ -390,7 +396,7 @@ def diff(
     no_verify: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Difference: ...
+) -> Difference | None: ...
 
 def doctor(
     file: str | os.PathLike[str],
@@ -432,7 +438,7 @@ def edit(
 def hash(
     file: str | os.PathLike[str],
     *,
-    share: str | None = ...,
+    share: str | tuple[int, int] | None = ...,
     output: str | os.PathLike[str] | None = ...,
     join: str | os.PathLike[str] | None = ...,
     key: str | None = ...,
@@ -557,7 +563,7 @@ def stats(
     tree: bool = ...,
     depth: int | None = ...,
     finite: bool = ...,
-    share: str | None = ...,
+    share: str | tuple[int, int] | None = ...,
     output: str | os.PathLike[str] | None = ...,
     join: str | os.PathLike[str] | None = ...,
     key: str | None = ...,
@@ -580,7 +586,7 @@ def verify(
     key: str | os.PathLike[str] | None = ...,
     ca: str | os.PathLike[str] | None = ...,
     certificate: str | os.PathLike[str] | None = ...,
-    share: str | None = ...,
+    share: str | tuple[int, int] | None = ...,
     output: str | os.PathLike[str] | None = ...,
     join: str | os.PathLike[str] | None = ...,
     max_tensors: int | None = ...,

@@ -46,6 +46,14 @@ def _real(value):
     return [repr(float(value))]
 
 
+def _share(value):
+    """A share: "2/8", (2, 8) or "auto"."""
+    if isinstance(value, str):
+        return [value]
+    number, count = value
+    return ["/".join(_number(number) + _number(count))]
+
+
 def _texts(value):
     return [value] if isinstance(value, str) else [word for item in value for word in _text(item)]
 
@@ -140,6 +148,7 @@ KEY = Kind("str | os.PathLike[str] | None", _key)
 NUMBER = Kind("int | None", _number)
 SIZE = Kind("int | str | None", _size)
 REAL = Kind("float | None", _real)
+SHARE = Kind("str | tuple[int, int] | None", _share)
 TEXTS = Kind("str | Iterable[str] | None", _texts)
 RULES = Kind("str | Iterable[str] | Mapping[str, str] | None", _rules)
 GRADS = Kind("bool | str | Mapping[str, bool | None] | None", _grads)
@@ -242,10 +251,10 @@ OPTIONS = [Option(*row) for row in (
     ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
     ("force", "doctor convert merge split sign sbom", FLAG, "replace existing files"),
     ("no-sync", "doctor sign sbom " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
-    ("share", "convert", TEXT, "write only this share: \"2/8\", or \"auto\" under mpirun or srun"),
-    ("share", "verify hash stats", TEXT, "compute only this share, and write a record; returns None"),
-    ("output", "verify hash stats", PATH, "with share, the stem of the record; default: of the model"),
-    ("join", "verify hash stats", PATH, "read the records with this stem, and return the result"),
+    ("share", "convert", SHARE, "write only this share: (2, 8), or \"auto\" under mpirun or srun"),
+    ("share", "verify diff hash stats", SHARE, "compute only this share, and write a record; returns None"),
+    ("output", "verify diff hash stats", PATH, "with share, the stem of the record; default: of the model"),
+    ("join", "verify diff hash stats", PATH, "read the records with this stem, and return the result"),
     ("finish", "convert", FLAG, "complete the target from its shares"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),

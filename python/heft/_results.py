@@ -71,11 +71,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Converted(Result):
-    """A written file. bytes: its size."""
+    """A written file. bytes: its size.
+
+    share, shares: number of the share that was written, and of all shares, or None. missing: shares
+    that are not written yet; with 0 the file is complete."""
     file: pathlib.Path = _as(pathlib.Path)
     format: str
     bytes: int
     dry_run: bool
+    share: int | None = None
+    shares: int | None = None
+    missing: int = 0
 
 
 @dataclass(frozen=True)

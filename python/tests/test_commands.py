@@ -5,6 +5,7 @@ import errno
 import inspect
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -383,8 +384,9 @@ def test_functions_run_on_several_threads(model):
 
 
 def test_joined_shares_return_the_result_of_one_process(tmp_path):
-    file = tmp_path / "a.safetensors"
+    file, other = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
     heft.save({"a": b"1234", "b": b"5678"}, file)
+    heft.save({"a": b"1234", "b": b"5679"}, other)
     stem = tmp_path / "part"
     for share in ("1/2", "2/2"):
         assert heft.hash(file, share=share, output=stem) is None
@@ -392,3 +394,39 @@ def test_joined_shares_return_the_result_of_one_process(tmp_path):
     for share in ("1/2", "2/2"):
         assert heft.verify(file, share=share, output=stem) is None
     assert heft.verify(file, join=stem) == heft.verify(file)
+    for share in ((1, 2), (2, 2)):
+        assert heft.diff(file, other, share=share, output=stem) is None
+    assert heft.diff(file, other, join=stem) == heft.diff(file, other)
+
+
+def test_shares_complete_the_target(tmp_path):
+    file, target, want = (tmp_path / name for name in ("a.safetensors", "b.zt", "one.zt"))
+    heft.save({"a": b"1234" * 100, "b": b"5678"}, file)
+    heft.convert(file, want)
+    first = heft.convert(file, target, share=(2, 2))
+    assert (first.share, first.shares, first.missing) == (2, 2, 1) and not target.exists()
+    with pytest.raises(heft.Error, match="1 of 2 shares"):
+        heft.convert(file, target, finish=True)
+    assert heft.convert(file, target, share="1/2").missing == 0
+    assert target.read_bytes() == want.read_bytes()
+    assert heft.convert(file, want, force=True).share is None
+
+
+@pytest.mark.parametrize("share", [(0, 2), (3, 2), "x", (1,), (1, 2.5), (True, 2), 5])
+def test_other_shares_are_refused(share, tmp_path):
+    heft.save({"a": b"1234"}, tmp_path / "a.safetensors")
+    with pytest.raises((heft.Error, ValueError, TypeError)):
+        heft.convert(tmp_path / "a.safetensors", tmp_path / "b.zt", share=share)
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.safetensors"]
+
+
+def test_shares_on_a_dask_cluster(tmp_path):
+    pytest.importorskip("distributed", reason="python3-distributed is not installed")
+    file, target, want = (tmp_path / name for name in ("a.safetensors", "b.zt", "one.zt"))
+    heft.save({f"t{i}": bytes([i]) * 5000 for i in range(20)}, file)
+    heft.convert(file, want)
+    example = pathlib.Path(__file__).resolve().parents[2] / "examples/shares_dask.py"
+    for _ in range(2):
+        subprocess.run([sys.executable, example, "--shares", "5", file, target], check=True)
+        assert target.read_bytes() == want.read_bytes()
+        target.unlink()

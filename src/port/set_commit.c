@@ -16,6 +16,7 @@
  * old files, so that the folder has all new files at any moment, under the temporary or the final
  * name. */
 #include "port/set_journal.h"
+#include "port/sink_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +41,8 @@ static heft_status move_file(const heft_target *t, const char *from, const char 
     }
     if (!failed)
         return HEFT_OK;
-    return errno == EEXIST
-               ? heft_error_plain(err, HEFT_E_IO, "already exists and was left as it is")
-               : heft_os_error(err, errno, "cannot be renamed to its final name");
+    return errno == EEXIST ? heft_error_exists(err, HEFT_E_IO)
+                           : heft_os_error(err, errno, "cannot be renamed to its final name");
 }
 
 static void remove_if_staged(void *arg, const char *name)
@@ -321,9 +321,7 @@ static heft_status fingerprint_files(const heft_target *t, heft_shard_set_file *
     if (st || !f->replaces)
         return st;
     if (!replace)
-        return heft_error_os(
-            err, heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is"),
-            EEXIST);
+        return heft_error_exists(err, HEFT_E_ARGUMENT);
     if (f->old.size == HEFT_NOWHERE)
         return heft_error_plain(err, HEFT_E_IO, "is not a regular file and was left as it is");
     return HEFT_OK;

@@ -52,9 +52,7 @@ static heft_status find_output(share_folder *f, const char *path, heft_error *er
     if (f->exists && !S_ISREG(f->old.st_mode))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "shares need a regular file as the output");
     if (f->exists && !(f->flags & HEFT_SINK_REPLACE))
-        return heft_error_os(
-            err, heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is"),
-            EEXIST);
+        return heft_error_exists(err, HEFT_E_ARGUMENT);
     f->path = f->exists ? realpath(path, NULL) : strdup(path);
     if (!f->path)
         return heft_os_error(err, errno, "cannot be created");
@@ -235,9 +233,7 @@ static heft_status name_output(share_folder *f, heft_error *err)
     if (!failed || errno == ENOENT)
         return HEFT_OK;
     if (errno == EEXIST)
-        return heft_error_os(
-            err, heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is"),
-            EEXIST);
+        return heft_error_exists(err, HEFT_E_ARGUMENT);
     return heft_os_error(err, errno, "cannot be renamed to its final name");
 }
 

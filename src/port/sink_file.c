@@ -21,10 +21,10 @@ typedef struct file_sink {
     const char *name;
 } file_sink;
 
-static heft_status exists_already(heft_error *err)
+heft_status heft_error_exists(heft_error *err, heft_status st)
 {
-    heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is");
-    return heft_error_os(err, HEFT_E_ARGUMENT, EEXIST);
+    return heft_error_os(err, heft_error_plain(err, st, "already exists and was left as it is"),
+                         EEXIST);
 }
 
 /* ---- writing ---- */
@@ -119,7 +119,7 @@ static heft_status commit_name(file_sink *f, heft_error *err)
     int os = f->may_replace ? heft_staged_replace(&f->s.staged, f->name)
                             : heft_staged_commit(&f->s.staged, f->name);
     if (os == EEXIST && !f->may_replace)
-        st = exists_already(err);
+        st = heft_error_exists(err, HEFT_E_ARGUMENT);
     else if (os)
         st = heft_os_error(err, os, "cannot be renamed to its final name");
     else if (f->s.syncs)
@@ -243,7 +243,7 @@ heft_status heft_file_sink_open(heft_sink **out, const heft_disk *disk, const ch
                       : heft_stream_sink(out, disk, fd, true, flags & HEFT_SINK_SYNC, err);
     }
     if (!(flags & HEFT_SINK_REPLACE))
-        return exists_already(err);
+        return heft_error_exists(err, HEFT_E_ARGUMENT);
     return open_file(out, disk, path, &old, flags, err);
 }
 

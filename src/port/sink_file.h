@@ -23,6 +23,9 @@ heft_status heft_staged_scratch(heft_sink *s, heft_scratch **out, uint64_t bytes
 bool heft_staged_reflink(heft_sink *s, uint64_t offset, heft_source *from, uint64_t at,
                          uint64_t len);
 
+/* Say that the output exists and was not replaced; return the status. */
+heft_status heft_error_exists(heft_error *err, heft_status st);
+
 /* Flag in addition to the flags of heft_sink_open_file(): do not remove the temporary files of
  * killed programs. */
 enum { HEFT_FILE_SINK_KEEP_STALE = 1 << 16 };

@@ -34,6 +34,34 @@ static heft_status refuse_unplannable(heft_share_plan *p, uint32_t count)
     return HEFT_OK;
 }
 
+/* Set *at to the offset where share `number` + 1 begins. */
+static heft_status find_border(heft_share_plan *p, uint32_t number, uint64_t *at)
+{
+    const heft_plan *plan = &p->c.p.plan;
+    uint64_t all = plan->data_end - plan->header_bytes, each = heft_div(all, p->count);
+    uint64_t rest = all - each * p->count;
+    *at = plan->header_bytes + each * number + heft_div(rest * number, p->count);
+    if (!number || number == p->count)
+        return HEFT_OK;
+    heft_copy_context copying = context(p, &p->uses);
+    if (each / MIN_STEPS >= STEP)
+        *at -= *at % STEP;
+    heft_status st = heft_copy_border(&copying, at, &p->err);
+    *at = *at > plan->header_bytes ? *at : plan->header_bytes;
+    return st;
+}
+
+static heft_status find_borders(heft_share_plan *p)
+{
+    heft_status st = HEFT_OK;
+    p->borders = heft_plan_alloc(&p->c.p.plan, (p->count + (size_t)1) * sizeof *p->borders);
+    if (!p->borders)
+        return HEFT_E_NOMEM;
+    for (uint32_t i = 0; i <= p->count && !st; i++)
+        st = find_border(p, i, &p->borders[i]);
+    return st;
+}
+
 static heft_status plan(heft_share_plan *p, const heft_file *in, const heft_format *to,
                         uint32_t count, const heft_convert_options *opt)
 {
@@ -45,15 +73,17 @@ static heft_status plan(heft_share_plan *p, const heft_file *in, const heft_form
     if (!st)
         st = heft_source_verifier_choose(&p->uses, in, p->c.opt.no_verify, heft_conversion_part_use,
                                          &p->c, &p->err);
+    if (!st)
+        st = find_borders(p);
     p->is_own = st ? NULL : heft_plan_alloc(&p->c.p.plan, in->x.parts.len + (size_t)1);
     if (!st && !p->is_own)
         st = HEFT_E_NOMEM;
     if (!st) {
         heft_copy_context copying = context(p, &p->uses);
-        heft_share_compute_id(p, &copying);
-        if (p->c.opt.planned_bytes)
-            *p->c.opt.planned_bytes = p->c.p.plan.file_bytes;
+        st = heft_share_compute_id(p, &copying);
     }
+    if (!st && p->c.opt.planned_bytes)
+        *p->c.opt.planned_bytes = p->c.p.plan.file_bytes;
     return heft_file_leave_after(in, st, &p->err);
 }
 
@@ -104,42 +134,12 @@ uint64_t heft_share_size(const heft_share_plan *p)
     return p->c.p.plan.file_bytes;
 }
 
-/* ---- ranges ---- */
-
-/* Set *at to the offset where share `number` + 1 begins. */
-static heft_status border(heft_share_plan *p, uint32_t number, uint64_t *at)
-{
-    const heft_plan *plan = &p->c.p.plan;
-    uint64_t all = plan->data_end - plan->header_bytes, each = heft_div(all, p->count);
-    uint64_t rest = all - each * p->count;
-    *at = plan->header_bytes + each * number + heft_div(rest * number, p->count);
-    if (!number || number == p->count)
-        return HEFT_OK;
-    heft_copy_context copying = context(p, &p->uses);
-    if (each / MIN_STEPS >= STEP)
-        *at -= *at % STEP;
-    heft_status st = heft_copy_border(&copying, at, &p->err);
-    *at = *at > plan->header_bytes ? *at : plan->header_bytes;
-    return st;
-}
-
-static heft_status range_of(heft_share_plan *p, uint32_t number, heft_range *out)
-{
-    uint64_t from = 0, to = 0;
-    heft_status st = border(p, number - 1, &from);
-    if (!st)
-        st = border(p, number, &to);
-    *out = (heft_range){ from, to - from };
-    return st;
-}
-
 heft_range heft_share_range(const heft_share_plan *p, uint32_t number)
 {
-    heft_share_plan copy = *p; /* the plan is not changed by finding borders */
-    heft_range r = { 0, 0 };
-    if (number - 1 < p->count && !range_of(&copy, number, &r))
-        return r;
-    return (heft_range){ 0, 0 };
+    if (number - 1 >= p->count)
+        return (heft_range){ 0, 0 };
+    uint64_t from = p->borders[number - 1];
+    return (heft_range){ from, p->borders[number] - from };
 }
 
 /* ---- parts of a share ---- */
@@ -297,7 +297,6 @@ static heft_status end_sink(heft_share_plan *p, heft_sink *take, heft_status st)
 heft_status heft_share_write(heft_blob *record, heft_share_plan *p, uint32_t number,
                              heft_sink *take, heft_error *err)
 {
-    heft_range r;
     *record = (heft_blob){ NULL, 0, NULL };
     heft_error_begin(&p->err, &p->err);
     p->c.p.plan.err = p->c.p.x.err = &p->err;
@@ -307,9 +306,7 @@ heft_status heft_share_write(heft_blob *record, heft_share_plan *p, uint32_t num
         st = heft_error_plain(&p->err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                               (uint64_t)number, (uint64_t)p->count);
     if (!st)
-        st = range_of(p, number, &r);
-    if (!st)
-        st = write_range(p, number, r, take, record);
+        st = write_range(p, number, heft_share_range(p, number), take, record);
     st = end_sink(p, take, st);
     if (st)
         heft_blob_free(record);

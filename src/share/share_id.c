@@ -1,5 +1,5 @@
 /* share_id.c - the id of a plan: a hash of everything that decides over the bytes of the output,
- * and nothing that differs between machines. */
+ * and nothing that differs between machines; and the id of a file, which is a part of it. */
 #include "base/blake3.h"
 #include "core/write/part_source.h"
 #include "share/share_plan.h"
@@ -71,21 +71,79 @@ static void add_model(heft_blake3 *h, const heft_index *x)
     }
 }
 
-/* The input: sizes, places of the data, and the stored checksums. */
-static void add_input(heft_blake3 *h, const heft_file *f)
+/* ---- files ---- */
+
+enum { SAMPLE = 4096, SAMPLES = 256 };
+
+static uint64_t size_of_shard(const heft_file *f, uint32_t number)
+{
+    const heft_source *s = heft_file_source(f, number);
+    return s && s->size != HEFT_UNKNOWN_LENGTH ? s->size : 0;
+}
+
+static heft_status add_sample(heft_blake3 *h, const heft_file *f, uint64_t offset, size_t len,
+                              heft_error *err)
+{
+    uint8_t buf[SAMPLE];
+    heft_status st = heft_file_read_stored(f, offset, buf, len, err);
+    if (!st)
+        heft_blake3_update(h, buf, len);
+    return st;
+}
+
+/* Hash blocks at equal distances, counted over the file and all shards: every byte, if the blocks
+ * are enough for that.  A file that was trained further, or written again, differs in most. */
+static heft_status add_samples(heft_blake3 *h, const heft_file *f, heft_error *err)
+{
+    uint64_t total = 0, at = 0; /* at: distance of the next block from the begin of the shard */
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++)
+        if (!heft_add(&total, total, size_of_shard(f, i)))
+            total = UINT64_MAX;
+    uint64_t distance = heft_div(total, SAMPLES) + 1;
+    distance = distance < SAMPLE ? SAMPLE : distance;
+    for (uint32_t i = 0; i <= f->opened_shard_count && !st; i++) {
+        uint64_t size = size_of_shard(f, i);
+        while (at < size && !st) {
+            size_t len = size - at < SAMPLE ? (size_t)(size - at) : SAMPLE;
+            st = add_sample(h, f, heft_global_offset(i, at), len, err);
+            at += distance;
+        }
+        at -= size;
+    }
+    return st;
+}
+
+/* Hash sizes, offsets of the data, stored checksums, and samples of the bytes. */
+static heft_status add_input(heft_blake3 *h, const heft_file *f, heft_error *err)
 {
     add_text(h, heft_lit(f->format->name));
-    for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
-        const heft_source *s = heft_file_source(f, i);
-        add_u64(h, s ? s->size : 0);
-    }
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++)
+        add_u64(h, size_of_shard(f, i));
     add_rows(h, &f->x);
     for (uint32_t i = 0; i < heft_ix_checksums(&f->x); i++) {
         heft_stored_checksum c = heft_ix_checksum_at(&f->x, i);
         add_text(h, heft_lit(c.algorithm));
         heft_blake3_update(h, c.expect, sizeof c.expect);
     }
+    return add_samples(h, f, err);
 }
+
+heft_status heft_share_file_id(heft_hash *out, const heft_file *f, heft_error *err)
+{
+    heft_error own;
+    heft_blake3 h;
+    err = heft_error_begin(err, &own);
+    heft_blake3_init(&h);
+    heft_file_enter(f); /* names are mapped */
+    add_text(&h, heft_lit("heft file 1"));
+    add_model(&h, &f->x);
+    heft_status st = heft_file_leave_after(f, add_input(&h, f, err), err);
+    heft_blake3_final(&h, out->bytes);
+    return heft_error_end(err, st);
+}
+
+/* ---- plans ---- */
 
 static heft_status add_header(void *ctx, uint64_t at, const void *data, size_t len)
 {
@@ -117,7 +175,7 @@ static void add_parts(heft_blake3 *h, const heft_copy_context *copying)
     }
 }
 
-void heft_share_compute_id(heft_share_plan *p, const heft_copy_context *copying)
+heft_status heft_share_compute_id(heft_share_plan *p, const heft_copy_context *copying)
 {
     const heft_plan *plan = &p->c.p.plan;
     uint8_t buf[1024];
@@ -139,6 +197,7 @@ void heft_share_compute_id(heft_share_plan *p, const heft_copy_context *copying)
     add_parts(&h, copying);
     add_crcs(&h, &p->c.p.written);
     add_crcs(&h, &p->uses.crcs);
-    add_input(&h, p->c.in);
+    heft_status st = add_input(&h, p->c.in, &p->err);
     heft_blake3_final(&h, p->id.bytes);
+    return st;
 }

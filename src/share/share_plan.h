@@ -11,13 +11,14 @@ struct heft_share_plan {
     heft_source_verifier uses; /* says whether a part has to stay whole; verifies nothing */
     heft_hash id;
     uint32_t count;
+    uint64_t *borders; /* offsets in the output where shares begin; count + 1 numbers */
     uint8_t *is_own; /* by part of the input: belongs to the share that is being written */
     bool is_first;   /* the share that is being written has number 1 */
     heft_error err;
 };
 
 /* Compute the id of a plan, share_id.c. */
-void heft_share_compute_id(heft_share_plan *p, const heft_copy_context *copying);
+heft_status heft_share_compute_id(heft_share_plan *p, const heft_copy_context *copying);
 
 /* ---- records, share_record.c ---- */
 

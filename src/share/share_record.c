@@ -228,12 +228,22 @@ static heft_status read_digests(reader *r)
     return r->j.st;
 }
 
+/* Return true if a share compares the checksum in order; the other checksums are compared when the
+ * records are joined. */
+static bool is_compared_in_order(const heft_source_verifier *v, uint64_t checksum)
+{
+    uint32_t part = checksum < v->checksums ? heft_ix_checksum_part(&v->f->x, (uint32_t)checksum)
+                                            : HEFT_NONE;
+    return part < v->f->x.parts.len && heft_source_verifier_ordered_checksum(v, part) == checksum;
+}
+
 static heft_status read_states(reader *r)
 {
     const heft_source_verifier *v = r->c->source;
     uint64_t n[2];
     while (next_number(r, n)) {
-        if (!next_numbers(r, n + 1, 1) || n[0] >= v->checksums || n[1] > HEFT_CHECKSUM_UNCHECKED)
+        if (!next_numbers(r, n + 1, 1) || !is_compared_in_order(v, n[0]) ||
+            n[1] > HEFT_CHECKSUM_UNCHECKED)
             return damaged(r);
         v->states[n[0]] = (heft_checksum_state)n[1];
         r->c->has_state[n[0]] = 1;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_conversion_shares.py HEFT: conversions in shares must give the bytes of a single process.
+"""check_conversion_shares.py HEFT [TEST...]: shares must give the bytes of a single process.
 
 The judge is heft without shares. Shares are killed, find the disk full, start again, belong to a
 different plan, or find damaged records. Where mpirun is installed, shares run under Open MPI. TAP
@@ -192,6 +192,13 @@ def other_plans(folder, sources):
         p = share(sources[source], out, number, count, *options, status=2)
         require(b"another plan" in p.stderr, p.stderr)
     require(not out.exists(), "an output of two plans")
+    trained = folder / "trained.safetensors"  # names and shapes of the first model, other values
+    values = bytearray(sources["plain"].read_bytes())
+    values[len(values) // 2:] = bytes(len(values) - len(values) // 2)
+    trained.write_bytes(values)
+    for more in (["--share", "2/2"], ["--finish"]):
+        p = run("convert", *more, trained, out, status=2)
+        require(b"another plan" in p.stderr, p.stderr)
     p = run("convert", "--finish", sources["plain"], out, status=None)
     require(b"1 of 2 shares" in p.stderr, "the number of missing shares is not printed")
     share(sources["plain"], out, 2, 2)
@@ -339,6 +346,66 @@ def results(folder, sources):
                         f"{command} {more} {source} in {count}: {joined}, not {one}")
 
 
+def comparisons(folder, sources):
+    """Differences joined from records are those of a single process."""
+    renamed, cast = folder / "diff-renamed.zt", folder / "diff-cast.zt"
+    run("convert", "--rename", "s/up_proj/up/", "--drop", "*norm*", sources["crc"], renamed)
+    changed = folder / "diff-changed.safetensors"
+    data = bytearray(sources["plain"].read_bytes())
+    for at in range(len(data) // 3, len(data), len(data) // 9):
+        data[at] ^= 4
+    changed.write_bytes(data)
+    run("convert", "--cast", "*proj*=bf16", sources["plain"], cast)
+    stem = folder / "diff-records"
+    for source, other, options in [
+        ("plain", sources["crc"], []), ("plain", changed, []), ("crc", renamed, []),
+        ("sha256", changed, ["--atol", "1e30"]), ("plain", cast, ["--ignore-dtype", "--ulp", "3"]),
+        ("sha256", sources["sha256"], ["--trust-digests"]),
+        ("crc", renamed, ["--rename", "s/up_proj/up/"]), ("csr", sources["plain"], []),
+    ]:
+        for count in (1, 2, 8, 97):
+            for i in range(1, count + 1):
+                run("diff", *options, sources[source], other, "--share", f"{i}/{count}",
+                    "-o", stem)
+            for more in ([], ["--json"], ["--verbose"]):
+                one = run("diff", *more, *options, sources[source], other, status=None)
+                joined = run("diff", *more, *options, sources[source], other, "--join", stem,
+                             status=None)
+                require(one.returncode in (0, 1), one)
+                require((one.returncode, one.stdout, one.stderr) ==
+                        (joined.returncode, joined.stdout, joined.stderr),
+                        f"{options} {other} in {count}: {joined}, not {one}")
+
+
+def other_results(folder, sources):
+    """A record of other values, options or tensors is refused with the reason."""
+    stem = folder / "other-records"
+    trained = folder / "other-values.safetensors"
+    data = bytearray(sources["plain"].read_bytes())
+    data[-1] ^= 64
+    trained.write_bytes(data)
+    plain, crc = sources["plain"], sources["crc"]
+    for words, other, reason in [
+        (["hash", plain], ["hash", trained], b"another file"),
+        (["verify", plain], ["verify", trained], b"another file"),
+        (["hash", plain], ["hash", "--no-verify", plain], b"other options"),
+        (["stats", plain], ["stats", trained], b"another file"),
+        (["stats", plain, "*proj*"], ["stats", plain, "*norm*"], b"same patterns"),
+        (["diff", plain, crc], ["diff", trained, crc], b"another file"),
+        (["diff", crc, plain], ["diff", crc, trained], b"another file"),
+        (["diff", plain, crc], ["diff", "--atol", "1", plain, crc], b"other options"),
+        (["diff", plain, crc], ["diff", "--rename", "s/proj/p/", plain, crc], b"same patterns"),
+        (["hash", plain], ["stats", plain], b"not a record"),
+        (["diff", plain, crc], ["diff", crc, plain], b"another file"),
+    ]:
+        for i in (1, 2):
+            run(*words, "--share", f"{i}/2", "-o", stem)
+        p = run(*other, "--join", stem, status=2)
+        require(reason in p.stderr and not p.stdout, f"{words}, {other}: {p}")
+    for words in (["--share", "1/2", "--join", "x"], ["--output", "x"]):
+        run("diff", *words, plain, crc, status=2)
+
+
 def bad_results(folder, sources):
     """Records that are missing, damaged, or of a different file or command are refused."""
     stem = folder / "bad-records"
@@ -455,6 +522,23 @@ def cluster(folder):
             p.wait()
 
 
+def why_no_job_runs(folder, env):
+    """Run a job that does nothing; return None, or the reason from srun and the daemons."""
+    try:
+        p = subprocess.run(["srun", "--immediate=30", "true"], env=env, capture_output=True,
+                           check=False, timeout=100)
+        if not p.returncode:
+            return None
+        reasons = [p.stderr.decode(errors="replace").strip()]
+    except subprocess.TimeoutExpired:
+        reasons = ["srun does not return"]
+    for name in ("munged.out", "slurmctld.log", "slurmd.log"):
+        log = folder / name
+        lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+        reasons += [f"{name}: {line}" for line in lines if "rror" in line or "fatal" in line][-2:]
+    return "; ".join(reasons).replace("\n", " ")[:600]
+
+
 def slurm(folder, sources):
     missing = [x for x in ("munged", "slurmctld", "slurmd", "srun") if not shutil.which(x)]
     if missing:
@@ -464,10 +548,9 @@ def slurm(folder, sources):
     own.mkdir(mode=0o755)
     folder.chmod(0o755)
     with cluster(own) as env:
-        first = subprocess.run(["srun", "--immediate=30", "true"], env=env, capture_output=True,
-                               check=False, timeout=100)
-        if first.returncode:
-            return f"Slurm does not start: {first.stderr.decode()[:200]!r}"
+        complaint = why_no_job_runs(own, env)
+        if complaint:
+            return f"Slurm does not start here: {complaint}"
         for count in COUNTS:
             out = folder / "slurm.zt"
             clear(out)
@@ -482,14 +565,16 @@ def slurm(folder, sources):
 def main():
     global HEFT
     HEFT = str(pathlib.Path(sys.argv[1]).resolve())
+    only = sys.argv[2:]  # names of tests
     tests = [each_case, many_shares, damaged_source, strict_casts, other_plans, refusals,
-             environment, damaged_records, full_disk, killed, all_at_once, results, bad_results,
+             environment, damaged_records, full_disk, killed, all_at_once, results, comparisons,
+             other_results, bad_results,
              open_mpi, slurm]
     reports = []
     with tempfile.TemporaryDirectory() as d:
         folder = pathlib.Path(d)
         sources = make_sources(folder)
-        for test in tests:
+        for test in (x for x in tests if not only or x.__name__ in only):
             title, complaints = test.__name__.replace("_", " "), []
             try:
                 skipped = test(folder, sources)

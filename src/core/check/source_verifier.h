@@ -1,16 +1,17 @@
-/* source_verifier.h - verifies the checksums of a source during a copy.  Copied bytes are read
- * once; covered bytes that are not copied are read separately. */
+/* source_verifier.h - compares the checksums that a file stores while the file is copied.  CRCs are
+ * computed from the bytes that the copy reads; a checksum that also covers bytes outside of the
+ * copied parts has these bytes read in addition, and a digest that cannot be joined from pieces is
+ * compared by the stream of the part, or before the copy. */
 #ifndef HEFT_SOURCE_VERIFIER_H
 #define HEFT_SOURCE_VERIFIER_H
 #include "core/check/checksum_sweep.h"
 #include "core/read/partial_crcs.h"
 
-typedef enum heft_part_use { /* use of a source part by a conversion */
-                             HEFT_PART_UNUSED,
-                             HEFT_PART_COPIED,
-                             /* Converted rather than copied: verified before the first byte is
-                              * written. */
-                             HEFT_PART_CHECKED_BEFORE
+/* A conversion uses each part of the source in one of these ways. */
+typedef enum heft_part_use {
+    HEFT_PART_UNUSED, /* the checksum of the part is not compared */
+    HEFT_PART_COPIED, /* every byte is read once, so that the checksum is compared on the way */
+    HEFT_PART_CHECKED_BEFORE /* bytes are read in another order: compared before the first write */
 } heft_part_use;
 typedef heft_part_use (*heft_part_use_fn)(void *ctx, uint32_t part);
 
@@ -33,9 +34,10 @@ heft_status heft_source_verifier_begin(heft_source_verifier *v, const heft_file 
 heft_status heft_source_verifier_choose(heft_source_verifier *v, const heft_file *f,
                                         bool is_disabled, heft_part_use_fn part_use, void *ctx,
                                         heft_error *err);
-/* Begin like heft_source_verifier_begin(), for a share of a copy: of the checksums that the copy
- * does not cover, verify only those of parts for which is_own() returns true.  is_own() gets
- * HEFT_NONE for checksums of other bytes. */
+/* Begin like heft_source_verifier_begin(), for one share of a copy.  Of the checksums that have to
+ * be compared before the copy, this share compares the checksums of the parts for which is_own()
+ * returns true, and of bytes outside of parts if is_own(ctx, HEFT_NONE) returns true; the other
+ * shares compare the rest. */
 heft_status heft_source_verifier_begin_share(heft_source_verifier *v, const heft_file *f,
                                              bool is_disabled, heft_part_use_fn part_use,
                                              bool (*is_own)(void *ctx, uint32_t part), void *ctx,
