@@ -71,7 +71,7 @@ static const size_row sizes[] = {
     { "heft_digest", sizeof(heft_digest), 56 },
     { "heft_codec", sizeof(heft_codec), 80 },
     { "heft_host", sizeof(heft_host), 56 },
-    { "heft_shard_folder", sizeof(heft_shard_folder), 40 },
+    { "heft_shard_folder", sizeof(heft_shard_folder), 48 },
     { "heft_tiling", sizeof(heft_tiling), 8 },
     { "heft_arena_memory", sizeof(heft_arena_memory), 32 },
 };

@@ -197,7 +197,7 @@ web_model *model_open(uint32_t number, const char *name, const char *format, con
     }
     web_crc_tables();
     *m = (web_model){ .number = number };
-    m->folder = (heft_shard_folder){ sizeof m->folder, name, open_shard, &m->number, NULL };
+    m->folder = (heft_shard_folder){ sizeof m->folder, name, open_shard, &m->number, NULL, NULL };
     limits.tensors = max_tensors;
     limits.index_bytes = (uint64_t)max_index;
     if (!begin(m, format, key, &limits, no_verify))

@@ -74,6 +74,9 @@ struct heft_shard_folder {
     /* Call fn with the name of every file in the folder.  NULL: the folder cannot be listed. */
     heft_status (*list)(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
                         heft_error *err);
+    /* Prepare to open the file `name`, which will be opened soon: a file on a server is requested.
+     * Called for at most 16 files that have not been opened yet.  NULL: files are not prepared. */
+    void (*expect)(void *ctx, const char *name);
 };
 
 /* Open the regular file `name` (no path) of a model's folder, under the rules for shards: symbolic

@@ -190,7 +190,7 @@ static heft_status open_file(heft_file **out, const char *path, origin from,
     location p = { .path = path,
                    .name = slash ? slash + 1 : path,
                    .folder_flags = from == FOUND_IN_COMPONENT ? O_NOFOLLOW : 0 };
-    heft_shard_folder shards = { sizeof shards, p.name, open_listed_shard, &p, list_folder };
+    heft_shard_folder shards = { sizeof shards, p.name, open_listed_shard, &p, list_folder, NULL };
     bool is_same = false;
     err = err ? err : &own;
     *out = NULL;

@@ -1,4 +1,4 @@
-"""run.py HEFT: files on servers of the loopback interface. TAP on stdout.
+"""run.py HEFT OLDER_CURL: files on servers of the loopback interface. TAP on stdout.
 
 The server of this file answers by plan: whole files, ranges, errors, other versions, redirects. It
 counts requests. nginx, where it is installed, is the second implementation of a server."""
@@ -16,6 +16,7 @@ import threading
 import time
 
 HEFT = str(pathlib.Path(sys.argv[1]).resolve())
+OLDER_CURL = sys.argv[2]
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin")
 
 
@@ -231,6 +232,47 @@ def secrets():
     check("HF_HUB_OFFLINE refuses", code == 4 and "HF_HUB_OFFLINE" in err, code, err)
 
 
+def meeting(names):
+    """A plan that answers requests for these files only when all of them have arrived."""
+    arrived = threading.Barrier(len(names))
+
+    def plan(number, handler):
+        if handler.path.rsplit("/", 1)[-1] in names:
+            try:
+                arrived.wait(60)
+            except threading.BrokenBarrierError:
+                return {"status": 404}
+        return None
+    return plan
+
+
+def shard_heads():
+    server.reset(meeting([n for n in shards if "-of-" in n]))
+    code, out, err = heft("ls", f"{server.url}/sharded/model.safetensors.index.json")
+    check("the heads of shards are requested at the same time", code == 0 and len(server.requests) == 3, code, err,
+          server.requests)
+    server.reset(lambda n, h: {"status": 404} if "00001" in h.path else None)
+    code, out, err = heft("ls", f"{server.url}/sharded/model.safetensors.index.json")
+    check("a missing shard is named", code == 0 and "model-00001-of-00002.safetensors" in err, code, err)
+    server.reset()
+
+
+def loading():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "a.safetensors")
+        path.write_bytes(small)
+        code, out, err = heft("ls", str(path), LD_DEBUG="files")
+        check("libcurl is not loaded for a local file", code == 0 and "libcurl" not in err, code, err[-500:])
+        code, out, err = heft("ls", f"{server.url}/small.safetensors", LD_DEBUG="files")
+        check("libcurl is loaded for a URL", code == 0 and ("libcurl" in err or "libheft" not in err), code)
+        shutil.copy(OLDER_CURL, pathlib.Path(folder, "libcurl.so.4"))
+        code, out, err = heft("ls", "--no-sandbox", f"{server.url}/small.safetensors", LD_LIBRARY_PATH=folder)
+        check("an older libcurl is refused", code == 5 and "URLs need libcurl 7.85 or later" in err, code, err)
+        pathlib.Path(folder, "libcurl.so.4").write_bytes(b"no library")
+        code, out, err = heft("ls", "--no-sandbox", f"{server.url}/small.safetensors", LD_LIBRARY_PATH=folder)
+        check("a missing libcurl is named", code == 5 and "install the package libcurl4" in err, code, err)
+
+
 def hub():
     server.reset()
     code, out, err = heft("ls", "hf://o/n", HF_ENDPOINT=server.url, HF_TOKEN="t")
@@ -300,7 +342,7 @@ if heft("ls", f"{server.url}/small.safetensors")[0] == 5:
     print("1..0 # SKIP this build has no libcurl")
 else:
     server.reset()
-    for part in (reading, plans, secrets, hub, s3, nginx):
+    for part in (reading, shard_heads, loading, plans, secrets, hub, s3, nginx):
         part()
     print(f"1..{number}")
 sys.exit(failures > 0)

@@ -4,7 +4,7 @@
 #include "core/read/open_file.h"
 #include "core/shards/shard_join.h"
 
-enum { MAX_NAME = 255, MAX_SHARDS = 4096 };
+enum { MAX_NAME = 255, MAX_SHARDS = 4096, EXPECTED_SHARDS = 16 };
 
 /* ---- names ---- */
 
@@ -146,6 +146,17 @@ static heft_status open_shard_file(heft_file *f, heft_shard *shard, const heft_i
     return s->is_model ? open_shard_model(f, shard) : HEFT_OK;
 }
 
+/* Announce shard i, which will be opened later. */
+static void expect_shard(heft_file *f, uint32_t i)
+{
+    const heft_shard_folder *folder = f->shards;
+    bool can_expect = folder && folder->size > offsetof(heft_shard_folder, expect) &&
+                      folder->expect;
+    if (can_expect && i < f->opened_shard_count && i < MAX_SHARDS &&
+        is_component(f->opened_shards[i].name))
+        folder->expect(folder->ctx, f->opened_shards[i].name.ptr);
+}
+
 heft_status heft_shards_open(heft_file *f, heft_error *err)
 {
     uint32_t count = f->x.shards.len;
@@ -161,9 +172,14 @@ heft_status heft_shards_open(heft_file *f, heft_error *err)
     for (uint32_t i = 0; i < count && !st; i++) {
         const heft_ix_shard *s = heft_ix_shard_at(&f->x, i + 1);
         f->opened_shards[i].name = f->shards ? file_name(f, s) : s->label;
-        st = f->opened_shards[i].name.ptr
-                 ? open_shard_file(f, &f->opened_shards[i], s, i < MAX_SHARDS)
-                 : HEFT_E_NOMEM;
+        st = f->opened_shards[i].name.ptr ? HEFT_OK : HEFT_E_NOMEM;
+    }
+    for (uint32_t i = 0; i < EXPECTED_SHARDS && !st; i++)
+        expect_shard(f, i);
+    for (uint32_t i = 0; i < count && !st; i++) {
+        st = open_shard_file(f, &f->opened_shards[i], heft_ix_shard_at(&f->x, i + 1),
+                             i < MAX_SHARDS);
+        expect_shard(f, i + EXPECTED_SHARDS);
     }
     return st ? heft_error_no_memory(err, "for the shards") : HEFT_OK;
 }

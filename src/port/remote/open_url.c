@@ -16,7 +16,14 @@ typedef struct url_folder { /* ctx of a heft_shard_folder */
     heft_session *session;
     char url[HEFT_URL_MAX]; /* first file */
     char name[NAME_BYTES];
+    struct expected_shard *expected;
 } url_folder;
+
+typedef struct expected_shard { /* has been requested, and is not yet open */
+    struct expected_shard *next;
+    char name[NAME_BYTES];
+    heft_source *source;
+} expected_shard;
 
 /* Write the URL of the file `name` in the folder of the first file. */
 static heft_status address_of(char *out, const url_folder *f, const char *name, heft_error *err)
@@ -34,8 +41,9 @@ static heft_status address_of(char *out, const url_folder *f, const char *name, 
     return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
 }
 
-static heft_status open_source_in(heft_source **out, heft_session *s, const char *url,
-                                  heft_error *err)
+/* Send the first request for a file, without waiting for the answer. */
+static heft_status begin_source(heft_source **out, heft_session *s, const char *url,
+                                heft_error *err)
 {
     heft_address *t = malloc(sizeof *t);
     *out = NULL;
@@ -47,6 +55,13 @@ static heft_status open_source_in(heft_source **out, heft_session *s, const char
     if (!st)
         st = heft_url_source_begin(out, s, t, err);
     free(t);
+    return st;
+}
+
+static heft_status open_source_in(heft_source **out, heft_session *s, const char *url,
+                                  heft_error *err)
+{
+    heft_status st = begin_source(out, s, url, err);
     if (!st && (st = heft_url_source_finish(*out, err)) != HEFT_OK) {
         heft_source_close(*out);
         *out = NULL;
@@ -54,20 +69,75 @@ static heft_status open_source_in(heft_source **out, heft_session *s, const char
     return st;
 }
 
+/* ---- shards ---- */
+
+static heft_status begin_shard(heft_source **out, url_folder *f, const char *name, heft_error *err)
+{
+    char *url = malloc(HEFT_URL_MAX);
+    *out = NULL;
+    heft_status st = url ? address_of(url, f, name, err)
+                         : heft_error_no_memory(err, "for an address");
+    if (!st)
+        st = begin_source(out, f->session, url, err);
+    free(url);
+    return st;
+}
+
+/* A shard that cannot be requested now is requested by open_shard(), which reports the error. */
+static void expect_shard(void *ctx, const char *name)
+{
+    url_folder *f = ctx;
+    heft_error ignored;
+    expected_shard *e = strlen(name) < NAME_BYTES ? calloc(1, sizeof *e) : NULL;
+    if (!e || begin_shard(&e->source, f, name, &ignored)) {
+        free(e);
+        return;
+    }
+    strcpy(e->name, name);
+    e->next = f->expected;
+    f->expected = e;
+}
+
+/* Take the source of an expected shard; NULL: the shard is not expected. */
+static heft_source *take_expected(url_folder *f, const char *name)
+{
+    for (expected_shard **at = &f->expected; *at; at = &(*at)->next) {
+        expected_shard *e = *at;
+        heft_source *source = e->source;
+        if (strcmp(e->name, name) != 0)
+            continue;
+        *at = e->next;
+        free(e);
+        return source;
+    }
+    return NULL;
+}
+
 static heft_status open_shard(heft_source **out, void *ctx, const char *name, heft_error *err)
 {
     url_folder *f = ctx;
-    char *url = malloc(HEFT_URL_MAX);
-    *out = NULL;
-    if (!url)
-        return heft_error_no_memory(err, "for an address");
-    heft_status st = address_of(url, f, name, err);
-    if (!st)
-        st = open_source_in(out, f->session, url, err);
+    *out = take_expected(f, name);
+    heft_status st = *out ? HEFT_OK : begin_shard(out, f, name, err);
+    if (!st && (st = heft_url_source_finish(*out, err)) != HEFT_OK) {
+        heft_source_close(*out);
+        *out = NULL;
+    }
     if (st == HEFT_E_IO && err && err->os == ENOENT)
         err->status = st = HEFT_E_NOTFOUND;
-    free(url);
     return st;
+}
+
+static void close_folder(url_folder *f)
+{
+    while (f && f->expected) {
+        expected_shard *e = f->expected;
+        f->expected = e->next;
+        heft_source_close(e->source);
+        free(e);
+    }
+    if (f)
+        heft_session_release(f->session);
+    free(f);
 }
 
 /* ---- repositories ---- */
@@ -182,13 +252,11 @@ static heft_status open_file(heft_file **out, const char *url, const heft_open_o
         st = open_source_in(&source, f->session, f->url, err);
     if (!st) {
         set_name(f);
-        heft_shard_folder shards = { sizeof shards, f->name, open_shard, f, NULL };
+        heft_shard_folder shards = { sizeof shards, f->name, open_shard, f, NULL, expect_shard };
         o.shards = o.shards ? o.shards : &shards;
         st = heft_file_open_source(out, source, &o, err);
     }
-    if (f)
-        heft_session_release(f->session);
-    free(f);
+    close_folder(f);
     return st;
 }
 

@@ -57,6 +57,7 @@ typedef struct heft_request {
     int64_t due; /* do not send before this time, in milliseconds */
     void *easy, *headers;
     heft_session *session;
+    const struct heft_curl *curl;
 } heft_request;
 
 heft_status heft_session_new(heft_session **out, const heft_url_options *opt, heft_error *err);
@@ -65,7 +66,8 @@ void heft_session_release(heft_session *s); /* NULL is ignored */
 const heft_url_options *heft_session_options(const heft_session *s);
 void heft_session_lock(heft_session *s);
 void heft_session_unlock(heft_session *s);
-void heft_session_wait(heft_session *s); /* signals a change of any request; the lock is held */
+void heft_session_signal(heft_session *s); /* tell waiting threads that a request has changed */
+void heft_session_wait(heft_session *s);   /* wait for a change of any request; the lock is held */
 /* Send a request soon, before all others if is_urgent.  The lock is held.  The request stays the
  * caller's, who frees the request only when the state is HEFT_REQUEST_DONE. */
 heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, heft_error *err);

@@ -111,6 +111,8 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
                                  bool is_urgent, heft_error *err)
 {
     uint64_t end = next_block_at(u, offset);
+    if (offset == HEAD) /* perhaps an index of unknown length, which one request should hold */
+        length = INDEX;
     length = length < end - offset ? length : end - offset;
     *out = NULL;
     if (!make_space(u, length) && !is_urgent)
@@ -205,9 +207,6 @@ static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size
     while (len && !st) {
         block *b = find_block(u, offset);
         uint64_t want = u->ahead || len > BLOCK ? BLOCK : len > SMALL ? len : SMALL;
-        if (offset ==
-            HEAD) /* the index is longer than HEAD, of unknown length: send a long request */
-            want = INDEX;
         size_t copied = 0;
         if (!b)
             st = request_block(&b, u, offset, want, true, err);

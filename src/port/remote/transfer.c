@@ -1,0 +1,308 @@
+/* transfer.c - one transfer of a request through libcurl: what is sent, which answers are accepted.
+ *
+ * All functions run on the thread of the session. */
+#include "port/remote/transfer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5 };
+
+/* ---- answers ---- */
+
+static size_t on_header(char *data, size_t unit, size_t count, void *ctx)
+{
+    heft_request *r = ctx;
+    heft_answer_line(&r->answer, (heft_str){ data, unit * count });
+    return unit * count;
+}
+
+static heft_status reject(heft_request *r, heft_status st, const char *text)
+{
+    r->status = heft_error_plain(&r->error, st, "%s", text);
+    r->error.os = EIO;
+    return r->status;
+}
+
+static heft_status changed(heft_request *r)
+{
+    return reject(r, HEFT_E_IO, "the file changed on the server while it was being read");
+}
+
+/* Compare the version of the file with the version of the first answer. */
+static heft_status check_version(heft_request *r)
+{
+    const heft_answer *a = &r->answer, *pinned = r->pinned;
+    if (!pinned)
+        return HEFT_OK;
+    bool is_same = !strcmp(a->etag, pinned->etag) && !strcmp(a->modified, pinned->modified);
+    return is_same && (!a->has_total || a->total == r->size) ? HEFT_OK : changed(r);
+}
+
+/* The range of an answer must begin at the first missing byte. */
+static heft_status check_range(heft_request *r)
+{
+    const heft_answer *a = &r->answer;
+    uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
+    if (!a->has_range)
+        return reject(r, HEFT_E_IO, "the server sent a range without saying which");
+    if (check_version(r))
+        return r->status;
+    if (!r->pinned && !a->has_total)
+        return reject(r, HEFT_E_IO, "the server does not say how large the file is");
+    if (!r->pinned && !r->have)
+        r->size = a->total;
+    if (a->has_total && a->total != r->size)
+        return changed(r);
+    if (last >= r->size)
+        last = r->size - 1;
+    if (a->first != first || a->last != last)
+        return reject(r, HEFT_E_IO, "the server sent another range than the one requested");
+    return HEFT_OK;
+}
+
+static long status_of(const heft_request *r)
+{
+    long code = 0;
+    r->curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &code);
+    return code;
+}
+
+static bool begin_spool(heft_request *r)
+{
+    curl_off_t length = -1;
+    r->curl->easy_getinfo(r->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    uint64_t limit = heft_session_options(r->session)->spool_bytes;
+    heft_error why;
+    if (length > 0 && (uint64_t)length > limit)
+        r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
+                                     "the server sends no ranges, and the file has %U bytes, more "
+                                     "than the limit of %U for a whole download",
+                                     (uint64_t)length, limit);
+    else if (heft_scratch_temporary(&r->spool, length > 0 ? (uint64_t)length : 0, &why))
+        reject(r, HEFT_E_IO, why.message);
+    r->is_whole = true;
+    return !r->status;
+}
+
+static bool store_whole(heft_request *r, const void *data, size_t len)
+{
+    if (!r->spool && !begin_spool(r))
+        return false;
+    if (len > heft_session_options(r->session)->spool_bytes - r->spooled) {
+        r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
+                                     "the server sends no ranges, and the file has more bytes than "
+                                     "the limit of %U for a whole download",
+                                     heft_session_options(r->session)->spool_bytes);
+        return false;
+    }
+    r->spooled += len;
+    r->status = r->spool->ops->write(r->spool, data, len, &r->error);
+    return !r->status;
+}
+
+static bool store_range(heft_request *r, const char *data, size_t len)
+{
+    if (!r->answer.is_checked && check_range(r))
+        return false;
+    r->answer.is_checked = true;
+    if (len > r->length - r->have) {
+        reject(r, HEFT_E_IO, "the server sent more bytes than requested");
+        return false;
+    }
+    memcpy(r->buf + r->have, data, len);
+    heft_session_lock(r->session);
+    r->have += len;
+    heft_session_signal(r->session);
+    heft_session_unlock(r->session);
+    return true;
+}
+
+/* Bodies of other statuses are read and dropped, so that the connection stays usable. */
+static size_t on_body(char *data, size_t unit, size_t count, void *ctx)
+{
+    heft_request *r = ctx;
+    size_t len = unit * count;
+    long code = status_of(r);
+    if (code != 200 && code != 206)
+        return len;
+    if (r->answer.is_encoded) {
+        reject(r, HEFT_E_IO,
+               "the server sends the file in a compressed form that was not "
+               "requested");
+        return 0;
+    }
+    if (code == 200 && r->pinned) {
+        changed(r);
+        return 0;
+    }
+    return (code == 200 ? store_whole(r, data, len) : store_range(r, data, len)) ? len : 0;
+}
+
+/* Retry-After as a number of seconds; libcurl reads both forms of the header. */
+static unsigned retry_after(const heft_request *r)
+{
+    curl_off_t seconds = 0;
+    r->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &seconds);
+    return seconds <= 0 ? 0 : seconds > MAX_RETRY_AFTER ? MAX_RETRY_AFTER : (unsigned)seconds;
+}
+
+static bool is_temporary_status(long code)
+{
+    return code == 408 || code == 429 || code == 500 || code == 502 || code == 503 || code == 504;
+}
+
+static bool is_temporary_failure(CURLcode code)
+{
+    static const CURLcode codes[] = {
+        CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING,
+        CURLE_SEND_ERROR,      CURLE_RECV_ERROR,         CURLE_HTTP2,        CURLE_HTTP2_STREAM,
+        CURLE_HTTP3,           CURLE_QUIC_CONNECT_ERROR,
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
+static void fail_status(heft_request *r, long code)
+{
+    const char *advice = code == 401 || code == 403
+                             ? ": access is not allowed; check the credentials (docs/remote.md)"
+                         : code == 429 ? ": too many requests"
+                                       : "";
+    bool is_missing = code == 404 || code == 410;
+    r->status = heft_error_plain(&r->error, HEFT_E_IO,
+                                 is_missing ? "does not exist on the server (HTTP status %U)%s"
+                                            : "the server answered with HTTP status %U%s",
+                                 (uint64_t)code, advice);
+    r->error.os = is_missing ? ENOENT : code == 401 || code == 403 ? EACCES : EIO;
+}
+
+bool heft_transfer_judge(heft_request *r, CURLcode result)
+{
+    char text[320];
+    long code = status_of(r);
+    if (r->status || r->is_cancelled)
+        return false;
+    bool is_range = code == 206, is_answer = result == CURLE_OK && (is_range || code == 200);
+    uint64_t end = r->size == HEFT_UNKNOWN_LENGTH || r->size - r->offset > r->length
+                       ? r->length
+                       : r->size - r->offset;
+    if (result == CURLE_OK && code == 416 && !r->pinned && r->answer.has_total &&
+        !r->answer.total) {
+        r->size = 0;
+        return false;
+    }
+    if (is_answer && code == 200 && r->pinned) {
+        changed(r);
+        return false;
+    }
+    if (is_answer && code == 200) { /* also for a body without a byte */
+        r->is_whole = true;
+        return false;
+    }
+    if (is_answer && r->have == end && end && r->size != HEFT_UNKNOWN_LENGTH)
+        return false;
+    bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
+                                           : is_temporary_failure(result);
+    if (is_temporary && r->tries < MAX_TRIES) {
+        r->retry_after = retry_after(r);
+        return true;
+    }
+    if (result != CURLE_OK) {
+        snprintf(text, sizeof text, "cannot be read from the server: %s",
+                 r->curl->easy_strerror(result));
+        reject(r, HEFT_E_IO, text);
+    } else if (is_answer)
+        reject(r, HEFT_E_IO, "the server's answer is truncated");
+    else
+        fail_status(r, code);
+    return false;
+}
+
+/* ---- sending ---- */
+
+/* A connection with TLS is redirected to TLS only.  libcurl sends credentials to the first host
+ * only.  The header with the token of a session would be sent to every host, so that signed
+ * requests follow no redirect. */
+static void set_trust(const heft_curl *curl, CURL *e, const heft_address *t)
+{
+    bool is_tls = !strncmp(t->url, "https://", 8);
+    const char *protocols = is_tls ? "https" : "http,https";
+    curl->easy_setopt(e, CURLOPT_PROTOCOLS_STR, protocols);
+    curl->easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
+    curl->easy_setopt(e, CURLOPT_FOLLOWLOCATION, *t->signature ? 0L : 1L);
+    curl->easy_setopt(e, CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
+    curl->easy_setopt(e, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    const char *authorities = secure_getenv("CURL_CA_BUNDLE");
+    authorities = authorities && *authorities ? authorities : secure_getenv("SSL_CERT_FILE");
+    if (authorities && *authorities)
+        curl->easy_setopt(e, CURLOPT_CAINFO, authorities);
+    if (*t->bearer) {
+        curl->easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        curl->easy_setopt(e, CURLOPT_XOAUTH2_BEARER, t->bearer);
+    }
+    if (*t->signature) {
+        curl->easy_setopt(e, CURLOPT_AWS_SIGV4, t->signature);
+        curl->easy_setopt(e, CURLOPT_USERPWD, t->user);
+    }
+}
+
+static void set_headers(heft_request *r)
+{
+    char line[sizeof r->target->session + 32];
+    if (!*r->target->session)
+        return;
+    snprintf(line, sizeof line, "x-amz-security-token: %s", r->target->session);
+    r->headers = r->curl->slist_append(NULL, line);
+    r->curl->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
+}
+
+bool heft_transfer_begin(heft_request *r)
+{
+    char range[64];
+    const heft_curl *curl = r->curl;
+    CURL *e = r->easy = curl->easy_init();
+    if (!e)
+        return false;
+    if (!r->pinned) { /* the first bytes may be of another version of the file */
+        r->have = 0;
+        r->size = HEFT_UNKNOWN_LENGTH;
+    }
+    uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
+    snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, first, last);
+    curl->easy_setopt(e, CURLOPT_URL, r->target->url);
+    curl->easy_setopt(e, CURLOPT_RANGE, range);
+    curl->easy_setopt(e, CURLOPT_USERAGENT, "heft");
+    curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
+    curl->easy_setopt(e, CURLOPT_BUFFERSIZE, 512L << 10);
+    curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)heft_session_options(r->session)->timeout);
+    curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)heft_session_options(r->session)->timeout);
+    curl->easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+    curl->easy_setopt(e, CURLOPT_HEADERDATA, r);
+    curl->easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl->easy_setopt(e, CURLOPT_WRITEDATA, r);
+    curl->easy_setopt(e, CURLOPT_PRIVATE, r);
+    set_trust(curl, e, r->target);
+    set_headers(r);
+    if (r->spool)
+        r->spool->ops->close(r->spool);
+    r->spool = NULL;
+    r->spooled = 0;
+    r->tries++;
+    return true;
+}
+
+void heft_transfer_end(heft_request *r)
+{
+    if (r->easy)
+        r->curl->easy_cleanup(r->easy);
+    r->curl->slist_free_all(r->headers);
+    r->easy = r->headers = NULL;
+}
