@@ -64,7 +64,7 @@ FREESTANDING = [
     "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan", "src/sign",
     "src/share", "src/port_none"
 ]
-INSTRUCTIONS = {"immintrin.h", "arm_neon.h"}  # only src/simd
+INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}

@@ -1,9 +1,9 @@
 /* kernels.h - loops that have a faster form on some processors.
  *
  * The portable form in src/base or src/model is the specification: a kernel computes the same
- * bytes.
- * A member is NULL where only the portable form exists.  src/simd has the kernels and chooses
- * between instruction sets; a build without an operating system has none (src/port_none). */
+ * bytes.  A member is NULL where only the portable form exists.  src/simd has the kernels and
+ * chooses between instruction sets; a build without an operating system has none
+ * (src/port_none). */
 #ifndef HEFT_KERNELS_H
 #define HEFT_KERNELS_H
 #include <stdbool.h>

@@ -1,12 +1,20 @@
 /* simd.c - chooses the kernels for the processor. */
 #include "simd/simd.h"
 
+#include "base/compiler.h"
+
 const heft_kernels heft_portable_kernels = { .name = "portable" };
 
+/* The set is chosen once: in a virtual machine a question to the processor takes as long as a
+ * system call. */
 const heft_kernels *heft_kernels_now(void)
 {
-    const heft_simd_set *set = heft_simd_sets;
-    while (!set->is_supported())
-        set++;
-    return set->kernels;
+    static uint32_t chosen; /* index in heft_simd_sets, plus 1 */
+    uint32_t i = heft_atomic_load(&chosen);
+    if (i)
+        return heft_simd_sets[i - 1].kernels;
+    while (!heft_simd_sets[i].is_supported())
+        i++;
+    heft_atomic_store(&chosen, i + 1);
+    return heft_simd_sets[i].kernels;
 }
