@@ -144,6 +144,10 @@ heft_status heft_journal_retire_end(heft_journal_retirement *r, bool is_replaced
 heft_status heft_replace(const heft_target *t, const heft_edit_task *task, uint64_t *copied,
                          heft_error *err);
 
+/* Give the new file `to` the owner, the mode and the extended attributes of the target:
+ * file_attributes.c. */
+heft_status heft_copy_file_attributes(int to, const heft_target *t, heft_error *err);
+
 /* ---- both ways of editing, edit_file.c ---- */
 
 /* Apply the edit in place if r->in_place, else by a new file.  Sets r->changed, r->copied and

@@ -58,6 +58,35 @@ size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len);
 heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_error *err);
 heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_error *err);
 
+/* ---- memory and processors, system_memory.c, processors.c ---- */
+
+/* Return a large block, such as a column of a large index, or grow or shrink the block `old` of
+ * old_size bytes; NULL without memory, and then `old` is as before. */
+void *heft_large_map(void *old, size_t old_size, size_t new_size);
+void heft_large_unmap(void *block, size_t size);
+/* Return a block with an alignment larger than that of malloc(). */
+void *heft_aligned_new(size_t align, size_t size);
+void heft_aligned_free(void *block);
+/* Return the number of processors that the process may use, at least 1. */
+uint32_t heft_processors(void);
+
+/* ---- mapped files, file_pages.c ---- */
+
+size_t heft_page_size(void);
+/* Return true if a fault in a mapping of the file would end the program; then the file is read
+ * instead, unless the caller asks for a mapping. */
+bool heft_map_may_fault(int fd);
+/* Map the whole file for reading; NULL with errno set after a failure.  populates: load every
+ * page. */
+void *heft_pages_map(int fd, uint64_t size, bool populates);
+void heft_pages_unmap(void *map, size_t size);
+/* Ask the system to load a range of the file soon. */
+void heft_pages_request(int fd, uint64_t off, uint64_t len);
+/* Load whole pages of a mapping in one call; false: the system cannot. */
+bool heft_pages_populate(void *from, size_t len);
+/* Release whole pages of a mapping; they stay in the page cache. */
+void heft_pages_drop(void *from, size_t len);
+
 /* ---- parts of the default host ---- */
 
 /* Return the descriptor of a file source, borrowed, or -1 for other sources. */

@@ -1,23 +1,15 @@
 /* replace.c - write the edited file as a new file, which replaces the old file once it is complete
  * and on disk. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/xattr.h>
-#include <unistd.h>
 
 #include "port/copy_range.h"
 #include "port/staged.h"
-
-enum { XATTR = 64 << 10 };
 
 typedef struct replacement {
     const heft_target *t;
     heft_staged staged;
     heft_range_copier copier;
 } replacement;
-
-/* ---- data ---- */
 
 static heft_status write_extents(replacement *r, const heft_edit *e, uint64_t *copied,
                                  heft_error *err)
@@ -36,43 +28,6 @@ static heft_status write_extents(replacement *r, const heft_edit *e, uint64_t *c
     return st;
 }
 
-/* ---- owner, mode and extended attributes ---- */
-
-static heft_status copy_xattrs(const replacement *r, heft_error *err)
-{
-    char *names = malloc(XATTR), *value = malloc(XATTR);
-    ssize_t len = names && value ? flistxattr(r->t->fd, names, XATTR) : 0;
-    heft_status st = names && value ? HEFT_OK : heft_error_no_memory(err, "to copy");
-    for (const char *name = names; !st && len > 0 && name < names + len; name += strlen(name) + 1) {
-        bool is_required = !strncmp(name, "user.", 5) || !strncmp(name, "system.posix_acl", 16);
-        ssize_t n = fgetxattr(r->t->fd, name, value, XATTR);
-        if (n >= 0 && fsetxattr(r->staged.fd, name, value, (size_t)n, 0) && is_required)
-            st = heft_os_error(err, errno,
-                               "its extended attributes cannot be copied to the new file");
-    }
-    free(names);
-    free(value);
-    return st;
-}
-
-/* Set the mode last, since a change of owner clears the set-id bits. */
-static heft_status copy_owner_and_mode(const replacement *r, heft_error *err)
-{
-    const struct stat *old = &r->t->stat_at_open;
-    struct stat info;
-    if (fstat(r->staged.fd, &info))
-        return heft_os_error(err, errno, "its status cannot be read");
-    bool has_same_owner = info.st_uid == old->st_uid && info.st_gid == old->st_gid;
-    if (!has_same_owner && fchown(r->staged.fd, old->st_uid, old->st_gid))
-        return heft_os_error(err, errno, "its owner cannot be given to the new file");
-    heft_status st = copy_xattrs(r, err);
-    if (!st && fchmod(r->staged.fd, old->st_mode & 07777))
-        st = heft_os_error(err, errno, "its mode cannot be given to the new file");
-    return st;
-}
-
-/* ---- replacing ---- */
-
 heft_status heft_replace(const heft_target *t, const heft_edit_task *task, uint64_t *copied,
                          heft_error *err)
 {
@@ -89,7 +44,7 @@ heft_status heft_replace(const heft_target *t, const heft_edit_task *task, uint6
     if (!st)
         st = write_extents(&r, task->edit, copied, err);
     if (!st)
-        st = copy_owner_and_mode(&r, err);
+        st = heft_copy_file_attributes(r.staged.fd, t, err);
     if (!st && (heft_disk_sync(t->disk, r.staged.fd) || heft_disk_flush(t->disk, r.staged.fd)))
         st = heft_os_error(err, errno, "writing to disk failed");
     if (!st)

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 typedef struct scratch {
@@ -34,10 +33,8 @@ static heft_status write_next(heft_scratch *base, const void *data, size_t len, 
 static heft_status map_scratch(heft_scratch *base, const void **out, heft_error *err)
 {
     scratch *s = (scratch *)base;
-    void *map = s->written > SIZE_MAX
-                    ? MAP_FAILED
-                    : mmap(NULL, (size_t)s->written, PROT_READ, MAP_SHARED, s->fd, 0);
-    if (map == MAP_FAILED)
+    void *map = heft_pages_map(s->fd, s->written, false);
+    if (!map)
         return heft_os_error(err, errno, "a temporary file cannot be mapped");
     s->map = map;
     s->guard = heft_guard_new(map, (size_t)s->written);
@@ -64,7 +61,7 @@ static void close_scratch(heft_scratch *base)
         heft_guard_free(s->guard);
     }
     if (s->map)
-        munmap(s->map, (size_t)s->written);
+        heft_pages_unmap(s->map, (size_t)s->written);
     if (s->fd >= 0)
         close(s->fd);
     free(s);

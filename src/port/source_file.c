@@ -8,13 +8,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    PREAD_MIN = 16 << 10, /* use pread() for reads of at least this size */
-    POPULATE_READ = 22    /* MADV_POPULATE_READ of Linux 5.14; musl does not define the name */
+    PREAD_MIN = 16 << 10 /* use pread() for reads of at least this size */
 };
 
 typedef struct file_source {
@@ -135,18 +133,18 @@ static const void *map_range(heft_source *s, uint64_t off, uint64_t len)
 
 static void will_need(heft_source *s, uint64_t off, uint64_t len)
 {
-    posix_fadvise(((const file_source *)s)->fd, (off_t)off, (off_t)len, POSIX_FADV_WILLNEED);
+    heft_pages_request(((const file_source *)s)->fd, off, len);
 }
 
-/* Fault in the pages, one by one if POPULATE_READ is not supported; a truncated file is
+/* Fault in the pages, one by one if the system cannot do that in one call; a truncated file is
  * detected here. */
 static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_error *err)
 {
     const file_source *f = (const file_source *)s;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = heft_page_size();
     uint8_t *from = f->map + (off & ~(uint64_t)(page - 1)), *to = f->map + off + len;
     /* lost pages may have been replaced by zeros already: only state() detects that */
-    if (!madvise(from, (size_t)(to - from), POPULATE_READ))
+    if (heft_pages_populate(from, (size_t)(to - from)))
         return state(s, err);
     enter(s);
     for (const volatile uint8_t *p = from; p < to; p += page)
@@ -162,11 +160,11 @@ static void dont_need(heft_source *s, uint64_t off, uint64_t len)
     const file_source *f = (const file_source *)s;
     if (!f->map)
         return;
-    uintptr_t mask = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+    uintptr_t mask = heft_page_size() - 1;
     uintptr_t from = (uintptr_t)(f->map + off) & ~mask,
               to = (uintptr_t)(f->map + off + len) & ~mask;
     if (from < to)
-        madvise((void *)from, to - from, MADV_DONTNEED);
+        heft_pages_drop((void *)from, to - from);
 }
 
 static void close_file(heft_source *s)
@@ -175,7 +173,7 @@ static void close_file(heft_source *s)
     if (f->guard)
         heft_guard_free(f->guard);
     if (f->map)
-        munmap(f->map, (size_t)f->base.size);
+        heft_pages_unmap(f->map, (size_t)f->base.size);
     if (f->direct)
         heft_direct_close(f->direct);
     if (f->fd >= 0)
@@ -216,13 +214,10 @@ static heft_status map_file(file_source *f, heft_access access, heft_error *err)
     f->modified = info.st_mtim;
     bool populates = access == HEFT_ACCESS_POPULATE,
          is_required = populates || access == HEFT_ACCESS_MAP;
-    int flags = MAP_SHARED | (populates ? MAP_POPULATE : 0);
-    if (access == HEFT_ACCESS_READ || !f->base.size)
+    if (access == HEFT_ACCESS_READ || !f->base.size || (!is_required && heft_map_may_fault(f->fd)))
         return HEFT_OK;
-    void *map = f->base.size > SIZE_MAX
-                    ? MAP_FAILED
-                    : mmap(NULL, (size_t)f->base.size, PROT_READ, flags, f->fd, 0);
-    if (map == MAP_FAILED)
+    void *map = heft_pages_map(f->fd, f->base.size, populates);
+    if (!map)
         return is_required ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
     f->map = map;
     f->guard = heft_guard_new(map, (size_t)f->base.size);

@@ -3,7 +3,6 @@
 #include "port/port.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 
 enum { MAX_THREADS = 64 };
@@ -23,14 +22,11 @@ static void *worker(void *p)
     return NULL;
 }
 
+/* The processors that the process may use, at most as many as the executor has threads. */
 static uint32_t count_processors(void)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set))
-        return 1;
-    int n = CPU_COUNT(&set);
-    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+    uint32_t n = heft_processors();
+    return n < MAX_THREADS ? n : MAX_THREADS;
 }
 
 /* Run all items; the calling thread works, too.  If a thread cannot be created, continue with fewer
