@@ -267,7 +267,7 @@ typedef struct operation {
     const char *name;
     heft_status (*run)(const heft_file *f, const heft_format *target, heft_test_memory *m,
                        heft_error *err);
-    const heft_format *target; /* of run_convert() */
+    const heft_format *target; /* result of run_convert() */
 } operation;
 
 static heft_status run_verify(const heft_file *f, const heft_format *target, heft_test_memory *m,

@@ -48,7 +48,7 @@ __attribute__((constructor)) static void prepare(void)
     const char *when = getenv("HEFT_KILL");
     typedef int open_fn(int, const char *, int, ...);
     open_fn *open_at = (open_fn *)next("openat64");
-    calls = 0; /* those of other constructors, such as of a profile, belong to no command */
+    calls = 0; /* calls of earlier constructors belong to no command */
     kill_at = at ? strtoul(at, NULL, 10) : 0;
     kill_when = when ? *when : 'b';
     is_simple = getenv("HEFT_SIMPLE") != NULL;

@@ -213,7 +213,7 @@ static void a_file_that_needs_other_bytes_is_refused_in_place(void **state)
 
 static void a_compressed_index_is_refused_in_place(void **state)
 {
-    /* An archive with the member "a.npy": 5 bytes by deflate, which say that they are 3 bytes. */
+    /* An archive with the member "a.npy": 5 bytes that decode to 3 bytes. */
     static const uint8_t bytes[] =
         "PK\3\4\24\0\0\0\10\0\0\0\0\0\0\0\0\0\5\0\0\0\3\0\0\0\5\0\0\0a.npy"
         "\113\4\0\0\0"

@@ -38,7 +38,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- figures: written by tools/torture.py -->", "<!-- end of figures -->"
 FIELDS = ["date", "commit", "campaign", "slices", "cases", "cpu", "failures"]
-AIM_CASES, AIM_SECONDS = 10**8, 4 * 3600  # of a fuzz target: one of both is enough
+AIM_CASES, AIM_SECONDS = 10**8, 4 * 3600  # a fuzz target needs only one
 
 Campaign = collections.namedtuple("Campaign", "name kind cases title command")
 
@@ -220,7 +220,7 @@ def table(campaigns, rows):
 
 
 def what_is_left(campaigns, rows):
-    """Return a sentence about the fuzz targets that have not yet reached their aim."""
+    """Return a sentence about the fuzz targets that have not yet reached the aim."""
     left, targets = [], [c for c in campaigns if c.name.startswith("fuzz ")]
     for c in targets:
         mine = [row for row in rows if row["campaign"] == c.name]

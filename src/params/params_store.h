@@ -62,7 +62,7 @@ struct entry {
     heft_param view;              /* valid while READY or in use */
     holding *held;                /* NULL: the bytes belong to the source, nothing to release */
     atomic_bool prefetched;       /* loaded ahead and not used since */
-    bool queued;                  /* for prefetching; guarded */
+    bool queued;                  /* state of prefetching; guarded */
     load *load;                   /* while LOADING; guarded */
     uint64_t weight;              /* bytes counted against the budget */
     size_t heap_at;               /* index in the heap while READY; guarded */

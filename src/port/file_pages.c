@@ -1,4 +1,4 @@
-/* file_pages.c - map files, and say which of their pages are needed, on Linux. */
+/* file_pages.c - map files and announce the pages that are needed, on Linux. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>

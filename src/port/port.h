@@ -82,7 +82,7 @@ void *heft_pages_map(int fd, uint64_t size, bool populates);
 void heft_pages_unmap(void *map, size_t size);
 /* Ask the system to load a range of the file soon. */
 void heft_pages_request(int fd, uint64_t off, uint64_t len);
-/* Load whole pages of a mapping in one call; false: the system cannot. */
+/* Load whole pages of a mapping in one call; return false if the system cannot. */
 bool heft_pages_populate(void *from, size_t len);
 /* Release whole pages of a mapping; they stay in the page cache. */
 void heft_pages_drop(void *from, size_t len);

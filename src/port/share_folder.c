@@ -25,12 +25,12 @@ typedef struct share_folder {
     const heft_disk *disk;
     heft_share_plan *plan;
     uint32_t count, flags;
-    char *path;       /* of the output, symbolic links resolved; owned */
+    char *path;       /* path of the output, symbolic links resolved; owned */
     const char *name; /* last component of `path` */
     char folder_name[NAME_MAX + 1];
     int dir, folder; /* directory of the output; "OUT.shares" */
     bool exists;     /* the output exists, and will be replaced */
-    struct stat old; /* of the existing output */
+    struct stat old; /* attributes of the existing output */
     bool syncs;
     heft_share_result result;
 } share_folder;

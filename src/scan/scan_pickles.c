@@ -8,7 +8,7 @@
 #include "grammar/pickle_scan.h"
 #include "scan/scan.h"
 
-typedef struct pickle { /* what a pickle has shown so far */
+typedef struct pickle { /* findings in a pickle so far */
     heft_scan *s;
     const heft_scan_piece *piece;
     uint64_t at; /* offset of the pickle in the piece */

@@ -76,14 +76,3 @@ bool heft_hex_decode(heft_file_digest *out, heft_str text)
     }
     return true;
 }
-
-heft_str heft_hex_encode(heft_arena *a, const uint8_t *bytes, size_t len)
-{
-    static const char digits[] = "0123456789abcdef";
-    char *out = heft_arena_alloc(a, 2 * len + 1, 1);
-    for (size_t i = 0; out && i < len; i++) {
-        out[2 * i] = digits[bytes[i] >> 4];
-        out[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    return (heft_str){ out, out ? 2 * len : 0 };
-}

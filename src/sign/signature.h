@@ -53,7 +53,5 @@ heft_str heft_base64_decode(bool *is_valid, heft_arena *a, heft_str text);
 heft_str heft_base64_encode(heft_arena *a, heft_str bytes);
 /* Decode 2 to 128 digits; return false if the text is not hexadecimal. */
 bool heft_hex_decode(heft_file_digest *out, heft_str text);
-/* Encode in small letters into the arena; ptr NULL without memory. */
-heft_str heft_hex_encode(heft_arena *a, const uint8_t *bytes, size_t len);
 
 #endif

@@ -347,7 +347,7 @@ def results(folder, sources):
 
 
 def comparisons(folder, sources):
-    """Differences joined from records are those of a single process."""
+    """Differences joined from records equal the differences of a single process."""
     renamed, cast = folder / "diff-renamed.zt", folder / "diff-cast.zt"
     run("convert", "--rename", "s/up_proj/up/", "--drop", "*norm*", sources["crc"], renamed)
     changed = folder / "diff-changed.safetensors"

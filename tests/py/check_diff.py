@@ -226,7 +226,7 @@ def blocks(folder):
 
 
 def opaque(folder):
-    """Compare blocks whose numbers are unknown: their bytes differ."""
+    """Compare blocks without numbers as bytes."""
     a = RNG.integers(0, 256, 3 * 66, dtype="u1")
     b = a.copy()
     b[[5, 6, 190]] ^= 0x41
@@ -236,7 +236,7 @@ def opaque(folder):
             write_gguf(folder / f"{name}.gguf", {"w": ("iq2_xxs", 3 * 256, x.tobytes())})
         change = value_change(heft_diff(folder / "a.gguf", folder / "b.gguf"), "w")
         assert change["differing"] == 3, change
-        assert change["first"] == [5], change  # of the bytes
+        assert change["first"] == [5], change
         assert heft_diff(folder / "a.gguf", folder / "a.gguf")["equal"]
     yield checked("blocks without numbers", check)
 

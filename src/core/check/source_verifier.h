@@ -7,7 +7,7 @@
 #include "core/check/checksum_sweep.h"
 #include "core/read/partial_crcs.h"
 
-/* A conversion uses each part of the source in one of these ways. */
+/* How a conversion uses a part of the source. */
 typedef enum heft_part_use {
     HEFT_PART_UNUSED, /* the checksum of the part is not compared */
     HEFT_PART_COPIED, /* every byte is read once, so that the checksum is compared on the way */

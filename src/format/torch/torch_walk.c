@@ -7,7 +7,7 @@
 #include "format/torch/torch.h"
 #include "model/values.h"
 
-typedef enum keys { KEYED, COUNTED, PAIRED } keys; /* how the items of a container are named */
+typedef enum keys { KEYED, COUNTED, PAIRED } keys; /* names of the items of a container */
 
 typedef struct frame { /* an open container */
     heft_pickle_items items;

@@ -1,4 +1,4 @@
-/* curl_library.h - the functions of libcurl, which is loaded when the first URL is opened. */
+/* curl_library.h - the functions of libcurl, loaded when the first URL is opened. */
 #ifndef HEFT_PORT_REMOTE_CURL_LIBRARY_H
 #define HEFT_PORT_REMOTE_CURL_LIBRARY_H
 #include <curl/curl.h>

@@ -12,7 +12,7 @@ typedef struct heft_address {
     char url[HEFT_URL_MAX];
     char bearer[1024];   /* token of the Hugging Face hub */
     char user[1024];     /* "KEY:SECRET" of S3 */
-    char signature[128]; /* for CURLOPT_AWS_SIGV4; empty: not signed */
+    char signature[128]; /* text for CURLOPT_AWS_SIGV4; empty: not signed */
     char session[4096];  /* value of the header x-amz-security-token */
     bool is_repository;  /* the URL of a list of files; not of a file */
 } heft_address;

@@ -8,7 +8,7 @@
 bool heft_transfer_begin(heft_request *r);
 /* Judge a finished transfer; return true if the request should be repeated. */
 bool heft_transfer_judge(heft_request *r, CURLcode result);
-/* Free r->easy, which has been removed from the session. */
+/* Free r->easy after the session has released the handle. */
 void heft_transfer_end(heft_request *r);
 
 #endif
