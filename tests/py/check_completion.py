@@ -139,6 +139,15 @@ def values(heft, *words):
     return complete(heft, *words)[1:]
 
 
+def with_config(heft, model):
+    """Return a checkpoint without tensors that has a config."""
+    config, out = model.with_name("config.json"), model.with_name("config.gptrs")
+    config.write_text('{"kind": "gpt", "config": {"n": 1}}')
+    subprocess.run([heft, "convert", "-f", "-q", "--allow-loss", "--keep", "dot.", "--config",
+                    config, model, out], check=True, stderr=subprocess.DEVNULL)
+    return out
+
+
 def check_words(heft, model):
     """Yield results about commands, options and values."""
     def same(title, got, want):
@@ -171,6 +180,9 @@ def check_words(heft, model):
                ["stems", "it's="])
     yield same("patterns escape what is special", values(heft, "ls", model, "sta"), ["star\\*"])
     yield same("parts", values(heft, "cat", model, "--part", ""), ["data"])
+    yield same("parts of the file", values(heft, "cat", with_config(heft, model), "--part", ""),
+               ["config"])
+    yield same("no parts of no file", values(heft, "cat", "no-such-file", "--part", ""), [])
     yield same("files", complete(heft, "ls", ""), ["files"])
     yield same("a file of an option", complete(heft, "convert", "--vocab", "x"), ["files"])
     yield same("a folder", complete(heft, "split", model, ""), ["folders"])

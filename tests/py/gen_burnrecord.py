@@ -312,11 +312,11 @@ def good_values(s):
         struct.unpack("<Q", struct.pack("<d" if isinstance(x, float) else "<q", x))[0], "016x")
     scalars = {
         "rank": 1, "time": -12, "lr": F32(0.5), "beta": 0.999, "done": True, "least": -2**63,
-        "deep": {"er": [{"x": 3}, {"y": 2**63}]}
+        "deep": {"er": [{"x": 3}, {"y": 2**63}]}, "mixed": [1, {"x": 2}]
     }
     flat = {
-        **{k: x for k, x in scalars.items() if k != "deep"}, "deep.er.0.x": 3,
-        "deep.er.1.y": 2**63 - 2**64
+        **{k: x for k, x in scalars.items() if k not in ("deep", "mixed")}, "deep.er.0.x": 3,
+        "deep.er.1.y": 2**63 - 2**64, "mixed.0": 1, "mixed.1.x": 2
     }
     facts = [{"key": k, "bits": bits(float(x) if isinstance(x, float) else x)}
              for k, x in flat.items()]

@@ -1,0 +1,3 @@
+$HEFT split -n 2 two.safetensors set
+$HEFT ls -l set
+$HEFT ls set
