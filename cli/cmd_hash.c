@@ -57,51 +57,78 @@ static void hash_of(heft_hash *out, const uint64_t words[HASH_WORDS])
         out->bytes[i] = (uint8_t)(words[i / 8] >> (56 - 8 * (i % 8)));
 }
 
-/* Hash the tensors of a share and write the record. */
-static int hash_share(result_share *r)
+/* Compute the words of the share's tensors, and a line with CRCs. */
+static int hash_rows(const result_share *r, uint32_t first, uint32_t count, uint64_t *words,
+                     outbuf *crcs)
 {
     heft_error err;
     progress p;
-    uint32_t first, end;
-    result_share_rows(r, r->share.number, r->share.count, &first, &end);
-    size_t count = end - first;
-    heft_hash *hashes = malloc((count + 1) * sizeof *hashes);
-    uint32_t *ids = malloc((count + 1) * sizeof *ids);
-    uint64_t *words = calloc(count + 1, HASH_WORDS * sizeof *words);
-    int code = hashes && ids && words
-                   ? CODE_DONE
-                   : say_status(HEFT_E_NOMEM, r->path, "no memory for the digests");
-    for (uint32_t i = 0; !code && i < count; i++)
-        ids[i] = first + i;
+    heft_blob blob = { NULL, 0, NULL };
+    heft_hash *hashes = malloc(((size_t)count + 1) * sizeof *hashes);
+    uint32_t *ids = malloc(((size_t)r->rows + 1) * sizeof *ids);
+    int code = hashes && ids ? CODE_DONE
+                             : say_status(HEFT_E_NOMEM, r->path, "no memory for the digests");
+    for (uint32_t i = 0; !code && i < r->rows; i++)
+        ids[i] = i;
     progress_begin(&p, r->path);
-    if (!code && heft_tensor_hash_many(hashes, r->f, ids, (uint32_t)count, progress_step, &p, &err))
+    if (!code &&
+        heft_share_hash(hashes, &blob, r->f, ids, r->rows, first, count, progress_step, &p, &err))
         code = say_error(r->path, &err);
     progress_end(&p);
     for (size_t i = 0; !code && i < count; i++)
         words_of(words + i * HASH_WORDS, &hashes[i]);
-    if (!code)
-        code = result_share_write(r, words);
-    free(words);
+    out_bytes(crcs, blob.data, model_settings.no_verify ? 0 : blob.size);
+    out_char(crcs, '\n');
+    heft_blob_free(&blob);
     free(ids);
     free(hashes);
     return code;
 }
 
+/* Hash the tensors of a share and write the record. */
+static int hash_share(result_share *r)
+{
+    uint32_t first, end;
+    outbuf crcs;
+    result_share_rows(r, r->share.number, r->share.count, &first, &end);
+    uint64_t *words = calloc((size_t)(end - first) + 1, HASH_WORDS * sizeof *words);
+    out_open(&crcs, -1);
+    int code = words ? hash_rows(r, first, end - first, words, &crcs)
+                     : say_status(HEFT_E_NOMEM, r->path, "no memory for the digests");
+    if (!code)
+        code = result_share_write(r, words, &crcs);
+    out_free(&crcs);
+    free(words);
+    return code;
+}
+
+/* Read the records of all shares. */
+static int join_shares(heft_hash *model, heft_hash *tensors, const result_share *r)
+{
+    heft_error err;
+    uint64_t *words = NULL;
+    checks joined = { .is_share = true };
+    for (uint32_t i = 0; i < r->rows && !joined.no_memory; i++)
+        checks_add_tensor(&joined, r->f, i, false);
+    int code = checks_begin(&joined, r->f, r->path);
+    if (!code)
+        code = result_share_join(r, &words, (checks *const[]){ &joined }, &r->path, 1);
+    checks_close(&joined);
+    for (uint32_t i = 0; !code && i < r->rows; i++)
+        hash_of(&tensors[i], words + (size_t)i * HASH_WORDS);
+    free(words);
+    if (!code && heft_hash_model(model, tensors, r->f, &err))
+        code = say_error(r->path, &err);
+    return code;
+}
+
 /* Fill tensors and model from the records of all shares, or compute them. */
-static int compute(heft_hash *model, heft_hash *tensors, result_share *r)
+static int compute(heft_hash *model, heft_hash *tensors, const result_share *r)
 {
     heft_error err;
     progress p;
-    uint64_t *words = NULL;
-    if (r->join) {
-        int code = result_share_join(r, &words);
-        for (uint32_t i = 0; !code && i < r->rows; i++)
-            hash_of(&tensors[i], words + (size_t)i * HASH_WORDS);
-        free(words);
-        if (!code && heft_hash_model(model, tensors, r->f, &err))
-            code = say_error(r->path, &err);
-        return code;
-    }
+    if (r->join)
+        return join_shares(model, tensors, r);
     progress_begin(&p, r->path);
     heft_status st = heft_file_hash(model, tensors, r->f, progress_step, &p, &err);
     progress_end(&p);

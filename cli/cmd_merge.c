@@ -94,7 +94,8 @@ int cmd_merge(int argc, char **argv)
     r.job.out = args.item[r.in.count];
     code = prepare(&r);
     if (!code)
-        code = job_convert(&r.job, inputs_model(&r.in));
+        code = r.job.share.number || r.job.finish ? job_convert_share(&r.job, inputs_model(&r.in))
+                                                  : job_convert(&r.job, inputs_model(&r.in));
     if (!code)
         job_say_result(&r.job);
     inputs_close(&r.in);

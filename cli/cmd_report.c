@@ -66,7 +66,7 @@ static int verify(report *figures, const request *r)
 static int compute(report *figures, const request *r)
 {
     selection every = { NULL, heft_tensor_count(figures->f) };
-    const statistics_options none = { false, false };
+    const statistics_options none = { .verifies = false };
     int code = verify(figures, r);
     if (!code && !r->quick)
         code = statistics_compute(&figures->sums, figures->f, r->in, &every, &none);

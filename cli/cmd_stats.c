@@ -399,8 +399,10 @@ static void summary_of(summary *s, const uint64_t *from)
 /* Compute the statistics of the share's tensors and write the record. */
 static int stats_share(stats_run *v)
 {
-    static const statistics_options all = { true, true };
+    outbuf crcs;
+    const statistics_options options = { true, true, &v->chosen, &crcs };
     uint32_t first, end;
+    out_open(&crcs, -1);
     result_share_rows(&v->shares, v->shares.share.number, v->shares.share.count, &first, &end);
     selection own = { malloc(((size_t)end - first + 1) * sizeof(uint32_t)), end - first };
     uint64_t *words = calloc((size_t)own.count + 1, STATS_WORDS * sizeof *words);
@@ -409,11 +411,12 @@ static int stats_share(stats_run *v)
     for (uint32_t i = 0; !code && i < own.count; i++)
         own.ids[i] = selected(&v->chosen, first + i);
     if (!code)
-        code = statistics_compute(&v->sums, v->f, v->path, &own, &all);
+        code = statistics_compute(&v->sums, v->f, v->path, &own, &options);
     for (uint32_t i = 0; !code && i < own.count; i++)
         words_of(words + (size_t)i * STATS_WORDS, &v->sums[i]);
     if (!code)
-        code = result_share_write(&v->shares, words);
+        code = result_share_write(&v->shares, words, &crcs);
+    out_free(&crcs);
     free(words);
     free(own.ids);
     return code;
@@ -422,11 +425,15 @@ static int stats_share(stats_run *v)
 /* Fill v->sums from the records of all shares, or compute them. */
 static int compute(stats_run *v)
 {
-    const statistics_options options = { true, v->quantiles || v->as_json };
-    uint64_t *words;
+    const statistics_options options = { true, v->quantiles || v->as_json, NULL, NULL };
+    checks joined = { .read = NULL };
+    uint64_t *words = NULL;
     if (!v->shares.join)
         return statistics_compute(&v->sums, v->f, v->path, &v->chosen, &options);
-    int code = result_share_join(&v->shares, &words);
+    int code = statistics_begin_join(&joined, v->f, v->path, &v->chosen);
+    if (!code)
+        code = result_share_join(&v->shares, &words, (checks *const[]){ &joined }, &v->path, 1);
+    checks_close(&joined);
     if (code)
         return code;
     v->sums = calloc((size_t)v->chosen.count + 1, sizeof *v->sums);

@@ -94,23 +94,16 @@ static void compare_pair(void *ctx, size_t i)
     compare_tensors(&p->d, w, &a, &b, c->t);
 }
 
-static bool add_parts(checks *c, const heft_file *f, uint32_t tensor)
-{
-    heft_tensor t = heft_tensor_at(f, tensor);
-    bool ok = true;
-    for (uint32_t i = 0; i < t.part_count && ok; i++)
-        ok = checks_add(c, t.first_part + i);
-    return ok;
-}
-
-/* Register the parts of the tensors whose values will be compared. */
-static int begin_checks(comparison *c, size_t first, size_t end)
+/* Register the parts of the tensors whose values are compared: here, or by other shares. */
+int comparison_begin_checks(comparison *c, size_t first, size_t end)
 {
     bool ok = true;
-    for (size_t i = first; i < end && ok; i++)
-        if (c->pairs[i].has_values)
-            ok = add_parts(&c->checks_a, c->a, c->pairs[i].a) &&
-                 add_parts(&c->checks_b, c->b, c->pairs[i].b);
+    for (size_t i = 0; i < c->count && ok; i++) {
+        bool is_own = i >= first && i < end;
+        if (c->pairs[i].has_values && (is_own || c->checks_a.is_share))
+            ok = checks_add_tensor(&c->checks_a, c->a, c->pairs[i].a, is_own) &&
+                 checks_add_tensor(&c->checks_b, c->b, c->pairs[i].b, is_own);
+    }
     int code = checks_begin(&c->checks_a, c->a, c->path_a);
     return code ? code : checks_begin(&c->checks_b, c->b, c->path_b);
 }
@@ -150,7 +143,7 @@ int comparison_values(comparison *c, size_t first, size_t end)
 {
     value_range range = { c, first };
     work w = { .ctx = &range, .path = c->path_a };
-    int code = begin_checks(c, first, end);
+    int code = comparison_begin_checks(c, first, end);
     if (code)
         return code;
     for (size_t i = first; i < end; i++)

@@ -105,46 +105,91 @@ static uint32_t clip(uint32_t at, size_t from, uint32_t count)
     return at <= from ? 0 : at - from < count ? (uint32_t)(at - from) : count;
 }
 
-/* Compute rows [first, end). */
-static int compute_rows(comparison *c, uint32_t first, uint32_t end)
+/* Hash the lonely tensors of a file among rows [first, end), and add a line with CRCs. */
+static int hash_lonely(const comparison *c, bool of_b, uint32_t first, uint32_t end, outbuf *crcs)
+{
+    const lonely *l = of_b ? &c->lonely_b : &c->lonely_a;
+    size_t before = c->count + (of_b ? c->lonely_a.count : 0);
+    uint32_t from = clip(first, before, l->count), to = clip(end, before, l->count);
+    const char *path = of_b ? c->path_b : c->path_a;
+    heft_blob blob = { NULL, 0, NULL };
+    heft_error err;
+    progress p;
+    progress_begin(&p, path);
+    heft_status st = from < to
+                         ? heft_share_hash(l->hashes + from, &blob, of_b ? c->b : c->a, l->tensors,
+                                           l->count, from, to - from, progress_step, &p, &err)
+                         : HEFT_OK;
+    progress_end(&p);
+    if (!model_settings.no_verify)
+        out_bytes(crcs, from < to ? blob.data : "[]", from < to ? blob.size : 2);
+    out_char(crcs, '\n');
+    heft_blob_free(&blob);
+    return st ? say_error(path, &err) : CODE_DONE;
+}
+
+/* Compute rows [first, end), and lines with CRCs. */
+static int compute_rows(comparison *c, uint32_t first, uint32_t end, outbuf *crcs)
 {
     uint32_t pairs = (uint32_t)c->count;
-    size_t b = c->count + c->lonely_a.count;
+    c->checks_a.is_share = c->checks_b.is_share = true;
     int code = comparison_values(c, clip(first, 0, pairs), clip(end, 0, pairs));
     if (!code)
-        code = comparison_hash(c, false, clip(first, c->count, c->lonely_a.count),
-                               clip(end, c->count, c->lonely_a.count));
+        code = checks_put_crcs(&c->checks_a, crcs, c->path_a);
     if (!code)
-        code = comparison_hash(c, true, clip(first, b, c->lonely_b.count),
-                               clip(end, b, c->lonely_b.count));
-    return code;
+        code = checks_put_crcs(&c->checks_b, crcs, c->path_b);
+    if (!code)
+        code = hash_lonely(c, false, first, end, crcs);
+    return code ? code : hash_lonely(c, true, first, end, crcs);
 }
 
 static int write_share(comparison *c, result_share *r)
 {
     uint32_t first, end;
+    outbuf crcs;
+    out_open(&crcs, -1);
     result_share_rows(r, r->share.number, r->share.count, &first, &end);
     uint64_t *words = calloc((size_t)(end - first) + 1, COMPARISON_WORDS * sizeof *words);
-    int code = words ? compute_rows(c, first, end)
+    int code = words ? compute_rows(c, first, end, &crcs)
                      : say_status(HEFT_E_NOMEM, r->path, "no memory for a record");
     for (uint32_t i = first; !code && i < end; i++)
         copy_row(c, i, words + (size_t)(i - first) * COMPARISON_WORDS, true);
     if (!code)
-        code = result_share_write(r, words);
+        code = result_share_write(r, words, &crcs);
+    out_free(&crcs);
     free(words);
     return code;
 }
 
+/* Begin the checks of the lonely tensors. */
+static int begin_lonely(checks *joined, const lonely *l, const heft_file *f, const char *path)
+{
+    joined->is_share = true;
+    for (uint32_t i = 0; i < l->count && !joined->no_memory; i++)
+        checks_add_tensor(joined, f, l->tensors[i], false);
+    return checks_begin(joined, f, path);
+}
+
 static int join_shares(comparison *c, result_share *r)
 {
-    uint64_t *words;
-    int code = result_share_join(r, &words);
-    if (code)
-        return code;
-    for (uint32_t i = 0; i < r->rows; i++)
+    checks lonely_a = { .read = NULL }, lonely_b = { .read = NULL };
+    checks *const joined[] = { &c->checks_a, &c->checks_b, &lonely_a, &lonely_b };
+    const char *const paths[] = { c->path_a, c->path_b, c->path_a, c->path_b };
+    uint64_t *words = NULL;
+    c->checks_a.is_share = c->checks_b.is_share = true;
+    int code = comparison_begin_checks(c, 0, 0);
+    if (!code)
+        code = begin_lonely(&lonely_a, &c->lonely_a, c->a, c->path_a);
+    if (!code)
+        code = begin_lonely(&lonely_b, &c->lonely_b, c->b, c->path_b);
+    if (!code)
+        code = result_share_join(r, &words, joined, paths, sizeof joined / sizeof *joined);
+    checks_close(&lonely_a);
+    checks_close(&lonely_b);
+    for (uint32_t i = 0; !code && i < r->rows; i++)
         copy_row(c, i, words + (size_t)i * COMPARISON_WORDS, false);
     free(words);
-    return comparison_end(c);
+    return code ? code : comparison_end(c);
 }
 
 int comparison_run_shares(comparison *c, result_share *r)

@@ -88,9 +88,9 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
           "do not wait for the disk (scratch files)" },
         { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
           "number of threads; 0: one per processor" },
-        { C, "share", 0, OPT_TEXT, &j->share_text, "I/N",
+        { C | M, "share", 0, OPT_TEXT, &j->share_text, "I/N",
           "write only share I of N; auto: as Open MPI, MPICH or Slurm says" },
-        { C, "finish", 0, OPT_FLAG, &j->finish, NULL,
+        { C | M, "finish", 0, OPT_FLAG, &j->finish, NULL,
           "complete OUT from the shares that are there" },
         { C | A, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "print notes and a summary on stderr" },
@@ -140,6 +140,10 @@ int job_prepare(job *j)
         return say_usage(cmd, "--share: %s", err.message);
     if (j->share_text && j->finish)
         return say_usage(cmd, "--share and --finish exclude each other: the last share finishes");
+    const identities *ids = &j->rules.ids;
+    if ((j->share_text || j->finish) && (ids->all_new || ids->fill) && !ids->seed)
+        return say_usage(cmd, "with shares --new-ids and --fill-ids need --id-seed, so that all "
+                              "shares have the same ids");
     if (j->dry_run && (j->share_text || j->finish))
         return say_usage(cmd, "--dry-run has no shares");
     if (j->threads > MOST_THREADS)

@@ -197,7 +197,7 @@ int result_share_end(const result_share *r, outbuf *text)
     return code;
 }
 
-int result_share_write(const result_share *r, const uint64_t *words)
+int result_share_write(const result_share *r, const uint64_t *words, const outbuf *crcs)
 {
     uint32_t first, end;
     outbuf text;
@@ -207,6 +207,8 @@ int result_share_write(const result_share *r, const uint64_t *words)
         for (uint32_t k = 0; k < r->words; k++)
             out_format(&text, "%016llx%c", (unsigned long long)*words++,
                        k + 1 < r->words ? ' ' : '\n');
+    out_bytes(&text, crcs->buf, crcs->used);
+    text.os = text.os ? text.os : crcs->os;
     return result_share_end(r, &text);
 }
 
@@ -224,12 +226,14 @@ static bool read_word(uint64_t *out, const char *p)
     return true;
 }
 
-/* Read the rows of a record; false: damaged. */
-static bool read_rows(const result_share *r, heft_str body, uint64_t *to, uint64_t count)
+/* Read the rows of a record, and set the lines after the rows; false: damaged. */
+static bool read_rows(const result_share *r, heft_str body, uint64_t *to, uint64_t count,
+                      heft_str *rest)
 {
     enum { CELL = WORD_DIGITS + 1 };
-    if (body.len / CELL != count || body.len % CELL)
+    if (body.len / CELL < count)
         return false;
+    *rest = (heft_str){ body.ptr + count * CELL, body.len - (size_t)count * CELL };
     for (uint64_t i = 0; i < count; i++) {
         const char *cell = body.ptr + i * CELL;
         if (!read_word(&to[i], cell) || cell[WORD_DIGITS] != ((i + 1) % r->words ? ' ' : '\n'))
@@ -313,7 +317,21 @@ int result_share_read(const result_share *r, uint32_t which, uint32_t *count, he
     return find_body(body, *text, len) ? CODE_DONE : result_share_damaged(r, which);
 }
 
-int result_share_join(const result_share *r, uint64_t **words)
+/* Give each of the checks a line with CRCs; false: damaged. */
+static bool join_crcs(checks *const *joined, size_t count, heft_str rest)
+{
+    bool ok = true;
+    for (size_t i = 0; i < count && ok; i++) {
+        const char *end = rest.len ? memchr(rest.ptr, '\n', rest.len) : NULL;
+        size_t len = end ? (size_t)(end - rest.ptr) : 0;
+        ok = end && checks_join_crcs(joined[i], (heft_str){ rest.ptr, len });
+        rest = ok ? (heft_str){ end + 1, rest.len - len - 1 } : rest;
+    }
+    return ok && !rest.len;
+}
+
+int result_share_join(const result_share *r, uint64_t **words, checks *const *joined,
+                      const char *const *paths, size_t joined_count)
 {
     uint32_t count = 0, first, end;
     int code = CODE_DONE;
@@ -321,16 +339,19 @@ int result_share_join(const result_share *r, uint64_t **words)
     if (!*words)
         return say_status(HEFT_E_NOMEM, r->path, "no memory for records");
     for (uint32_t i = 1; !code && (i == 1 || i <= count); i++) {
-        heft_str text, body;
+        heft_str text, body, rest;
         code = result_share_read(r, i, &count, &text, &body);
         if (!code) {
             result_share_rows(r, i, count, &first, &end);
             if (!read_rows(r, body, *words + (size_t)first * r->words,
-                           (uint64_t)(end - first) * r->words))
+                           (uint64_t)(end - first) * r->words, &rest) ||
+                !join_crcs(joined, joined_count, rest))
                 code = result_share_damaged(r, i);
         }
         text_free(text);
     }
+    for (size_t i = 0; i < joined_count && !code; i++)
+        code = checks_end(joined[i], paths[i]);
     if (code) {
         free(*words);
         *words = NULL;

@@ -10,11 +10,13 @@
  *   share 2 of 8
  *   rows 120 to 240 of 960, 4 words
  *   WORD WORD WORD WORD
+ *   [OFFSET,BYTES,CRC]    CRCs of the bytes read, for each of the files
  *   sum HEX */
 #ifndef HEFT_CLI_RESULT_SHARE_H
 #define HEFT_CLI_RESULT_SHARE_H
 #include <heft/share.h>
 
+#include "checks.h"
 #include "model.h"
 #include "opt.h"
 
@@ -57,10 +59,13 @@ void result_share_close(result_share *r); /* safe on a zeroed struct */
 /* Get the rows of share `which` of `count`: consecutive rows of nearly equal bytes in total. */
 void result_share_rows(const result_share *r, uint32_t which, uint32_t count, uint32_t *first,
                        uint32_t *end);
-/* Write the record; words has those of the share's rows. Return an exit code. */
-int result_share_write(const result_share *r, const uint64_t *words);
-/* Read all records into a malloc'ed array of the words of all rows. Return an exit code. */
-int result_share_join(const result_share *r, uint64_t **words);
+/* Write the record; words has those of the share's rows, crcs a line for each of the checks. Return
+ * an exit code. */
+int result_share_write(const result_share *r, const uint64_t *words, const outbuf *crcs);
+/* Read all records into a malloc'ed array of the words of all rows, and compare the checksums over
+ * several tensors. The checks were begun without own parts. Return an exit code. */
+int result_share_join(const result_share *r, uint64_t **words, checks *const *joined,
+                      const char *const *paths, size_t count);
 
 /* ---- records with other lines than words ---- */
 

@@ -74,6 +74,39 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_finish(heft_share_result *out, c
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_file_id(heft_hash *out, const heft_file *f,
                                                         heft_error *err);
 
+/* ---- results in shares --------------------------------------------------------------------- */
+
+/* Some formats store a checksum over several tensors, and a share of a result reads only some of
+ * the tensors.  Therefore each share gives the CRCs of the bytes that the share has read; the
+ * program that joins the results compares the checksum with the CRCs of all shares, and reads
+ * bytes that no share has read. */
+
+/* Open a checked read, like heft_checked_read_open(), for a share that reads the parts in `own`;
+ * `all` has the parts that all shares read (NULL: the parts of all tensors).
+ * heft_checked_read_end() compares the checksums within the share, and after
+ * heft_share_read_join() the checksums over several parts.  For a join `own` is empty. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_share_read_open(heft_checked_read **out,
+                                                          const heft_file *f, const uint32_t *own,
+                                                          uint32_t own_count, const uint32_t *all,
+                                                          uint32_t all_count, heft_error *err);
+/* Get the CRCs of the bytes that were read, as a line of text; free *out by heft_blob_free(). */
+HEFT_API HEFT_MUST_CHECK heft_status heft_share_read_crcs(heft_blob *out, heft_checked_read *r,
+                                                          heft_error *err);
+/* Add the CRCs of a share.
+ *   HEFT_E_ARGUMENT  the text is damaged */
+HEFT_API HEFT_MUST_CHECK heft_status heft_share_read_join(heft_checked_read *r, heft_str crcs,
+                                                          heft_error *err);
+/* Compute the hashes of `count` of the listed tensors, from number `first` on, as
+ * heft_tensor_hash_many() does, while other shares hash the rest of the list.  *crcs becomes the
+ * text for heft_share_read_join(), to be freed by heft_blob_free(); it covers nothing unless
+ * check_parts is set.
+ *   HEFT_E_ARGUMENT  a tensor does not exist, or the list ends before first + count */
+HEFT_API HEFT_MUST_CHECK heft_status heft_share_hash(heft_hash *hashes, heft_blob *crcs,
+                                                     const heft_file *f, const uint32_t *tensors,
+                                                     uint32_t all_count, uint32_t first,
+                                                     uint32_t count, heft_progress_fn progress,
+                                                     void *progress_ctx, heft_error *err);
+
 /* ---- with sinks of your own --------------------------------------------------------------- */
 
 /* The plan of a conversion in shares.  One thread at a time. */

@@ -483,6 +483,8 @@ def merge(
     allow_loss: bool = ...,
     force: bool = ...,
     no_sync: bool = ...,
+    share: str | tuple[int, int] | None = ...,
+    finish: bool = ...,
     threads: int | None = ...,
     verbose: bool = ...,
     key: str | None = ...,

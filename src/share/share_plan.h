@@ -12,8 +12,8 @@ struct heft_share_plan {
     heft_hash id;
     uint32_t count;
     uint64_t *borders; /* offsets in the output where shares begin; count + 1 numbers */
-    uint8_t *is_own; /* by part of the input: belongs to the share that is being written */
-    bool is_first;   /* the share that is being written has number 1 */
+    uint8_t *is_own;   /* by part of the input: belongs to the share that is being written */
+    bool is_first;     /* the share that is being written has number 1 */
     heft_error err;
 };
 

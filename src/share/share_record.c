@@ -10,7 +10,7 @@
  * checksums of the input that were compared in order; lost are numbers of values that casts lose.
  * The hash covers the text before that member, so that a damaged record is noticed. */
 #include "base/blake3.h"
-#include "grammar/json.h"
+#include "share/share_crcs.h"
 #include "share/share_plan.h"
 
 enum { VERSION = 1, DEPTH = 4 };
@@ -38,34 +38,6 @@ static void put_hex(heft_out *o, const uint8_t *bytes, size_t n)
     heft_out_u8(o, '"');
 }
 
-/* Begin an array, or write the next number. */
-static void put_number(heft_out *o, bool *any, uint64_t v)
-{
-    heft_out_u8(o, *any ? ',' : '[');
-    *any = true;
-    heft_json_put_u64(o, v);
-}
-
-static void end_array(heft_out *o, bool any)
-{
-    heft_out_str(o, heft_lit(any ? "]" : "[]"));
-}
-
-static void put_crcs(heft_out *o, const char *key, const heft_partial_crcs *s)
-{
-    bool any = false;
-    put_key(o, key);
-    for (uint32_t i = 0; i < s->segments.len; i++) {
-        heft_range r;
-        const uint32_t *states = heft_partial_crcs_at(s, i, &r);
-        put_number(o, &any, r.offset);
-        put_number(o, &any, r.length);
-        for (uint32_t k = 0; k < s->digest_count; k++)
-            put_number(o, &any, states[k]);
-    }
-    end_array(o, any);
-}
-
 /* Return the digest of a part that is computed in order and hence by a single share, or NULL. */
 static const heft_digest *digest_in_order(const heft_planner *p, uint32_t part)
 {
@@ -83,11 +55,11 @@ static void put_digests(heft_out *o, const heft_share_content *c)
         const heft_digest *d = digest_in_order(p, part);
         if (!d || heft_ix_part_row_at(&p->x, part)->offset - c->only->offset >= c->only->length)
             continue;
-        put_number(o, &any, part);
+        heft_share_put_number(o, &any, part);
         heft_out_u8(o, ',');
         put_hex(o, p->part_digests[part], d->bytes);
     }
-    end_array(o, any);
+    heft_share_end_array(o, any);
 }
 
 static void put_states(heft_out *o, const heft_share_content *c)
@@ -98,10 +70,10 @@ static void put_states(heft_out *o, const heft_share_content *c)
         uint32_t checksum = heft_source_verifier_ordered_checksum(c->source, part);
         if (checksum == HEFT_NONE || !c->p->is_own[part])
             continue;
-        put_number(o, &any, checksum);
-        put_number(o, &any, (uint64_t)c->source->states[checksum]);
+        heft_share_put_number(o, &any, checksum);
+        heft_share_put_number(o, &any, (uint64_t)c->source->states[checksum]);
     }
-    end_array(o, any);
+    heft_share_end_array(o, any);
 }
 
 static void put_lost(heft_out *o, const heft_share_content *c)
@@ -113,11 +85,11 @@ static void put_lost(heft_out *o, const heft_share_content *c)
         for (int k = 0; k < HEFT_CAST_LOSSES; k++)
             sum |= c->lost[part][k];
         if (sum)
-            put_number(o, &any, part);
+            heft_share_put_number(o, &any, part);
         for (int k = 0; k < HEFT_CAST_LOSSES && sum; k++)
-            put_number(o, &any, c->lost[part][k]);
+            heft_share_put_number(o, &any, c->lost[part][k]);
     }
-    end_array(o, any);
+    heft_share_end_array(o, any);
 }
 
 void heft_share_record_put(heft_out *o, const heft_share_content *c, uint32_t number)
@@ -130,8 +102,10 @@ void heft_share_record_put(heft_out *o, const heft_share_content *c, uint32_t nu
     heft_json_put_u64(o, number);
     put_key(o, "count");
     heft_json_put_u64(o, c->p->count);
-    put_crcs(o, "target", c->target);
-    put_crcs(o, "source", &c->source->crcs);
+    put_key(o, "target");
+    heft_share_crcs_put(o, c->target, c->target->digest_count);
+    put_key(o, "source");
+    heft_share_crcs_put(o, &c->source->crcs, c->source->crcs.digest_count);
     put_digests(o, c);
     put_states(o, c);
     put_lost(o, c);
@@ -154,53 +128,6 @@ typedef struct reader {
     bool has_id;
 } reader;
 
-/* Read the next element of an array of numbers; false: the array ends, or r->j.st is set. */
-static bool next_number(reader *r, uint64_t *out)
-{
-    heft_json_kind kind = heft_json_next(&r->j);
-    if (kind == HEFT_JSON_NUMBER && heft_json_u64(out, r->j.text))
-        return true;
-    if (kind != HEFT_JSON_ARRAY_END && !r->j.st)
-        heft_json_fail(&r->j, "a whole number is missing in the record of a share");
-    return false;
-}
-
-/* Read n further elements. */
-static bool next_numbers(reader *r, uint64_t *out, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (!next_number(r, &out[i])) {
-            if (!r->j.st)
-                heft_json_fail(&r->j, "a list in the record of a share ends early");
-            return false;
-        }
-    return true;
-}
-
-static heft_status damaged(reader *r)
-{
-    return r->j.st ? r->j.st
-                   : heft_json_fail(&r->j, "a number in the record of a share is out of range");
-}
-
-static heft_status read_crcs(reader *r, heft_partial_crcs *to)
-{
-    uint64_t v[2 + HEFT_PARTIAL_CRC_KINDS], end;
-    heft_status st = HEFT_OK;
-    while (!st && next_number(r, v)) {
-        uint32_t states[HEFT_PARTIAL_CRC_KINDS] = { 0 };
-        bool ok = next_numbers(r, v + 1, 1 + to->digest_count) && v[1] &&
-                  heft_add(&end, v[0], v[1]);
-        for (uint32_t i = 0; i < to->digest_count && ok; i++) {
-            ok = v[2 + i] <= UINT32_MAX;
-            states[i] = (uint32_t)v[2 + i];
-        }
-        st = ok ? heft_partial_crcs_put(to, (heft_range){ v[0], v[1] }, states, r->j.err)
-                : damaged(r);
-    }
-    return st ? st : r->j.st;
-}
-
 /* Read a string of hexadecimal digits, two for each byte. */
 static bool next_hex(reader *r, uint8_t *out, size_t bytes)
 {
@@ -218,11 +145,11 @@ static heft_status read_digests(reader *r)
 {
     const heft_planner *p = &r->c->p->c.p;
     uint64_t part;
-    while (next_number(r, &part)) {
+    while (heft_share_next_number(&r->j, &part)) {
         const heft_digest *d = part < p->x.parts.len ? digest_in_order(p, (uint32_t)part) : NULL;
         if (!d || heft_json_next(&r->j) != HEFT_JSON_STRING ||
             !next_hex(r, p->part_digests[part], d->bytes))
-            return damaged(r);
+            return heft_share_damaged(&r->j);
         r->c->has_digest[part] = 1;
     }
     return r->j.st;
@@ -241,10 +168,10 @@ static heft_status read_states(reader *r)
 {
     const heft_source_verifier *v = r->c->source;
     uint64_t n[2];
-    while (next_number(r, n)) {
-        if (!next_numbers(r, n + 1, 1) || !is_compared_in_order(v, n[0]) ||
+    while (heft_share_next_number(&r->j, n)) {
+        if (!heft_share_next_numbers(&r->j, n + 1, 1) || !is_compared_in_order(v, n[0]) ||
             n[1] > HEFT_CHECKSUM_UNCHECKED)
-            return damaged(r);
+            return heft_share_damaged(&r->j);
         v->states[n[0]] = (heft_checksum_state)n[1];
         r->c->has_state[n[0]] = 1;
     }
@@ -254,10 +181,10 @@ static heft_status read_states(reader *r)
 static heft_status read_lost(reader *r)
 {
     uint64_t n[1 + HEFT_CAST_LOSSES];
-    while (next_number(r, n)) {
-        if (!next_numbers(r, n + 1, HEFT_CAST_LOSSES) || n[0] >= r->c->p->c.p.x.parts.len ||
-            !r->c->lost)
-            return damaged(r);
+    while (heft_share_next_number(&r->j, n)) {
+        if (!heft_share_next_numbers(&r->j, n + 1, HEFT_CAST_LOSSES) ||
+            n[0] >= r->c->p->c.p.x.parts.len || !r->c->lost)
+            return heft_share_damaged(&r->j);
         for (int k = 0; k < HEFT_CAST_LOSSES; k++) {
             size_t *to = &r->c->lost[n[0]][k];
             *to = n[1 + k] < SIZE_MAX - *to ? *to + (size_t)n[1 + k] : SIZE_MAX;
@@ -282,11 +209,13 @@ static heft_status read_head(reader *r, heft_str key)
                        : heft_str_is(key, "count")    ? &r->count
                                                       : NULL;
     if (number)
-        return kind == HEFT_JSON_NUMBER && heft_json_u64(number, r->j.text) ? HEFT_OK : damaged(r);
+        return kind == HEFT_JSON_NUMBER && heft_json_u64(number, r->j.text)
+                   ? HEFT_OK
+                   : heft_share_damaged(&r->j);
     if (!heft_str_is(key, "plan"))
         return heft_json_skip(&r->j, kind);
     r->has_id = kind == HEFT_JSON_STRING && next_hex(r, r->id.bytes, sizeof r->id.bytes);
-    return r->has_id ? HEFT_OK : damaged(r);
+    return r->has_id ? HEFT_OK : heft_share_damaged(&r->j);
 }
 
 static heft_status check_head(reader *r)
@@ -295,7 +224,7 @@ static heft_status check_head(reader *r)
     if (r->version != VERSION || !r->has_id || r->count != p->count ||
         memcmp(r->id.bytes, p->id.bytes, sizeof p->id.bytes) != 0)
         return foreign(r->j.err);
-    return r->number - 1 < p->count ? HEFT_OK : damaged(r);
+    return r->number - 1 < p->count ? HEFT_OK : heft_share_damaged(&r->j);
 }
 
 static heft_status read_list(reader *r, heft_str key)
@@ -308,9 +237,11 @@ static heft_status read_list(reader *r, heft_str key)
     if (!c->target)
         return heft_json_skip(&r->j, kind);
     if (kind != HEFT_JSON_ARRAY)
-        return damaged(r);
-    return heft_str_is(key, "target")      ? read_crcs(r, c->target)
-           : heft_str_is(key, "source")    ? read_crcs(r, &c->source->crcs)
+        return heft_share_damaged(&r->j);
+    return heft_str_is(key, "target")
+               ? heft_share_crcs_read(&r->j, c->target, c->target->digest_count)
+           : heft_str_is(key, "source")
+               ? heft_share_crcs_read(&r->j, &c->source->crcs, c->source->crcs.digest_count)
            : heft_str_is(key, "digests")   ? read_digests(r)
            : heft_str_is(key, "checksums") ? read_states(r)
                                            : read_lost(r);
@@ -354,7 +285,7 @@ heft_status heft_share_record_read(const heft_share_content *c, heft_str text, u
         return st;
     r.j = heft_json_open(text, 0, DEPTH, NULL, err);
     heft_json_kind kind = heft_json_next(&r.j);
-    st = kind == HEFT_JSON_OBJECT ? HEFT_OK : damaged(&r);
+    st = kind == HEFT_JSON_OBJECT ? HEFT_OK : heft_share_damaged(&r.j);
     while (!st && (kind = heft_json_next(&r.j)) == HEFT_JSON_KEY) {
         heft_str key = r.j.text;
         st = is_list(key) ? read_list(&r, key) : read_head(&r, key);
@@ -362,7 +293,7 @@ heft_status heft_share_record_read(const heft_share_content *c, heft_str text, u
     if (!st)
         st = r.j.st;
     if (!st && heft_json_next(&r.j) != HEFT_JSON_END)
-        st = damaged(&r);
+        st = heft_share_damaged(&r.j);
     if (!st)
         st = check_head(&r);
     *number = (uint32_t)r.number;

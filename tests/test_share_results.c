@@ -1,0 +1,175 @@
+/* test_share_results.c - results in shares: the id of a file, and checksums over several tensors, of
+ * which each share reads some. */
+#include <heft/share.h>
+
+#include "models.h"
+
+static const test_tensor tensors[] = {
+    { "a", HEFT_F32, 1, { 1000 } }, { "b", HEFT_F32, 2, { 33, 41 } }, { "c", HEFT_F32, 1, { 7 } },
+    { "d", HEFT_F32, 1, { 900 } },  { "e", HEFT_F32, 1, { 500 } },
+};
+
+static heft_str text_of(const heft_blob *b)
+{
+    return (heft_str){ b->data, b->size };
+}
+
+/* ---- ids ------------------------------------------------------------------------------------ */
+
+static heft_hash id_of_bytes(heft_bytes b)
+{
+    heft_error err;
+    heft_hash id;
+    heft_file *f = heft_test_opened(b, NULL, false);
+    heft_assert_ok(heft_share_file_id(&id, f, &err), &err);
+    heft_file_close(f);
+    return id;
+}
+
+static void the_id_of_a_file_covers_every_byte_of_a_small_file(void **state)
+{
+    (void)state;
+    heft_bytes b = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
+    heft_hash id = id_of_bytes(b), again = id_of_bytes(b);
+    assert_memory_equal(&id, &again, sizeof id);
+    for (size_t i = 1; i < 4000; i += 37) {
+        b.p[b.len - i] ^= 8;
+        again = id_of_bytes(b);
+        assert_memory_not_equal(&id, &again, sizeof id);
+        b.p[b.len - i] ^= 8;
+    }
+    heft_test_free(&b);
+}
+
+static void the_id_of_a_large_file_has_samples_of_all_of_it(void **state)
+{
+    enum { MIB = 1 << 20 };
+    (void)state;
+    heft_bytes b = heft_test_one("safetensors", 8 * MIB);
+    heft_hash id = id_of_bytes(b), again;
+    for (size_t i = 0; i < 8; i++) { /* every block of 32 KiB has a sample */
+        for (size_t k = 0; k < MIB / 16; k++)
+            b.p[b.len - 1 - i * MIB - k] ^= 8;
+        again = id_of_bytes(b);
+        assert_memory_not_equal(&id, &again, sizeof id);
+        id = again;
+    }
+    heft_test_free(&b);
+}
+
+/* ---- checksums over several tensors --------------------------------------------------------- */
+
+static const char *const wrong_crcs[] = {
+    "",          "[",
+    "7",         "{}",
+    "[1]",       "[1,2]",
+    "[1,0,3]",   "[1,2,3",
+    "[1,2,3]]",  "[1,2,\"a\"]",
+    "[1,2,3.5]", "[18446744073709551615,2,3]",
+    "[-1,2,3]",  "[1,2,4294967296]",
+    "[[1,2,3]]", "[null]",
+    "[1,2,3] x",
+};
+
+static void wrong_crcs_are_refused(void **state)
+{
+    (void)state;
+    heft_bytes b = heft_test_model("embd", tensors, HEFT_COUNT(tensors));
+    heft_file *f = heft_test_opened(b, NULL, true);
+    heft_error err;
+    heft_checked_read *r;
+    for (size_t i = 0; i < HEFT_COUNT(wrong_crcs); i++) {
+        heft_assert_ok(heft_share_read_open(&r, f, NULL, 0, NULL, 0, &err), &err);
+        heft_test_poison(&err);
+        heft_status st = heft_share_read_join(r, heft_test_str(wrong_crcs[i]), &err);
+        heft_assert_status(st, HEFT_E_ARGUMENT, &err);
+        heft_checked_read_close(r);
+    }
+    heft_assert_ok(heft_share_read_open(&r, f, NULL, 0, NULL, 0, &err), &err);
+    heft_assert_ok(heft_share_read_join(r, heft_test_str("[]"), &err), &err);
+    heft_assert_ok(heft_checked_read_end(r, &err), &err); /* reads every byte itself */
+    heft_checked_read_close(r);
+    const uint32_t part = 1000;
+    heft_assert_status(heft_share_read_open(&r, f, &part, 1, NULL, 0, &err), HEFT_E_ARGUMENT, &err);
+    heft_assert_status(heft_share_read_open(&r, f, NULL, 0, &part, 1, &err), HEFT_E_ARGUMENT, &err);
+    assert_null(r);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+/* Hash tensors in shares of `each`, and compare the checksum over all of them. */
+static heft_status hash_in_shares(const heft_file *f, uint32_t each, heft_error *err)
+{
+    uint32_t ids[HEFT_COUNT(tensors)], count = heft_tensor_count(f);
+    heft_hash hashes[HEFT_COUNT(tensors)], whole[HEFT_COUNT(tensors)];
+    heft_checked_read *r;
+    heft_assert_ok(heft_share_read_open(&r, f, NULL, 0, NULL, 0, err), err);
+    for (uint32_t i = 0; i < count; i++)
+        ids[i] = i;
+    for (uint32_t i = 0; i < count; i += each) {
+        heft_blob crcs;
+        uint32_t n = count - i < each ? count - i : each;
+        heft_assert_ok(heft_share_hash(&hashes[i], &crcs, f, ids, count, i, n, NULL, NULL, err),
+                       err);
+        heft_assert_ok(heft_share_read_join(r, text_of(&crcs), err), err);
+        heft_blob_free(&crcs);
+    }
+    heft_status st = heft_checked_read_end(r, err);
+    heft_checked_read_close(r);
+    if (!st) {
+        heft_assert_ok(heft_tensor_hash_many(whole, f, ids, count, NULL, NULL, err), err);
+        assert_memory_equal(whole, hashes, count * sizeof *whole);
+    }
+    return st;
+}
+
+static void a_sum_over_all_tensors_is_compared_when_joined(void **state)
+{
+    (void)state;
+    heft_bytes b = heft_test_model("embd", tensors, HEFT_COUNT(tensors));
+    heft_error err;
+    for (uint32_t each = 1; each <= HEFT_COUNT(tensors); each++) {
+        heft_file *f = heft_test_opened(b, NULL, true);
+        heft_assert_ok(hash_in_shares(f, each, &err), &err);
+        size_t at = (size_t)heft_part_at(f, heft_tensor_at(f, 3).first_part).offset;
+        heft_file_close(f);
+        b.p[at] ^= 1;
+        f = heft_test_opened(b, NULL, true);
+        heft_assert_status(hash_in_shares(f, each, &err), HEFT_E_CHECKSUM, &err);
+        heft_file_close(f);
+        b.p[at] ^= 1;
+    }
+    heft_test_free(&b);
+}
+
+static void tensors_outside_of_the_list_are_refused(void **state)
+{
+    heft_hash h;
+    heft_blob crcs;
+    heft_error err;
+    (void)state;
+    heft_bytes b = heft_test_model("embd", tensors, HEFT_COUNT(tensors));
+    heft_file *f = heft_test_opened(b, NULL, true);
+    const uint32_t ids[] = { 0, 77 };
+    heft_assert_fails(heft_share_hash(&h, &crcs, f, ids, 1, 1, 1, NULL, NULL, &err),
+                      HEFT_E_ARGUMENT, &err, "are not among");
+    heft_assert_fails(heft_share_hash(&h, &crcs, f, ids, 1, 2, 0, NULL, NULL, &err),
+                      HEFT_E_ARGUMENT, &err, "are not among");
+    heft_assert_fails(heft_share_hash(&h, &crcs, f, ids, 2, 0, 1, NULL, NULL, &err),
+                      HEFT_E_ARGUMENT, &err, "tensor 77 does not exist");
+    assert_null(crcs.data);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_id_of_a_file_covers_every_byte_of_a_small_file),
+        cmocka_unit_test(the_id_of_a_large_file_has_samples_of_all_of_it),
+        cmocka_unit_test(wrong_crcs_are_refused),
+        cmocka_unit_test(a_sum_over_all_tensors_is_compared_when_joined),
+        cmocka_unit_test(tensors_outside_of_the_list_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
