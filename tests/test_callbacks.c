@@ -197,6 +197,36 @@ static void the_allocator_may_add_crcs_while_crcs_are_added(void **state)
     heft_partial_crcs_free(&s);
 }
 
+/* Borders come in any order; segments are joined up to the next border. */
+static void segments_are_not_joined_across_borders(void **state)
+{
+    static const heft_range parts[] = { { 60, 20 }, { 0, 20 }, { 30, 10 } };
+    static const uint64_t starts[] = { 0, 20, 30, 40, 60, 80 };
+    const heft_host *host = heft_host_default();
+    heft_partial_crcs s;
+    heft_borders b;
+    heft_error err;
+    (void)state;
+    heft_partial_crcs_init(&s, host);
+    assert_true(heft_partial_crcs_track(&s, host, "crc32"));
+    for (uint32_t at = 100; at; at -= 10)
+        heft_assert_ok(heft_partial_crcs_add(&s, at - 10, "0123456789", 10, &err), &err);
+    heft_borders_init(&b, host);
+    for (size_t i = 0; i < HEFT_COUNT(parts); i++)
+        assert_true(heft_borders_add(&b, parts[i]));
+    assert_true(heft_borders_sort(&b));
+    heft_partial_crcs_compact(&s, &b);
+    assert_int_equal(s.segments.len, HEFT_COUNT(starts));
+    for (uint32_t i = 0; i < HEFT_COUNT(starts); i++) {
+        heft_range r;
+        heft_partial_crcs_at(&s, i, &r);
+        assert_int_equal(r.offset, starts[i]);
+        assert_int_equal(r.offset + r.length, i + 1 < HEFT_COUNT(starts) ? starts[i + 1] : 100);
+    }
+    heft_borders_free(&b);
+    heft_partial_crcs_free(&s);
+}
+
 /* ---- a parameter store that is queried during an eviction ------------------------------------ */
 
 enum { PARAM = 1 << 20, PARAMS = 4 };
@@ -379,6 +409,7 @@ int main(void)
         cmocka_unit_test(callbacks_of_an_eviction_may_query_the_store),
         cmocka_unit_test(progress_callbacks_never_overlap),
         cmocka_unit_test(the_first_error_is_kept),
+        cmocka_unit_test(segments_are_not_joined_across_borders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
