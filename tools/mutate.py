@@ -186,7 +186,8 @@ class Test:
     def run(self, folder, limit, **more):
         """Runs the test in a temporary folder; returns True if the test passed."""
         os.chmod(folder, 0o755)  # some tests change the user
-        env = {**os.environ, **self.env, "TMPDIR": folder, "HEFT_TEST_FEWER": "1", **more}
+        env = {**os.environ, **self.env, "TMPDIR": folder, "HEFT_TEST_FEWER": "1",
+               "HEFT_SLOWER": "4", **more}
 
         def restrict():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
