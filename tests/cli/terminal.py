@@ -13,14 +13,14 @@ def resize(fd, columns):
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
 
 
-def run(args, columns=80, later=None):
-    """Run on a terminal of `columns`, of `later` columns after the first output; return (output,
-    status)."""
+def run(args, columns=80, later=None, pager="cat"):
+    """Run on a terminal of `columns`, of `later` columns after the first output, with a pager
+    unless the environment has one or `pager` is None; return (output, status)."""
     pid, fd = pty.fork()
     if pid == 0:
         resize(0, columns)
-        if not os.environ.keys() & {"HEFT_PAGER", "PAGER"}:
-            os.environ["HEFT_PAGER"] = "cat"
+        if pager and not os.environ.keys() & {"HEFT_PAGER", "PAGER"}:
+            os.environ["HEFT_PAGER"] = pager
         os.execvp(args[0], args)
     seen = b""
     while True:
