@@ -167,53 +167,50 @@ static OVERLAPPED position(off_t at)
     return (OVERLAPPED){ .Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32) };
 }
 
-/* A pipe that its writer has closed ends, as a file does. */
-static ssize_t end_read(BOOL done, DWORD got)
+/* Read at a position, or where the last read ended.  A pipe that its writer has closed ends, as a
+ * file does. */
+static ssize_t read_some(int fd, void *buf, size_t len, OVERLAPPED *where)
 {
-    DWORD error = done ? 0 : GetLastError();
-    if (error == ERROR_HANDLE_EOF || error == ERROR_BROKEN_PIPE)
-        return 0;
-    return done ? (ssize_t)got : windows_fail();
+    DWORD got = 0;
+    HANDLE handle = windows_handle(fd);
+    if (handle == INVALID_HANDLE_VALUE)
+        return -1;
+    if (ReadFile(handle, buf, limit_request(len), &got, where))
+        return (ssize_t)got;
+    DWORD error = GetLastError();
+    return error == ERROR_HANDLE_EOF || error == ERROR_BROKEN_PIPE ? 0 : windows_fail();
 }
 
 ssize_t windows_read(int fd, void *buf, size_t len)
 {
-    DWORD got = 0;
-    HANDLE handle = windows_handle(fd);
-    return handle == INVALID_HANDLE_VALUE
-               ? -1
-               : end_read(ReadFile(handle, buf, limit_request(len), &got, NULL), got);
+    return read_some(fd, buf, len, NULL);
 }
 
 ssize_t windows_pread(int fd, void *buf, size_t len, off_t at)
 {
-    DWORD got = 0;
     OVERLAPPED where = position(at);
+    return read_some(fd, buf, len, &where);
+}
+
+static ssize_t write_some(int fd, const void *data, size_t len, OVERLAPPED *where)
+{
+    DWORD done = 0;
     HANDLE handle = windows_handle(fd);
-    return handle == INVALID_HANDLE_VALUE
-               ? -1
-               : end_read(ReadFile(handle, buf, limit_request(len), &got, &where), got);
+    if (handle == INVALID_HANDLE_VALUE)
+        return -1;
+    return WriteFile(handle, data, limit_request(len), &done, where) ? (ssize_t)done
+                                                                     : windows_fail();
 }
 
 ssize_t windows_write(int fd, const void *data, size_t len)
 {
-    DWORD done = 0;
-    HANDLE handle = windows_handle(fd);
-    if (handle == INVALID_HANDLE_VALUE)
-        return -1;
-    return WriteFile(handle, data, limit_request(len), &done, NULL) ? (ssize_t)done
-                                                                    : windows_fail();
+    return write_some(fd, data, len, NULL);
 }
 
 ssize_t windows_pwrite(int fd, const void *data, size_t len, off_t at)
 {
-    DWORD done = 0;
     OVERLAPPED where = position(at);
-    HANDLE handle = windows_handle(fd);
-    if (handle == INVALID_HANDLE_VALUE)
-        return -1;
-    return WriteFile(handle, data, limit_request(len), &done, &where) ? (ssize_t)done
-                                                                      : windows_fail();
+    return write_some(fd, data, len, &where);
 }
 
 int windows_ftruncate(int fd, off_t size)
