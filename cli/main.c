@@ -8,6 +8,7 @@
 #include "complete.h"
 #include "interrupt.h"
 #include "pager.h"
+#include "terminal.h"
 #include "words.h"
 
 static const command commands[] = {
@@ -141,7 +142,7 @@ static int complete(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    term_prepare();
+    argv = terminal_prepare(&argc, argv);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
     message_announce_bus_errors();

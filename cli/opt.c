@@ -161,7 +161,7 @@ static uint64_t unit_of(const char *text)
     uint64_t step = unit && (text[1] | 0x20) == 'i' ? 1024 : 1000, bytes = 1;
     text += unit ? (step == 1024 ? 2 : 1) : 0;
     text += (*text | 0x20) == 'b';
-    for (long n = unit ? unit - units + 1 : 0; n; n--)
+    for (ptrdiff_t n = unit ? unit - units + 1 : 0; n; n--)
         bytes *= step;
     return *text ? 0 : bytes;
 }

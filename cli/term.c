@@ -1,27 +1,18 @@
 #include "term.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "pager.h"
+#include "terminal.h"
 
 static size_t kept_columns; /* of the terminal behind a pager; 0: no pager */
 
 /* --color; applies to the whole process. */
 static const char *colour_when = "auto";
-
-void term_prepare(void)
-{
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) < 0)
-            _exit(CODE_SYSTEM);
-}
 
 bool term_set_colour(const char *when)
 {
@@ -33,9 +24,9 @@ bool term_has_colour(int fd)
 {
     if (strcmp(colour_when, "auto") != 0)
         return !strcmp(colour_when, "always");
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-    return !(no && *no) && term && strcmp(term, "dumb") != 0 &&
-           (isatty(fd) || (fd == STDOUT_FILENO && kept_columns));
+    const char *no = getenv("NO_COLOR");
+    return !(no && *no) && (fd == STDOUT_FILENO && kept_columns ? terminal_has_colour()
+                                                                : terminal_shows_colour(fd));
 }
 
 void term_paint(outbuf *o, term_colour c)
@@ -53,10 +44,10 @@ bool term_is_stdout(void)
 size_t term_columns(int fd)
 {
     enum { DEFAULT_COLUMNS = 80 };
-    struct winsize size;
     if (fd == STDOUT_FILENO && kept_columns)
         return kept_columns;
-    return !ioctl(fd, TIOCGWINSZ, &size) && size.ws_col ? size.ws_col : DEFAULT_COLUMNS;
+    size_t columns = terminal_columns(fd);
+    return columns ? columns : DEFAULT_COLUMNS;
 }
 
 void term_keep_stdout(void)

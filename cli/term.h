@@ -11,8 +11,6 @@ typedef enum term_colour {
     COLOUR_GREEN
 } term_colour;
 
-/* Open closed standard descriptors on /dev/null, so that no file gets their number. */
-void term_prepare(void);
 /* Set --color: "auto" (the default), "always" or "never". Return false for another text. */
 bool term_set_colour(const char *when);
 bool term_has_colour(int fd);

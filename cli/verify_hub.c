@@ -83,8 +83,8 @@ static bool is_dangling(const char *path)
 /* ---- files that several paths lead to ---- */
 
 typedef struct identified { /* a path of the list, by the file that it leads to */
-    dev_t device;
-    ino_t inode;
+    uint64_t device;
+    uint64_t inode;
     size_t index;
 } identified;
 

@@ -13,7 +13,7 @@ static const test_tensor tensors[] = {
     { "d", HEFT_F32, 1, { 900 } },  { "e", HEFT_F32, 1, { 500 } },
 };
 
-/* ---- a conversion and its records ----------------------------------------------------------- */
+/* ---- a conversion with records ----------------------------------------------------------- */
 
 static heft_dtype to_f16(void *ctx, const heft_tensor *t)
 {
@@ -22,7 +22,7 @@ static heft_dtype to_f16(void *ctx, const heft_tensor *t)
 }
 
 typedef struct conversion {
-    const char *digest; /* of the source; the target gets the same, if it has digests */
+    const char *digest; /* of source and target, where the formats have digests */
     const char *to;
     bool casts;
 } conversion;
@@ -174,7 +174,7 @@ static const struct wrong_record {
     const char *from, *to;
     const char *words; /* of the message */
 } wrong_records[] = {
-    /* who and what for */
+    /* names of share and plan */
     { &crc, "{\"heft_share\":1", "{\"heft_share\":2", "another plan" },
     { &crc, "{\"heft_share\":1", "{\"heft_share\":\"1\"", "out of range" },
     { &crc, "{\"heft_share\":1", "{\"heft_share\":-1", "out of range" },
@@ -414,7 +414,7 @@ static void wrong_sinks_and_numbers_are_refused(void **state)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Plan, write one share and join it, with the allocator of the test. */
+/* Plan, write a single share and join, with the allocator of the test. */
 static heft_status convert_starved(heft_bytes source, heft_test_memory *m, heft_error *err)
 {
     heft_file *f = NULL;

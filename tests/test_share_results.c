@@ -1,5 +1,5 @@
-/* test_share_results.c - results in shares: the id of a file, and checksums over several tensors, of
- * which each share reads some. */
+/* test_share_results.c - results in shares: the id of a file, and checksums over several tensors
+ * that no share reads alone. */
 #include <heft/share.h>
 
 #include "models.h"
@@ -97,7 +97,7 @@ static void wrong_crcs_are_refused(void **state)
     heft_test_free(&b);
 }
 
-/* Hash tensors in shares of `each`, and compare the checksum over all of them. */
+/* Hash tensors in shares of `each`, and compare the checksum over all tensors. */
 static heft_status hash_in_shares(const heft_file *f, uint32_t each, heft_error *err)
 {
     uint32_t ids[HEFT_COUNT(tensors)], count = heft_tensor_count(f);

@@ -5,7 +5,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "port/disk.h"
+#include "port/sink_file.h"
 
 enum { XATTR = 64 << 10 };
 
@@ -40,4 +40,16 @@ heft_status heft_copy_file_attributes(int to, const heft_target *t, heft_error *
     if (!st && fchmod(to, old->st_mode & 07777))
         st = heft_os_error(err, errno, "its mode cannot be given to the new file");
     return st;
+}
+
+int heft_copy_access(const heft_disk *disk, int fd, const struct stat *old)
+{
+    struct stat info;
+    mode_t mode = old->st_mode & 07777;
+    if (fstat(fd, &info))
+        return errno;
+    bool has_same_owner = info.st_uid == old->st_uid && info.st_gid == old->st_gid;
+    if (!has_same_owner && fchown(fd, old->st_uid, old->st_gid))
+        mode &= 01777;
+    return disk->set_mode(fd, mode) ? errno : 0;
 }

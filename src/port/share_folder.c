@@ -3,6 +3,7 @@
  *   plan               the id of the plan; linked to this name once, before any data
  *   data               the output, filled in any order
  *   share-00002-of-8   the record of share 2, linked to this name after the data are on disk
+ *   done               empty; created before `data` becomes the output
  *
  * The process that finds all records writes the rest of `data`, gives the file the name of the
  * output, and removes the folder, records first.  Two such processes write equal bytes; a process
@@ -17,23 +18,9 @@
 #include <unistd.h>
 
 #include "port/set_journal.h"
-#include "port/sink_file.h"
+#include "port/share_folder.h"
 
 enum { NAME_BYTES = 40, PLAN_BYTES = 128, MAX_RECORD_BYTES = 1 << 30 };
-
-typedef struct share_folder {
-    const heft_disk *disk;
-    heft_share_plan *plan;
-    uint32_t count, flags;
-    char *path;       /* path of the output, symbolic links resolved; owned */
-    const char *name; /* last component of `path` */
-    char folder_name[NAME_MAX + 1];
-    int dir, folder; /* directory of the output; "OUT.shares" */
-    bool exists;     /* the output exists, and will be replaced */
-    struct stat old; /* attributes of the existing output */
-    bool syncs;
-    heft_share_result result;
-} share_folder;
 
 static void record_name(char name[NAME_BYTES], uint32_t number, uint32_t count)
 {
@@ -42,7 +29,7 @@ static void record_name(char name[NAME_BYTES], uint32_t number, uint32_t count)
 
 /* ---- opening ---- */
 
-static heft_status find_output(share_folder *f, const char *path, heft_error *err)
+static heft_status find_output(heft_share_folder *f, const char *path, heft_error *err)
 {
     f->exists = !stat(path, &f->old);
     if (!f->exists && errno != ENOENT)
@@ -65,7 +52,7 @@ static heft_status find_output(share_folder *f, const char *path, heft_error *er
     return HEFT_OK;
 }
 
-static heft_status open_folder(share_folder *f, bool creates, heft_error *err)
+static heft_status open_folder(heft_share_folder *f, bool creates, heft_error *err)
 {
     f->dir = heft_open_folder_of(f->path, O_RDONLY);
     if (f->dir < 0)
@@ -83,7 +70,7 @@ static heft_status open_folder(share_folder *f, bool creates, heft_error *err)
     return heft_os_error(err, errno, "the folder with its shares cannot be opened");
 }
 
-static void close_folder(share_folder *f)
+static void close_folder(heft_share_folder *f)
 {
     if (f->folder >= 0)
         close(f->folder);
@@ -96,7 +83,7 @@ static void close_folder(share_folder *f)
 /* ---- small files ---- */
 
 /* Read a whole small file; the caller frees *out.  HEFT_E_NOTFOUND: the file does not exist. */
-static heft_status read_text(const share_folder *f, const char *name, char **out, size_t *len,
+static heft_status read_text(const heft_share_folder *f, const char *name, char **out, size_t *len,
                              heft_error *err)
 {
     struct stat info;
@@ -125,8 +112,8 @@ static heft_status read_text(const share_folder *f, const char *name, char **out
 }
 
 /* Make a complete file appear, unless a file of that name exists. */
-static heft_status write_text(const share_folder *f, const char *name, const void *text, size_t len,
-                              heft_error *err)
+static heft_status write_text(const heft_share_folder *f, const char *name, const void *text,
+                              size_t len, heft_error *err)
 {
     heft_staged s;
     int os = heft_staged_open(&s, f->disk, f->folder, name, 0666);
@@ -148,7 +135,7 @@ static heft_status write_text(const share_folder *f, const char *name, const voi
 
 /* ---- the plan ---- */
 
-static heft_status refuse_other_plan(const share_folder *f, const char *found, heft_error *err)
+static heft_status refuse_other_plan(const heft_share_folder *f, const char *found, heft_error *err)
 {
     unsigned count = 0;
     const char *line = strstr(found, "\ncount ");
@@ -161,7 +148,7 @@ static heft_status refuse_other_plan(const share_folder *f, const char *found, h
 }
 
 /* Publish the id of the plan, or compare the id with the published id. */
-static heft_status agree_on_plan(const share_folder *f, bool creates, heft_error *err)
+static heft_status agree_on_plan(const heft_share_folder *f, bool creates, heft_error *err)
 {
     char text[PLAN_BYTES], *found;
     heft_hash id = heft_share_id(f->plan);
@@ -180,140 +167,36 @@ static heft_status agree_on_plan(const share_folder *f, bool creates, heft_error
     return st;
 }
 
-/* ---- the data ---- */
+/* ---- progress of all shares ---- */
 
-typedef struct data_sink {
-    heft_staged_sink s;
-    share_folder *f;
-    bool is_last;    /* finishing gives the file the final name */
-    bool is_creator; /* this process has created the file */
-} data_sink;
-
-/* All shares announce the same size.  The share that creates the file reserves the blocks of all
- * shares. */
-static heft_status set_size(heft_sink *s, uint64_t size, heft_error *err)
+uint32_t heft_share_count_missing(const heft_share_folder *f)
 {
-    data_sink *d = (data_sink *)s;
+    char name[NAME_BYTES];
     struct stat info;
-    d->f->result.bytes = size;
-    int os = d->is_creator ? heft_disk_reserve(d->f->disk, d->s.staged.fd, size) : 0;
-    if (os) {
-        atomic_store(&d->s.has_failed, true);
-        return heft_os_error(err, os, "cannot reserve disk space");
+    uint32_t missing = 0;
+    for (uint32_t i = 1; i <= f->count; i++) {
+        record_name(name, i, f->count);
+        missing += fstatat(f->folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0;
     }
-    if (!fstat(d->s.staged.fd, &info) && (uint64_t)info.st_size == size)
-        return HEFT_OK;
-    if (!heft_disk_truncate(d->f->disk, d->s.staged.fd, (off_t)size))
-        return HEFT_OK;
-    atomic_store(&d->s.has_failed, true);
-    return heft_os_error(err, errno, "cannot be extended to its size");
+    return missing;
 }
 
-static void discard_data(heft_sink *s)
+/* Return true if a different process has completed the output: the data have left the folder by
+ * their last step, or the output is another file than before. */
+static bool is_completed(const heft_share_folder *f)
 {
-    data_sink *d = (data_sink *)s;
-    d->f->result.about_output = atomic_load(&d->s.has_failed);
-    (void)heft_staged_close(&d->s.staged);
-    free(d);
-}
-
-/* Give `data` the name of the output, unless a different process has. */
-static heft_status name_output(share_folder *f, heft_error *err)
-{
-    char from[NAME_MAX + NAME_BYTES];
     struct stat info;
-    snprintf(from, sizeof from, "%s/data", f->folder_name);
-    int failed = f->flags & HEFT_SINK_REPLACE ? f->disk->rename(f->dir, from, f->name)
-                                              : f->disk->rename_new(f->dir, from, f->name);
-    if (failed && errno == EINVAL) { /* no support for RENAME_NOREPLACE */
-        bool is_taken = !fstatat(f->dir, f->name, &info, AT_SYMLINK_NOFOLLOW);
-        errno = EEXIST;
-        failed = is_taken ? -1 : f->disk->rename(f->dir, from, f->name);
-    }
-    if (!failed || errno == ENOENT)
-        return HEFT_OK;
-    if (errno == EEXIST)
-        return heft_error_exists(err, HEFT_E_ARGUMENT);
-    return heft_os_error(err, errno, "cannot be renamed to its final name");
-}
-
-static heft_status commit(data_sink *d, heft_error *err)
-{
-    share_folder *f = d->f;
-    heft_journal_retirement r;
-    heft_error retire_error;
-    int os = f->exists ? heft_copy_access(f->disk, d->s.staged.fd, &f->old) : 0;
-    if (os)
-        return heft_os_error(err, os, "cannot be given the permissions of the old file");
-    heft_status st = heft_journal_retire_begin(&r, f->disk, f->dir, f->name, d->s.staged.fd, err);
-    if (st)
-        return st;
-    st = name_output(f, err);
-    bool is_named = !st;
-    if (!st && f->syncs)
-        st = heft_disk_sync_dir_after_save(f->disk, f->dir, err);
-    heft_status retired = heft_journal_retire_end(&r, is_named, st ? &retire_error : err);
-    return st ? st : retired;
-}
-
-static heft_status finish_data(heft_sink *s, heft_error *err)
-{
-    data_sink *d = (data_sink *)s;
-    const heft_disk *disk = d->f->disk;
-    heft_status st = HEFT_OK;
-    if (d->s.syncs && heft_disk_sync(disk, d->s.staged.fd))
-        st = heft_os_error(err, errno, "writing to disk failed");
-    if (!st && heft_disk_flush(disk, d->s.staged.fd))
-        st = heft_os_error(err, errno, "writing failed");
-    if (!st && d->is_last)
-        st = commit(d, err);
-    if (st)
-        atomic_store(&d->s.has_failed, true);
-    discard_data(s);
-    return st;
-}
-
-static const heft_sink_ops data_ops = {
-    .size = sizeof(heft_sink_ops),
-    .write_at = heft_staged_write_at,
-    .reserve = set_size,
-    .finish = finish_data,
-    .discard = discard_data,
-    .reflink = heft_staged_reflink,
-    .read_at = heft_staged_read_at,
-    .scratch = heft_staged_scratch,
-};
-
-/* HEFT_E_NOTFOUND: the file does not exist, and flags do not create the file. */
-static heft_status open_data(heft_sink **out, share_folder *f, int flags, bool is_last,
-                             heft_error *err)
-{
-    data_sink *d = calloc(1, sizeof *d);
-    if (!d)
-        return heft_error_no_memory(err, "for a sink");
-    d->s.base.ops = &data_ops;
-    d->s.staged = (heft_staged){ .disk = f->disk, .dir = f->folder };
-    d->s.syncs = f->syncs;
-    d->f = f;
-    d->is_last = is_last;
-    enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC };
-    int exclusive = flags & O_CREAT ? O_CREAT | O_EXCL : 0;
-    d->s.staged.fd = heft_disk_create(f->disk, f->folder, "data", FLAGS | exclusive, 0666);
-    d->is_creator = exclusive && d->s.staged.fd >= 0;
-    if (d->s.staged.fd < 0 && exclusive && errno == EEXIST)
-        d->s.staged.fd = heft_disk_create(f->disk, f->folder, "data", FLAGS, 0666);
-    *out = &d->s.base;
-    if (d->s.staged.fd >= 0)
-        return HEFT_OK;
-    int os = errno;
-    free(d);
-    return os == ENOENT ? heft_error_plain(err, HEFT_E_NOTFOUND, "the data of the shares are gone")
-                        : heft_os_error(err, os, "the data of the shares cannot be opened");
+    bool has_left = fstatat(f->folder, "data", &info, AT_SYMLINK_NOFOLLOW) && errno == ENOENT;
+    if (!has_left || fstatat(f->dir, f->name, &info, 0))
+        return false;
+    if (!fstatat(f->folder, heft_share_done, &(struct stat){ 0 }, AT_SYMLINK_NOFOLLOW))
+        return true;
+    return !f->exists || info.st_ino != f->old.st_ino || info.st_dev != f->old.st_dev;
 }
 
 /* ---- a share ---- */
 
-static heft_status write_share(share_folder *f, uint32_t number, heft_error *err)
+static heft_status write_share(heft_share_folder *f, uint32_t number, heft_error *err)
 {
     char name[NAME_BYTES], *text;
     size_t len;
@@ -329,7 +212,10 @@ static heft_status write_share(share_folder *f, uint32_t number, heft_error *err
             return HEFT_OK;
         f->disk->remove(f->folder, name); /* damaged: write the share again */
     }
-    st = open_data(&sink, f, O_CREAT, false, err);
+    st = heft_share_data_open(&sink, f, true, false, err);
+    if (st == HEFT_E_NOTFOUND && is_completed(f))
+        return HEFT_OK;
+    f->result.about_output = st;
     if (!st)
         st = heft_share_write(&record, f->plan, number, sink, err);
     if (!st)
@@ -340,27 +226,7 @@ static heft_status write_share(share_folder *f, uint32_t number, heft_error *err
 
 /* ---- the last step ---- */
 
-static uint32_t count_missing(const share_folder *f)
-{
-    char name[NAME_BYTES];
-    struct stat info;
-    uint32_t missing = 0;
-    for (uint32_t i = 1; i <= f->count; i++) {
-        record_name(name, i, f->count);
-        missing += fstatat(f->folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0;
-    }
-    return missing;
-}
-
-/* Return true if a different process has completed the output: the data have left the folder. */
-static bool is_completed(const share_folder *f)
-{
-    struct stat info;
-    return fstatat(f->folder, "data", &info, AT_SYMLINK_NOFOLLOW) && errno == ENOENT &&
-           !fstatat(f->dir, f->name, &info, 0);
-}
-
-static void remove_folder(const share_folder *f)
+static void remove_folder(const heft_share_folder *f)
 {
     char name[NAME_BYTES];
     for (uint32_t i = 1; i <= f->count; i++) {
@@ -368,11 +234,12 @@ static void remove_folder(const share_folder *f)
         f->disk->remove(f->folder, name);
     }
     f->disk->remove(f->folder, "plan");
+    f->disk->remove(f->folder, heft_share_done);
     heft_staged_remove_stale(f->disk, f->folder, "");
     (void)unlinkat(f->dir, f->folder_name, AT_REMOVEDIR); /* stays if further files are inside */
 }
 
-static heft_status read_records(const share_folder *f, heft_str *records, heft_error *err)
+static heft_status read_records(const heft_share_folder *f, heft_str *records, heft_error *err)
 {
     char name[NAME_BYTES], *text;
     heft_status st = HEFT_OK;
@@ -385,7 +252,7 @@ static heft_status read_records(const share_folder *f, heft_str *records, heft_e
     return st;
 }
 
-static heft_status join(share_folder *f, heft_error *err)
+static heft_status join(heft_share_folder *f, heft_error *err)
 {
     heft_sink *sink;
     heft_str *records = calloc(f->count, sizeof *records);
@@ -393,9 +260,12 @@ static heft_status join(share_folder *f, heft_error *err)
         return heft_error_no_memory(err, "for the records of shares");
     heft_status st = read_records(f, records, err);
     if (!st)
-        st = open_data(&sink, f, 0, true, err);
+        st = heft_share_data_open(&sink, f, false, true, err);
+    f->result.about_output = st;
     if (!st)
         st = heft_share_join(f->plan, records, f->count, sink, err);
+    if (st == HEFT_E_ARGUMENT) /* a record is wrong, or the output exists */
+        f->result.about_output = true;
     for (uint32_t i = 0; i < f->count; i++)
         free((char *)(uintptr_t)records[i].ptr);
     free(records);
@@ -403,13 +273,15 @@ static heft_status join(share_folder *f, heft_error *err)
 }
 
 /* Complete the output if all records are there. */
-static heft_status complete(share_folder *f, heft_error *err)
+static heft_status complete(heft_share_folder *f, heft_error *err)
 {
-    f->result.missing = count_missing(f);
+    f->result.missing = heft_share_count_missing(f);
     heft_status st = f->result.missing ? HEFT_OK : join(f, err);
     if (f->result.missing || st == HEFT_E_NOTFOUND) {
         bool completed = is_completed(f);
         f->result.missing = completed ? 0 : f->result.missing;
+        if (completed)
+            remove_folder(f); /* a process may have been killed before */
         return completed ? HEFT_OK : st;
     }
     if (!st)
@@ -419,7 +291,7 @@ static heft_status complete(share_folder *f, heft_error *err)
 
 /* ---- public functions ---- */
 
-static heft_status begin(share_folder *f, const heft_file *in, const heft_format *to,
+static heft_status begin(heft_share_folder *f, const heft_file *in, const heft_format *to,
                          const char *path, uint32_t count, const heft_convert_options *opt,
                          bool creates, heft_error *err)
 {
@@ -456,7 +328,7 @@ heft_status heft_share_convert(heft_share_result *out, const heft_file *in, cons
                                const char *path, heft_share share, uint32_t flags,
                                const heft_convert_options *opt, heft_error *err)
 {
-    share_folder f = { .disk = &heft_system_disk, .flags = flags, .dir = -1, .folder = -1 };
+    heft_share_folder f = { .disk = &heft_system_disk, .flags = flags, .dir = -1, .folder = -1 };
     heft_error own;
     err = heft_error_begin(err, &own);
     heft_status st = check_arguments(path, flags, err);
@@ -476,7 +348,8 @@ heft_status heft_share_convert(heft_share_result *out, const heft_file *in, cons
 }
 
 /* Read the number of shares from the plan in the folder. */
-static heft_status read_count(share_folder *f, const char *path, uint32_t *count, heft_error *err)
+static heft_status read_count(heft_share_folder *f, const char *path, uint32_t *count,
+                              heft_error *err)
 {
     char *text;
     size_t len;
@@ -500,8 +373,8 @@ heft_status heft_share_finish(heft_share_result *out, const heft_file *in, const
                               const char *path, uint32_t flags, const heft_convert_options *opt,
                               heft_error *err)
 {
-    share_folder f = { .disk = &heft_system_disk, .flags = flags, .dir = -1, .folder = -1 };
-    share_folder first = f;
+    heft_share_folder f = { .disk = &heft_system_disk, .flags = flags, .dir = -1, .folder = -1 };
+    heft_share_folder first = f;
     heft_error own;
     uint32_t count = 0;
     err = heft_error_begin(err, &own);

@@ -174,18 +174,6 @@ static heft_status split_path(file_sink *f, const char *path, heft_error *err)
     return f->dir < 0 ? heft_os_error(err, errno, "its directory cannot be opened") : HEFT_OK;
 }
 
-int heft_copy_access(const heft_disk *disk, int fd, const struct stat *old)
-{
-    struct stat info;
-    mode_t mode = old->st_mode & 07777;
-    if (fstat(fd, &info))
-        return errno;
-    bool has_same_owner = info.st_uid == old->st_uid && info.st_gid == old->st_gid;
-    if (!has_same_owner && fchown(fd, old->st_uid, old->st_gid))
-        mode &= 01777;
-    return disk->set_mode(fd, mode) ? errno : 0;
-}
-
 static heft_status open_file(heft_sink **out, const heft_disk *disk, const char *path,
                              const struct stat *old, uint32_t flags, heft_error *err)
 {

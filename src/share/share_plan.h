@@ -33,7 +33,7 @@ typedef struct heft_share_content {
     uint8_t *has_state;               /* while reading: checksums with a state in a record */
 } heft_share_content;
 
-/* Write the record of share `number` up to the hash of these bytes, and the end with the hash. */
+/* Write the record of share `number` up to the hash, and the end with the hash. */
 void heft_share_record_put(heft_out *o, const heft_share_content *c, uint32_t number);
 void heft_share_record_end(heft_out *o, const heft_hash *before);
 /* Read a record that belongs to the plan, and add the content; without `target` only check that

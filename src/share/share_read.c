@@ -1,6 +1,6 @@
-/* share_read.c - checksums over several parts, of which each share of a result reads some.  A share
- * gives the CRCs of the bytes that it has read as an array in JSON, [OFFSET,BYTES,CRC,...]; whoever
- * joins the results compares the checksums with the CRCs of all shares. */
+/* share_read.c - checksums over several parts, where no share of a result reads all parts.  A share
+ * writes the CRCs of the bytes read as an array in JSON, [OFFSET,BYTES,CRC,...]; the join compares
+ * the checksums with the CRCs of all shares. */
 #include <heft/share.h>
 
 #include "core/check/file_hash.h"

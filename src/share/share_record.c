@@ -200,7 +200,7 @@ static heft_status foreign(heft_error *err)
                             "options, or another number of shares");
 }
 
-/* Read a member that names the share or the plan.  These members precede the lists. */
+/* Read a member that names the share or the plan, before the lists. */
 static heft_status read_head(reader *r, heft_str key)
 {
     heft_json_kind kind = heft_json_next(&r->j);

@@ -334,6 +334,119 @@ def killed(folder, sources):
                     f"moment {i}: data are left")
 
 
+def write_set(source, out, count):
+    """Write all shares of an output that no share completes: the last one comes from elsewhere."""
+    clear(out)
+    for i in range(1, count):
+        share(source, out, i, count)
+    other = out.with_name(f"other-{out.name}")
+    clear(other)
+    share(source, other, count, count)
+    own, last = pathlib.Path(f"{out}.shares"), pathlib.Path(f"{other}.shares")
+    data, more = ((x / "data").read_bytes() for x in (own, last))
+    both = int.from_bytes(data, "big") | int.from_bytes(more, "big")  # elsewhere are zeros
+    (own / "data").write_bytes(both.to_bytes(len(data), "big"))
+    name = f"share-{count:05}-of-{count}"
+    shutil.copy(last / name, own / name)
+    clear(other)
+    return own
+
+
+def finishing(folder, sources):
+    """--finish completes a whole set, refuses all else with the reason, and can be repeated."""
+    one, out, crc = folder / "finish-one.zt", folder / "finish.zt", sources["crc"]
+    run("convert", crc, one)
+
+    def refused(about, status, words=b"", options=()):
+        for _ in range(2):  # the second time, too: nothing was changed
+            p = run("convert", "--finish", *options, crc, out, status=None)
+            require(p.returncode == status and not out.exists() and words in p.stderr,
+                    f"{about}: {p}")
+
+    refused("no folder", 2, b"there are no shares")
+    share(crc, out, 2, 3)
+    refused("two are missing", 2, b"2 of 3 shares are missing")
+    own = write_set(crc, out, 3)
+    records = {n: own / f"share-0000{n}-of-3" for n in (1, 2, 3)}
+    texts = {n: path.read_bytes() for n, path in records.items()}
+    records[3].unlink()
+    refused("one is missing", 2, b"1 of 3 shares are missing")
+    records[3].mkdir()
+    refused("a folder as a record", 2, b"share-00003-of-3 is no record")
+    records[3].rmdir()
+    records[3].symlink_to(records[2])
+    refused("a link as a record", 4, b"a record of a share cannot be opened")
+    records[3].unlink()
+    for wrong, words in [(texts[2], b"share 2 is there twice"), (b"", b"damaged"),
+                         (texts[3][:-9] + b"_" + texts[3][-8:], b"damaged"),
+                         (texts[3].replace(b"1", b"2"), b"damaged")]:
+        records[3].write_bytes(wrong)
+        refused(f"the record {wrong}", 2, words)
+    records[3].write_bytes(texts[3])
+    plan = own / "plan"
+    text = plan.read_bytes()
+    for wrong, words in [(b"", b"is damaged"), (b"heft shares 1\n", b"is damaged"),
+                         (text.replace(b"count 3", b"count 0"), b"is damaged"),
+                         (text.replace(b"count 3", b"count 70000"), b"is damaged"),
+                         (text.replace(b"plan ", b"plan 0"), b"another plan"),
+                         (text.replace(b"count 3", b"count 2"), b"another plan")]:
+        plan.write_bytes(wrong)
+        refused(f"the plan {wrong}", 2, words)
+    plan.write_bytes(text)
+    refused("other options", 2, b"another plan", ["--set", "a=b"])
+    run("convert", "--finish", crc, out)
+    require_same(out, one.read_bytes(), "a whole set")
+    p = run("convert", "--finish", crc, out, status=2)
+    require(b"already exists" in p.stderr, p.stderr)
+    run("convert", "--finish", "--force", crc, out, status=2)
+    require_same(out, one.read_bytes(), "finished again")
+
+
+def changed_between(folder, sources):
+    """The data or the output change between the shares."""
+    one, out, crc = folder / "between-one.zt", folder / "between.zt", sources["crc"]
+    run("convert", crc, one)
+    own = write_set(crc, out, 3)
+    data, last = own / "data", own / "share-00003-of-3"
+    kept, record = data.read_bytes(), last.read_bytes()
+    for wrong in (kept[:-1], kept + b"x", b""):
+        data.write_bytes(wrong)
+        p = run("convert", "--finish", crc, out, status=2)
+        require(b"were truncated or extended" in p.stderr and not out.exists(), p.stderr)
+    data.unlink()
+    p = run("convert", "--finish", crc, out, status=2)
+    require(out.name.encode() in p.stderr and b"are gone, but not the records" in p.stderr,
+            p.stderr)
+    last.unlink()
+    p = share(crc, out, 3, 3, status=2)  # the bytes of the shares with a record would be zeros
+    require(b"are gone, but not the records" in p.stderr, p.stderr)
+    require(not data.exists() and not out.exists(), "zeros for the data that are gone")
+    out.write_bytes(b"another file")
+    for words in (["--share", "3/3"], ["--finish"]):
+        run("convert", *words, crc, out, status=2)
+    p = run("convert", "--force", "--share", "3/3", crc, out, status=2)
+    require(out.read_bytes() == b"another file", "an older file counts as the output")
+    data.write_bytes(kept)
+    last.write_bytes(record)
+    run("convert", "--force", "--finish", crc, out)
+    require_same(out, one.read_bytes(), "with --force")
+    own = write_set(crc, out, 3)  # a process is killed after the last rename
+    (own / "done").touch()
+    (own / "data").unlink()
+    shutil.copy(one, out)
+    for words in (["--share", "2/3"], ["--finish"]):
+        kept = shutil.copytree(own, folder / "between-kept", dirs_exist_ok=True)
+        run("convert", "--force", *words, crc, out)
+        require_same(out, one.read_bytes(), "completed before")
+        shutil.move(kept, own)
+    clear(out)
+    own = write_set(crc, out, 3)
+    (own / "data").rename(own / "elsewhere")
+    (own / "data").symlink_to(own / "elsewhere")
+    run("convert", "--finish", crc, out, status=4)
+    require(not out.exists(), "a link is followed")
+
+
 def all_at_once(folder, sources):
     """Every share twice, all at the same time."""
     one, out = folder / "once-one.zt", folder / "once.zt"
@@ -618,7 +731,8 @@ def main():
     HEFT = str(pathlib.Path(sys.argv[1]).resolve())
     only = sys.argv[2:]  # names of tests
     tests = [each_case, merged, many_shares, damaged_source, strict_casts, other_plans, refusals,
-             environment, damaged_records, full_disk, killed, all_at_once, results, comparisons,
+             environment, damaged_records, full_disk, killed, finishing,
+             changed_between, all_at_once, results, comparisons,
              sums_of_several_tensors,             other_results, bad_results,
              open_mpi, slurm]
     reports = []

@@ -1,0 +1,36 @@
+#include "terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+char **terminal_prepare(int *argc, char **argv)
+{
+    (void)argc;
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) < 0)
+            _exit(CODE_SYSTEM);
+    return argv;
+}
+
+bool terminal_has_colour(void)
+{
+    const char *term = getenv("TERM");
+    return term && strcmp(term, "dumb") != 0;
+}
+
+bool terminal_shows_colour(int fd)
+{
+    return terminal_has_colour() && isatty(fd);
+}
+
+size_t terminal_columns(int fd)
+{
+    struct winsize size;
+    return ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_col;
+}

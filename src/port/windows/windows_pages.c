@@ -1,0 +1,118 @@
+/* windows_pages.c - mapped files on Windows; see port.h.
+ *
+ * A mapped file cannot be truncated by another program, so that no guard is needed.  Only files on
+ * other machines may fail while they are mapped, with an exception that a library must not handle:
+ * they are read instead. */
+#include "port/windows/system.h"
+
+#include "port/port.h"
+
+size_t heft_page_size(void)
+{
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return info.dwPageSize;
+}
+
+bool heft_map_may_fault(int fd)
+{
+    FILE_REMOTE_PROTOCOL_INFO info;
+    HANDLE handle = windows_handle(fd);
+    return handle != INVALID_HANDLE_VALUE &&
+           GetFileInformationByHandleEx(handle, FileRemoteProtocolInfo, &info, sizeof info);
+}
+
+void *heft_pages_map(int fd, uint64_t size, bool populates)
+{
+    HANDLE handle = windows_handle(fd), mapping;
+    void *map;
+    if (handle == INVALID_HANDLE_VALUE)
+        return NULL;
+    mapping = CreateFileMappingW(handle, NULL, PAGE_READONLY, 0, 0, NULL);
+    map = mapping ? MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, (size_t)size) : NULL;
+    if (!map)
+        (void)windows_fail();
+    if (mapping)
+        CloseHandle(mapping); /* the view keeps the mapping */
+    if (map && populates)
+        for (size_t i = 0, page = heft_page_size(); i < size; i += page)
+            (void)((const volatile uint8_t *)map)[i];
+    return map;
+}
+
+void heft_pages_unmap(void *map, size_t size)
+{
+    (void)size;
+    UnmapViewOfFile(map);
+}
+
+/* Windows reads ahead by itself. */
+void heft_pages_request(int fd, uint64_t off, uint64_t len)
+{
+    (void)fd, (void)off, (void)len;
+}
+
+bool heft_pages_populate(void *from, size_t len)
+{
+    (void)from, (void)len;
+    return false;
+}
+
+/* Unlocking pages that are not locked removes them from the working set. */
+void heft_pages_drop(void *from, size_t len)
+{
+    VirtualUnlock(from, len);
+}
+
+/* ---- guards ---- */
+
+struct heft_guard {
+    char unused;
+};
+
+heft_guard *heft_guard_new(void *base, size_t len)
+{
+    static heft_guard only;
+    (void)base, (void)len;
+    return &only;
+}
+
+void heft_guard_free(heft_guard *g)
+{
+    (void)g;
+}
+
+void heft_guard_arm(heft_guard *g)
+{
+    (void)g;
+}
+
+void heft_guard_disarm(heft_guard *g)
+{
+    (void)g;
+}
+
+bool heft_guard_tripped(const heft_guard *g)
+{
+    (void)g;
+    return false;
+}
+
+/* ---- reads past the cache ---- */
+
+heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
+{
+    (void)fd, (void)map, (void)size;
+    return NULL; /* ordinary reads */
+}
+
+void heft_direct_close(heft_direct *d)
+{
+    (void)d;
+}
+
+size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
+{
+    (void)d, (void)off, (void)buf, (void)len;
+    return 0;
+}
