@@ -25,13 +25,17 @@ LEFT_OUT = re.compile(r"core/(write|edit)/(?!dedup)|format/.*_(write|plan|losses
 WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|record_header|trailer)$|"
                     r"heft_zt2_sharding$|heft_mag_put_checked$|heft_loss")
 # Sources that run for every byte or tensor: compiled for speed, the rest for size.
-FAST = re.compile(r"src/grammar/json_u64")
+FAST = re.compile(r"src/grammar/json(_u64)?\.c$|src/format/safetensors/safetensors_header|"
+                  r"src/model/(dtype|name_lookup)\.c$|web/web_columns")
 FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
          "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-mbulk-memory",
          "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
          "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG"]
 LINK = ["--no-entry", "--gc-sections", "--lto-O2", "-O2", "--strip-all", "--error-limit=0",
-        "-z", "stack-size=262144", "--export=__heap_base"]
+        "-z", "stack-size=262144", "--export=__heap_base", "--global-base=1024"]
+# No data are below the global base, so that no valid address wraps around when wasm-opt moves an
+# addition of less than 1024 into the offset of a load.
+OPTIMISE = ["-O2", "--low-memory-unused", "--strip-debug", "--strip-producers"]
 FEATURES = ["--enable-bulk-memory", "--enable-sign-ext", "--enable-nontrapping-float-to-int",
             "--enable-mutable-globals"]
 # Replaces src/base/crc_tables.h. The tables of half bytes are for small builds only.
@@ -110,8 +114,8 @@ def link(into, variant, features):
     raw, best = into / f"{variant}.raw.wasm", into / f"{variant}.wasm"
     subprocess.run(["wasm-ld", *LINK, "--unresolved-symbols=ignore-all", "-o", str(raw), *objects],
                    cwd=into, check=True)
-    subprocess.run(["wasm-opt", "-O2", "--strip-debug", "--strip-producers", *FEATURES, *features,
-                    str(raw), "-o", str(best)], check=True)
+    subprocess.run(["wasm-opt", *OPTIMISE, *FEATURES, *features, str(raw), "-o", str(best)],
+                   check=True)
 
 
 def assemble(into):

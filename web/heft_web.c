@@ -131,13 +131,6 @@ static heft_status open_shard(heft_source **out, void *ctx, const char *name, he
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-typedef struct web_model {
-    heft_file *file;
-    heft_shard_folder folder;
-    uint32_t number; /* of JavaScript: the source of the model's first file */
-    heft_vocab *vocab;
-} web_model;
-
 static void random_bytes(void *buf, size_t len)
 {
     js_random(buf, (uint32_t)len);
@@ -347,65 +340,6 @@ WEB_EXPORT(part_at) void part_at(const web_model *m, uint32_t part)
     memcpy(web_result.number, numbers, sizeof numbers);
     web_set_text(0, p.role);
     web_set_text(1, p.digest);
-}
-
-/* ---- columns -------------------------------------------------------------------------------- */
-
-/* The columns of `count` tensors: pointers to arrays of JavaScript's making, in this order. */
-typedef struct columns {
-    double *elements, *nbytes, *offsets, *stored, *dims;
-    uint32_t *name_ends, *dim_ends, *shards;
-    uint16_t *dtypes;
-    uint8_t *ranks, *names;
-} columns;
-
-/* Number 0: bytes of all names; number 1: dimensions of all tensors. */
-WEB_EXPORT(columns_size) void columns_size(const web_model *m)
-{
-    double names = 0, dims = 0;
-    for (uint32_t i = 0; i < heft_tensor_count(m->file); i++) {
-        heft_tensor t = heft_tensor_at(m->file, i);
-        names += (double)t.name.len;
-        dims += t.rank;
-    }
-    web_result.number[0] = names;
-    web_result.number[1] = dims;
-}
-
-static void fill_parts(const columns *c, const heft_file *f, uint32_t i, const heft_tensor *t)
-{
-    double stored = 0;
-    c->offsets[i] = __builtin_nan("");
-    c->shards[i] = 0;
-    for (uint32_t k = 0; k < t->part_count; k++) {
-        heft_part p = heft_part_at(f, t->first_part + k);
-        stored += (double)p.stored;
-        c->offsets[i] = k ? c->offsets[i] : (double)p.offset;
-        c->shards[i] = k ? c->shards[i] : p.shard;
-    }
-    c->stored[i] = stored;
-}
-
-WEB_EXPORT(columns_fill) void columns_fill(const web_model *m, const columns *c)
-{
-    uint32_t name_end = 0, dim_end = 0;
-    for (uint32_t i = 0; i < heft_tensor_count(m->file); i++) {
-        heft_tensor t = heft_tensor_at(m->file, i);
-        double elements = 1;
-        for (uint32_t d = 0; d < t.rank; d++) {
-            c->dims[dim_end++] = (double)t.dims[d];
-            elements *= (double)t.dims[d];
-        }
-        memcpy(c->names + name_end, t.name.ptr, t.name.len);
-        name_end += (uint32_t)t.name.len;
-        c->name_ends[i] = name_end;
-        c->dim_ends[i] = dim_end;
-        c->dtypes[i] = t.dtype;
-        c->ranks[i] = (uint8_t)(t.rank < UINT8_MAX ? t.rank : UINT8_MAX);
-        c->elements[i] = elements;
-        c->nbytes[i] = web_number(heft_tensor_bytes(m->file, i));
-        fill_parts(c, m->file, i, &t);
-    }
 }
 
 WEB_EXPORT(tied) int32_t tied(uint32_t *first, const web_model *m)

@@ -21,6 +21,13 @@ typedef struct web_results {
     } text[WEB_TEXTS];
 } web_results;
 
+typedef struct web_model {
+    heft_file *file;
+    heft_shard_folder folder;
+    uint32_t number; /* of JavaScript: the source of the model's first file */
+    heft_vocab *vocab;
+} web_model;
+
 extern web_results web_result;
 extern heft_error web_error;
 

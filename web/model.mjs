@@ -321,13 +321,27 @@ async function platformZstd() {
 
 /** ---- columns ------------------------------------------------------------------------------ */
 
-/** The arrays of struct columns in heft_web.c: name, type, and the unit that counts its elements. */
+/** The arrays of struct columns in web_columns.c: name, type, and the unit that counts its elements. */
 const COLUMNS = [
-    ["elements", Float64Array, "count"], ["nbytes", Float64Array, "count"], ["offsets", Float64Array, "count"],
-    ["stored", Float64Array, "count"], ["dims", Float64Array, "dims"], ["nameEnds", Uint32Array, "count"],
-    ["dimEnds", Uint32Array, "count"], ["shards", Uint32Array, "count"], ["dtypes", Uint16Array, "count"],
-    ["ranks", Uint8Array, "count"], ["nameBytes", Uint8Array, "names"],
+    ["elements", Float64Array, "tensors"], ["nbytes", Float64Array, "tensors"], ["offsets", Float64Array, "tensors"],
+    ["stored", Float64Array, "tensors"], ["dims", Float64Array, "dims"], ["nameEnds", Uint32Array, "tensors"],
+    ["dimEnds", Uint32Array, "tensors"], ["shards", Uint32Array, "tensors"], ["dtypes", Uint16Array, "tensors"],
+    ["ranks", Uint8Array, "tensors"], ["nameBytes", Uint8Array, "names"],
 ];
+/** Tensors that are copied at once, with names and dimensions of usual length. */
+const ROWS = { tensors: 4096, names: 4096 * 64, dims: 4096 * 4 };
+
+function columnBytes(sizes) {
+    return COLUMNS.reduce((n, [, Type, unit]) => n + sizes[unit] * Type.BYTES_PER_ELEMENT, 0);
+}
+
+/** Call use(name, Type, unit, offset) for each column in a block of memory that begins at `at`. */
+function forColumns(sizes, at, use) {
+    for (const [name, Type, unit] of COLUMNS) {
+        use(name, Type, unit, at);
+        at += sizes[unit] * Type.BYTES_PER_ELEMENT;
+    }
+}
 
 class Columns {
     #model;
@@ -339,23 +353,29 @@ class Columns {
         this.count = count;
         this.dtypeNames = model._dtypes.map(d => d.name);
         core.run("columns_size", model._model());
-        const sizes = { count, names: core.number(0), dims: core.number(1) };
-        const bytes = COLUMNS.reduce((n, [, Type, unit]) => n + sizes[unit] * Type.BYTES_PER_ELEMENT, 0);
-        const table = 4 * COLUMNS.length;
-        core.withMemory(table, list => core.withMemory(bytes + 8, ptr => {
-            let at = ptr;
-            COLUMNS.forEach(([, Type, unit], i) => {
-                core.view().setUint32(list + 4 * i, at, true);
-                at += sizes[unit] * Type.BYTES_PER_ELEMENT;
-            });
-            core.run("columns_fill", model._model(), list);
-            const copy = core.memory.buffer.slice(ptr, ptr + bytes);
-            at = 0;
-            for (const [name, Type, unit] of COLUMNS) {
-                this[name] = new Type(copy, at, sizes[unit]);
-                at += sizes[unit] * Type.BYTES_PER_ELEMENT;
-            }
-        }));
+        const [names, dims, longest, rank] = [0, 1, 2, 3].map(i => core.number(i));
+        const all = { tensors: count, names, dims }, copy = new ArrayBuffer(columnBytes(all));
+        forColumns(all, 0, (name, Type, unit, at) => { this[name] = new Type(copy, at, all[unit]); });
+        const most = { tensors: Math.min(count, ROWS.tensors), names: Math.max(longest, Math.min(names, ROWS.names)),
+                       dims: Math.max(rank, Math.min(dims, ROWS.dims)) };
+        const head = 4 * (COLUMNS.length + 6);
+        core.withMemory(head, list => core.withMemory(columnBytes(most) + 8, ptr => this.#fill(core, list, ptr, most)));
+    }
+
+    /** Copy all tensors, in chunks of at most `most`, through the memory at `ptr`. */
+    #fill(core, list, ptr, most) {
+        const state = new Uint32Array(core.memory.buffer, list, COLUMNS.length + 6), next = COLUMNS.length + 3;
+        let i = 0;
+        forColumns(most, ptr, (name, Type, unit, at) => { state[i++] = at; });
+        state.set([most.tensors, most.names, most.dims, 0, 0, 0], i);
+        for (const done = { tensors: 0, names: 0, dims: 0 }; done.tensors < this.count;) {
+            core.run("columns_fill", this.#model._model(), list);
+            const [tensors, names, dims] = state.subarray(next);
+            const got = { tensors: tensors - done.tensors, names: names - done.names, dims: dims - done.dims };
+            forColumns(most, ptr, (name, Type, unit, at) =>
+                this[name].set(new Type(core.memory.buffer, at, got[unit]), done[unit]));
+            Object.assign(done, { tensors, names, dims });
+        }
     }
 
     name(i) {

@@ -3,7 +3,8 @@
  *
  * Blocks have the size of a class: four classes for each power of two.  Callers of the core state
  * the size when they free a block, so that blocks need no header.  Freed blocks are kept in a list
- * of their class; a block at the end of the used memory is resized and freed in place. */
+ * of their class; a block at the end of the used memory is resized and freed in place, and any
+ * block is shrunk in place. */
 #include "heft_web.h"
 
 extern uint8_t __heap_base; /* set by the linker: the first byte after the static data */
@@ -74,13 +75,18 @@ static void release(void *p, size_t size)
 static void *resize_block(void *p, size_t old_size, size_t new_size, size_t align)
 {
     size_t old_class_size = old_size, new_class_size = new_size;
-    if (class_of(&old_class_size) == class_of(&new_class_size))
+    uint32_t old_class = class_of(&old_class_size), new_class = class_of(&new_class_size);
+    if (old_class == new_class)
         return p;
     if ((uintptr_t)p + old_class_size == heap.top && new_class_size <= UINTPTR_MAX - (uintptr_t)p &&
         grow_memory((uintptr_t)p + new_class_size)) {
         heap.top = (uintptr_t)p + new_class_size;
         return p;
     }
+    /* The end of a shrunk block is lost: a copy would take more memory, because the block itself
+     * would wait in the list of its class. */
+    if (new_class < old_class)
+        return p;
     void *to = allocate(new_size, align);
     if (!to)
         return NULL;

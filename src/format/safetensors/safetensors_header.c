@@ -324,6 +324,17 @@ static void note_space(reader *r, heft_str header, const char *end)
                      "the header is padded with characters other than spaces");
 }
 
+enum { SAMPLE = 256 }; /* entries after which the length of the others is judged */
+
+/* Reserve rows for the entries that are left, judged by the length of the entries so far: a column
+ * that grows by doubling is copied, and leaves memory behind.  Without memory the columns grow. */
+static void reserve_rest(reader *r, heft_str header)
+{
+    size_t parsed = (size_t)(r->j.p - header.ptr), entry = parsed / SAMPLE;
+    uint64_t tensors = (header.len - parsed) / entry, dims = tensors * r->x->dims.len / SAMPLE;
+    (void)heft_ix_reserve_rows(r->x, tensors + tensors / 8, dims + dims / 8);
+}
+
 static heft_status read_json(reader *r, heft_str header)
 {
     heft_json_kind k;
@@ -334,6 +345,8 @@ static heft_status read_json(reader *r, heft_str header)
         heft_status st = is_metadata ? read_metadata(r) : read_tensor(r);
         if (st)
             return st;
+        if (!is_metadata && r->x->tensors.len == SAMPLE && !HEFT_IS_SMALL)
+            reserve_rest(r, header);
         if (is_metadata || r->x->tensors.len != 1)
             continue;
         /* Parse the rest in parallel from the second tensor on. */
