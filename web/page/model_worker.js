@@ -17,39 +17,15 @@ const now = () => performance.timeOrigin + performance.now();
 
 // ---- what the page learns about a model
 
+// The members of model.columns() that the page uses.
+const COLUMNS = [
+  ...["count", "nameBytes", "nameEnds", "dtypes", "dtypeNames", "ranks", "dims", "dimEnds"],
+  ...["elements", "nbytes", "offsets", "stored", "shards", "tiedTo"],
+];
+
 function columnsOf(model) {
-  const {
-    count,
-    nameBytes,
-    nameEnds,
-    dtypes: types,
-    dtypeNames,
-    ranks,
-    dims,
-    dimEnds,
-    elements,
-    nbytes,
-    offsets,
-    stored,
-    shards,
-    tiedTo,
-  } = model.columns();
-  return {
-    count,
-    nameBytes,
-    nameEnds,
-    dtypes: types,
-    dtypeNames: [...dtypeNames],
-    ranks,
-    dims,
-    dimEnds,
-    elements,
-    nbytes,
-    offsets,
-    stored,
-    shards,
-    tiedTo,
-  };
+  const columns = model.columns();
+  return Object.fromEntries(COLUMNS.map((name) => [name, columns[name]]));
 }
 
 function typeSums(c) {
