@@ -57,6 +57,44 @@ static void the_id_of_a_large_file_has_samples_of_all_of_it(void **state)
     heft_test_free(&b);
 }
 
+static void the_id_of_a_plan_covers_each_kind_of_metadata(void **state)
+{
+    static const uint16_t numbers[] = { 1, 2, 3 };
+    const heft_value values[] = {
+        { .kind = HEFT_KIND_STR, .as.s = heft_test_str("text") },
+        { .kind = HEFT_KIND_STR, .as.s = heft_test_str("texts") },
+        { .kind = HEFT_KIND_BOOL, .as.b = true },
+        { .kind = HEFT_KIND_BOOL, .as.b = false },
+        { .kind = HEFT_KIND_UINT, .as.u = 7 },
+        { .kind = HEFT_KIND_FLOAT, .as.f = 7.5 },
+        { .kind = HEFT_KIND_BYTES, .as.s = heft_test_str("text") },
+        { .kind = HEFT_KIND_NULL },
+        { .kind = HEFT_KIND_ARRAY, .as.array = { numbers, 3, HEFT_U16 } },
+        { .kind = HEFT_KIND_ARRAY, .as.array = { numbers, 2, HEFT_U16 } },
+    };
+    heft_hash ids[HEFT_COUNT(values)];
+    heft_bytes b = heft_test_model("ztensor", tensors, HEFT_COUNT(tensors));
+    heft_file *in = heft_test_opened(b, NULL, false);
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(values); i++) {
+        heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+        heft_value value = values[i];
+        heft_share_plan *plan;
+        heft_error err;
+        value.key = heft_test_str("key");
+        opt.set = &value;
+        opt.set_count = 1;
+        heft_assert_ok(heft_share_open(&plan, in, heft_format_find("ztensor"), 2, &opt, &err),
+                       &err);
+        ids[i] = heft_share_id(plan);
+        heft_share_close(plan);
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(&ids[i], &ids[k], sizeof *ids);
+    }
+    heft_file_close(in);
+    heft_test_free(&b);
+}
+
 /* ---- checksums over several tensors --------------------------------------------------------- */
 
 static const char *const wrong_crcs[] = {
@@ -162,14 +200,69 @@ static void tensors_outside_of_the_list_are_refused(void **state)
     heft_test_free(&b);
 }
 
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static heft_status join_starved(heft_bytes b, heft_test_memory *m, heft_error *err)
+{
+    heft_file *f = NULL;
+    heft_checked_read *r = NULL;
+    heft_blob crcs = { NULL, 0, NULL };
+    heft_hash h[2];
+    const uint32_t ids[] = { 0, 1, 2, 3, 4 };
+    heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
+    opt.host = &m->host;
+    opt.check_parts = true;
+    heft_source *source;
+    heft_status st = heft_source_open_memory(&source, b.p, b.len, err);
+    if (!st)
+        st = heft_file_open_source(&f, source, &opt, err);
+    if (!st)
+        st = heft_share_hash(h, &crcs, f, ids, HEFT_COUNT(ids), 1, 2, NULL, NULL, err);
+    if (!st)
+        st = heft_share_read_open(&r, f, NULL, 0, NULL, 0, err);
+    if (!st)
+        st = heft_share_read_join(r, text_of(&crcs), err);
+    if (!st)
+        st = heft_checked_read_end(r, err);
+    heft_checked_read_close(r);
+    heft_blob_free(&crcs);
+    heft_file_close(f);
+    return st;
+}
+
+static void each_lack_of_memory_is_an_error(void **state)
+{
+    static const char *const formats[] = { "embd", "safetensors", "npz" };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
+        heft_bytes b = heft_test_model(formats[i], tensors, HEFT_COUNT(tensors));
+        heft_test_memory m;
+        heft_status st;
+        uint32_t fail_at = 0;
+        do {
+            heft_error err;
+            heft_test_memory_init(&m, ++fail_at);
+            heft_test_poison(&err);
+            st = join_starved(b, &m, &err);
+            if (st)
+                heft_assert_status(st, HEFT_E_NOMEM, &err);
+            heft_assert_all_freed(&m);
+        } while (st && fail_at < 10000);
+        heft_assert_status(st, HEFT_OK, NULL);
+        heft_test_free(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_id_of_a_file_covers_every_byte_of_a_small_file),
         cmocka_unit_test(the_id_of_a_large_file_has_samples_of_all_of_it),
+        cmocka_unit_test(the_id_of_a_plan_covers_each_kind_of_metadata),
         cmocka_unit_test(wrong_crcs_are_refused),
         cmocka_unit_test(a_sum_over_all_tensors_is_compared_when_joined),
         cmocka_unit_test(tensors_outside_of_the_list_are_refused),
+        cmocka_unit_test(each_lack_of_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
  *   done               empty; created before `data` becomes the output
  *
  * The process that finds all records writes the rest of `data`, gives the file the name of the
- * output, and removes the folder, records first.  Two such processes write equal bytes; a process
+ * output, and removes the folder, records first.  Two processes write equal bytes; a process
  * that finds `data` gone is done. */
 #include <heft/share.h>
 
@@ -181,8 +181,8 @@ uint32_t heft_share_count_missing(const heft_share_folder *f)
     return missing;
 }
 
-/* Return true if a different process has completed the output: the data have left the folder by
- * their last step, or the output is another file than before. */
+/* Return true if a different process has completed the output: the data have left the
+ * folder after the file "done" was created, or the output differs from the file before. */
 static bool is_completed(const heft_share_folder *f)
 {
     struct stat info;

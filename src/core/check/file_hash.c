@@ -1,5 +1,5 @@
 /* file_hash.c - hashes tensors and models independently of the file format, as docs/hash.md
- * specifies.  Each part is hashed in pieces, on all threads; the part's digest is the hash of its
+ * specifies.  Each part is hashed in pieces, on all threads; the part's digest is the hash of the
  * pieces' digests. */
 #include "core/check/file_hash.h"
 #include "core/read/chunks.h"
@@ -67,7 +67,7 @@ static heft_status add_parts(hashing *s, uint32_t tensor, heft_error *err)
     return HEFT_OK;
 }
 
-/* Sort the parts, and remove those of tensors that are listed twice. */
+/* Sort the parts; a tensor that is listed twice counts once. */
 static heft_status sort_parts(hashing *s, heft_error *err)
 {
     size_t bytes = (s->parts.len + (size_t)1) * sizeof(uint32_t);
@@ -266,9 +266,9 @@ static void hash_model(const heft_index *x, const heft_hash *tensors, uint32_t *
     heft_blake3_final(&h, out->bytes);
 }
 
-/* ---- what callers ask ---- */
+/* ---- choices of callers ---- */
 
-typedef struct choice {      /* tensors to hash, and where their hashes go */
+typedef struct choice {      /* tensors to hash, and where the hashes go */
     const uint32_t *tensors; /* NULL: all tensors */
     uint32_t count;
     heft_hash *out, *model; /* model may be NULL */
@@ -292,7 +292,7 @@ static heft_status hash_chosen(hashing *s, const choice *c, heft_error *err)
     return HEFT_OK;
 }
 
-/* List the parts of tensors, which are known to exist. */
+/* List the parts of existing tensors. */
 static heft_status list_parts(hashing *s, heft_vec *parts, const uint32_t *tensors, uint32_t count,
                               heft_error *err)
 {
@@ -305,7 +305,7 @@ static heft_status list_parts(hashing *s, heft_vec *parts, const uint32_t *tenso
     return HEFT_OK;
 }
 
-/* Begin comparing checksums: those of the chosen parts, and of all parts of all shares. */
+/* Begin comparing the checksums of the chosen parts; a share also knows the parts of all shares. */
 static heft_status begin_checks(hashing *s, const choice *c, heft_error *err)
 {
     static const uint32_t none; /* NULL would be all parts */

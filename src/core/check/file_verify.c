@@ -1,4 +1,4 @@
-/* file_verify.c - verifies a file: its shards, checksums, structure, decoded values and sparse
+/* file_verify.c - verifies a file: shards, checksums, structure, decoded values and sparse
  * tensors. */
 #include "core/check/file_verify.h"
 

@@ -84,7 +84,7 @@ void heft_source_verifier_free(heft_source_verifier *v)
     heft_partial_crcs_free(&v->crcs);
 }
 
-/* Fail on the first checksum that mismatches with all its alternatives. */
+/* Fail on the first checksum that mismatches with all alternatives. */
 heft_status heft_source_verifier_require(const heft_source_verifier *v, bool advisory,
                                          heft_error *err)
 {

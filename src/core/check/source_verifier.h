@@ -1,7 +1,7 @@
-/* source_verifier.h - compares the checksums that a file stores while the file is copied.  CRCs are
- * computed from the bytes that the copy reads; a checksum that also covers bytes outside of the
- * copied parts has these bytes read in addition, and a digest that cannot be joined from pieces is
- * compared by the stream of the part, or before the copy. */
+/* source_verifier.h - compares the checksums that a file stores while the file is copied.  CRCs
+ * are computed from the bytes that the copy reads; bytes that a checksum covers outside of the
+ * copied parts are read in addition, and a digest that cannot be joined from pieces is compared by
+ * the stream of the part, or before the copy. */
 #ifndef HEFT_SOURCE_VERIFIER_H
 #define HEFT_SOURCE_VERIFIER_H
 #include "core/check/checksum_sweep.h"
@@ -11,7 +11,7 @@
 typedef enum heft_part_use {
     HEFT_PART_UNUSED, /* the checksum of the part is not compared */
     HEFT_PART_COPIED, /* every byte is read once, so that the checksum is compared on the way */
-    HEFT_PART_CHECKED_BEFORE /* bytes are read in another order: compared before the first write */
+    HEFT_PART_CHECKED_BEFORE /* bytes are read out of order: compared before the first write */
 } heft_part_use;
 typedef heft_part_use (*heft_part_use_fn)(void *ctx, uint32_t part);
 

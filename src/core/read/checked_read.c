@@ -91,7 +91,7 @@ static heft_status add_checksum(heft_checked_read *r, heft_vec *to, uint32_t i, 
 }
 
 /* Select the checksums over ranges of bytes.  With `all`, the checksums over several parts are
- * shared: no share can compare them alone. */
+ * shared: a share alone cannot compare a shared checksum. */
 static heft_status select_range_checksums(heft_checked_read *r, const coverage *own,
                                           const coverage *all, heft_error *err)
 {

@@ -10,8 +10,8 @@ struct heft_checked_read {
     heft_memory mem;
     heft_partial_crcs crcs; /* CRCs of parts that are not read in order, by stored offset */
     heft_vec checksums;     /* numbers of the checksums compared at the end */
-    heft_vec shared;        /* numbers of the checksums over several parts, if there are shares */
-    uint32_t shared_kinds;  /* the first algorithms of crcs are those of shared checksums */
+    heft_vec shared;        /* numbers of the checksums over several parts, in shares */
+    uint32_t shared_kinds;  /* how many of the algorithms in crcs are of shared checksums */
     bool is_chunked;        /* parts are read in chunks, in any order */
     bool is_enabled;
     bool has_joined; /* the CRCs of all shares are known, so that shared checksums are compared */
@@ -28,8 +28,8 @@ typedef struct heft_part_list {
 heft_status heft_checked_read_begin(heft_checked_read *r, const heft_file *f, bool is_enabled,
                                     bool is_chunked, const uint32_t *parts, uint32_t count,
                                     heft_error *err);
-/* Begin a share of reading the parts in `all`, which reads those in `own`.  Checksums over several
- * parts are not compared at the end, unless the CRCs of all shares were joined. */
+/* Begin a share that reads the parts in `own`; all shares read the parts in `all`.  Checksums over
+ * several parts are not compared at the end, unless the CRCs of all shares were joined. */
 heft_status heft_checked_read_begin_share(heft_checked_read *r, const heft_file *f, bool is_enabled,
                                           bool is_chunked, heft_part_list own, heft_part_list all,
                                           heft_error *err);
