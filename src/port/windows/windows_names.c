@@ -218,10 +218,36 @@ static int on_pair(int from_dir, const char *from, int to_dir, const char *to, p
     return failed;
 }
 
+/* Replace a file that is open, where Windows cannot do that in one step: the old file keeps its
+ * bytes under the name "NAME.heft-old" until the new file has the name. */
+static bool rename_in_steps(const wchar_t *from, const wchar_t *to)
+{
+    static const wchar_t suffix[] = L".heft-old";
+    size_t len = wcslen(to);
+    wchar_t *old = malloc((len + sizeof suffix / sizeof *suffix) * sizeof *old);
+    if (!old) {
+        SetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        return false;
+    }
+    memcpy(old, to, len * sizeof *old);
+    wcscpy(old + len, suffix);
+    bool is_aside = MoveFileExW(to, old, MOVEFILE_WRITE_THROUGH);
+    bool done = is_aside && MoveFileExW(from, to, MOVEFILE_WRITE_THROUGH);
+    DWORD error = GetLastError();
+    if (done)
+        DeleteFileW(old);
+    else if (is_aside)
+        MoveFileExW(old, to, MOVEFILE_WRITE_THROUGH);
+    free(old);
+    SetLastError(error);
+    return done;
+}
+
 static BOOL rename_over(const wchar_t *from, const wchar_t *to)
 {
     return rename_posix(from, to) ||
-           MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+           MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ||
+           (GetLastError() == ERROR_ACCESS_DENIED && rename_in_steps(from, to));
 }
 
 static BOOL rename_if_new(const wchar_t *from, const wchar_t *to)
