@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "terminal.h"
+
 static const argument_roles roles[] = {
     { "append", 0, -1, 0, FILE_OUTPUT },   { "cat", 0, 0, 0, NO_OUTPUT },
     { "convert", 0, 0, 1, STDOUT_OUTPUT }, { "diff", 0, 1, 0, NO_OUTPUT },
@@ -21,4 +23,25 @@ const argument_roles *arguments_of(const char *command)
         if (!strcmp(command, roles[i].command))
             return &roles[i];
     return NULL;
+}
+
+static void use_slashes_of_options(const opt_usage *u)
+{
+    for (size_t i = 0; i < u->count; i++) {
+        opt_kind kind = u->options[i].kind;
+        bool is_path = kind == OPT_FILE || kind == OPT_MODEL || kind == OPT_OUTPUT;
+        char *const *path = is_path ? u->options[i].target : NULL;
+        if (path && *path)
+            terminal_use_slashes(*path);
+    }
+}
+
+void arguments_use_slashes(const opt_usage *u, const opt_args *args)
+{
+    const argument_roles *r = arguments_of(u->command);
+    use_slashes_of_options(u);
+    for (int i = 0; r && i < args->count; i++)
+        if ((i >= r->first_input && i <= argument_index(r->last_input, args)) ||
+            (r->kind != NO_OUTPUT && i == argument_index(r->output, args)))
+            terminal_use_slashes(args->item[i]);
 }

@@ -23,5 +23,7 @@ static inline int argument_index(int argument, const opt_args *args)
 {
     return argument < 0 ? args->count + argument : argument;
 }
+/* Make every separator in the arguments and options that are paths a slash. */
+void arguments_use_slashes(const opt_usage *u, const opt_args *args);
 
 #endif

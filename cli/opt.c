@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "cmd.h"
 #include "hub.h"
 #include "model.h"
@@ -367,6 +368,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
     if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args)) {
+        arguments_use_slashes(u, rest);
         *code = secrets_read(u);
         if (!*code)
             *code = stdin_take(u, rest);

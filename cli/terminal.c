@@ -18,6 +18,11 @@ char **terminal_prepare(int *argc, char **argv)
     return argv;
 }
 
+void terminal_use_slashes(char *path)
+{
+    (void)path; /* a backslash is an ordinary character */
+}
+
 bool terminal_has_colour(void)
 {
     const char *term = getenv("TERM");

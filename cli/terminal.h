@@ -8,6 +8,8 @@
 /* Prepare the standard descriptors, of which none must be closed: a file would get its number.
  * Return the arguments of main() in UTF-8. */
 char **terminal_prepare(int *argc, char **argv);
+/* Make every separator of a path a slash: Windows has backslashes, too. */
+void terminal_use_slashes(char *path);
 /* Return true if the terminal understands escape sequences for colours. */
 bool terminal_has_colour(void);
 /* Return true if the descriptor is such a terminal. */

@@ -34,6 +34,13 @@ char **terminal_prepare(int *argc, char **argv)
     return out; /* kept until the process ends */
 }
 
+void terminal_use_slashes(char *path)
+{
+    for (; *path; path++)
+        if (*path == '\\')
+            *path = '/';
+}
+
 bool terminal_has_colour(void)
 {
     return true;

@@ -8,6 +8,8 @@
 
 enum { POPULATE_READ = 22 }; /* MADV_POPULATE_READ of Linux 5.14; musl does not define the name */
 
+const heft_access heft_edit_access = HEFT_ACCESS_AUTO;
+
 size_t heft_page_size(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);

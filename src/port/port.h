@@ -80,6 +80,8 @@ bool heft_map_may_fault(int fd);
  * page. */
 void *heft_pages_map(int fd, uint64_t size, bool populates);
 void heft_pages_unmap(void *map, size_t size);
+/* How to open a file that is going to be replaced: Windows does not replace mapped files. */
+extern const heft_access heft_edit_access;
 /* Ask the system to load a range of the file soon. */
 void heft_pages_request(int fd, uint64_t off, uint64_t len);
 /* Load whole pages of a mapping in one call; return false if the system cannot. */

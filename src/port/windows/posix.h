@@ -1,8 +1,8 @@
-/* posix.h - the calls of POSIX that Heft uses, over those of Windows.
+/* posix.h - the calls of POSIX that Heft uses, over the calls of Windows.
  *
- * The headers in `include` stand for those of POSIX and give these functions the names of POSIX.
- * Paths are UTF-8; either slash separates components.  A descriptor is one of
- * the C library, for a handle.  The functions set errno. */
+ * The headers in `include` stand for the headers of POSIX and give these functions the names of
+ * POSIX.  Paths are UTF-8; slashes and backslashes separate components.  A descriptor belongs to
+ * the C library and has a handle.  The functions set errno. */
 #ifndef HEFT_WINDOWS_POSIX_H
 #define HEFT_WINDOWS_POSIX_H
 #include <errno.h>

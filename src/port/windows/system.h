@@ -1,4 +1,4 @@
-/* system.h - what the files of src/port/windows share. */
+/* system.h - functions that the files of src/port/windows share. */
 #ifndef HEFT_WINDOWS_SYSTEM_H
 #define HEFT_WINDOWS_SYSTEM_H
 #include <windows.h>

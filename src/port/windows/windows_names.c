@@ -2,6 +2,9 @@
 #include "port/windows/system.h"
 
 #include <ctype.h>
+#include <winternl.h>
+
+static const OBJECT_INFORMATION_CLASS OBJECT_NAME = (OBJECT_INFORMATION_CLASS)1;
 
 /* ---- reserved names ---- */
 
@@ -57,7 +60,7 @@ static bool is_allowed(const char *path)
     return true;
 }
 
-/* Return FIRST + text without dots and forward slashes, with the prefix of long paths. */
+/* Return the path without dots and forward slashes, with the prefix of long paths. */
 static wchar_t *make_absolute(const wchar_t *text)
 {
     static const wchar_t local[] = L"\\\\?\\", network[] = L"\\\\?\\UNC";
@@ -88,14 +91,42 @@ static wchar_t *make_absolute(const wchar_t *text)
     return full;
 }
 
+/* Return the path that the kernel has for the handle.  A drive has another name in programs; every
+ * other device has a name below GLOBALROOT. */
+static wchar_t *path_in_kernel(HANDLE handle)
+{
+    enum { BYTES = 2 * 32768 };
+    static const wchar_t drive[] = L"\\??\\", root[] = L"\\\\?\\GLOBALROOT";
+    UNICODE_STRING *name = malloc(sizeof *name + BYTES);
+    wchar_t *path = malloc(sizeof root + BYTES);
+    bool is_found = name && path &&
+                    !NtQueryObject(handle, OBJECT_NAME, name, sizeof *name + BYTES, NULL);
+    size_t units = is_found ? name->Length / sizeof *path : 0;
+    if (is_found && units > 4 && !wcsncmp(name->Buffer, drive, 4)) {
+        wcscpy(path, L"\\\\?\\");
+        memcpy(path + 4, name->Buffer + 4, (units - 4) * sizeof *path);
+        path[units] = 0;
+    } else if (is_found) {
+        wcscpy(path, root);
+        memcpy(path + wcslen(root), name->Buffer, units * sizeof *path);
+        path[wcslen(root) + units] = 0;
+    } else {
+        free(path);
+        path = NULL;
+        errno = EIO;
+    }
+    free(name);
+    return path;
+}
+
+/* Return the path of a handle.  Wine gives no path longer than MAX_PATH to the first question. */
 static wchar_t *path_of_handle(HANDLE handle)
 {
     DWORD units = GetFinalPathNameByHandleW(handle, NULL, 0, 0);
     wchar_t *path = units ? malloc((units + 1) * sizeof *path) : NULL;
     if (!units || (path && !GetFinalPathNameByHandleW(handle, path, units + 1, 0))) {
-        (void)windows_fail();
         free(path);
-        return NULL;
+        return path_in_kernel(handle);
     }
     return path;
 }
@@ -181,7 +212,7 @@ typedef struct rename_request {
 
 enum { RENAME_CLASS = 22, RENAME_REPLACE = 1, RENAME_POSIX = 2, RENAME_READ_ONLY = 0x40 };
 
-/* Rename as POSIX does, even if other programs have `to` open: Windows 10 of 1709 and later. */
+/* Rename as POSIX does, even if programs have `to` open: Windows 10 of 1709 and later. */
 static bool rename_posix(const wchar_t *from, const wchar_t *to)
 {
     size_t bytes = wcslen(to) * sizeof *to;
@@ -218,10 +249,36 @@ static int on_pair(int from_dir, const char *from, int to_dir, const char *to, p
     return failed;
 }
 
+/* Replace a file that is open, where Windows cannot do that in one step: the old file keeps its
+ * bytes under the name "NAME.heft-old" until the new file has the name. */
+static bool rename_in_steps(const wchar_t *from, const wchar_t *to)
+{
+    static const wchar_t suffix[] = L".heft-old";
+    size_t len = wcslen(to);
+    wchar_t *old = malloc((len + sizeof suffix / sizeof *suffix) * sizeof *old);
+    if (!old) {
+        SetLastError(ERROR_NOT_ENOUGH_MEMORY);
+        return false;
+    }
+    memcpy(old, to, len * sizeof *old);
+    wcscpy(old + len, suffix);
+    bool is_aside = MoveFileExW(to, old, MOVEFILE_WRITE_THROUGH);
+    bool done = is_aside && MoveFileExW(from, to, MOVEFILE_WRITE_THROUGH);
+    DWORD error = GetLastError();
+    if (done)
+        DeleteFileW(old);
+    else if (is_aside)
+        MoveFileExW(old, to, MOVEFILE_WRITE_THROUGH);
+    free(old);
+    SetLastError(error);
+    return done;
+}
+
 static BOOL rename_over(const wchar_t *from, const wchar_t *to)
 {
     return rename_posix(from, to) ||
-           MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH);
+           MoveFileExW(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ||
+           (GetLastError() == ERROR_ACCESS_DENIED && rename_in_steps(from, to));
 }
 
 static BOOL rename_if_new(const wchar_t *from, const wchar_t *to)

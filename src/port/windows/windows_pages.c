@@ -7,6 +7,8 @@
 
 #include "port/port.h"
 
+const heft_access heft_edit_access = HEFT_ACCESS_READ;
+
 size_t heft_page_size(void)
 {
     SYSTEM_INFO info;

@@ -13,7 +13,7 @@
 #undef MB_CUR_MAX
 #define MB_CUR_MAX ((size_t)4)
 
-/* Of string.h, whose users include this header, too. */
+/* Functions of string.h; every user of string.h includes this header, too. */
 #define memmem                      windows_memmem
 #define strerror_r                  windows_strerror_r
 #define strndup                     windows_strndup
