@@ -89,6 +89,21 @@ static uint64_t next_block_at(const url_source *u, uint64_t offset)
     return end;
 }
 
+/* Return where a request for the offset begins: near the end of the file SMALL bytes before the end,
+ * because trailers are read backwards; never within another block. */
+static uint64_t begin_of_request(const url_source *u, uint64_t offset)
+{
+    uint64_t begin = offset;
+    if (u->base.size > SMALL && offset > u->base.size - SMALL)
+        begin = u->base.size - SMALL;
+    for (const block *b = u->blocks; b; b = b->next) {
+        uint64_t end = b->request.offset + b->request.length;
+        if (!b->request.is_cancelled && end <= offset && end > begin)
+            begin = end;
+    }
+    return begin;
+}
+
 /* Free finished blocks, the least recently used first, until `length` more bytes are allowed;
  * return false if the other blocks are all in use. */
 static bool make_space(url_source *u, uint64_t length)
@@ -209,7 +224,7 @@ static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size
         uint64_t want = u->ahead || len > BLOCK ? BLOCK : len > SMALL ? len : SMALL;
         size_t copied = 0;
         if (!b)
-            st = request_block(&b, u, offset, want, true, err);
+            st = request_block(&b, u, begin_of_request(u, offset), want, true, err);
         bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
         if (!st && !is_far && (u->ahead || len > BLOCK))
             request_ahead(u, offset, offset + (u->ahead > len ? u->ahead : len));

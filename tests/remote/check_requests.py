@@ -1,0 +1,71 @@
+"""check_requests.py HEFT: how many requests it takes to list the tensors of a file in each format.
+
+A file has 300 tensors of 16 KiB, or an index that the first request does not hold."""
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "py"))
+from gen_torch import plain, zipped
+from loopback import Server, check, heft, run, safetensors
+
+SHAPES = {"": (0, 300, 16 << 10), ", long index": (2 << 20, 4000, 64)}
+MOST = {  # format and options of its conversion: the largest number of requests by shape
+    "safetensors": (2, 2), "gguf": (2, 2), "mag": (2, 2), "mag --format-version 100": (2, 2),
+    "mag --format-version snapshot": (2, 2), "burnpack": (2, 2), "gptrs-checkpoint": (2, 2),
+    "gptrs-archive": (2, 2), "embd": (2, 3), "ztensor": (3, 3), "ztensor --format-version 1.1": (3, 3),
+    "ztensor --format-version 1.2": (3, 3), "ztensor --format-version 2": (3, 3),
+    # One tensor is the whole file.
+    "npy": (None, 2),
+    # A header precedes each tensor, and the headers are 16 KiB apart in the first shape.
+    "embd --format-version simple": (3, None), "npz": (3, None),
+}
+
+
+def model(shape):
+    large, tensors, size = shape
+    return safetensors({"large": os.urandom(large)} | {
+        f"model.layers.{i}.attention.weight": os.urandom(size) for i in range(tensors)}, dtype="F32")
+
+
+def converted(folder, source, form):
+    name, *options = form.split()
+    path = pathlib.Path(folder, "converted")
+    if name == "npy":
+        options += ["--keep", "large"]
+    code, _, err = heft("convert", "--force", "--allow-loss", "--to", name, *options, source, str(path))
+    return path.read_bytes() if code == 0 else err
+
+
+server = Server({"/small": safetensors({"a": b"b"})})
+
+
+def count(name, data, most):
+    if isinstance(data, str):
+        check(f"{name} is written", False, data)
+        return
+    server.reset()
+    server.files["/model"] = data
+    code, out, err = heft("ls", f"{server.url}/model")
+    ranges = [r[1].get("Range") for r in server.requests]
+    check(f"{name}: at most {most} requests, {len(ranges)} counted",
+          code == 0 and len(data) > 1 << 20 and 0 < len(ranges) <= most, code, err, len(data), ranges)
+
+
+def formats():
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, "source.safetensors")
+        for which, title in enumerate(SHAPES):
+            source.write_bytes(model(SHAPES[title]))
+            for form, most in MOST.items():
+                if most[which]:
+                    count(form + title, converted(folder, str(source), form), most[which])
+
+
+def torch():
+    _, tensors, size = SHAPES[""]
+    count("torch, an archive", zipped({f"layer.{i}": plain((size // 4,), i) for i in range(tensors)}), 3)
+
+
+run(f"{server.url}/small", (formats, torch))
