@@ -61,7 +61,7 @@ heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_erro
 /* ---- memory and processors, system_memory.c, processors.c ---- */
 
 /* Return a large block, such as a column of a large index, or grow or shrink the block `old` of
- * old_size bytes; NULL without memory, and then `old` is as before. */
+ * old_size bytes; NULL without memory: `old` is as before. */
 void *heft_large_map(void *old, size_t old_size, size_t new_size);
 void heft_large_unmap(void *block, size_t size);
 /* Return a block with an alignment larger than that of malloc(). */
@@ -80,13 +80,13 @@ bool heft_map_may_fault(int fd);
  * page. */
 void *heft_pages_map(int fd, uint64_t size, bool populates);
 void heft_pages_unmap(void *map, size_t size);
-/* How to open a file that is going to be replaced: Windows does not replace mapped files. */
+/* Ways to open a file before its replacement: Windows does not replace mapped files. */
 extern const heft_access heft_edit_access;
 /* Ask the system to load a range of the file soon. */
 void heft_pages_request(int fd, uint64_t off, uint64_t len);
 /* Load whole pages of a mapping in one call; return false if the system cannot. */
 bool heft_pages_populate(void *from, size_t len);
-/* Release whole pages of a mapping; they stay in the page cache. */
+/* Release whole pages of a mapping, not of the page cache. */
 void heft_pages_drop(void *from, size_t len);
 
 /* ---- parts of the default host ---- */

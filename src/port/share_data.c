@@ -132,8 +132,8 @@ static bool has_records(const heft_share_folder *f)
     return heft_share_count_missing(f) < f->count;
 }
 
-/* Open or create `data`.  Records vouch for bytes, which a new file would lack, so that no file is
- * created where records exist. */
+/* Open or create `data`.  Records vouch for bytes, and a new file would lack the bytes: no file
+ * is created where records exist. */
 static int open_or_create(data_sink *d, const heft_share_folder *f, bool creates)
 {
     enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC };

@@ -136,7 +136,7 @@ static void will_need(heft_source *s, uint64_t off, uint64_t len)
     heft_pages_request(((const file_source *)s)->fd, off, len);
 }
 
-/* Fault in the pages, one by one if the system cannot do that in one call; a truncated file is
+/* Fault in the pages, singly if the system has no call for many; a truncated file is
  * detected here. */
 static heft_status populate(heft_source *s, uint64_t off, uint64_t len, heft_error *err)
 {

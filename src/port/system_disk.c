@@ -25,7 +25,7 @@ static bool is_too_large(int fd, off_t size)
            ((uint64_t)size - present) / system.f_frsize > system.f_bavail;
 }
 
-/* Ask for the free space first: a reservation that fails takes all of it for a moment, and then
+/* Ask for the free space first: a reservation that fails takes all free space for a moment, and
  * other programs fail, too. */
 static int reserve_blocks(int fd, off_t size)
 {

@@ -14,8 +14,8 @@ static size_t whole_pages(size_t size)
     return (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
 }
 
-/* Huge pages: one page fault instead of 512.  The length is rounded up to whole huge pages, so that
- * the system aligns the mapping and mremap() grows it without copying. */
+/* Huge pages: one page fault instead of 512.  The length is rounded up to whole huge pages, so
+ * that the system aligns the mapping and mremap() needs no copy to grow. */
 void *heft_large_map(void *old, size_t old_size, size_t new_size)
 {
     size_t len = whole_pages(new_size);

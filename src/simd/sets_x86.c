@@ -27,8 +27,8 @@ static bool has_f16c(void)
     return __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C);
 }
 
-/* The compiler's runtime asked the processor once, before main(), and the operating system whether
- * it saves the registers. */
+/* The compiler's runtime asked the processor once, before main(), and the operating system about
+ * saving the registers. */
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && has_f16c();

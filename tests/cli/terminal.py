@@ -14,8 +14,8 @@ def resize(fd, columns):
 
 
 def run(args, columns=80, later=None, pager="cat"):
-    """Run on a terminal of `columns`, of `later` columns after the first output, with a pager
-    unless the environment has one or `pager` is None; return (output, status)."""
+    """Run on a terminal of `columns`, of `later` columns after the first output; return (output,
+    status). The pager None stands for the default of heft."""
     pid, fd = pty.fork()
     if pid == 0:
         resize(0, columns)

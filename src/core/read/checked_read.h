@@ -11,7 +11,7 @@ struct heft_checked_read {
     heft_partial_crcs crcs; /* CRCs of parts that are not read in order, by stored offset */
     heft_vec checksums;     /* numbers of the checksums compared at the end */
     heft_vec shared;        /* numbers of the checksums over several parts, in shares */
-    uint32_t shared_kinds;  /* how many of the algorithms in crcs are of shared checksums */
+    uint32_t shared_kinds;  /* number of algorithms in crcs that shared checksums need */
     bool is_chunked;        /* parts are read in chunks, in any order */
     bool is_enabled;
     bool has_joined; /* the CRCs of all shares are known, so that shared checksums are compared */

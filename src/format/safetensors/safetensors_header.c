@@ -330,8 +330,8 @@ enum { SAMPLE = 256 }; /* entries after which the length of the others is judged
  * that grows by doubling is copied, and leaves memory behind.  Without memory the columns grow. */
 static void reserve_rest(reader *r, heft_str header)
 {
-    size_t parsed = (size_t)(r->j.p - header.ptr), entry = parsed / SAMPLE;
-    uint64_t tensors = (header.len - parsed) / entry, dims = tensors * r->x->dims.len / SAMPLE;
+    size_t parsed = (size_t)(r->j.p - header.ptr), bytes = parsed / SAMPLE;
+    uint64_t tensors = (header.len - parsed) / bytes, dims = tensors * r->x->dims.len / SAMPLE;
     (void)heft_ix_reserve_rows(r->x, tensors + tensors / 8, dims + dims / 8);
 }
 

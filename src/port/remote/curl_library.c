@@ -14,7 +14,7 @@
 enum { OLDEST = 0x075500 }; /* 7.85: CURLOPT_REDIR_PROTOCOLS_STR */
 
 static heft_curl functions;
-static const char *missing; /* why libcurl cannot be used; NULL: it can */
+static const char *missing; /* the reason against the use of libcurl, or NULL */
 
 static void load(void)
 {

@@ -89,8 +89,8 @@ static uint64_t next_block_at(const url_source *u, uint64_t offset)
     return end;
 }
 
-/* Return where a request for the offset begins: near the end of the file SMALL bytes before the end,
- * because trailers are read backwards; never within another block. */
+/* Return where a request for the offset begins: near the end of the file SMALL bytes before the
+ * end, because trailers are read backwards; never within another block. */
 static uint64_t begin_of_request(const url_source *u, uint64_t offset)
 {
     uint64_t begin = offset;
@@ -126,7 +126,7 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
                                  bool is_urgent, heft_error *err)
 {
     uint64_t end = next_block_at(u, offset);
-    if (offset == HEAD) /* perhaps an index of unknown length, which one request should hold */
+    if (offset == HEAD) /* perhaps an index of unknown length, to be read with one request */
         length = INDEX;
     length = length < end - offset ? length : end - offset;
     *out = NULL;

@@ -1,4 +1,4 @@
-/* transfer.c - one transfer of a request through libcurl: what is sent, which answers are accepted.
+/* transfer.c - one transfer of a request through libcurl: requests and accepted answers.
  *
  * All functions run on the thread of the session. */
 #include "port/remote/transfer.h"

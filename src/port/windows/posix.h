@@ -31,7 +31,7 @@ enum {
     WINDOWS_UNNAMED = 0x2000000,   /* refused with EINVAL */
 };
 enum { WINDOWS_HERE = -100 }; /* in place of a folder: the current folder */
-enum { WINDOWS_DUPLICATE = 1030, WINDOWS_GET_FLAGS = 1 }; /* of windows_fcntl() */
+enum { WINDOWS_DUPLICATE = 1030, WINDOWS_GET_FLAGS = 1 }; /* flags of windows_fcntl() */
 enum {
     WINDOWS_MODE_KIND = 0xF000,
     WINDOWS_MODE_PIPE = 0x1000,
@@ -40,8 +40,8 @@ enum {
     WINDOWS_MODE_FILE = 0x8000,
     WINDOWS_MODE_LINK = 0xA000,
 };
-enum { WINDOWS_STAT_LINK = 0x100 };     /* of windows_fstatat(): the link itself */
-enum { WINDOWS_REMOVE_FOLDER = 0x200 }; /* of windows_unlinkat() */
+enum { WINDOWS_STAT_LINK = 0x100 };     /* flag of windows_fstatat(): the link itself */
+enum { WINDOWS_REMOVE_FOLDER = 0x200 }; /* flag of windows_unlinkat() */
 
 struct windows_stat {
     uint64_t st_dev, st_ino; /* serial number of the volume, index of the file */
@@ -88,10 +88,10 @@ struct windows_dirent {
 };
 typedef struct windows_dir windows_dir;
 windows_dir *windows_opendir(const char *path);
-windows_dir *windows_fdopendir(int fd); /* owns fd, unless it fails */
+windows_dir *windows_fdopendir(int fd); /* owns fd after success */
 struct windows_dirent *windows_readdir(windows_dir *d);
 int windows_closedir(windows_dir *d);
-/* Set *out to an array of the entries in the order of their bytes; return their number, or -1. */
+/* Set *out to an array of the entries in the order of the bytes; return the number, or -1. */
 int windows_scandir(const char *path, struct windows_dirent ***out);
 
 /* ---- text, windows_text.c ---- */

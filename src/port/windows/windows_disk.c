@@ -7,7 +7,7 @@
 #include "port/disk.h"
 #include "port/sink_file.h"
 
-/* Set the allocated size, which leaves the size of the file as it is. */
+/* Set the allocated size and leave the size of the file unchanged. */
 static int reserve_blocks(int fd, off_t size)
 {
     FILE_ALLOCATION_INFO info = { .AllocationSize.QuadPart = size };
@@ -25,7 +25,7 @@ static int start_sync(int fd, off_t at, off_t len)
     return 0;
 }
 
-/* Writes report their errors at once. */
+/* Writes report errors at once. */
 static int flush_file(int fd)
 {
     return windows_handle(fd) == INVALID_HANDLE_VALUE ? -1 : 0;

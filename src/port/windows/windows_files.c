@@ -1,4 +1,4 @@
-/* windows_files.c - open, read and write files; their status. */
+/* windows_files.c - open, read and write files, and ask for the status. */
 #include "port/windows/system.h"
 
 #include <io.h>

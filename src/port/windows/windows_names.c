@@ -91,7 +91,7 @@ static wchar_t *make_absolute(const wchar_t *text)
     return full;
 }
 
-/* Return the path that the kernel has for the handle.  A drive has another name in programs; every
+/* Return the path that the kernel has for the handle.  A drive has another name in programs; any
  * other device has a name below GLOBALROOT. */
 static wchar_t *path_in_kernel(HANDLE handle)
 {

@@ -48,7 +48,7 @@ void heft_pages_unmap(void *map, size_t size)
     UnmapViewOfFile(map);
 }
 
-/* Windows reads ahead by itself. */
+/* Windows reads ahead already. */
 void heft_pages_request(int fd, uint64_t off, uint64_t len)
 {
     (void)fd, (void)off, (void)len;

@@ -8,7 +8,7 @@
 
 typedef int visit_fn(const char *path, const struct stat *info, int kind, struct FTW *place);
 
-typedef struct folder { /* that remains to be listed */
+typedef struct folder { /* folder that remains to be listed */
     struct folder *next;
     char path[];
 } folder;

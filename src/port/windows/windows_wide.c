@@ -1,4 +1,4 @@
-/* windows_wide.c - characters of UTF-8 and their widths: the C library of Windows knows neither. */
+/* windows_wide.c - characters of UTF-8 and their widths: the C library of Windows lacks both. */
 #include "port/windows/posix.h"
 
 /* Decode one character, as mbrtowc() does in a locale with UTF-8.  Characters above U+FFFF, for
