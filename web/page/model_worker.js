@@ -9,7 +9,7 @@ import { ModuleTree } from "./module_tree.js";
 import { survey } from "./survey.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 
-const models = new Map(); // by number: { model, order, tree, vocabulary }
+const models = new Map(); // by number: { model, all, order, tree, vocabulary }
 const running = new Map(); // by id of the question: AbortController
 let next = 1;
 
@@ -20,13 +20,10 @@ const now = () => performance.timeOrigin + performance.now();
 // The members of model.columns() that the page uses.
 const COLUMNS = [
   ...["count", "nameBytes", "nameEnds", "dtypes", "dtypeNames", "ranks", "dims", "dimEnds"],
-  ...["elements", "nbytes", "offsets", "stored", "shards", "tiedTo"],
+  ...["elements", "nbytes", "offsets", "stored", "shards"],
 ];
 
-function columnsOf(model) {
-  const columns = model.columns();
-  return Object.fromEntries(COLUMNS.map((name) => [name, columns[name]]));
-}
+const columnsOf = (all) => Object.fromEntries(COLUMNS.map((name) => [name, all[name]]));
 
 function typeSums(c) {
   const sums = c.dtypeNames.map((name) => ({ name, bytes: 0, tensors: 0 }));
@@ -97,8 +94,9 @@ async function openModel({ input, name, files, whole }, { signal, progress }) {
     },
   });
   const id = next++;
-  const columns = columnsOf(model);
-  models.set(id, { model, order: new ColumnOrder(columns), tree: null });
+  const all = model.columns(); // all.tiedTo is found when a tensor is chosen
+  const columns = columnsOf(all);
+  models.set(id, { model, all, order: new ColumnOrder(columns), tree: null });
   return { id, columns, lastByte, opened: now(), ...describe(model, columns) };
 }
 
@@ -131,9 +129,11 @@ const modules = ({ model, module }) => treeOf(model).show(module);
 const plainValue = (value) => (typeof value === "object" && value !== null ? "…" : String(value));
 
 async function tensorFacts({ model, tensor }) {
-  const t = entryOf(model).model.tensorAt(tensor);
+  const entry = entryOf(model);
+  const t = entry.model.tensorAt(tensor);
   return {
     layout: t.layout,
+    tiedTo: entry.all.tiedTo[tensor],
     parts: t.parts.map((p) => ({ ...p })),
     decodes: t.decodes,
     dims: t.dims.map(String),

@@ -36,7 +36,6 @@ export class TensorRows {
       bytes: c.nbytes[id],
       offset: c.offsets[id],
       shard: c.shards[id],
-      tiedTo: c.tiedTo[id],
     };
   }
 

@@ -139,7 +139,8 @@ export class TensorView {
       ],
     ];
     if (facts.layout !== "dense") list.push(["Layout", plainText(facts.layout)]);
-    if (t.tiedTo !== t.id) list.push(["Same bytes as", shortName(this.rows.tensor(t.tiedTo).name)]);
+    if (facts.tiedTo !== t.id)
+      list.push(["Same bytes as", shortName(this.rows.tensor(facts.tiedTo).name)]);
     if (t.shard) list.push(["File", nameText(this.model.shards[t.shard - 1]?.name)]);
     for (const p of facts.parts)
       list.push([
