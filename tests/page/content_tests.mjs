@@ -88,6 +88,18 @@ async function* valuesOfATensor({ browser, servers, models }) {
     await visit.close()
 }
 
+// Archives and checkpoints of gpt-rs store the bytes of equal tensors once.
+async function* tiedTensors({ browser, servers, samples }) {
+    const visit = await Visit.begin(browser, servers.page)
+    await visit.openFile(join(samples, 'gptrs', 'good', 'chk_tied.bin'))
+    await choose(visit, 'tied')
+    yield* differs('tensor with the same bytes', (await factsOf(visit))['Same bytes as'], 'a')
+    await choose(visit, 'b')
+    yield* differs('no tensor with the same bytes', (await factsOf(visit))['Same bytes as'], undefined)
+    yield* silent(visit)
+    await visit.close()
+}
+
 async function* hostileNames({ browser, servers, models }) {
     const tensors = [...HOSTILE.map(([name]) => [name, 'F32', [2], floats(1, 2)]), [LONG, 'F32', [2], floats(1, 2)]]
     const metadata = Object.fromEntries(HOSTILE.map(([name]) => [`key ${name}`, name]))
@@ -232,6 +244,7 @@ async function* foldersOfFiles({ browser, servers, models, heft, json }) {
 export const contentTests = {
     'files of every format': everyFormat,
     'values of a tensor': valuesOfATensor,
+    'tied tensors': tiedTensors,
     'folders and several files': foldersOfFiles,
     'hostile names': hostileNames,
     'modules of a model': modulesOfAModel,
