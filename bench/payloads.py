@@ -2,6 +2,8 @@
 import os
 import shutil
 import subprocess
+import sys
+import time
 
 from harness import (BUILD, HEFT, MIB, peak_memory, physical_memory, program, read_all,
                      seconds, speed, measure_in_turns, prefault)
@@ -91,6 +93,39 @@ def replacing(r, inputs, formats, quick):
     r.ratio("safetensors to safetensors", took["heft"], took["cp"], "cp and sync -d", 1.0,
             own=(speed(size, took["heft"]), "GB/s"))
     inputs.drop(path, copy, out)
+
+
+def all_seconds(commands):
+    """Return the wall time of commands that run at the same time and must succeed."""
+    begin = time.perf_counter()
+    running = [subprocess.Popen(c, stderr=subprocess.DEVNULL) for c in commands]
+    codes = [p.wait() for p in running]
+    took = time.perf_counter() - begin
+    if any(codes):
+        sys.exit(f"{' '.join(commands[0])}: ended with status {max(codes)}")
+    return took
+
+
+def sharing(r, inputs, formats, quick):
+    """Two shares of heft convert at the same time, each with one thread, compared with one process
+    with two threads; 2 GiB, page cache warm."""
+    path = inputs.model("safetensors", 144 if quick else 2016)
+    out, size = inputs.path("shared.zt"), os.path.getsize(path)
+
+    def timed(commands):
+        inputs.drop(out)
+        return inputs.stable_memory.run(lambda: (inputs.drop(out), all_seconds(commands))[1])
+
+    for label, options in (("copied", []), ("cast to bf16", ["--cast", "bf16"]),
+                           ("with CRC-32C", ["--digest", "crc32c"])):
+        words = [*COPY, *options, path, out, "--threads"]
+        took = measure_in_turns(3 if quick else 7, {
+            "shares": lambda words=words: timed([[*words, "1", "--share", f"{i}/2"]
+                                                 for i in (1, 2)]),
+            "threads": lambda words=words: timed([[*words, "2"]])})
+        r.ratio(f"{label}: two shares", took["shares"], took["threads"], "two threads", 1.1,
+                own=(speed(size, took["shares"]), "GB/s"))
+    inputs.drop(path, out)
 
 
 def memory(r, inputs, formats, quick):

@@ -22,8 +22,9 @@ from inputs import Inputs, formats_written
 
 SECTIONS = [
     indexes.opening, indexes.scaling, indexes.listing, indexes.ggml, indexes.finding,
-    payloads.verifying, payloads.converting, payloads.replacing, payloads.memory, payloads.loading,
-    payloads.cold, payloads.writing, payloads.compressing, payloads.casting, payloads.growing,
+    payloads.verifying, payloads.converting, payloads.replacing, payloads.sharing, payloads.memory,
+    payloads.loading, payloads.cold, payloads.writing, payloads.compressing, payloads.casting,
+    payloads.growing,
     others.python, others.package, others.tensors_in_python,
     others.hashing, others.parameters, others.embedding
 ]
