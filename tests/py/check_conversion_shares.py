@@ -71,6 +71,13 @@ def require_same(out, expected, about):
     require(not pathlib.Path(f"{out}.shares").exists(), f"{about}: the folder is left")
 
 
+def write_records(words, count, stem):
+    """Write the records of all shares of a result, from stdout: with -o each would be synced."""
+    for i in range(1, count + 1):
+        text = run(*words, "--share", f"{i}/{count}").stdout
+        pathlib.Path(f"{stem}.{i}").write_bytes(text)
+
+
 # ---- models ----
 
 def write_wide(path):
@@ -475,8 +482,7 @@ def results(folder, sources):
         checked = [*sources.values(), bad] if command == "verify" else sources.values()
         for count, source in itertools.product((1, 2, 8), checked):
             stem = folder / f"{command}-records"
-            for i in range(1, count + 1):
-                run(command, source, "--share", f"{i}/{count}", "-o", stem)
+            write_records([command, source], count, stem)
             for more in options:
                 one = run(command, *more, source, status=None)
                 joined = run(command, *more, source, "--join", stem, status=None)
@@ -503,9 +509,7 @@ def comparisons(folder, sources):
         ("crc", renamed, ["--rename", "s/up_proj/up/"]), ("csr", sources["plain"], []),
     ]:
         for count in (1, 2, 8) if options else (3, 97):
-            for i in range(1, count + 1):
-                run("diff", *options, sources[source], other, "--share", f"{i}/{count}",
-                    "-o", stem)
+            write_records(["diff", *options, sources[source], other], count, stem)
             for more in ([], ["--json"], ["--verbose"]):
                 one = run("diff", *more, *options, sources[source], other, status=None)
                 joined = run("diff", *more, *options, sources[source], other, "--join", stem,
@@ -533,8 +537,7 @@ def sums_of_several_tensors(folder, sources):
         passes = passes or other in words  # lonely tensors are not all tensors
         require(one.returncode in (0, 1) if passes else one.returncode == 3, f"{words}: {one}")
         for count in (1, 2, 8):
-            for i in range(1, count + 1):
-                run(*words, "--share", f"{i}/{count}", "-o", stem)
+            write_records(words, count, stem)
             joined = run(*words, "--join", stem, status=None)
             require((one.returncode, one.stdout, one.stderr) ==
                     (joined.returncode, joined.stdout, joined.stderr),
