@@ -92,7 +92,7 @@ static void write_shares(fuzz_case *c)
         heft_sink *sink; /* a share leaves gaps, which fuzz_sink_at() would not accept */
         fuzz_require(!heft_sink_open_memory(&sink, &out, NULL, NULL));
         fuzz_require(!heft_share_write(&record, o.plan, i + 1, sink, NULL));
-        char *copy = malloc(record.size);
+        char *copy = calloc(1, record.size + 1); /* terminated, to be searched */
         fuzz_require(copy);
         memcpy(copy, record.data, record.size);
         c->records[i] = (heft_blob){ copy, record.size, NULL };

@@ -311,9 +311,10 @@ static void false_sums_are_noticed(void **state)
     heft_assert_ok(join(&f, records, SHARES, &out, &err), &err); /* reads the bytes again */
     heft_test_free(&out);
     heft_test_free(&record);
-    char false_run[96];
+    char false_run[96], text[1024];
     unsigned long long offset, bytes, sum;
-    const char *runs = strstr(f.records[1].data, "\"source\":[");
+    snprintf(text, sizeof text, "%.*s", (int)f.records[1].size, (const char *)f.records[1].data);
+    const char *runs = strstr(text, "\"source\":[");
     assert_int_equal(sscanf(runs, "\"source\":[%llu,%llu,%llu", &offset, &bytes, &sum), 3);
     snprintf(false_run, sizeof false_run, "\"source\":[%llu,%llu,%llu],\"sources\":[", offset,
              bytes, sum ^ 1);
