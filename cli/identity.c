@@ -13,13 +13,13 @@ typedef struct id_assignment { /* parsed NAME=ID */
     bool is_none; /* NAME=none: remove the id */
     uint64_t id;
     const char *text; /* the argument */
-    size_t number;    /* of the argument */
+    size_t number;    /* position of the argument */
 } id_assignment;
 
 typedef struct owned_id {
     uint64_t id;
     heft_str name; /* of the tensor with this id */
-    size_t number; /* of the tensor in the file */
+    size_t number; /* position of the tensor in the file */
 } owned_id;
 
 bool identities_are_given(const identities *r)
