@@ -13,11 +13,13 @@ typedef struct id_assignment { /* parsed NAME=ID */
     bool is_none; /* NAME=none: remove the id */
     uint64_t id;
     const char *text; /* the argument */
+    size_t number;    /* position of the argument */
 } id_assignment;
 
 typedef struct owned_id {
     uint64_t id;
     heft_str name; /* of the tensor with this id */
+    size_t number; /* position of the tensor in the file */
 } owned_id;
 
 bool identities_are_given(const identities *r)
@@ -73,6 +75,19 @@ static int compare_names(const void *a, const void *b)
     return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
 }
 
+static int compare_counts(size_t x, size_t y)
+{
+    return (x > y) - (x < y);
+}
+
+/* Sort by name; qsort() does not keep equal elements in order everywhere. */
+static int order_names(const void *a, const void *b)
+{
+    int order = compare_names(a, b);
+    const id_assignment *x = a, *y = b;
+    return order ? order : compare_counts(x->number, y->number);
+}
+
 static int parse_assignments(identities *r, const char *cmd, const heft_file *f, const char *path)
 {
     int code = CODE_DONE;
@@ -82,6 +97,7 @@ static int parse_assignments(identities *r, const char *cmd, const heft_file *f,
     for (size_t i = 0; i < r->set.count && !code; i++) {
         id_assignment *g = &r->assigned[i];
         code = parse_assignment(g, cmd, r->set.item[i]);
+        g->number = i;
         if (!code && heft_tensor_find(f, g->name) == HEFT_NONE) {
             code = say_status(HEFT_E_NOTFOUND, path, "--set-id '%s': no tensor has that name",
                               g->text);
@@ -89,7 +105,7 @@ static int parse_assignments(identities *r, const char *cmd, const heft_file *f,
     }
     if (code)
         return code;
-    qsort(r->assigned, r->set.count, sizeof *r->assigned, compare_names);
+    qsort(r->assigned, r->set.count, sizeof *r->assigned, order_names);
     for (size_t i = 1; i < r->set.count; i++)
         if (!compare_names(&r->assigned[i - 1], &r->assigned[i]))
             return say_usage(cmd, "'%s' and '%s' are for the same tensor", r->assigned[i - 1].text,
@@ -109,6 +125,13 @@ static int compare_ids(const void *a, const void *b)
 {
     uint64_t x = ((const owned_id *)a)->id, y = ((const owned_id *)b)->id;
     return (x > y) - (x < y);
+}
+
+static int order_ids(const void *a, const void *b)
+{
+    int order = compare_ids(a, b);
+    const owned_id *x = a, *y = b;
+    return order ? order : compare_counts(x->number, y->number);
 }
 
 /* Refuse to change an id in an optimizer record: tensors, scalars and metadata name the parameter
@@ -154,8 +177,10 @@ static int survey_tensor(identities *r, id_survey *s, const heft_file *f, uint32
     if ((g || is_fresh) && has && burn_field_of(&field, name, id))
         return refuse_record(path, name);
     s->fresh += is_fresh;
-    if (g ? !g->is_none : has && !is_fresh)
-        s->owned[s->owned_count++] = (owned_id){ g ? g->id : id, name };
+    if (g ? g->is_none : !has || is_fresh)
+        return CODE_DONE;
+    s->owned[s->owned_count] = (owned_id){ g ? g->id : id, name, s->owned_count };
+    s->owned_count++;
     return CODE_DONE;
 }
 
@@ -186,7 +211,7 @@ static int compare_numbers(const void *a, const void *b)
 static int generate_id(uint64_t *id, const identities *r, uint64_t *state, const id_survey *s)
 {
     heft_error err;
-    owned_id key = { 0, { NULL, 0 } };
+    owned_id key = { 0, { NULL, 0 }, 0 };
     do {
         uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
         z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
@@ -236,7 +261,7 @@ static int prepare(identities *r, id_survey *s, const heft_file *f, const char *
     }
     if (code)
         return code;
-    qsort(s->owned, s->owned_count, sizeof *s->owned, compare_ids);
+    qsort(s->owned, s->owned_count, sizeof *s->owned, order_ids);
     return check_duplicates(r, s, path);
 }
 

@@ -236,10 +236,12 @@ def test_paths(wrapper, folder):
     suite = Suite("paths")
 
     def expect(test, arguments, code):
+        """Expects an exit code; a refused name is refused for that reason."""
         done = subprocess.run([wrapper, *arguments], cwd=folder, capture_output=True, check=False,
                               stdin=subprocess.DEVNULL)
         text = (done.stdout + done.stderr).decode(errors="replace")
-        suite.add(test, None if done.returncode == code else f"exit {done.returncode}: {text}")
+        is_good = done.returncode == code and (code == 0 or "Windows reserves" in text)
+        suite.add(test, None if is_good else f"exit {done.returncode}: {text}")
 
     deep = "/".join(["a" * 100] * 4)
     (folder / deep).mkdir(parents=True)
@@ -259,6 +261,10 @@ def test_paths(wrapper, folder):
         expect(f"refuse to read {name}", ["verify", name], 4)
     for name in ("m.zt.", "m.zt "):
         expect(f"refuse '{name}'", ["convert", "--to", "ztensor", "small.safetensors", name], 4)
+    index = folder / "r.safetensors.index.json"
+    for name in ("CON.safetensors", "a:b.safetensors", "nul.safetensors"):
+        index.write_text(json.dumps({"metadata": {}, "weight_map": {"w": name}}), encoding="utf-8")
+        expect(f"open no shard {name}", ["verify", index.name], 4)
     left = [p.name for p in folder.iterdir() if p.name.endswith((".heft-new", ".heft-old"))]
     suite.add("no temporary file is left", ", ".join(left))
     return suite

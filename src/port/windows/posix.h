@@ -30,6 +30,8 @@ enum {
     WINDOWS_PATH_ONLY = 0x1000000, /* neither to be read nor written */
     WINDOWS_UNNAMED = 0x2000000,   /* refused with EINVAL */
 };
+/* errno of a path with a reserved name; no number of the C library is as large. */
+enum { WINDOWS_RESERVED = 1000 };
 enum { WINDOWS_HERE = -100 }; /* in place of a folder: the current folder */
 enum { WINDOWS_DUPLICATE = 1030, WINDOWS_GET_FLAGS = 1 }; /* flags of windows_fcntl() */
 enum {

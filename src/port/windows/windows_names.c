@@ -155,7 +155,7 @@ wchar_t *windows_path(int dir, const char *path)
     if (!strcmp(path, "/dev/null"))
         return windows_utf16("NUL");
     if (!*path || !is_allowed(path)) {
-        errno = *path ? EINVAL : ENOENT;
+        errno = *path ? WINDOWS_RESERVED : ENOENT;
         return NULL;
     }
     wchar_t *wide = windows_utf16(path), *out = NULL;

@@ -156,7 +156,8 @@ void *windows_memmem(const void *in, size_t len, const void *what, size_t what_l
 
 int windows_strerror_r(int os, char *out, size_t size)
 {
-    const char *text = strerror(os);
+    const char *text = os == WINDOWS_RESERVED ? "Windows reserves a name in the path"
+                                              : strerror(os);
     snprintf(out, size, "%s", text ? text : "unknown error");
     return 0;
 }
