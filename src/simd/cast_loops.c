@@ -65,20 +65,35 @@ static void f64_to_f32(void *restrict out, const void *restrict in)
         f[i] = heft_f64_to_f32(d[i]);
 }
 
+/* Return d with 24 bits of the mantissa, rounded to odd; a NaN unchanged. */
+static inline uint64_t odd_24_bits(uint64_t d)
+{
+    const uint64_t rest = 0x1FFFFFFF, infinity = 0x7FF0000000000000;
+    uint64_t odd = (d & ~rest) | (uint64_t)((d & rest) != 0) << 29;
+    return heft_pick64((d & (UINT64_MAX >> 1)) > infinity, d, odd);
+}
+
 /* Return the nearest f32 if it is exact or odd, otherwise its odd neighbour on the side of d. */
-static inline uint32_t odd_f32(uint64_t d)
+static uint32_t odd_f32(uint64_t d)
 {
     uint32_t f = heft_f64_to_f32(d);
-    double value = heft_f64_of(d & 0x7FFFFFFFFFFFFFFF), near = (double)heft_f32_of(f & 0x7FFFFFFF);
+    double value = heft_f64_of(d & (UINT64_MAX >> 1)), near = (double)heft_f32_of(f & 0x7FFFFFFF);
     uint32_t is_even = !(f & 1), below = near<value, above = near> value;
     return f + (is_even & below) - (is_even & above);
 }
 
+/* In the range of the subnormal numbers of f32 fewer than 24 bits are left. */
 static void f64_to_odd_f32(void *restrict out, const void *restrict in)
 {
-    const uint64_t *d = in;
+    const uint64_t *d = in, least_normal = 0x3810000000000000;
     uint32_t *f = out;
-    for (size_t i = 0; i < BLOCK; i++)
+    uint64_t tiny = 0;
+    for (size_t i = 0; i < BLOCK; i++) {
+        uint64_t magnitude = d[i] & (UINT64_MAX >> 1);
+        tiny |= (magnitude - least_normal) & ~(magnitude - 1); /* zero is not tiny */
+        f[i] = heft_f64_to_f32(odd_24_bits(d[i]));
+    }
+    for (size_t i = 0; tiny >> 63 && i < BLOCK; i++)
         f[i] = odd_f32(d[i]);
 }
 
@@ -138,6 +153,13 @@ static const struct {
     { HEFT_F32, HEFT_F4_E2M1, f32_to_e2m1 },
     { HEFT_F32, HEFT_I32, heft_f32_to_i32 },
     { HEFT_F64, HEFT_I32, heft_f64_to_i32 },
+    { HEFT_F64, HEFT_U32, heft_f64_to_u32 },
+    { HEFT_F64, HEFT_I64, heft_f64_to_i64 },
+    { HEFT_F64, HEFT_U64, heft_f64_to_u64 },
+    { HEFT_I64, HEFT_F32, heft_i64_to_f32 },
+    { HEFT_I64, HEFT_F64, heft_i64_to_f64 },
+    { HEFT_U64, HEFT_F32, heft_u64_to_f32 },
+    { HEFT_U64, HEFT_F64, heft_u64_to_f64 },
     { HEFT_I16, HEFT_F32, heft_i16_to_f32 },
     { HEFT_U16, HEFT_F32, heft_u16_to_f32 },
     { HEFT_I32, HEFT_F32, heft_i32_to_f32 },
@@ -176,10 +198,9 @@ static heft_dtype type_between(heft_dtype from, heft_dtype to)
     case HEFT_BF16:
         return HEFT_F32;
     case HEFT_F32:
+        return to_float ? HEFT_UNTYPED : to_small ? HEFT_I32 : HEFT_F64;
     case HEFT_F64:
-        return to_float && from == HEFT_F64 ? HEFT_F32
-               : !to_float && to_small      ? HEFT_I32
-                                            : HEFT_UNTYPED;
+        return to_float ? HEFT_F32 : HEFT_I32;
     case HEFT_I16:
     case HEFT_U16:
         return to_float ? HEFT_F32 : HEFT_I32;

@@ -33,6 +33,31 @@ static inline int32_t i32_of_f64(double v)
     return (int32_t)(v < INT32_MIN ? INT32_MIN : v);
 }
 
+static inline uint32_t u32_of_f64(double v)
+{
+    const double half = 2147483648.0;
+    v = v > 0 ? v : 0;
+    v = v > UINT32_MAX ? UINT32_MAX : v;
+    uint32_t top = v >= half;
+    return (uint32_t)(int32_t)(v - (top ? half : 0)) ^ top << 31;
+}
+
+static inline int64_t i64_of_f64(double v)
+{
+    const double beyond = 9223372036854775808.0;
+    double inside = v >= -beyond && v < beyond ? v : v < 0 ? -beyond : 0;
+    return v >= beyond ? INT64_MAX : (int64_t)inside;
+}
+
+static inline uint64_t u64_of_f64(double v)
+{
+    const double half = 9223372036854775808.0;
+    double inside = v > 0 && v < 2 * half ? v : 0;
+    uint64_t top = inside >= half;
+    uint64_t code = (uint64_t)(int64_t)(inside - (top ? half : 0)) ^ top << 63;
+    return v >= 2 * half ? UINT64_MAX : code;
+}
+
 static inline double f64_of_u32(uint32_t v)
 {
     return (double)(int32_t)(v ^ 1u << 31) + 2147483648.0;
@@ -52,6 +77,62 @@ static void heft_f64_to_i32(void *restrict out, const void *restrict in)
     int32_t *to = out;
     for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
         to[i] = i32_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_f64_to_u32(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = u32_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_f64_to_i64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    int64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = i64_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_f64_to_u64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = u64_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_i64_to_f32(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_i64_to_f64(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f64_bits((double)from[i]);
+}
+
+static void heft_u64_to_f32(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_u64_to_f64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f64_bits((double)from[i]);
 }
 
 static void heft_i16_to_f32(void *restrict out, const void *restrict in)
