@@ -12,15 +12,13 @@
 
 #include <heft/heft.h>
 
-enum { HEFT_KERNEL_BATCH = 32 };
+enum { HEFT_KERNEL_BATCH = 32, HEFT_KERNEL_BLOCK = 256 };
 
-/* A cast of n elements, a multiple of HEFT_KERNEL_BATCH.  `convert` returns the number of converted
- * elements: `convert` stops before a batch with a NaN, or with an element that the cast would lose
- * (heft_cast_loss). */
-typedef struct heft_cast_kernel {
-    heft_dtype to, from;
-    size_t (*convert)(uint8_t *dst, const uint8_t *src, size_t n);
-} heft_cast_kernel;
+/* Cast whole blocks of HEFT_KERNEL_BLOCK elements and return the number of converted elements, at
+ * most n: 0 if there is no loop for the two types.  stops_at_loss: stop before a block with an
+ * element that the cast may lose (heft_cast_loss). */
+typedef size_t heft_cast_function(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
+                                  size_t n, bool stops_at_loss);
 
 typedef struct heft_kernels {
     const char *name; /* of the instruction set */
@@ -29,7 +27,7 @@ typedef struct heft_kernels {
     void (*blake3_chunks)(uint32_t (*out)[8], const uint8_t *p, size_t count, uint64_t number);
     /* Replace cv[i] by the parent node of cv[2 * i] and cv[2 * i + 1], for i < count. */
     void (*blake3_parents)(uint32_t (*cv)[8], size_t count);
-    const heft_cast_kernel *casts; /* the last has no function */
+    heft_cast_function *cast;
 } heft_kernels;
 
 /* Return the kernels for the processor; never NULL.  Static. */

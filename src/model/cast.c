@@ -164,16 +164,6 @@ static fast_cast fast_cast_of(heft_dtype to, heft_dtype from)
     return NULL;
 }
 
-/* ---- kernels of the processor ---- */
-
-static const heft_cast_kernel *cast_kernel_of(heft_dtype to, heft_dtype from)
-{
-    const heft_cast_kernel *k = heft_kernels_now()->casts;
-    while (k && k->convert && (k->to != to || k->from != from))
-        k++;
-    return k && k->convert ? k : NULL;
-}
-
 /* ---- any pair ----------------------------------------------------------------------------- */
 
 typedef void (*cast_function)(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
@@ -188,6 +178,13 @@ static cast_function choose_cast(heft_dtype to, heft_dtype from)
     if (heft_cast_batch_is_small_int(from) && heft_float_layout_of(to) && to != HEFT_F8_E8M0)
         return cast_batch;
     return heft_dtype_size(from) ? cast_each : cast_packed;
+}
+
+static size_t cast_by_kernel(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
+                             size_t count, bool stops_at_loss)
+{
+    const heft_kernels *k = count >= HEFT_KERNEL_BLOCK ? heft_kernels_now() : NULL;
+    return k && k->cast ? k->cast(dst, to, src, from, count, stops_at_loss) : 0;
 }
 
 static uint64_t bytes_of(heft_dtype t, size_t count)
@@ -208,10 +205,9 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
         memcpy(dst, src, count * heft_dtype_size(to));
         return;
     }
-    const heft_cast_kernel *kernel = count >= HEFT_CAST_BATCH ? cast_kernel_of(to, from) : NULL;
-    while (count) {
-        if (kernel && count >= HEFT_CAST_BATCH) {
-            size_t n = kernel->convert(dst, src, count - count % HEFT_CAST_BATCH);
+    for (size_t done = 0; count; done += HEFT_CAST_BATCH) {
+        if (done % HEFT_KERNEL_BLOCK == 0) {
+            size_t n = cast_by_kernel(dst, to, src, from, count, lost != NULL);
             dst += n / HEFT_CAST_BATCH * stride;
             src += n / HEFT_CAST_BATCH * step;
             count -= n;

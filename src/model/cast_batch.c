@@ -2,7 +2,7 @@
  * compilers translate to the vector instructions of the baseline. */
 #include "model/cast_batch.h"
 
-#include "model/float.h"
+#include "model/narrow_float.h"
 #include "model/number.h"
 
 void heft_cast_batch_byteswap(void *array, uint32_t size)
@@ -45,32 +45,11 @@ static void widen(uint32_t *restrict f, const uint32_t *restrict codes,
 }
 
 /* Convert f32 to codes of a type of at most eight bits. */
-static void narrow(uint32_t *restrict codes, const uint32_t *restrict f,
-                   const heft_float_layout *restrict l)
+static void narrow(uint32_t *restrict codes, const uint32_t *restrict f, const heft_float_layout *l)
 {
-    uint32_t sign = 1u << (l->exp_bits + l->mant_bits), top = (uint32_t)heft_float_overflow_code(l);
-    uint32_t down = 23u - l->mant_bits, half_minus_1 = (1u << (down - 1)) - 1;
-    uint32_t rebias = (uint32_t)(127 - l->bias) << 23, min_normal = rebias + (1u << 23);
-    /* Adding a float with the same unit in the last place rounds a subnormal. */
-    uint32_t unit = (uint32_t)(151 - l->bias - l->mant_bits) << 23;
-    bool is_ieee = l->specials == HEFT_F_IEEE, no_minus_zero = l->specials == HEFT_F_NEG_ZERO;
-    uint32_t nan = l->specials == HEFT_F_ONE_NAN ? sign - 1 : no_minus_zero ? sign : top;
-    uint32_t payload = is_ieee ? (1u << l->mant_bits) - 1 : 0,
-             quiet = is_ieee ? payload / 2 + 1 : 0;
-    uint32_t nan_sign = is_ieee || l->specials == HEFT_F_ONE_NAN ? sign : 0;
-    uint32_t to_sign = 31u - l->exp_bits - l->mant_bits;
-    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++) {
-        uint32_t magnitude = f[i] & 0x7FFFFFFF, minus = f[i] >> to_sign & sign;
-        uint32_t normal = (magnitude + half_minus_1 + (magnitude >> down & 1) - rebias) >> down;
-        uint32_t capped = heft_pick(magnitude < min_normal, magnitude, min_normal);
-        uint32_t subnormal = heft_f32_bits(heft_f32_of(capped) + heft_f32_of(unit)) - unit;
-        uint32_t abs = heft_pick(magnitude < min_normal, subnormal, normal);
-        abs = heft_pick(abs < top, abs, top);
-        uint32_t code = abs | heft_pick(no_minus_zero & !abs, 0, minus);
-        uint32_t nan_payload = magnitude >> down & payload;
-        uint32_t nan_code = nan | (minus & nan_sign) | heft_pick(!nan_payload, quiet, nan_payload);
-        codes[i] = heft_pick(magnitude > 0x7F800000, nan_code, code);
-    }
+    const heft_narrowing to = heft_narrowing_to(l);
+    for (uint32_t i = 0; i < HEFT_CAST_BATCH; i++)
+        codes[i] = heft_f32_narrow(f[i], &to);
 }
 
 void heft_cast_batch_codes(uint32_t *out, uint32_t size, const uint8_t *src, size_t n)

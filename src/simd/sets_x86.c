@@ -2,21 +2,21 @@
 #include <cpuid.h>
 
 #include "simd/blake3_kernels.h"
-#include "simd/cast_kernels.h"
+#include "simd/cast_loops.h"
 #include "simd/simd.h"
 
 static const heft_kernels avx512 = {
     .name = "AVX-512",
     .blake3_chunks = heft_blake3_chunks_avx512,
     .blake3_parents = heft_blake3_parents_avx512,
-    .casts = heft_casts_avx2,
+    .cast = heft_cast_loops_avx512,
 };
 
 static const heft_kernels avx2 = {
     .name = "AVX2",
     .blake3_chunks = heft_blake3_chunks_avx2,
     .blake3_parents = heft_blake3_parents_avx2,
-    .casts = heft_casts_avx2,
+    .cast = heft_cast_loops_avx2,
 };
 
 /* Ask the processor, because clang 14 has no name for F16C.  has_avx2() tells whether the operating

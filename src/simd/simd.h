@@ -11,6 +11,7 @@ typedef struct heft_simd_set {
 /* The sets of the architecture, the fastest first; the last is the portable one. */
 extern const heft_simd_set heft_simd_sets[];
 
-extern const heft_kernels heft_portable_kernels; /* none */
+/* These kernels are compiled for the baseline of the architecture. */
+extern const heft_kernels heft_portable_kernels;
 
 #endif

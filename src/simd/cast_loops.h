@@ -1,0 +1,10 @@
+/* cast_loops.h - casts, compiled for several instruction sets (cast_loops.c). */
+#ifndef HEFT_CAST_LOOPS_H
+#define HEFT_CAST_LOOPS_H
+#include "base/kernels.h"
+
+heft_cast_function heft_cast_loops; /* the baseline of the compiler */
+heft_cast_function heft_cast_loops_avx2;
+heft_cast_function heft_cast_loops_avx512;
+
+#endif

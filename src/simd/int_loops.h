@@ -1,0 +1,290 @@
+/* int_loops.h - the steps of casts (cast_loops.c) from and to integers; each clamps.  NaN becomes
+ * zero. */
+#ifndef HEFT_INT_LOOPS_H
+#define HEFT_INT_LOOPS_H
+#include "base/kernels.h"
+#include "model/float.h"
+
+static inline int32_t clamp_i32(int32_t v, int32_t low, int32_t high)
+{
+    v = v < low ? low : v;
+    return v > high ? high : v;
+}
+
+static inline int64_t clamp_i64(int64_t v, int64_t low, int64_t high)
+{
+    v = v < low ? low : v;
+    return v > high ? high : v;
+}
+
+static inline int32_t i32_of_f32(float v)
+{
+    const float beyond = 2147483648.0F, most = 2147483520.0F; /* the largest f32 below */
+    float inside = v == v ? v : 0;
+    inside = inside > most ? most : inside;
+    inside = inside < -beyond ? -beyond : inside;
+    return v >= beyond ? INT32_MAX : (int32_t)inside;
+}
+
+static inline int32_t i32_of_f64(double v)
+{
+    v = v == v ? v : 0;
+    v = v > INT32_MAX ? INT32_MAX : v;
+    return (int32_t)(v < INT32_MIN ? INT32_MIN : v);
+}
+
+static inline uint32_t u32_of_f64(double v)
+{
+    const double half = 2147483648.0;
+    v = v > 0 ? v : 0;
+    v = v > UINT32_MAX ? UINT32_MAX : v;
+    uint32_t top = v >= half;
+    return (uint32_t)(int32_t)(v - (top ? half : 0)) ^ top << 31;
+}
+
+static inline int64_t i64_of_f64(double v)
+{
+    const double beyond = 9223372036854775808.0;
+    double inside = v >= -beyond && v < beyond ? v : v < 0 ? -beyond : 0;
+    return v >= beyond ? INT64_MAX : (int64_t)inside;
+}
+
+static inline uint64_t u64_of_f64(double v)
+{
+    const double half = 9223372036854775808.0;
+    double inside = v > 0 && v < 2 * half ? v : 0;
+    uint64_t top = inside >= half;
+    uint64_t code = (uint64_t)(int64_t)(inside - (top ? half : 0)) ^ top << 63;
+    return v >= 2 * half ? UINT64_MAX : code;
+}
+
+static inline double f64_of_u32(uint32_t v)
+{
+    return (double)(int32_t)(v ^ 1u << 31) + 2147483648.0;
+}
+
+static void heft_f32_to_i32(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    int32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = i32_of_f32(heft_f32_of(from[i]));
+}
+
+static void heft_f64_to_i32(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    int32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = i32_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_f64_to_u32(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = u32_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_f64_to_i64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    int64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = i64_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_f64_to_u64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = u64_of_f64(heft_f64_of(from[i]));
+}
+
+static void heft_i64_to_f32(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_i64_to_f64(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f64_bits((double)from[i]);
+}
+
+static void heft_u64_to_f32(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_u64_to_f64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f64_bits((double)from[i]);
+}
+
+static void heft_i16_to_f32(void *restrict out, const void *restrict in)
+{
+    const int16_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_u16_to_f32(void *restrict out, const void *restrict in)
+{
+    const uint16_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)(int32_t)from[i]);
+}
+
+static void heft_i32_to_f32(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_i32_to_f64(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f64_bits((double)from[i]);
+}
+
+static void heft_u32_to_f64(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f64_bits(f64_of_u32(from[i]));
+}
+
+static void heft_i16_to_i32(void *restrict out, const void *restrict in)
+{
+    const int16_t *from = in;
+    int32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = from[i];
+}
+
+static void heft_u16_to_i32(void *restrict out, const void *restrict in)
+{
+    const uint16_t *from = in;
+    int32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = from[i];
+}
+
+static void heft_u32_to_i32(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    int32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (int32_t)(from[i] > INT32_MAX ? INT32_MAX : from[i]);
+}
+
+static void heft_i32_to_i8(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    int8_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (int8_t)clamp_i32(from[i], INT8_MIN, INT8_MAX);
+}
+
+static void heft_i32_to_u8(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    uint8_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (uint8_t)clamp_i32(from[i], 0, UINT8_MAX);
+}
+
+static void heft_i32_to_i16(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    int16_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (int16_t)clamp_i32(from[i], INT16_MIN, INT16_MAX);
+}
+
+static void heft_i32_to_u16(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    uint16_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (uint16_t)clamp_i32(from[i], 0, UINT16_MAX);
+}
+
+static void heft_i32_to_u32(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (uint32_t)(from[i] < 0 ? 0 : from[i]);
+}
+
+static void heft_i32_to_i64(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    int64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = from[i];
+}
+
+static void heft_u32_to_i64(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    int64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = from[i];
+}
+
+static void heft_u64_to_i64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    int64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (int64_t)(from[i] > INT64_MAX ? INT64_MAX : from[i]);
+}
+
+static void heft_i64_to_i32(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    int32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (int32_t)clamp_i64(from[i], INT32_MIN, INT32_MAX);
+}
+
+static void heft_i64_to_u32(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (uint32_t)clamp_i64(from[i], 0, UINT32_MAX);
+}
+
+static void heft_i64_to_u64(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (uint64_t)(from[i] < 0 ? 0 : from[i]);
+}
+
+#endif
