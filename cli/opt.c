@@ -293,7 +293,8 @@ static const char *suggest_option(char out[SUGGESTION_BYTES], const opt_usage *u
 static int say_bad_option(const opt_usage *u, int c, const char *word)
 {
     const opt *known = optopt ? option_for(u, optopt) : NULL;
-    if (c == ':' && known)
+    /* some C libraries return ':' for a value that the option does not take, too */
+    if (c == ':' && known && opt_wants_value(known))
         return say_usage(u->command, "option '--%s' needs a value", known->name);
     if (known)
         return say_usage(u->command, "option '--%s' takes no value", known->name);
