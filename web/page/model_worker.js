@@ -8,6 +8,7 @@ import { metadataRows, valueText } from "./metadata_rows.js";
 import { ModuleTree } from "./module_tree.js";
 import { survey } from "./survey.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
+import { warmUp } from "./warm_up.js";
 
 const models = new Map(); // by number: { model, all, order, tree, vocabulary }
 const running = new Map(); // by id of the question: AbortController
@@ -242,7 +243,10 @@ async function answer({ id, method, args }) {
   }
 }
 
-dtypes().catch(() => {}); // compiles the core before a file is chosen; open() reports failures
+// Compile the core before a file is chosen; open() reports failures.
+dtypes()
+  .then(() => warmUp(() => next === 1 && !running.size))
+  .catch(() => {});
 
 onmessage = ({ data }) => {
   if (data.cancel) running.get(data.id)?.abort(new DOMException("cancelled", "AbortError"));
