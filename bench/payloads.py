@@ -215,8 +215,7 @@ CAST_TYPES = ("f16", "bf16", "f32", "f64", "f8_e4m3fn", "f8_e5m2", "f8_e8m0", "f
 
 
 def casting(r, inputs, formats, quick):
-    """heft_dtype_cast() on one thread: processor time of each cast / that of memcpy() of the larger
-    side; at most 2."""
+    """heft_dtype_cast() on one thread, compared with memcpy() of the larger side."""
     mib, rounds = (16, 4) if quick else (64, 8)
     prefault(2 * mib * MIB)
     limits = {("f32", "bf16"): 1.25}  # reads as much as memcpy and writes half

@@ -13,7 +13,7 @@ from harness import RESULTS, ROOT, bound_of, first_line, number, verdict_of
 
 PAGE, PICTURE = ROOT / "docs" / "performance.md", ROOT / "docs" / "cost.svg"
 BEGIN, END = "<!-- figures: written by bench/publish.py -->", "<!-- end of figures -->"
-GRIDS = {"scaling", "growing", "casting"}  # the same work at several sizes, or for several types
+GRIDS = {"scaling", "growing", "casting"}  # sections that become matrices
 PYTHON_VERSION = "import {0}; print({0}.__version__)"
 ASKED = {"cp, cat and sha256sum": ("cp", "--version"), "zstd": ("zstd", "--version"),
          "jansson": ("pkg-config", "--modversion", "jansson"),
