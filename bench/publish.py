@@ -13,7 +13,7 @@ from harness import RESULTS, ROOT, bound_of, first_line, number, verdict_of
 
 PAGE, PICTURE = ROOT / "docs" / "performance.md", ROOT / "docs" / "cost.svg"
 BEGIN, END = "<!-- figures: written by bench/publish.py -->", "<!-- end of figures -->"
-GRIDS = {"scaling", "growing"}  # sections that measure the same work at several sizes
+GRIDS = {"scaling", "growing", "casting"}  # sections that become matrices
 PYTHON_VERSION = "import {0}; print({0}.__version__)"
 ASKED = {"cp, cat and sha256sum": ("cp", "--version"), "zstd": ("zstd", "--version"),
          "jansson": ("pkg-config", "--modversion", "jansson"),
@@ -59,13 +59,18 @@ def table(rows):
         yield f"| {' | '.join(cells)} |"
 
 
+def cell(row):
+    figure = number(row["median"])
+    return f"**{figure}**" if row["holds"] is False else figure
+
+
 def grid(rows):
-    """Yield rows with sizes as a grid of sizes, and other rows as in table()."""
+    """Yield rows with sizes or types as a grid, and other rows as in table()."""
     cells, sizes, plain = {}, {}, []
     for row in rows:
-        fits = re.fullmatch(r"(.+), (\d+ (tensors|MiB|GiB))", row["what"])
+        fits = re.fullmatch(r"(.+), (\d+ (tensors|MiB|GiB)|to \w+)(: .*)?", row["what"])
         if fits:
-            cells.setdefault((fits[1], row["unit"]), {})[fits[2]] = number(row["median"])
+            cells.setdefault((fits[1], row["unit"]), {})[fits[2]] = cell(row)
             sizes[fits[2]] = True
         else:
             plain.append(row)
