@@ -2,6 +2,7 @@
  * tests/py/gen_cast_vectors.py. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "model/number.h"
+#include "test_bytes.h"
 
 enum { DOUBLES = 0xFFFF, GUARD = 0xA5, MAX_COUNT = 70000 };
 
@@ -43,6 +45,16 @@ static uint8_t *read_bytes(FILE *f, uint64_t n)
     return p;
 }
 
+/* Read doubles, which programs have in the order of the processor, and elements, which are
+ * little-endian on every processor. */
+static uint8_t *read_values(FILE *f, uint16_t type, uint64_t bytes)
+{
+    uint8_t *p = read_bytes(f, bytes);
+    if (type == DOUBLES)
+        heft_test_le(p, (size_t)bytes / sizeof(double), sizeof(double));
+    return p;
+}
+
 static int read_vectors(void **state)
 {
     const char *python = getenv("HEFT_PYTHON");
@@ -55,17 +67,20 @@ static int read_vectors(void **state)
     record r;
     uint16_t types[2];
     while (fread(types, sizeof types, 1, f) == 1) {
+        heft_test_le(types, 2, sizeof types[0]);
         r.from = types[0];
         r.to = types[1];
         assert_int_equal(fread(&r.count, sizeof r.count, 1, f), 1);
+        heft_test_le(&r.count, 1, sizeof r.count);
         assert_in_range(r.count, 1, MAX_COUNT);
         assert_int_equal(fread(r.lost, sizeof r.lost, 1, f), 1);
+        heft_test_le(r.lost, HEFT_CAST_LOSSES, sizeof r.lost[0]);
         r.given_bytes = bytes_of(r.from, r.count);
         r.expected_bytes =
             bytes_of(r.to, r.to == DOUBLES && heft_dtype_get(r.from)->dlpack_code == 5 ? 2 * r.count
                                                                                        : r.count);
-        r.given = read_bytes(f, r.given_bytes);
-        r.expected = read_bytes(f, r.expected_bytes);
+        r.given = read_values(f, r.from, r.given_bytes);
+        r.expected = read_values(f, r.to, r.expected_bytes);
         v->at = realloc(v->at, (v->count + 1) * sizeof r);
         v->at[v->count++] = r;
     }
@@ -206,10 +221,10 @@ static void a_lost_value_is_counted_at_every_index(void **state)
             uint8_t in[COUNT * 8] = { 0 }, out[COUNT * 4];
             uint64_t lost[HEFT_CAST_LOSSES] = { 0 };
             uint32_t size = heft_dtype_size(rows[i].from);
-            memcpy(in + at * size, &rows[i].fits, size);
+            heft_test_put(in + at * size, rows[i].fits, size);
             assert_true(heft_cast_counted(out, rows[i].to, in, rows[i].from, COUNT, lost));
             assert_int_equal(lost[HEFT_LOST_RANGE], 0);
-            memcpy(in + at * size, &rows[i].lost, size);
+            heft_test_put(in + at * size, rows[i].lost, size);
             assert_true(heft_cast_counted(out, rows[i].to, in, rows[i].from, COUNT, lost));
             assert_int_equal(lost[HEFT_LOST_RANGE], 1);
         }
@@ -270,6 +285,7 @@ static void complex_numbers_read_as_two_doubles(void **state)
     (void)state;
     float in[4] = { 1, -2, 3, 0.5F };
     double wide[4], out[4];
+    heft_test_le(in, 4, sizeof in[0]);
     assert_true(heft_dtype_to_f64(out, HEFT_C64, in, 0, 4));
     assert_true(out[0] == 1 && out[1] == -2 && out[2] == 3 && out[3] == 0.5);
     assert_true(heft_dtype_to_f64(out, HEFT_C64, in, 2, 2));

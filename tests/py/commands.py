@@ -6,12 +6,13 @@ import threading
 
 
 class Server:
-    """A process that runs commands in sequence."""
+    """A process that runs commands in sequence; `program` is a path, or a list of words."""
 
     def __init__(self, program):
         self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         files = [self.out.fileno(), self.err.fileno()]
-        self.process = subprocess.Popen([program, *map(str, files)], stdin=subprocess.PIPE,
+        words = program if isinstance(program, list) else [program]
+        self.process = subprocess.Popen([*words, *map(str, files)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, pass_fds=files)
 
     def run(self, args):

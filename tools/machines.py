@@ -1,0 +1,327 @@
+#!/usr/bin/env python3
+"""machines.py [--build] [--quick] TARGET NATIVE: build Heft for a processor, and run the tests.
+machines.py --list: print the targets.
+
+The compilers are Debian's cross compilers, and qemu-user runs the programs. Optional libraries and
+cmocka come from Debian's packages for the processor. The packages are unpacked into a folder of the
+build: dpkg does not learn of a new architecture. Debian has no packages for some processors; builds
+without packages have no optional libraries, and cmocka is compiled from source.
+
+NATIVE is the folder of a finished build for this machine, with samples. The tests of
+the suites unit, engine and formats run in emulation, and every sample is read and converted by
+both builds (tests/py/check_same.py). --build only builds. --quick tests a part that takes a
+minute. TAP goes to stdout, and the counts to NATIVE/platforms/TARGET.json, for
+tools/platforms.py. Exit status 77 if programs are missing."""
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KNOWN = ROOT / "tools/machines.tsv"
+SUITES = ("unit", "engine", "formats")
+# Programs that Python starts without qemu.
+NATIVE_ONLY = {"damage"}
+QUICK = ["blake3", "cast", "cursor", "crc", "msgpack", "siphash", "sized", "views",
+         "arrays", "dtypes", "identity", "writer"]
+QUICK_SAMPLES = 6  # in each folder of samples
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A processor; `debian` is the name of the packages, or empty where Debian 12 has none."""
+    triple: str
+    qemu: str
+    family: str
+    bits: int
+    endian: str
+    debian: str = ""
+    multiarch: str = ""
+
+
+TARGETS = {
+    "s390x": Target("s390x-linux-gnu", "qemu-s390x", "s390x", 64, "big", "s390x"),
+    "powerpc": Target("powerpc-linux-gnu", "qemu-ppc", "ppc", 32, "big"),
+    "i386": Target("i686-linux-gnu", "qemu-i386", "x86", 32, "little", "i386", "i386-linux-gnu"),
+    "armhf": Target("arm-linux-gnueabihf", "qemu-arm", "arm", 32, "little", "armhf"),
+    "aarch64": Target("aarch64-linux-gnu", "qemu-aarch64", "aarch64", 64, "little", "arm64"),
+    "riscv64": Target("riscv64-linux-gnu", "qemu-riscv64", "riscv64", 64, "little"),
+}
+LIBRARIES = ["libcmocka0", "libcmocka-dev", "libssl3", "libssl-dev", "libxxhash0", "libxxhash-dev",
+             "libzstd1", "libzstd-dev", "zlib1g", "zlib1g-dev"]
+OPTIONAL = ["curl", "isal", "openssl", "xxhash", "zlib", "zstd"]
+CROSS = """[binaries]
+c = [{ccache}'{triple}-gcc']
+ar = '{triple}-gcc-ar'
+strip = '{triple}-strip'
+pkgconfig = 'pkg-config'
+exe_wrapper = ['{qemu}', '-L', '/usr/{triple}']
+
+[properties]
+sys_root = '{sysroot}'
+pkg_config_libdir = '{libraries}/pkgconfig'
+
+[built-in options]
+c_args = ['-isystem', '{sysroot}/usr/include', '-isystem', '{sysroot}/usr/include/{multiarch}']
+c_link_args = ['-L{libraries}', '-Wl,-rpath,{libraries}', '-Wl,-rpath-link,{libraries}']
+
+[host_machine]
+system = 'linux'
+cpu_family = '{family}'
+cpu = '{family}'
+endian = '{endian}'
+"""
+CMOCKA_PC = """Name: cmocka
+Description: unit tests
+Version: 1.1
+Libs: -L{libraries} -lcmocka
+Cflags: -I{sysroot}/usr/include
+"""
+
+
+def run(*command, **options):
+    """Run a command that must succeed, with stdout redirected to stderr."""
+    subprocess.run([str(c) for c in command], check=True, stdout=sys.stderr, **options)
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+# ---- libraries of the other processor -----------------------------------------------------------
+
+def private_apt(folder, architecture):
+    """Return options of apt-get for lists of packages in `folder`."""
+    for name in ("state/lists/partial", "cache/archives/partial"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "state/status").touch()
+    release = pathlib.Path("/etc/os-release").read_text()
+    suite = re.search(r"^VERSION_CODENAME=(\w+)$", release, re.M)
+    sources = folder / "sources.list"
+    kinds = ("deb",) if architecture else ("deb-src",)
+    sources.write_text("".join(f"{kind} http://deb.debian.org/debian {suite[1]} main\n"
+                               for kind in kinds))
+    options = {
+        "Dir::State": folder / "state", "Dir::State::status": folder / "state/status",
+        "Dir::Cache": folder / "cache", "Dir::Etc::sourcelist": sources,
+        "Dir::Etc::sourceparts": "/dev/null", "APT::Sandbox::User": "root",
+    }
+    if architecture:
+        options |= {"APT::Architecture": architecture, "APT::Architectures": architecture}
+    return [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+
+
+def unpack_libraries(target, folder, sysroot):
+    """Unpack Debian's packages of optional libraries into the sysroot."""
+    options = private_apt(folder / "apt", target.debian)
+    packages = folder / "packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    run("apt-get", *options, "-qq", "update")
+    run("apt-get", *options, "-qq", "download", *LIBRARIES, cwd=packages)
+    for package in sorted(packages.glob("*.deb")):
+        run("dpkg-deb", "-x", package, sysroot)
+
+
+def compile_cmocka(target, folder, sysroot):
+    """Compile the source of cmocka for a processor without packages."""
+    options = private_apt(folder / "apt", "")
+    run("apt-get", *options, "-qq", "update")
+    run("apt-get", *options, "-qq", "--download-only", "source", "cmocka", cwd=folder)
+    source = folder / "cmocka"
+    source.mkdir(exist_ok=True)
+    archive = next(folder.glob("cmocka_*.orig.tar.*[!c]"))
+    run("tar", "-xf", archive, "-C", source, "--strip-components=1")
+    libraries = sysroot / "usr/lib" / target.triple
+    for made in (libraries / "pkgconfig", sysroot / "usr/include"):
+        made.mkdir(parents=True, exist_ok=True)
+    config = source / "config.h"
+    names = ("ASSERT_H", "INTTYPES_H", "SETJMP_H", "SIGNAL_H", "STDARG_H", "STDDEF_H", "STDINT_H",
+             "STDIO_H", "STDLIB_H", "STRING_H", "STRINGS_H", "SYS_STAT_H", "SYS_TYPES_H", "TIME_H",
+             "UNISTD_H", "CALLOC", "EXIT", "FPRINTF", "FREE", "LONGJMP", "SIGLONGJMP", "MALLOC",
+             "MEMCPY", "MEMSET", "PRINTF", "SETJMP", "SIGNAL", "STRCMP", "STRSIGNAL",
+             "CLOCK_GETTIME", "CLOCK_GETTIME_REALTIME", "STRUCT_TIMESPEC", "SNPRINTF", "VSNPRINTF")
+    config.write_text("#define _GNU_SOURCE\n" + "".join(f"#define HAVE_{n} 1\n" for n in names))
+    run(f"{target.triple}-gcc", "-O1", "-w", "-fPIC", "-DHAVE_CONFIG_H", f"-I{source}",
+        f"-I{source}/include", "-c", source / "src/cmocka.c", "-o", folder / "cmocka.o")
+    run(f"{target.triple}-ar", "rcs", libraries / "libcmocka.a", folder / "cmocka.o")
+    for header in (source / "include").glob("cmocka*.h"):
+        shutil.copy(header, sysroot / "usr/include")
+    # pkg-config puts the sysroot before folders outside of the sysroot.
+    text = CMOCKA_PC.format(libraries="/usr/lib/" + target.triple, sysroot="")
+    (libraries / "pkgconfig/cmocka.pc").write_text(text)
+
+
+def make_sysroot(target, folder):
+    """Return the folder with the libraries; make the folder if there is none."""
+    sysroot = folder / "sysroot"
+    done = folder / "sysroot.done"
+    if not done.exists():
+        shutil.rmtree(sysroot, ignore_errors=True)
+        sysroot.mkdir(parents=True)
+        (unpack_libraries if target.debian else compile_cmocka)(target, folder, sysroot)
+        done.touch()
+    return sysroot
+
+
+# ---- building -----------------------------------------------------------------------------------
+
+def write_cross_file(target, folder, sysroot):
+    multiarch = target.multiarch or target.triple
+    text = CROSS.format(**dataclasses.asdict(target) | {
+        "ccache": "'ccache', " if shutil.which("ccache") else "", "sysroot": sysroot,
+        "multiarch": multiarch, "libraries": sysroot / "usr/lib" / multiarch})
+    cross = folder / "cross.ini"
+    if not cross.exists() or cross.read_text() != text:
+        cross.write_text(text)
+    return cross
+
+
+def build(target, folder, quick):
+    """Configure and build; return the folder of the build."""
+    cross = write_cross_file(target, folder, make_sysroot(target, folder))
+    at = folder / ("quick" if quick else "build")
+    if not (at / "build.ninja").exists():
+        # Compilers take several times as long to optimise.
+        more = ["-Doptimization=0"] if quick else []
+        # Otherwise Meson finds the headers of this machine.
+        more += [] if target.debian else [f"-D{name}=disabled" for name in OPTIONAL]
+        run("meson", "setup", at, "--cross-file", cross, "-Dexamples=false", *more, cwd=ROOT)
+    jobs = os.environ.get("JOBS", str(os.cpu_count()))
+    programs = ["tests/heft-commands", *[f"tests/test_{n}" for n in QUICK]]
+    run("ninja", "-C", at, "-j", jobs, *(programs if quick else []))
+    return at
+
+
+# ---- testing ------------------------------------------------------------------------------------
+
+class Counts:
+    """Print results as TAP, and count by suite."""
+
+    def __init__(self, known):
+        self.known, self.suites, self.printed = known, {}, 0
+
+    def add(self, suite, title, passed, skipped="", lines=()):
+        reason = self.known.pop(title, "")
+        if reason and passed and not skipped:
+            passed, lines = False, [f"passes, but {KNOWN.name} says: {reason}"]
+        elif reason:
+            passed, skipped = True, reason
+        kind = "failed" if not passed else "skipped" if skipped else "passed"
+        counts = self.suites.setdefault(suite, {"passed": 0, "failed": 0, "skipped": 0})
+        counts[kind] += 1
+        self.printed += 1
+        for line in lines if not passed else ():
+            print("#", line)
+        why = f" # SKIP {skipped}" if skipped and passed else ""
+        print(f"{'ok' if passed else 'not ok'} {self.printed} - {suite}: {title}{why}", flush=True)
+
+
+def read_known(name):
+    """Return {title: reason} of the tests that cannot pass in the emulation of a target."""
+    rows = [line.split("\t") for line in KNOWN.read_text().splitlines()[1:]]
+    return {title: reason for target, title, reason in rows if target in (name, "*")}
+
+
+def add_tap(counts, suite, name, record):
+    """Count a test of Meson: each line of TAP, or the whole test."""
+    lines = (record.get("stdout") or "").splitlines()
+    tests = [m for m in (re.match(r"(ok|not ok) \d+ - (.*?)(?: # SKIP ?(.*))?$", line)
+                         for line in lines) if m]
+    for m in tests:
+        skipped = (m[3] or "no reason") if m[0].find("# SKIP") > 0 else ""
+        counts.add(suite, f"{name}: {m[2]}", m[1] == "ok" or bool(skipped), skipped)
+    failed = [m for m in tests if m[1] != "ok"]
+    if record["result"] not in ("OK", "SKIP") and not failed or not tests:
+        errors = lines[-5:] + (record.get("stderr") or "").splitlines()[-15:]
+        counts.add(suite, name, record["result"] in ("OK", "SKIP"),
+                   "" if record["result"] != "SKIP" else "the test skips itself", errors)
+    elif failed:
+        for line in (record.get("stderr") or "").splitlines()[:60]:
+            print("#  ", line)
+
+
+def run_tests(at, counts, only):
+    """Run Meson's tests, and count."""
+    listed = output("meson", "test", "-C", str(at), "--no-rebuild", "--list",
+                    *[w for s in SUITES for w in ("--suite", s)])
+    names = [line.split(" / ")[-1].strip() for line in listed.splitlines() if " / " in line]
+    chosen = [n for n in names if n not in NATIVE_ONLY and (not only or n in only)]
+    subprocess.run(["meson", "test", "-C", str(at), "--no-rebuild", "-t", "4", *chosen],
+                   check=False, stdout=sys.stderr, env={**os.environ, "HEFT_TEST_FEWER": "1"})
+    with open(at / "meson-logs/testlog.json", encoding="utf-8") as log:
+        for line in log:
+            record = json.loads(line)
+            # "heft:engine+valgrind / writer"
+            where, name = record["name"].split(" / ", 1)
+            suite = re.search("|".join(SUITES), where)[0]
+            add_tap(counts, suite, name, record)
+
+
+def compare(target, at, native, counts, quick):
+    """Compare the results of both builds for every sample."""
+    wrapper = f"{target.qemu} -L /usr/{target.triple} {at}/tests/heft-commands"
+    samples = [native / "tests/samples"]
+    samples += [] if quick else [p for p in [ROOT.parent / "shared/fixtures"] if p.exists()]
+    child = subprocess.run(
+        [sys.executable, ROOT / "tests/py/check_same.py", native / "tests/heft-commands", wrapper,
+         str(QUICK_SAMPLES if quick else 0), *samples],
+        check=False, stdout=subprocess.PIPE, text=True)
+    add_tap(counts, "samples", "same",
+            {"stdout": child.stdout, "result": "FAIL" if child.returncode else "OK"})
+    for line in child.stdout.splitlines():
+        if line.startswith("#"):
+            print(line)
+
+
+def features(target, at):
+    """Return a description of the build."""
+    text = (at / "build.ninja").read_text()
+    lacks = [name for name in ("ISAL", "OPENSSL", "XXHASH", "ZLIB", "ZSTD")
+             if f"-DHEFT_HAVE_{name}" not in text]
+    return f"{target.bits} bits, {target.endian}-endian" + (
+        "; without " + ", ".join(lacks).lower() if lacks else "")
+
+
+def write_counts(name, target, at, native, counts):
+    out = native / "platforms" / f"{name}.json"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps({
+        "target": f"Linux, {name}",
+        "compiler": output(f"{target.triple}-gcc", "--version").splitlines()[0],
+        "runner": output(target.qemu, "--version").splitlines()[0],
+        "suites": [{"name": suite, **found} for suite, found in counts.suites.items()],
+        "date": datetime.date.today().isoformat(), "notes": features(target, at)
+    }, indent=2) + "\n")
+
+
+def main():
+    if sys.argv[1:] == ["--list"]:
+        print(*TARGETS, sep="\n")
+        return 0
+    words = [w for w in sys.argv[1:] if not w.startswith("--")]
+    quick, only_build = "--quick" in sys.argv, "--build" in sys.argv
+    name, native = words[0], pathlib.Path(words[1]).resolve()
+    target = TARGETS[name]
+    missing = [p for p in (target.qemu, f"{target.triple}-gcc") if not shutil.which(p)]
+    if missing:
+        print("1..0 # SKIP", *missing, "is missing")
+        return 77
+    at = build(target, native.parent / "build-machines" / name, quick)
+    if only_build:
+        return 0
+    counts = Counts(read_known(name))
+    run_tests(at, counts, QUICK if quick else [])
+    compare(target, at, native, counts, quick)
+    print(f"1..{counts.printed}")
+    if not quick:
+        write_counts(name, target, at, native, counts)
+    return int(any(c["failed"] for c in counts.suites.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
