@@ -37,11 +37,11 @@ void heft_answer_line(heft_answer *a, heft_str line);
 typedef struct heft_session heft_session;
 enum heft_request_state { HEFT_REQUEST_QUEUED, HEFT_REQUEST_RUNNING, HEFT_REQUEST_DONE };
 
-/* A request that is not for a range: one of the calls of S3. */
+/* A call of S3 other than a request for a range. */
 typedef struct heft_exchange {
     const char *method; /* "PUT" */
     const char *query;  /* appended to the URL: "?uploads=" */
-    const char *header; /* one more header; NULL: none */
+    const char *header; /* a further header; NULL: none */
     const void *body;
     size_t body_bytes;
     char digest[65]; /* SHA-256 of the body as hexadecimal digits; empty: not known */
@@ -71,7 +71,7 @@ typedef struct heft_request {
     void *easy, *headers;
     heft_session *session;
     const struct heft_curl *curl;
-    heft_exchange *exchange; /* what to send; NULL: request a range */
+    heft_exchange *exchange; /* a call of S3; NULL: request a range */
 } heft_request;
 
 heft_status heft_session_new(heft_session **out, const heft_url_options *opt, heft_error *err);

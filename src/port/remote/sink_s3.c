@@ -18,7 +18,7 @@ enum { PART = 8 << 20, MAX_PARTS = 10000, MEMORY = 64 << 20, ID_BYTES = 1024, ET
 
 typedef struct s3_part {
     struct s3_part *next; /* parts whose bytes are in memory */
-    uint32_t number;      /* from 1 */
+    uint32_t number;      /* the first part has 1 */
     size_t filled;
     unsigned writers; /* threads that copy bytes to the part */
     bool is_sent;
@@ -33,12 +33,12 @@ typedef struct s3_sink {
     heft_session *session;
     heft_address target;
     bool may_replace;
-    char id[3 * ID_BYTES]; /* of the upload, percent-encoded; empty: no upload has begun */
+    char id[3 * ID_BYTES]; /* id of the upload, percent-encoded; empty: no upload */
     size_t part_bytes;
-    uint64_t end;          /* of the last byte written */
+    uint64_t end;          /* offset after the last byte written */
     uint64_t memory, sent; /* bytes of all parts in memory; parts whose request has been answered */
     s3_part *parts;
-    char (*etags)[ETAG_BYTES]; /* of each part; empty: not stored yet */
+    char (*etags)[ETAG_BYTES]; /* ETags by part; empty: the part is not stored yet */
     uint32_t etag_count;
     heft_status status; /* the first failure */
     heft_error error;
@@ -102,8 +102,7 @@ static bool find_element(char *out, size_t size, const char *xml, const char *na
     return true;
 }
 
-/* Refuse an object that exists.  The completion asks the server to do so, too, but not every server
- * obeys. */
+/* Refuse an object that exists.  Not every server obeys If-None-Match of the completion. */
 static heft_status check_absent(s3_sink *s, heft_error *err)
 {
     heft_error why;
@@ -189,7 +188,7 @@ static bool is_sending(const s3_sink *s)
     return false;
 }
 
-/* Wait until another part may be kept in memory. */
+/* Wait until a further part may be kept in memory. */
 static void wait_for_memory(s3_sink *s)
 {
     collect(s);
@@ -234,7 +233,7 @@ static heft_status part_of(s3_part **out, s3_sink *s, uint64_t offset, heft_erro
                                 (uint64_t)MAX_PARTS, (uint64_t)s->part_bytes);
     if (!find_part(s, (uint32_t)number))
         wait_for_memory(s);
-    *out = find_part(s, (uint32_t)number); /* perhaps another thread has made the part meanwhile */
+    *out = find_part(s, (uint32_t)number); /* a thread may have made the part meanwhile */
     if (*out || s->status)
         return HEFT_OK;
     s3_part *p = calloc(1, sizeof *p);
@@ -253,7 +252,7 @@ static heft_status part_of(s3_part **out, s3_sink *s, uint64_t offset, heft_erro
     return HEFT_OK;
 }
 
-/* Send a part with all its bytes; the lock is released while the digest is computed. */
+/* Send a full part; the lock is released while the digest is computed. */
 static heft_status send_part(s3_sink *s, s3_part *p, heft_error *err)
 {
     snprintf(p->query, sizeof p->query, "?partNumber=%u&uploadId=%s", (unsigned)p->number, s->id);
@@ -312,7 +311,7 @@ static heft_status write_s3(heft_sink *sink, uint64_t offset, const void *data, 
     return st;
 }
 
-/* Larger parts if there would be too many. */
+/* Choose the size of parts: S3 allows MAX_PARTS parts. */
 static heft_status reserve(heft_sink *sink, uint64_t size, heft_error *err)
 {
     s3_sink *s = (s3_sink *)sink;
@@ -357,7 +356,7 @@ static void discard(heft_sink *sink)
     free_sink(s);
 }
 
-/* Send the last part, which alone may be smaller than the others. */
+/* Send the last part: only the last part may be small. */
 static heft_status send_last(s3_sink *s, heft_error *err)
 {
     s3_part *p = NULL;
@@ -402,7 +401,7 @@ static heft_status complete(s3_sink *s, heft_error *err)
         heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is");
         st = heft_error_os(err, HEFT_E_ARGUMENT, EEXIST);
     }
-    /* The server may begin an answer of status 200 before it fails. */
+    /* A server may fail after status 200 has been sent. */
     if (!st && !strstr(text, "<CompleteMultipartUploadResult"))
         st = heft_error_plain(err, HEFT_E_IO, "the server did not complete the upload");
     free(list);

@@ -288,7 +288,7 @@ static void add_header(heft_request *r, const char *line)
     r->headers = longer ? longer : r->headers;
 }
 
-/* The digest of the body, which S3 requires and libcurl signs. */
+/* Add the digest of the body: S3 requires the header, and libcurl signs the header. */
 static void add_digest(heft_request *r)
 {
     static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb924"
@@ -314,7 +314,7 @@ static void set_headers(heft_request *r)
     }
     if (r->exchange && r->exchange->header)
         add_header(r, r->exchange->header);
-    if (r->exchange && r->exchange->body) /* not a form */
+    if (r->exchange && r->exchange->body) /* do not call the body a form */
         add_header(r, "Content-Type: application/octet-stream");
     r->curl->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
 }
