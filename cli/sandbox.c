@@ -174,6 +174,10 @@ static void allow_output(landlock *l, const char *path, output_kind kind, unsign
     bool exists = !stat(path, &info);
     if (kind == STDOUT_OUTPUT && !strcmp(path, "-"))
         return;
+    if (heft_is_url(path)) {
+        allow_network(l);
+        return;
+    }
     if (exists && !S_ISREG(info.st_mode))
         landlock_allow(l, path, ACCESS_WRITE);
     else if (folder_of(folder, realpath(path, real) ? real : path))
@@ -238,7 +242,7 @@ static void say_missing(const char *part, int os)
         say(MESSAGE_NOTE, NULL, "the sandbox has no %s: %s", part, strerror(os));
 }
 
-/* Return true if the command reads from a server. */
+/* Return true if the command uses a server. */
 static bool has_url(const opt_usage *u, const opt_args *args)
 {
     bool found = false;

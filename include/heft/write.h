@@ -39,8 +39,10 @@ enum {
  * permission bits, and owner and group if the process may set both, but no extended attributes.  An
  * existing path that is not a regular file (a pipe, /dev/stdout) is written sequentially.
  * Temporary files of killed programs in the folder are removed, except files locked (flock) by a
- * writer.
- *   HEFT_E_ARGUMENT  the file exists and HEFT_SINK_REPLACE is not set */
+ * writer.  "s3://BUCKET/KEY" is written by a multipart upload; a failed upload leaves no parts
+ * (heft/remote.h).
+ *   HEFT_E_ARGUMENT     the file exists and HEFT_SINK_REPLACE is not set
+ *   HEFT_E_UNSUPPORTED  another URL, or a URL without libcurl */
 HEFT_API HEFT_MUST_CHECK heft_status heft_sink_open_file(heft_sink **out, const char *path,
                                                          uint32_t flags, heft_error *err);
 /* Open a sink that writes sequentially to a descriptor.  The caller closes the descriptor. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "port/set_journal.h"
+#include "port/url.h"
 
 enum { SYNC_BLOCK = 4 << 20 }; /* bytes that a worker writes at a time */
 
@@ -240,6 +241,8 @@ heft_status heft_sink_open_file(heft_sink **out, const char *path, uint32_t flag
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to write to is missing");
+    if (heft_is_url(path))
+        return heft_sink_open_url(out, path, flags, NULL, err);
     return heft_file_sink_open(out, &heft_system_disk, path,
                                flags & ~(uint32_t)HEFT_FILE_SINK_KEEP_STALE, err);
 }

@@ -101,3 +101,13 @@ heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open
     heft_status st = find_remote(&remote, &o, url, url_opt, err);
     return st ? st : remote->open_file(out, url, opt, &o, err);
 }
+
+heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
+                               const heft_url_options *url_opt, heft_error *err)
+{
+    const heft_remote *remote;
+    heft_url_options o = HEFT_URL_OPTIONS_INIT;
+    *out = NULL;
+    heft_status st = find_remote(&remote, &o, url, url_opt, err);
+    return st ? st : remote->open_sink(out, url, flags, &o, err);
+}

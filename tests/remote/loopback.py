@@ -47,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "status" in plan:
             self.answer(plan["status"], plan.get("headers", {}), b"busy")
             return
-        headers = {"ETag": plan.get("etag", '"one"')}
+        headers = {"ETag": plan.get("etag", '"one"'), **plan.get("headers", {})}
         wanted = self.headers.get("Range")
         if not wanted or plan.get("whole"):
             self.answer(200, headers, data, plan)
@@ -61,7 +61,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         headers["Content-Range"] = f"bytes {first + shift}-{last + shift}/{len(data)}"
         with s.lock:
             s.bytes += last + 1 - first
-        self.answer(206, headers, data[first:last + 1], plan)
+        self.answer(206, headers, data[first:last + 1] + plan.get("after", b""), plan)
 
     def answer(self, status, headers, body, plan={}):
         self.send_response(status)

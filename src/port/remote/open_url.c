@@ -275,4 +275,4 @@ static heft_status open_source(heft_source **out, const char *url, const heft_ur
     return st;
 }
 
-const heft_remote heft_curl_remote = { open_source, open_file };
+const heft_remote heft_curl_remote = { open_source, open_file, heft_s3_sink_open };

@@ -37,6 +37,19 @@ void heft_answer_line(heft_answer *a, heft_str line);
 typedef struct heft_session heft_session;
 enum heft_request_state { HEFT_REQUEST_QUEUED, HEFT_REQUEST_RUNNING, HEFT_REQUEST_DONE };
 
+/* A call of S3 other than a request for a range. */
+typedef struct heft_exchange {
+    const char *method; /* "PUT" */
+    const char *query;  /* appended to the URL: "?uploads=" */
+    const char *header; /* a further header; NULL: none */
+    const void *body;
+    size_t body_bytes;
+    char digest[65]; /* SHA-256 of the body as hexadecimal digits; empty: not known */
+    char *text; /* receives the body of the answer, cut to text_size - 1 bytes and terminated */
+    size_t text_size;
+    long code; /* HTTP status of the answer */
+} heft_exchange;
+
 /* A request for a range; `have`, `state`, `status` change under the lock of the session. */
 typedef struct heft_request {
     struct heft_request *next; /* in the queue, or in the list of running requests */
@@ -58,6 +71,7 @@ typedef struct heft_request {
     void *easy, *headers;
     heft_session *session;
     const struct heft_curl *curl;
+    heft_exchange *exchange; /* a call of S3; NULL: request a range */
 } heft_request;
 
 heft_status heft_session_new(heft_session **out, const heft_url_options *opt, heft_error *err);
@@ -72,6 +86,12 @@ void heft_session_wait(heft_session *s);   /* wait for a change of any request; 
  * caller's, who frees the request only when the state is HEFT_REQUEST_DONE. */
 heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, heft_error *err);
 void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held */
+
+/* ---- writing, sink_s3.c ---- */
+
+/* flags: see heft_sink_open_file().  HEFT_SINK_SYNC is ignored. */
+heft_status heft_s3_sink_open(heft_sink **out, const char *url, uint32_t flags,
+                              const heft_url_options *opt, heft_error *err);
 
 /* ---- sources, source_url.c ---- */
 

@@ -142,6 +142,19 @@ static size_t on_body(char *data, size_t unit, size_t count, void *ctx)
     return (code == 200 ? store_whole(r, data, len) : store_range(r, data, len)) ? len : 0;
 }
 
+static size_t on_exchange_body(char *data, size_t unit, size_t count, void *ctx)
+{
+    heft_request *r = ctx;
+    heft_exchange *x = r->exchange;
+    size_t space = x->text_size ? x->text_size - 1 - r->have : 0;
+    size_t n = unit * count < space ? unit * count : space;
+    if (n) {
+        memcpy(x->text + r->have, data, n);
+        x->text[r->have += n] = '\0';
+    }
+    return unit * count;
+}
+
 /* Retry-After as a number of seconds; libcurl reads both forms of the header. */
 static unsigned retry_after(const heft_request *r)
 {
@@ -182,12 +195,43 @@ static void fail_status(heft_request *r, long code)
     r->error.os = is_missing ? ENOENT : code == 401 || code == 403 ? EACCES : EIO;
 }
 
-bool heft_transfer_judge(heft_request *r, CURLcode result)
+/* Return true if a failed transfer should be repeated; otherwise record the failure. */
+static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
 {
     char text[320];
     long code = status_of(r);
+    bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
+                                           : is_temporary_failure(result);
+    if (is_temporary && r->tries < MAX_TRIES) {
+        r->retry_after = retry_after(r);
+        return true;
+    }
+    if (result != CURLE_OK) {
+        snprintf(text, sizeof text, "%s the server: %s",
+                 r->exchange ? "cannot be written to" : "cannot be read from",
+                 r->curl->easy_strerror(result));
+        reject(r, HEFT_E_IO, text);
+    } else if (is_answer)
+        reject(r, HEFT_E_IO, "the server's answer is truncated");
+    else
+        fail_status(r, code);
+    return false;
+}
+
+static bool judge_exchange(heft_request *r, CURLcode result)
+{
+    long code = r->exchange->code = status_of(r);
+    bool is_done = result == CURLE_OK && code >= 200 && code < 300;
+    return !is_done && judge_failure(r, result, false);
+}
+
+bool heft_transfer_judge(heft_request *r, CURLcode result)
+{
+    long code = status_of(r);
     if (r->status || r->is_cancelled)
         return false;
+    if (r->exchange)
+        return judge_exchange(r, result);
     bool is_range = code == 206, is_answer = result == CURLE_OK && (is_range || code == 200);
     uint64_t end = r->size == HEFT_UNKNOWN_LENGTH || r->size - r->offset > r->length
                        ? r->length
@@ -207,21 +251,7 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
     }
     if (is_answer && r->have == end && end && r->size != HEFT_UNKNOWN_LENGTH)
         return false;
-    bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
-                                           : is_temporary_failure(result);
-    if (is_temporary && r->tries < MAX_TRIES) {
-        r->retry_after = retry_after(r);
-        return true;
-    }
-    if (result != CURLE_OK) {
-        snprintf(text, sizeof text, "cannot be read from the server: %s",
-                 r->curl->easy_strerror(result));
-        reject(r, HEFT_E_IO, text);
-    } else if (is_answer)
-        reject(r, HEFT_E_IO, "the server's answer is truncated");
-    else
-        fail_status(r, code);
-    return false;
+    return judge_failure(r, result, is_answer);
 }
 
 /* ---- sending ---- */
@@ -252,31 +282,83 @@ static void set_trust(const heft_curl *curl, CURL *e, const heft_address *t)
     }
 }
 
+static void add_header(heft_request *r, const char *line)
+{
+    struct curl_slist *longer = r->curl->slist_append(r->headers, line);
+    r->headers = longer ? longer : r->headers;
+}
+
+/* Add the digest of the body: S3 requires the header, and libcurl signs the header. */
+static void add_digest(heft_request *r)
+{
+    static const char of_nothing[] = "e3b0c44298fc1c149afbf4c8996fb924"
+                                     "27ae41e4649b934ca495991b7852b855";
+    char line[128];
+    const heft_exchange *x = r->exchange;
+    bool has_body = x && x->body_bytes;
+    snprintf(line, sizeof line, "x-amz-content-sha256: %s",
+             !has_body    ? of_nothing
+             : *x->digest ? x->digest
+                          : "UNSIGNED-PAYLOAD");
+    add_header(r, line);
+}
+
 static void set_headers(heft_request *r)
 {
     char line[sizeof r->target->session + 32];
-    if (!*r->target->session)
-        return;
-    snprintf(line, sizeof line, "x-amz-security-token: %s", r->target->session);
-    r->headers = r->curl->slist_append(NULL, line);
+    if (*r->target->signature)
+        add_digest(r);
+    if (*r->target->session) {
+        snprintf(line, sizeof line, "x-amz-security-token: %s", r->target->session);
+        add_header(r, line);
+    }
+    if (r->exchange && r->exchange->header)
+        add_header(r, r->exchange->header);
+    if (r->exchange && r->exchange->body) /* do not call the body a form */
+        add_header(r, "Content-Type: application/octet-stream");
     r->curl->easy_setopt(r->easy, CURLOPT_HTTPHEADER, r->headers);
 }
 
-bool heft_transfer_begin(heft_request *r)
+static void set_range(heft_request *r)
 {
     char range[64];
-    const heft_curl *curl = r->curl;
-    CURL *e = r->easy = curl->easy_init();
-    if (!e)
-        return false;
     if (!r->pinned) { /* the first bytes may be of another version of the file */
         r->have = 0;
         r->size = HEFT_UNKNOWN_LENGTH;
     }
     uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
     snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, first, last);
-    curl->easy_setopt(e, CURLOPT_URL, r->target->url);
-    curl->easy_setopt(e, CURLOPT_RANGE, range);
+    r->curl->easy_setopt(r->easy, CURLOPT_URL, r->target->url);
+    r->curl->easy_setopt(r->easy, CURLOPT_RANGE, range);
+    r->curl->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
+}
+
+static void set_exchange(heft_request *r)
+{
+    enum { LONGEST_QUERY = 4096 };
+    char url[HEFT_URL_MAX + LONGEST_QUERY];
+    const heft_exchange *x = r->exchange;
+    snprintf(url, sizeof url, "%s%s", r->target->url, x->query);
+    r->have = 0;
+    r->curl->easy_setopt(r->easy, CURLOPT_URL, url);
+    r->curl->easy_setopt(r->easy, CURLOPT_CUSTOMREQUEST, x->method);
+    if (strcmp(x->method, "GET") != 0 && strcmp(x->method, "DELETE") != 0) {
+        r->curl->easy_setopt(r->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body_bytes);
+        r->curl->easy_setopt(r->easy, CURLOPT_POSTFIELDS, x->body ? x->body : "");
+    }
+    r->curl->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_exchange_body);
+}
+
+bool heft_transfer_begin(heft_request *r)
+{
+    const heft_curl *curl = r->curl;
+    CURL *e = r->easy = curl->easy_init();
+    if (!e)
+        return false;
+    if (r->exchange)
+        set_exchange(r);
+    else
+        set_range(r);
     curl->easy_setopt(e, CURLOPT_USERAGENT, "heft");
     curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl->easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
@@ -286,7 +368,6 @@ bool heft_transfer_begin(heft_request *r)
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)heft_session_options(r->session)->timeout);
     curl->easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
     curl->easy_setopt(e, CURLOPT_HEADERDATA, r);
-    curl->easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
     curl->easy_setopt(e, CURLOPT_WRITEDATA, r);
     curl->easy_setopt(e, CURLOPT_PRIVATE, r);
     set_trust(curl, e, r->target);

@@ -1,0 +1,87 @@
+"""check_writing.py HEFT: objects of S3 as targets, on a server that checks signatures."""
+import os
+import pathlib
+import tempfile
+
+import s3_server
+from loopback import check, heft, run, safetensors
+
+server = s3_server.S3Server()
+ENV = {"AWS_ACCESS_KEY_ID": s3_server.KEY, "AWS_SECRET_ACCESS_KEY": s3_server.SECRET,
+       "AWS_SESSION_TOKEN": s3_server.SESSION, "AWS_REGION": s3_server.REGION,
+       "AWS_ENDPOINT_URL": server.url}
+model = safetensors({f"layer.{i}": os.urandom(3 << 20) for i in range(12)})
+server.objects["/bucket/a model.safetensors"] = model
+
+
+def convert(*args, **more):
+    return heft("convert", *args, **ENV, **more)
+
+
+def kinds():
+    return [m for m, _ in server.requests]
+
+
+def writing():
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, "a.safetensors")
+        source.write_bytes(model)
+        written = pathlib.Path(folder, "written.safetensors")
+        convert(str(source), str(written))
+        server.reset()
+        code, out, err = convert(str(source), "s3://bucket/new +%.safetensors")
+        stored = server.objects.get("/bucket/new +%.safetensors")
+        check("a file is written by parts", code == 0 and stored == written.read_bytes() and kinds().count("PUT") == 5 and
+              not server.uploads and not server.refusals, code, err, kinds(), server.refusals, stored and len(stored))
+        local = pathlib.Path(folder, "b.bpk")
+        convert(str(source), str(local))
+        server.reset()
+        code, out, err = convert("s3://bucket/a model.safetensors", "s3://bucket/copy.bpk", "-j", "4")
+        check("an object is converted to another", code == 0 and
+              server.objects.get("/bucket/copy.bpk") == local.read_bytes() and not server.refusals, code, err,
+              server.refusals)
+        server.reset()
+        code, out, err = convert(str(source), "s3://bucket/copy.bpk")
+        check("an object is not replaced", code != 0 and "already exists" in err and not server.uploads and
+              "POST" not in kinds(), code, err, kinds())
+        code, out, err = convert("--force", str(source), "s3://bucket/copy.bpk")
+        check("--force replaces an object", code == 0, code, err)
+        code, out, err = convert(str(source), "https://127.0.0.1:1/copy.bpk")
+        check("only objects of S3 can be written", code == 5 and "s3://BUCKET/KEY" in err, code, err)
+
+
+def failures():
+    tries = []
+
+    def once(method, query):
+        if method == "PUT" and query.get("partNumber") == "2" and not tries:
+            tries.append(1)
+            return {"status": 503}
+        return None
+
+    def always(which, **plan):
+        return lambda method, query: plan if which(method, query) else None
+    source = "s3://bucket/a model.safetensors"
+    server.reset(once)
+    code, out, err = convert("--force", source, "s3://bucket/again.mag")
+    check("a part is sent again after status 503", code == 0 and kinds().count("PUT") >= 6, code, err, kinds())
+    for name, plan in (
+        ("a part is refused", always(lambda m, q: q.get("partNumber") == "3", status=400)),
+        ("the completion is refused", always(lambda m, q: m == "POST" and "uploadId" in q, status=400)),
+        ("the completion fails with status 200",
+         always(lambda m, q: m == "POST" and "uploadId" in q, status=200, text="<Error/>"))):
+        server.reset(plan)
+        code, out, err = convert(source, "s3://bucket/failed.mag")
+        check(f"{name}: nothing remains", code == 4 and "/bucket/failed.mag" not in server.objects and
+              not server.uploads and kinds()[-1] == "DELETE", code, err, kinds())
+    server.reset(lambda m, q: server.objects.setdefault("/bucket/failed.mag", b"other") and None
+                 if m == "PUT" else None)
+    code, out, err = convert(source, "s3://bucket/failed.mag")
+    check("an object that appears meanwhile is kept", code != 0 and "already exists" in err and
+          server.objects["/bucket/failed.mag"] == b"other" and not server.uploads, code, err, kinds())
+    server.reset()
+    code, out, err = heft("convert", source, "s3://bucket/x.mag", **{**ENV, "AWS_SECRET_ACCESS_KEY": "wrong"})
+    check("a wrong key is refused", code == 4 and "credentials" in err and server.refusals, code, err)
+
+
+run(server.url + "/x", (writing, failures))
