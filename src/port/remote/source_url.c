@@ -226,8 +226,11 @@ static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size
         if (!b)
             st = request_block(&b, u, begin_of_request(u, offset), want, true, err);
         bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
-        if (!st && !is_far && (u->ahead || len > BLOCK))
+        if (!st && !is_far && (u->ahead || len > BLOCK)) {
+            b->readers++; /* blocks without a reader may be freed for other blocks */
             request_ahead(u, offset, offset + (u->ahead > len ? u->ahead : len));
+            b->readers--;
+        }
         if (!st)
             st = copy_some(u, b, offset, to, len, &copied, err);
         offset += copied;
