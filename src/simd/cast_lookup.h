@@ -57,13 +57,15 @@ static bool heft_lookup_fits(heft_dtype to, heft_dtype from)
     return elements_in_byte(from) && heft_dtype_size(to) && heft_dtype_size(to) <= 8;
 }
 
-/* Cast n elements, an even number; the table is made by the portable form. */
+/* Cast n elements, or whole blocks of the elements if the last byte has elements past the end; the
+ * table is made by the portable form. */
 static size_t heft_cast_by_lookup(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
                                   size_t n)
 {
     uint64_t table[256 * HEFT_LOOKUP_BYTES / sizeof(uint64_t)];
     uint8_t bytes[256], *entries = (uint8_t *)table;
     uint32_t elements = elements_in_byte(from), size = elements * heft_dtype_size(to);
+    n -= n % elements ? n % HEFT_KERNEL_BLOCK : 0;
     for (uint32_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)i;
     for (uint32_t i = 0; i < sizeof bytes; i += HEFT_KERNEL_BATCH) /* less than a block */
