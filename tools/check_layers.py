@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""check_layers.py [--objects ARCHIVE]: check the layers of docs/architecture.md.
+"""check_layers.py [--objects ARCHIVE] [--commands FILE]: check the layers of docs/architecture.md.
 
   includes   every #include points downward
   ifdef      preprocessor conditions occur only in the files that may differ between platforms
   atomics    so do atomic built-ins of the compiler
+  extensions only src/port and cli ask the C library for more than C11
   calls      objects of the core call nothing outside the core but four mem functions; formats
              call only the functions meant for formats; each part of the engine calls only the
              parts below
@@ -11,11 +12,13 @@
   names      every linked name begins with heft_
   circles    no files of a directory need each other, directly or through other files
 
-The checks from "calls" on read the objects of ARCHIVE, the static library of the core. TAP on
+The checks from "calls" on read the objects of ARCHIVE, the static library of the core. FILE is
+compile_commands.json of a build: "extensions" reads the macros in the commands, too. TAP on
 stdout."""
 import argparse
 import collections
 import functools
+import json
 import pathlib
 import re
 import subprocess
@@ -65,6 +68,9 @@ FREESTANDING = [
     "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
+EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11
+EXTENSIONS = re.compile(
+    r"_(GNU|DEFAULT|BSD|SVID|XOPEN|POSIX|POSIX_C|NETBSD|DARWIN_C)_SOURCE\b|__EXTENSIONS__\b")
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
 CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
@@ -138,6 +144,25 @@ def atomic_faults():
                         r"\b__(atomic|sync)_\w+", line):
                     where = f"{relative_name(path)}:{n}"
                     yield f"{where}: atomic operations of the compiler belong in compiler.h"
+
+
+def may_extend(name):
+    return name.startswith(tuple(d + "/" for d in EXTENDED))
+
+
+def extension_faults(commands):
+    """Yield sources and commands that define a macro like _GNU_SOURCE."""
+    for directory in ["include/heft", *MAY_INCLUDE]:
+        for path in sources(directory, ".c", ".h"):
+            found = EXTENSIONS.search(path.read_text())
+            if found and not may_extend(relative_name(path)):
+                yield f"{relative_name(path)}: {found[0]} belongs in src/port or cli"
+    for row in json.loads(pathlib.Path(commands).read_text()) if commands else []:
+        path = pathlib.Path(row["directory"], row["file"]).resolve()
+        name = relative_name(path) if ROOT in path.parents else ""
+        found = EXTENSIONS.search(row["command"])
+        if found and name.startswith(("src/", "web/", "examples/")) and not may_extend(name):
+            yield f"{name} is compiled with {found[0]}, which is for src/port and cli"
 
 
 def run_tool(*command):
@@ -275,11 +300,13 @@ def main():
     args = argparse.ArgumentParser(description=__doc__,
                                    formatter_class=argparse.RawTextHelpFormatter)
     args.add_argument("--objects", metavar="ARCHIVE")
+    args.add_argument("--commands", metavar="FILE")
     a = args.parse_args()
     checks = [
         ("includes point downward", list(include_faults())),
         ("conditions stand where differences live", list(condition_faults())),
         ("atomic operations stand where differences live", list(atomic_faults())),
+        ("only src/port and cli extend the C library", list(extension_faults(a.commands))),
     ]
     if a.objects:
         checks += object_checks(a.objects)
