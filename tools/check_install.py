@@ -78,6 +78,18 @@ def lists_the_model(program, model, env):
                       expect="blocks.0.attention.q_proj.weight\tf16\t[64, 64]\t8192")
 
 
+def compiles_each_header(scratch):
+    """Compile each public header alone, with the other library of C++."""
+    source = scratch / "one_header.cc"
+    faults = []
+    for header in sorted((ROOT / "include/heft").glob("*.h")):
+        source.write_text("#include <vector>\n#ifndef _LIBCPP_VERSION\n#error not libc++\n#endif\n"
+                          f"#include <heft/{header.name}>\n")
+        faults += complaints("clang++", "-std=c++17", "-stdlib=libc++", *STRICT, "-fsyntax-only",
+                             "-I", ROOT / "include", source)
+    return faults
+
+
 def results(build, scratch):
     installed = Installed(build, scratch / "root")
     yield "meson install", installed.problem
@@ -106,6 +118,8 @@ def results(build, scratch):
                                                                               "-std=c++17"])]:
         built = installed.build(compiler, ROOT / "tests" / source, program)
         yield f"{source} compiles and runs", built or complaints(program, env=installed.env)
+    if shutil.which("clang++"):
+        yield "each public header compiles with libc++", compiles_each_header(scratch)
     freestanding = ["cc", "-std=c11", "-ffreestanding", "-fsyntax-only", "-I", ROOT / "include"]
     yield "the headers need no C library", complaints(*freestanding, ROOT / "tests/header.c")
     heft = next(installed.root.rglob("bin/heft"))

@@ -12,9 +12,9 @@
  * cannot be stored the call fails with HEFT_E_LOSSY, unless losses are allowed.  Files appear and
  * are replaced atomically.
  */
+#include <heft/heft.h> /* before the guard: heft.h includes doctor.h after this header */
 #ifndef HEFT_WRITE_H
 #define HEFT_WRITE_H
-#include <heft/heft.h>
 
 #ifdef __cplusplus
 extern "C" {
