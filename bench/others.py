@@ -1,10 +1,12 @@
 """others.py - figures of the parameter store, content ids, EMBD files and other readers."""
+import json
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 
-from harness import (BUILD, GIB, HEFT, MIB, read_numbers, peak_memory, processors, program,
+from harness import (BUILD, GIB, HEFT, MIB, ROOT, read_numbers, peak_memory, processors, program,
                      read_all, seconds, speed, measure_in_turns, prefault)
 from inputs import write_sentence_model
 from payloads import add_share, loading_speed
@@ -182,3 +184,20 @@ def embedding(r, inputs, formats, quick):
         r.ratio(label, took[what], took["cp"], "cp", 1.2, own=(speed(size, took[what]), "GB/s"))
     inputs.drop(path, copy, out)
     shutil.rmtree(folder)
+
+
+def browser(r, inputs, formats, quick):
+    """The page in Chromium, with a safetensors index of 100,000 tensors on a local server: opening
+    compared with JSON.parse and a list of the same objects, and the time from the last byte of the
+    index to the first row on the screen."""
+    what = "open 100,000 tensors in Chromium"
+    site, packages = ROOT / "build-web/page", BUILD / "npm-page"
+    argv = ["node", ROOT / "tests/page/bench_page.mjs", site, "--json"]
+    is_here = shutil.which("node") and site.is_dir() and packages.is_dir()
+    done = is_here and subprocess.run(argv, cwd=packages, stdout=subprocess.PIPE, check=False)
+    if not done or done.returncode:
+        r.missing(what, "JSON.parse", 0.33)
+        return
+    took = json.loads(done.stdout)
+    r.ratio(what, took["heft"], took["json"], "JSON.parse", 0.33, own=(took["heft"], "ms"))
+    r.add("first row after the last byte", took["row"], "ms", 100)

@@ -1,5 +1,6 @@
-// node bench_page.mjs SITE: figures of the page in Chromium; nothing is asserted. The servers and the
-// browser are those of the tests. Packages are looked for below the current directory.
+// node bench_page.mjs SITE [--json]: figures of the page in Chromium; nothing is asserted. The servers
+// and the browser are those of the tests. Packages are looked for below the current directory. --json
+// prints the times of the index and of the first row, in milliseconds, as JSON.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -77,7 +78,7 @@ async function firstRows(browser, servers, file) {
         index.push(await read('heft-index'))
         await visit.close()
     }
-    return [median(times), median(index)]
+    return [times, index]
 }
 
 async function frames(browser, servers, models) {
@@ -115,22 +116,31 @@ function longestFrame(selector) {
     })
 }
 
+async function measure(browser, servers, models) {
+    const visit = await Visit.begin(browser, servers.page)
+    const { json, heft } = await visit.page.evaluate(timeIndex, [servers.ranges + 'index.safetensors', RUNS])
+    await visit.close()
+    const [row, index] = await firstRows(browser, servers, 'index.safetensors')
+    if (process.argv.includes('--json')) {
+        console.log(JSON.stringify({ heft, json, row, index }))
+        return
+    }
+    console.log(`index of 100,000 tensors: heft ${ms(median(heft))}, JSON.parse and the same list ${ms(median(json))}, ratio ${(median(heft) / median(json)).toFixed(2)}`)
+    console.log(`first row of 100,000 tensors: ${ms(median(row))} after the last byte, of which the index ${ms(median(index))}`)
+    await frames(browser, servers, models)
+}
+
 async function main(site) {
     const folder = mkdtempSync(join(tmpdir(), 'heft-bench-'))
     const models = join(folder, 'models')
     mkdirSync(models)
     writeMany(join(models, 'index.safetensors'), 100_000)
-    writeMany(join(models, 'many.safetensors'), 1_000_000)
+    if (!process.argv.includes('--json'))
+        writeMany(join(models, 'many.safetensors'), 1_000_000)
     const servers = await startServers(join(folder, 'nginx'), { page: resolve(site), models })
     const browser = await launch()
     try {
-        const visit = await Visit.begin(browser, servers.page)
-        const { json, heft } = await visit.page.evaluate(timeIndex, [servers.ranges + 'index.safetensors', RUNS])
-        console.log(`index of 100,000 tensors: heft ${ms(median(heft))}, JSON.parse and the same list ${ms(median(json))}, ratio ${(median(heft) / median(json)).toFixed(2)}`)
-        await visit.close()
-        const [row, index] = await firstRows(browser, servers, 'index.safetensors')
-        console.log(`first row of 100,000 tensors: ${ms(row)} after the last byte, of which the index ${ms(index)}`)
-        await frames(browser, servers, models)
+        await measure(browser, servers, models)
     } finally {
         await browser.close()
         await servers.stop()
