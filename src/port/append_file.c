@@ -90,7 +90,7 @@ static heft_status plan_append(append_job *job, heft_error *err)
     heft_file *f;
     bool is_dry_run = job->options.convert.dry_run;
     int os = 0;
-    open.access = heft_edit_access;
+    open.access = (uint8_t)heft_edit_access;
     open.host = job->options.write.host;
     open.limits = job->options.append.limits;
     heft_status st = heft_file_open(&f, job->target.path, &open, err);

@@ -144,7 +144,7 @@ heft_status heft_edit_file_on(const heft_disk *disk, heft_edit_result *out, cons
     if (st)
         return st;
     st = heft_target_open(&t, &r.rolled_back, disk, path, o.host, o.dry_run, err);
-    open.access = heft_edit_access;
+    open.access = (uint8_t)heft_edit_access;
     open.host = o.host;
     open.limits = o.limits;
     if (!st)

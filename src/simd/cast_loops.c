@@ -200,7 +200,6 @@ static heft_dtype type_between(heft_dtype from, heft_dtype to)
     case HEFT_F32:
         return to_float ? HEFT_UNTYPED : to_small ? HEFT_I32 : HEFT_F64;
     case HEFT_F64:
-        return to_float ? HEFT_F32 : HEFT_I32;
     case HEFT_I16:
     case HEFT_U16:
         return to_float ? HEFT_F32 : HEFT_I32;
