@@ -126,29 +126,20 @@ void result_share_rows(const result_share *r, uint32_t which, uint32_t count, ui
     *end = which == count ? r->rows : first_row_at(r, each * which);
 }
 
-static size_t put_hex(char *to, const heft_hash *h)
-{
-    for (size_t i = 0; i < sizeof h->bytes; i++)
-        snprintf(to + 2 * i, 3, "%02x", h->bytes[i]);
-    return 2 * sizeof h->bytes;
-}
-
 /* Write the first lines of a record. */
-static size_t put_head(char head[HEAD_BYTES], const result_share *r, heft_share s)
+static void put_head(outbuf *o, const result_share *r, heft_share s)
 {
-    char ids[2][2 * HEFT_HASH_BYTES + 1];
     uint32_t first, end;
     result_share_rows(r, s.number, s.count, &first, &end);
-    put_hex(ids[0], &r->ids[0]);
-    put_hex(ids[1], &r->ids[1]);
-    int n = snprintf(head, HEAD_BYTES,
-                     "heft results 2 %s\nfile %s\n%s%s%soptions %s\ntensors %016llx\n"
-                     "share %u of %u\nrows %u to %u of %u, %u words\n",
-                     r->command, ids[0], r->other ? "with " : "", r->other ? ids[1] : "",
-                     r->other ? "\n" : "", *r->options ? r->options : "none",
-                     (unsigned long long)r->tensors, s.number, s.count, first, end, r->rows,
-                     r->words);
-    return n > 0 && n < HEAD_BYTES ? (size_t)n : 0;
+    out_format(o, "heft results 2 %s\nfile ", r->command);
+    out_hex(o, r->ids[0].bytes, HEFT_HASH_BYTES);
+    if (r->other) {
+        out_text(o, "\nwith ");
+        out_hex(o, r->ids[1].bytes, HEFT_HASH_BYTES);
+    }
+    out_format(o, "\noptions %s\ntensors %016llx\nshare %u of %u\nrows %u to %u of %u, %u words\n",
+               *r->options ? r->options : "none", (unsigned long long)r->tensors, s.number, s.count,
+               first, end, r->rows, r->words);
 }
 
 /* ---- writing ---- */
@@ -175,9 +166,8 @@ static int write_file(const result_share *r, const char *text, size_t len)
 
 void result_share_begin(const result_share *r, outbuf *text)
 {
-    char head[HEAD_BYTES];
     out_open(text, -1);
-    out_bytes(text, head, put_head(head, r, r->share));
+    put_head(text, r, r->share);
 }
 
 int result_share_end(const result_share *r, outbuf *text)
@@ -302,7 +292,8 @@ static int say_other_record(const result_share *r, const char *path, const char 
 int result_share_read(const result_share *r, uint32_t which, uint32_t *count, heft_str *text,
                       heft_str *body)
 {
-    char path[PATH_BYTES], head[HEAD_BYTES] = "";
+    char path[PATH_BYTES];
+    outbuf head;
     *text = (heft_str){ NULL, 0 };
     int n = snprintf(path, sizeof path, "%s.%u", r->join, which);
     if (n < 0 || n >= (int)sizeof path)
@@ -311,10 +302,17 @@ int result_share_read(const result_share *r, uint32_t which, uint32_t *count, he
     if (code)
         return code;
     *count = *count ? *count : count_in(*text);
-    size_t len = put_head(head, r, (heft_share){ which, *count ? *count : 1 });
-    if (!*count || !len || text->len < len || memcmp(text->ptr, head, len) != 0)
-        return say_other_record(r, path, head, *text);
-    return find_body(body, *text, len) ? CODE_DONE : result_share_damaged(r, which);
+    out_open(&head, -1);
+    put_head(&head, r, (heft_share){ which, *count ? *count : 1 });
+    const char *lines = out_cstr(&head);
+    if (head.os)
+        code = say_status(HEFT_E_NOMEM, path, "no memory for a record");
+    else if (!*count || text->len < head.used || memcmp(text->ptr, lines, head.used) != 0)
+        code = say_other_record(r, path, lines, *text);
+    else if (!find_body(body, *text, head.used))
+        code = result_share_damaged(r, which);
+    out_free(&head);
+    return code;
 }
 
 /* Give each of the checks a line with CRCs; false: damaged. */

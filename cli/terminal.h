@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Prepare the standard descriptors, of which none must be closed: a file would get its number.
- * Return the arguments of main() in UTF-8. */
+/* Prepare stdin, stdout and stderr: a closed one is opened, because the next file would get its
+ * number. Return the arguments of main() in UTF-8. */
 char **terminal_prepare(int *argc, char **argv);
 /* Make every separator of a path a slash: Windows has backslashes, too. */
 void terminal_use_slashes(char *path);

@@ -18,7 +18,11 @@ bool heft_str_eq(heft_str a, heft_str b)
 
 bool heft_str_is(heft_str a, const char *b)
 {
-    return heft_str_eq(a, heft_lit(b));
+    /* Most texts differ in the first characters, so the length of b is not counted first. */
+    size_t i = 0;
+    while (i < a.len && b[i] && b[i] == a.ptr[i])
+        i++;
+    return i == a.len && !b[i];
 }
 
 bool heft_str_begins(heft_str s, const char *with)
@@ -158,6 +162,15 @@ uint32_t heft_hex_digit(char c)
 {
     uint32_t digit = (uint32_t)(uint8_t)c - '0', letter = (uint32_t)((uint8_t)c | 0x20) - 'a';
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
+}
+
+void heft_hex_text(char *out, const uint8_t *bytes, size_t len)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
 }
 
 size_t heft_u64_text(char out[20], uint64_t v)

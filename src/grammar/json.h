@@ -67,6 +67,7 @@ heft_status heft_json_fail(heft_json *j, const char *fmt, ...);
 /* Emit a string in quotes, with the escapes that RFC 8259 requires: control characters as \b, \t,
  * \n, \f, \r or \u00XX. */
 void heft_json_put_str(heft_out *o, heft_str s);
+void heft_json_put_hex(heft_out *o, const uint8_t *bytes, size_t len); /* a string of digits */
 void heft_json_put_u64(heft_out *o, uint64_t v);
 void heft_json_put_i64(heft_out *o, int64_t v);
 

@@ -29,6 +29,17 @@ void heft_json_put_str(heft_out *o, heft_str s)
     heft_out_u8(o, '"');
 }
 
+void heft_json_put_hex(heft_out *o, const uint8_t *bytes, size_t len)
+{
+    heft_out_u8(o, '"');
+    for (size_t i = 0; i < len; i++) {
+        char digits[2];
+        heft_hex_text(digits, &bytes[i], 1);
+        heft_out_bytes(o, digits, sizeof digits);
+    }
+    heft_out_u8(o, '"');
+}
+
 void heft_json_put_u64(heft_out *o, uint64_t v)
 {
     heft_out_decimal(o, v, 1);

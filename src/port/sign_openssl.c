@@ -10,6 +10,7 @@
 #include <openssl/sha.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "port/port.h"
 
 enum { SIGNATURE_MAX = 160 }; /* bytes of an ECDSA signature on P-521: at most 141 */
@@ -72,7 +73,6 @@ static EVP_PKEY *read_key(OSSL_LIB_CTX *library, heft_str text, bool is_private,
 /* Compute the hint: the SHA-256 of the public key in PEM form. */
 static bool hint_of(char out[2 * SHA256_DIGEST_LENGTH], EVP_PKEY *key)
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned char hash[EVP_MAX_MD_SIZE];
     char *text;
     BIO *pem = BIO_new(BIO_s_mem());
@@ -80,10 +80,8 @@ static bool hint_of(char out[2 * SHA256_DIGEST_LENGTH], EVP_PKEY *key)
     long len = ok ? BIO_get_mem_data(pem, &text) : 0;
     ok = ok && len > 0 && SHA256((const unsigned char *)text, (size_t)len, hash);
     BIO_free(pem);
-    for (size_t i = 0; ok && i < SHA256_DIGEST_LENGTH; i++) {
-        out[2 * i] = digits[hash[i] >> 4];
-        out[2 * i + 1] = digits[hash[i] & 15];
-    }
+    if (ok)
+        heft_hex_text(out, hash, SHA256_DIGEST_LENGTH);
     return ok;
 }
 

@@ -27,17 +27,6 @@ static void put_key(heft_out *o, const char *key)
     heft_out_str(o, heft_lit(":"));
 }
 
-static void put_hex(heft_out *o, const uint8_t *bytes, size_t n)
-{
-    static const char digits[] = "0123456789abcdef";
-    heft_out_u8(o, '"');
-    for (size_t i = 0; i < n; i++) {
-        heft_out_u8(o, (uint8_t)digits[bytes[i] >> 4]);
-        heft_out_u8(o, (uint8_t)digits[bytes[i] & 15]);
-    }
-    heft_out_u8(o, '"');
-}
-
 /* Return the digest of a part that is computed in order and hence by a single share, or NULL. */
 static const heft_digest *digest_in_order(const heft_planner *p, uint32_t part)
 {
@@ -57,7 +46,7 @@ static void put_digests(heft_out *o, const heft_share_content *c)
             continue;
         heft_share_put_number(o, &any, part);
         heft_out_u8(o, ',');
-        put_hex(o, p->part_digests[part], d->bytes);
+        heft_json_put_hex(o, p->part_digests[part], d->bytes);
     }
     heft_share_end_array(o, any);
 }
@@ -97,7 +86,7 @@ void heft_share_record_put(heft_out *o, const heft_share_content *c, uint32_t nu
     heft_out_str(o, heft_lit("{\"heft_share\":"));
     heft_json_put_u64(o, VERSION);
     put_key(o, "plan");
-    put_hex(o, c->p->id.bytes, sizeof c->p->id.bytes);
+    heft_json_put_hex(o, c->p->id.bytes, sizeof c->p->id.bytes);
     put_key(o, "share");
     heft_json_put_u64(o, number);
     put_key(o, "count");
@@ -114,7 +103,7 @@ void heft_share_record_put(heft_out *o, const heft_share_content *c, uint32_t nu
 void heft_share_record_end(heft_out *o, const heft_hash *before)
 {
     put_key(o, "blake3");
-    put_hex(o, before->bytes, sizeof before->bytes);
+    heft_json_put_hex(o, before->bytes, sizeof before->bytes);
     heft_out_str(o, heft_lit("}\n"));
 }
 

@@ -12,17 +12,6 @@ static void put_text(heft_out *o, const char *text)
     heft_out_str(o, heft_lit(text));
 }
 
-static void put_hex(heft_out *o, const uint8_t *bytes, size_t len)
-{
-    static const char digits[] = "0123456789abcdef";
-    heft_out_u8(o, '"');
-    for (size_t i = 0; i < len; i++) {
-        heft_out_u8(o, (uint8_t)digits[bytes[i] >> 4]);
-        heft_out_u8(o, (uint8_t)digits[bytes[i] & 15]);
-    }
-    heft_out_u8(o, '"');
-}
-
 static void put_ignored(heft_out *o, const heft_signature *s)
 {
     const heft_str *path = s->ignored.ptr;
@@ -42,7 +31,7 @@ static void put_resources(heft_out *o, const heft_signature *s)
         put_text(o, ", \"algorithm\": ");
         heft_json_put_str(o, r->algorithm);
         put_text(o, ", \"digest\": ");
-        put_hex(o, r->digest.bytes, r->digest.length);
+        heft_json_put_hex(o, r->digest.bytes, r->digest.length);
         put_text(o, "}");
     }
 }
@@ -52,7 +41,7 @@ static void put_statement(heft_out *o, const heft_signature *s, const uint8_t ro
     put_text(o, "{\"_type\": \"" HEFT_STATEMENT_TYPE "\",\n \"subject\": [{\"name\": ");
     heft_json_put_str(o, s->model);
     put_text(o, ", \"digest\": {\"sha256\": ");
-    put_hex(o, root, 32);
+    heft_json_put_hex(o, root, 32);
     put_text(o, "}}],\n \"predicateType\": \"" HEFT_PREDICATE_TYPE "\",\n \"predicate\": "
                 "{\"serialization\": {\"method\": \"files\", \"hash_type\": \"sha256\", "
                 "\"allow_symlinks\": ");

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "port/remote/session.h"
+#include "port/sink_file.h"
 
 enum { PART = 8 << 20, MAX_PARTS = 10000, MEMORY = 64 << 20, ID_BYTES = 1024, ETAG_BYTES = 256 };
 
@@ -20,7 +22,6 @@ typedef struct s3_part {
     struct s3_part *next; /* parts whose bytes are in memory */
     uint32_t number;      /* the first part has 1 */
     size_t filled;
-    unsigned writers; /* threads that copy bytes to the part */
     bool is_sent;
     uint8_t *bytes;
     char query[3 * ID_BYTES + 64];
@@ -35,8 +36,8 @@ typedef struct s3_sink {
     bool may_replace;
     char id[3 * ID_BYTES]; /* id of the upload, percent-encoded; empty: no upload */
     size_t part_bytes;
-    uint64_t end;          /* offset after the last byte written */
-    uint64_t memory, sent; /* bytes of all parts in memory; parts whose request has been answered */
+    uint64_t end;    /* offset after the last byte written */
+    uint64_t memory; /* bytes of all parts in memory */
     s3_part *parts;
     char (*etags)[ETAG_BYTES]; /* ETags by part; empty: the part is not stored yet */
     uint32_t etag_count;
@@ -47,7 +48,6 @@ typedef struct s3_sink {
 /* Compute the digest of the body.  Without SHA-256 in this build the body is not signed. */
 static void set_digest(heft_exchange *x)
 {
-    static const char hex[] = "0123456789abcdef";
     uint8_t out[HEFT_HASH_BYTES];
     const heft_digest *d = NULL;
     for (const heft_digest *const *at = heft_host_default()->digests; *at; at++)
@@ -56,10 +56,7 @@ static void set_digest(heft_exchange *x)
     if (state && d->init(state)) {
         d->update(state, x->body, x->body_bytes);
         d->final(out, state);
-        for (uint32_t i = 0; i < d->bytes; i++) {
-            x->digest[2 * i] = hex[out[i] >> 4];
-            x->digest[2 * i + 1] = hex[out[i] & 15];
-        }
+        heft_hex_text(x->digest, out, d->bytes);
     }
     free(state);
 }
@@ -114,8 +111,7 @@ static heft_status check_absent(s3_sink *s, heft_error *err)
         heft_error_plain(err, st, "%s", why.message);
         return heft_error_os(err, st, why.os);
     }
-    st = heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is");
-    return heft_error_os(err, st, EEXIST);
+    return heft_error_exists(err, HEFT_E_ARGUMENT);
 }
 
 static heft_status begin_upload(s3_sink *s, heft_error *err)
@@ -290,11 +286,9 @@ static heft_status write_s3(heft_sink *sink, uint64_t offset, const void *data, 
         st = part_of(&p, s, offset, err);
         if (st || !p)
             break;
-        p->writers++;
         heft_session_unlock(s->session);
         memcpy(p->bytes + at, from, n);
         heft_session_lock(s->session);
-        p->writers--;
         p->filled += n;
         if (p->filled == s->part_bytes)
             st = send_part(s, p, err);
@@ -397,10 +391,8 @@ static heft_status complete(s3_sink *s, heft_error *err)
                         .text = text,
                         .text_size = sizeof text };
     heft_status st = ask(s, &x, err);
-    if (st && x.code == 412) {
-        heft_error_plain(err, HEFT_E_ARGUMENT, "already exists and was left as it is");
-        st = heft_error_os(err, HEFT_E_ARGUMENT, EEXIST);
-    }
+    if (st && x.code == 412)
+        st = heft_error_exists(err, HEFT_E_ARGUMENT);
     /* A server may fail after status 200 has been sent. */
     if (!st && !strstr(text, "<CompleteMultipartUploadResult"))
         st = heft_error_plain(err, HEFT_E_IO, "the server did not complete the upload");
