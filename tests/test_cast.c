@@ -45,8 +45,8 @@ static uint8_t *read_bytes(FILE *f, uint64_t n)
     return p;
 }
 
-/* Read doubles, which programs have in the order of the processor, and elements, which are
- * little-endian on every processor. */
+/* Read values of a type from the little-endian file. Doubles are converted to the order of the
+ * processor; elements of models are little-endian on every processor. */
 static uint8_t *read_values(FILE *f, uint16_t type, uint64_t bytes)
 {
     uint8_t *p = read_bytes(f, bytes);

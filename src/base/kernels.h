@@ -14,9 +14,9 @@
 
 enum { HEFT_KERNEL_BATCH = 32, HEFT_KERNEL_BLOCK = 256 };
 
-/* Cast whole blocks of HEFT_KERNEL_BLOCK elements and return the number of converted elements, at
- * most n: 0 if there is no loop for the two types.  stops_at_loss: stop before a block with an
- * element that the cast may lose (heft_cast_loss). */
+/* Cast all n elements or whole blocks of HEFT_KERNEL_BLOCK elements, and return the number of
+ * converted elements: 0 if there is no loop for the two types.  stops_at_loss: stop before a block
+ * with an element that the cast may lose (heft_cast_loss). */
 typedef size_t heft_cast_function(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
                                   size_t n, bool stops_at_loss);
 

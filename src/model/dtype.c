@@ -213,20 +213,10 @@ uint32_t heft_dtype_code(heft_dtype t, const heft_dtype *types, uint32_t count)
     return code;
 }
 
-/* Most spellings differ in the first characters, so the length of the spelling is not counted
- * first. */
-static inline bool is_spelling(const char *spelling, heft_str text)
-{
-    size_t i = 0;
-    while (i < text.len && spelling[i] && spelling[i] == text.ptr[i])
-        i++;
-    return i == text.len && !spelling[i];
-}
-
 heft_dtype heft_dtype_spelled(const heft_dtype_spellings *s, heft_str text)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (is_spelling(s->rows[i].text, text))
+        if (heft_str_is(text, s->rows[i].text))
             return s->rows[i].dtype;
     return HEFT_UNTYPED;
 }

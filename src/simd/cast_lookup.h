@@ -6,44 +6,33 @@
 
 enum { HEFT_LOOKUP_BYTES = 16 }; /* the largest entry: two elements of a packed byte */
 
-static void look_up_1(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
-                      const uint8_t *restrict table)
+/* Copy entries of `size` bytes; the compiler makes a loop for each constant size. */
+static inline void look_up(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
+                           const uint8_t *restrict table, size_t size)
 {
-    const uint8_t *entries = (const void *)table;
     for (size_t i = 0; i < n; i++)
-        memcpy(dst + i * sizeof(uint8_t), &entries[src[i]], sizeof(uint8_t));
+        memcpy(dst + i * size, table + src[i] * size, size);
 }
 
-static void look_up_2(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
-                      const uint8_t *restrict table)
+static void look_up_entries(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table,
+                            size_t size)
 {
-    const uint16_t *entries = (const void *)table;
-    for (size_t i = 0; i < n; i++)
-        memcpy(dst + i * sizeof(uint16_t), &entries[src[i]], sizeof(uint16_t));
-}
-
-static void look_up_4(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
-                      const uint8_t *restrict table)
-{
-    const uint32_t *entries = (const void *)table;
-    for (size_t i = 0; i < n; i++)
-        memcpy(dst + i * sizeof(uint32_t), &entries[src[i]], sizeof(uint32_t));
-}
-
-static void look_up_8(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
-                      const uint8_t *restrict table)
-{
-    const uint64_t *entries = (const void *)table;
-    for (size_t i = 0; i < n; i++)
-        memcpy(dst + i * sizeof(uint64_t), &entries[src[i]], sizeof(uint64_t));
-}
-
-static void look_up_16(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
-                       const uint8_t *restrict table)
-{
-    for (size_t i = 0; i < n; i++)
-        memcpy(dst + i * HEFT_LOOKUP_BYTES, table + src[i] * (size_t)HEFT_LOOKUP_BYTES,
-               HEFT_LOOKUP_BYTES);
+    switch (size) {
+    case 1:
+        look_up(dst, src, n, table, 1);
+        break;
+    case 2:
+        look_up(dst, src, n, table, 2);
+        break;
+    case 4:
+        look_up(dst, src, n, table, 4);
+        break;
+    case 8:
+        look_up(dst, src, n, table, 8);
+        break;
+    default:
+        look_up(dst, src, n, table, HEFT_LOOKUP_BYTES);
+    }
 }
 
 /* Return the elements in a byte of type `from`; 0 if an element takes more. */
@@ -70,11 +59,7 @@ static size_t heft_cast_by_lookup(uint8_t *dst, heft_dtype to, const uint8_t *sr
         bytes[i] = (uint8_t)i;
     for (uint32_t i = 0; i < sizeof bytes; i += HEFT_KERNEL_BATCH) /* less than a block */
         heft_dtype_cast(entries + i * size, to, bytes + i, from, elements * HEFT_KERNEL_BATCH);
-    (size == 1   ? look_up_1
-     : size == 2 ? look_up_2
-     : size == 4 ? look_up_4
-     : size == 8 ? look_up_8
-                 : look_up_16)(dst, src, n / elements, entries);
+    look_up_entries(dst, src, n / elements, entries, size);
     return n;
 }
 

@@ -73,7 +73,8 @@ static inline uint64_t odd_24_bits(uint64_t d)
     return heft_pick64((d & (UINT64_MAX >> 1)) > infinity, d, odd);
 }
 
-/* Return the nearest f32 if it is exact or odd, otherwise its odd neighbour on the side of d. */
+/* Return the f32 nearest to d if d is that f32 or the last bit of the f32 is set; otherwise the
+ * next f32 in the direction of d, whose last bit is set. */
 static uint32_t odd_f32(uint64_t d)
 {
     uint32_t f = heft_f64_to_f32(d);

@@ -1,5 +1,5 @@
-/* int_loops.h - the steps of casts (cast_loops.c) from and to integers; each clamps.  NaN becomes
- * zero. */
+/* int_loops.h - the steps of casts (cast_loops.c) from and to integers.  A number that is too large
+ * or too small for the type becomes the largest or the least number of the type; NaN becomes 0. */
 #ifndef HEFT_INT_LOOPS_H
 #define HEFT_INT_LOOPS_H
 #include "base/kernels.h"
