@@ -96,16 +96,15 @@ def output(*command):
 # ---- libraries of the other processor -----------------------------------------------------------
 
 def private_apt(folder, architecture):
-    """Return options of apt-get for lists of packages in `folder`."""
+    """Return options of apt-get for lists of packages in `folder`, from this machine's sources."""
     for name in ("state/lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "state/status").touch()
-    release = pathlib.Path("/etc/os-release").read_text()
-    suite = re.search(r"^VERSION_CODENAME=(\w+)$", release, re.M)
     sources = folder / "sources.list"
-    kinds = ("deb",) if architecture else ("deb-src",)
-    sources.write_text("".join(f"{kind} http://deb.debian.org/debian {suite[1]} main\n"
-                               for kind in kinds))
+    listed = output("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)",
+                    "Created-By: Packages")
+    kind = "deb" if architecture else "deb-src"
+    sources.write_text("".join(f"{kind} {line}\n" for line in sorted(set(listed.splitlines()))))
     options = {
         "Dir::State": folder / "state", "Dir::State::status": folder / "state/status",
         "Dir::Cache": folder / "cache", "Dir::Etc::sourcelist": sources,
