@@ -13,7 +13,7 @@ typedef struct heft_gptrs_entry { /* pointers are borrowed from the file */
     uint8_t grad;            /* requires_grad: nonzero is true */
     bool is_ascii;           /* the name is ASCII; false: unknown */
     uint64_t at;             /* offset of the entry */
-    uint64_t offset, length; /*/* place of the data */
+    uint64_t offset, length; /* place of the data */
 } heft_gptrs_entry;
 
 enum { HEFT_GPTRS_TYPES = 4, HEFT_GPTRS_TAIL = 21 }; /* TAIL: bytes of an entry after the shape */
