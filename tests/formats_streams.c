@@ -132,7 +132,7 @@ void check_streams(const sample *s)
     uint32_t parts;
     if (open_sample(&f, s, NULL, NULL))
         return;
-    /* In slow builds, samples are converted to some of the formats; to which depends on the sample. */
+    /* In slow builds, the length of the sample chooses some of the formats. */
     size_t step = heft_format_count() / heft_test_fewer(heft_format_count());
     for (size_t i = s->in.bytes.len % step; i < heft_format_count(); i += step)
         if (is_written(heft_format_at(i)))

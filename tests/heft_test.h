@@ -64,8 +64,8 @@ typedef struct heft_test_host {
 } heft_test_host;
 void heft_test_host_init(heft_test_host *h, uint32_t threads);
 
-/* Return count, or a quarter of it, rounded up, where HEFT_TEST_FEWER is set: in builds that take
- * ten times as long (sanitizers). */
+/* Return count, or a quarter (rounded up) where HEFT_TEST_FEWER is set: in builds with sanitizers,
+ * ten times slower. */
 size_t heft_test_fewer(size_t count);
 
 /* ---- bytes and files ------------------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 
 #include "model/cast_batch.h"
 #include "simd/cast_lookup.h"
-#include "simd/float_loops.h"
+#include "simd/float_steps.h"
 #include "simd/int_loops.h"
 
 enum { MAX_STEPS = 4 };

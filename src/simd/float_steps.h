@@ -1,64 +1,33 @@
-/* float_loops.h - the steps of casts (cast_loops.c) between floating-point types. */
-#ifndef HEFT_FLOAT_LOOPS_H
-#define HEFT_FLOAT_LOOPS_H
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
-
+/* float_steps.h - the steps of casts (cast_loops.c) between floating-point types. */
+#ifndef HEFT_FLOAT_STEPS_H
+#define HEFT_FLOAT_STEPS_H
 #include "base/kernels.h"
 #include "model/narrow_float.h"
 #include "model/number.h"
+#include "simd/instructions.h"
 
 enum { BLOCK = HEFT_KERNEL_BLOCK };
 
 /* ---- f16 ---- */
 
-static void f16_to_f32_portably(uint32_t *restrict f, const uint16_t *restrict h)
+static void f16_to_f32(void *restrict out, const void *restrict in)
 {
+    const uint16_t *h = in;
+    uint32_t *f = out;
+    if (heft_f16_block_to_f32(f, h))
+        return;
     for (size_t i = 0; i < BLOCK; i++)
         f[i] = heft_f16_to_f32(h[i]);
 }
 
-static void f32_to_f16_portably(uint16_t *restrict h, const uint32_t *restrict f)
-{
-    for (size_t i = 0; i < BLOCK; i++)
-        h[i] = heft_f32_to_f16(f[i]);
-}
-
-/* The processor's conversions change the payload of a NaN: a block with a NaN is converted again by
- * the portable form. */
-static void f16_to_f32(void *restrict out, const void *restrict in)
-{
-#ifdef __F16C__
-    const __m128i *h = in;
-    float *f = out;
-    __m256 nan = _mm256_setzero_ps();
-    for (size_t i = 0; i < BLOCK / 8; i++) {
-        __m256 v = _mm256_cvtph_ps(_mm_loadu_si128(h + i));
-        nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-        _mm256_storeu_ps(f + 8 * i, v);
-    }
-    if (!_mm256_movemask_ps(nan))
-        return;
-#endif
-    f16_to_f32_portably(out, in);
-}
-
 static void f32_to_f16(void *restrict out, const void *restrict in)
 {
-#ifdef __F16C__
-    const float *f = in;
-    __m128i *h = out;
-    __m256 nan = _mm256_setzero_ps();
-    for (size_t i = 0; i < BLOCK / 8; i++) {
-        __m256 v = _mm256_loadu_ps(f + 8 * i);
-        nan = _mm256_or_ps(nan, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-        _mm_storeu_si128(h + i, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
-    }
-    if (!_mm256_movemask_ps(nan))
+    const uint32_t *f = in;
+    uint16_t *h = out;
+    if (heft_f32_block_to_f16(h, f))
         return;
-#endif
-    f32_to_f16_portably(out, in);
+    for (size_t i = 0; i < BLOCK; i++)
+        h[i] = heft_f32_to_f16(f[i]);
 }
 
 /* ---- bf16 and f64 ---- */
