@@ -299,6 +299,29 @@ test("a signal stops opening, reading and working", async () => {
     await model.close();
 });
 
+test("columns of the first tensors are a part of all columns", async () => {
+    const shapes = Array.from({ length: 300 }, (_, i) => Array.from({ length: i % 4 }, (_, d) => 1 + (i + d) % 3));
+    const name = i => i % 7 ? `t${i}` : `${i}`.padEnd(300, "é");
+    const file = safetensors(shapes.map((shape, i) =>
+        [name(i), "U8", shape, new Uint8Array(shape.reduce((n, d) => n * d, 1)).fill(i % 3)]));
+    const model = await open(file), all = model.columns();
+    for (const count of [0, 1, 2, 7, 299, 300, 1e6]) {
+        const some = model.columns({ count }), want = Math.min(count, 300), last = want - 1;
+        assert.equal(some.count, want);
+        assert.deepEqual(some.tiedTo, all.tiedTo.slice(0, want));
+        for (const key of ["nameEnds", "dimEnds", "dtypes", "ranks", "elements", "nbytes", "offsets", "stored", "shards"])
+            assert.deepEqual(some[key], all[key].slice(0, want), key);
+        assert.deepEqual(some.nameBytes, all.nameBytes.slice(0, want ? all.nameEnds[last] : 0));
+        assert.deepEqual(some.dims, all.dims.slice(0, want ? all.dimEnds[last] : 0));
+        if (want)
+            assert.equal(some.name(last), name(last));
+    }
+    assert.equal(model.columns(), all);
+    for (const count of [-1, 0.5, NaN, "1"])
+        assert.throws(() => model.columns({ count }), RangeError);
+    await model.close();
+});
+
 test("a closed model says so", async () => {
     const model = await open(small), t = model.find("a"), columns = model.columns();
     await model.close();
