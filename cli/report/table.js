@@ -241,6 +241,8 @@ export class Table {
     row.id = `${this.id}-${i}`;
     row.dataset.row = i;
     row.setAttribute("aria-rowindex", i + 2);
+    if (content) row.removeAttribute("aria-busy");
+    else row.setAttribute("aria-busy", "true");
     if (this.describe && content)
       for (const [key, value] of Object.entries(this.describe(content)))
         if (value === null) row.removeAttribute(key);
