@@ -238,6 +238,21 @@ test("fetch is called as a function, as browsers demand", async () => {
     await server.close();
 });
 
+test("an index is taken in pieces as they arrive", async () => {
+    const bytes = large(20_000), want = await open(bytes);
+    for (const isStated of [true, false]) {
+        const server = await serve(bytes, { isStated }), seen = [];
+        const model = await open(server.url, { onProgress: p => seen.push(p.bytes) });
+        assert.deepEqual([model.requests, model.bytesRead], [2, seen.at(-1)]);
+        assert.ok(seen.length > 3 && seen.every((n, i) => !i || n > seen[i - 1]), `progress: ${seen}`);
+        assert.deepEqual(model.columns().nameBytes, want.columns().nameBytes);
+        assert.deepEqual(await model.tensorAt(19_999).bytes(), await want.tensorAt(19_999).bytes());
+        await model.close();
+        await server.close();
+    }
+    await want.close();
+});
+
 test("an index without a stated length is read as a stream", async () => {
     const file = readFileSync(await converted(".gguf", large(20_000)));
     const server = await serve(new Uint8Array(file)), model = await open(server.url);
@@ -276,6 +291,9 @@ test("statuses and answers that end early are errors", async () => {
         [{ truncate: () => true }, "web/truncated", /ended early|instead of/],
         [{ truncate: n => n === 1 }, "web/truncated", /ended early|instead of/],
         [{ truncate: () => true, ranges: false }, "web/truncated", /ended early|instead of/],
+        [{ truncate: n => n === 1, isStated: false }, "web/truncated", /ended early/],
+        ...[-1, 1].flatMap(more => [true, false].map(isStated =>
+            [{ length: n => n === 128 << 10 ? n : n + more, isStated }, "web/truncated", /instead of/])),
     ]) {
         const server = await serve(bytes, options);
         await fails(open(server.url), "io", rule, text);
