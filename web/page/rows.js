@@ -53,7 +53,9 @@ export class TensorRows {
       down,
       module: this.module,
     };
-    if (await this.model.whole) this.ids = await this.client.ask("arrange", order);
+    const isKnown = await this.model.whole;
+    if (isKnown) this.ids = await this.client.ask("arrange", order);
+    return isKnown;
   }
 }
 
