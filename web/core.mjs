@@ -130,11 +130,16 @@ export class Core {
     /** Text i of the results; null if there is none. */
     string(i) {
         const ptr = this.pointer(i);
-        return ptr ? this.text(ptr, this.view().getUint32(this.result + TEXTS + 8 * i + 4, true)) : null;
+        return ptr ? this.text(ptr, this.length(i)) : null;
+    }
+
+    /** Bytes of text i of the results. */
+    length(i) {
+        return this.view().getUint32(this.result + TEXTS + 8 * i + 4, true);
     }
 
     resultBytes(i) {
-        return this.bytes(this.pointer(i), this.view().getUint32(this.result + TEXTS + 8 * i + 4, true));
+        return this.bytes(this.pointer(i), this.length(i));
     }
 
     terminated(ptr, limit) {

@@ -433,8 +433,11 @@ export interface Model extends Iterable<Tensor> {
     readonly shards: readonly Shard[];
     /** Checksums that the file stores, by algorithm: { "crc32c": 3 }. */
     readonly checksums: Readonly<Record<string, number>>;
-    /** The index in columns; made at the first call. */
-    columns(): Columns;
+    /**
+     * The index in columns; made at the first call. With `count` only the first tensors, which takes
+     * time for those only: to show rows before all columns are there.
+     */
+    columns(options?: { count?: number }): Columns;
 
     /** Requests to the input so far, and bytes of their answers; shards included. */
     readonly requests: number;

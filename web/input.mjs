@@ -1,4 +1,7 @@
-/** Inputs: objects with size, read(offset, length, {signal}) and sometimes stream(offset, {signal}). */
+/**
+ * Inputs: objects with size, read(offset, length, {signal, arrived}) and sometimes stream(offset, {signal}). An input
+ * may call arrived(at, piece) for each piece that it gets of the bytes, in order, before it returns all of them.
+ */
 import { HeftError, throwIfAborted } from "./error.mjs";
 import { isNode } from "./core.mjs";
 
@@ -24,14 +27,20 @@ export class Counted {
         this.name = input.name ?? null;
     }
 
-    async read(offset, length, signal) {
+    /** Read bytes; call take(offset, piece) for pieces that come before the rest. */
+    async read(offset, length, signal, take) {
         if (!length)
             return new Uint8Array(0);
         throwIfAborted(signal);
         this.session.requests++;
-        let bytes;
+        let bytes, counted = 0;
+        const arrived = take && ((at, piece) => {
+            counted += piece.length;
+            this.session.count(piece.length);
+            take(offset + at, piece);
+        });
         try {
-            bytes = await this.input.read(offset, length, { signal });
+            bytes = await this.input.read(offset, length, { signal, arrived });
         } catch (e) {
             throwIfAborted(signal);
             throw e instanceof HeftError ? e : new HeftError(
@@ -40,7 +49,8 @@ export class Counted {
         throwIfAborted(signal);
         if (!(bytes instanceof Uint8Array) || bytes.length !== length)
             throw wrongLength(length, bytes?.length ?? 0, offset);
-        this.session.count(bytes.length);
+        if (bytes.length > counted)
+            this.session.count(bytes.length - counted);
         return bytes;
     }
 
@@ -144,6 +154,35 @@ function describe(url) {
     return u.protocol === "data:" ? "the data: URL" : `${u.origin === "null" ? u.protocol : u.origin}${u.pathname}`;
 }
 
+/**
+ * Read at most `most` bytes of an answer, and one piece more; call arrived(at, piece) for each piece within them.
+ * The end of an answer comes later than its last byte, and is not waited for if the answer states its length.
+ */
+async function inPieces(answer, most, arrived) {
+    const reader = answer.body.getReader(), isStated = Number(answer.headers.get("content-length")) === most;
+    let all = new Uint8Array(0), at = 0, isDone = false;
+    try {
+        while (at <= most) {
+            const { done, value } = await (isStated && at === most ? { done: true } : reader.read());
+            isDone = done;
+            if (done)
+                break;
+            if (at + value.length <= most)
+                arrived(at, value);
+            if (at + value.length > all.length) { // memory for twice the bytes that are there, at most
+                const larger = new Uint8Array(Math.max(at + value.length, Math.min(most, 2 * at)));
+                larger.set(all.subarray(0, at));
+                all = larger;
+            }
+            all.set(value, at);
+            at += value.length;
+        }
+    } finally {
+        (isDone ? reader.read() : reader.cancel()).catch(() => {});
+    }
+    return all.subarray(0, at);
+}
+
 class HttpInput {
     constructor(url, options) {
         this.url = String(url);
@@ -193,12 +232,15 @@ class HttpInput {
     }
 
     /** Read the answer's body, which must have `want` bytes. */
-    async body(answer, want, offset, signal) {
+    async body(answer, want, offset, signal, arrived) {
         let bytes;
         try {
-            bytes = new Uint8Array(await answer.arrayBuffer());
+            bytes = arrived && answer.body?.getReader ? await inPieces(answer, want, arrived)
+                                                      : new Uint8Array(await answer.arrayBuffer());
         } catch (e) {
             throwIfAborted(signal);
+            if (e instanceof HeftError)
+                throw e;
             throw new HeftError("io", `${this.what}: the answer ended early; try again`,
                                 { rule: "web/truncated", offset, cause: e });
         }
@@ -309,11 +351,11 @@ class HttpInput {
         return answer;
     }
 
-    async read(offset, length, { signal }) {
+    async read(offset, length, { signal, arrived }) {
         if (this.whole)
             return this.whole.subarray(offset, offset + length);
         const answer = await this.requestRange(`bytes=${offset}-${offset + length - 1}`, offset, signal);
-        return this.body(answer, length, offset, signal);
+        return this.body(answer, length, offset, signal, arrived);
     }
 
     async stream(offset, { signal }) {

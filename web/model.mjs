@@ -347,13 +347,12 @@ class Columns {
     #model;
     #tied;
 
-    constructor(model) {
-        const core = model._core(), count = model.tensorCount;
+    constructor(model, count) {
+        const core = model._core();
         this.#model = model;
         this.count = count;
         this.dtypeNames = model._dtypes.map(d => d.name);
-        core.run("columns_size", model._model());
-        const [names, dims, longest, rank] = [0, 1, 2, 3].map(i => core.number(i));
+        const [names, dims, longest, rank] = this.#sizes(core);
         const all = { tensors: count, names, dims }, copy = new ArrayBuffer(columnBytes(all));
         forColumns(all, 0, (name, Type, unit, at) => { this[name] = new Type(copy, at, all[unit]); });
         const most = { tensors: Math.min(count, ROWS.tensors), names: Math.max(longest, Math.min(names, ROWS.names)),
@@ -362,13 +361,32 @@ class Columns {
         core.withMemory(head, list => core.withMemory(columnBytes(most) + 8, ptr => this.#fill(core, list, ptr, most)));
     }
 
-    /** Copy all tensors, in chunks of at most `most`, through the memory at `ptr`. */
+    /** Bytes of the names, number of dimensions, bytes of the longest name, highest rank. */
+    #sizes(core) {
+        if (this.count === this.#model.tensorCount) {
+            core.run("columns_size", this.#model._model());
+            return [0, 1, 2, 3].map(i => core.number(i));
+        }
+        let names = 0, dims = 0, longest = 0, highest = 0;
+        for (let i = 0; i < this.count; i++) {
+            core.run("tensor_at", this.#model._model(), i);
+            const length = core.length(0), rank = core.number(0);
+            names += length;
+            dims += rank;
+            longest = Math.max(longest, length);
+            highest = Math.max(highest, rank);
+        }
+        return [names, dims, longest, highest];
+    }
+
+    /** Copy the tensors, in chunks of at most `most`, through the memory at `ptr`. */
     #fill(core, list, ptr, most) {
         const state = new Uint32Array(core.memory.buffer, list, COLUMNS.length + 6), next = COLUMNS.length + 3;
         let i = 0;
         forColumns(most, ptr, (name, Type, unit, at) => { state[i++] = at; });
         state.set([most.tensors, most.names, most.dims, 0, 0, 0], i);
         for (const done = { tensors: 0, names: 0, dims: 0 }; done.tensors < this.count;) {
+            state[COLUMNS.length] = Math.min(most.tensors, this.count - done.tensors);
             core.run("columns_fill", this.#model._model(), list);
             const [tensors, names, dims] = state.subarray(next);
             const got = { tensors: tensors - done.tensors, names: names - done.names, dims: dims - done.dims };
@@ -389,7 +407,7 @@ class Columns {
 
     #findTied() {
         const core = this.#model._core();
-        return core.withMemory(4 * this.count + 4, ptr => {
+        return core.withMemory(4 * this.#model.tensorCount + 4, ptr => {
             const st = core.run("tied", ptr, this.#model._model());
             if (st)
                 throw core.error(st);
@@ -517,9 +535,13 @@ export class Model {
         return counts;
     }
 
-    columns() {
+    columns({ count = this.tensorCount } = {}) {
+        if (!Number.isInteger(count) || count < 0)
+            throw new RangeError(`columns() of ${count} tensors: count is a number of tensors`);
         this._core();
-        this.#columns ??= new Columns(this);
+        if (count < this.tensorCount)
+            return new Columns(this, count);
+        this.#columns ??= new Columns(this, this.tensorCount);
         return this.#columns;
     }
 

@@ -26,7 +26,9 @@ class Source {
 
     add(offset, bytes) {
         const at = this.segments.findIndex(s => s.offset > offset);
-        this.segments.splice(at < 0 ? this.segments.length : at, 0, { offset, bytes });
+        const segment = { offset, bytes };
+        this.segments.splice(at < 0 ? this.segments.length : at, 0, segment);
+        return segment;
     }
 
     /** The end of the bytes that are present from `offset` on. */
@@ -313,7 +315,8 @@ export class Session {
             if (st !== AGAIN)
                 return st;
             const before = source.segments.length;
-            await this.fetchNeeds(this.needs(m), format ?? this.formatOf(m), signal);
+            for (const s of await this.fetchNeeds(m, format ?? this.formatOf(m), signal))
+                fed.add(s);
             if (source.segments.length === before)
                 throw new HeftError("format", "the index asks for bytes that do not exist", { rule: "web/read" });
             feedAll();
@@ -331,19 +334,28 @@ export class Session {
         source.segments = [{ offset: 0, bytes: all }];
     }
 
-    async fetchNeeds(needs, format, signal) {
-        const source = this.sources[0];
+    /** Read what the core needs; return the segments that the core has got already, as they arrived. */
+    async fetchNeeds(model, format, signal) {
+        const source = this.sources[0], fed = [];
         const head = source.presentTo(0);
-        for (const m of joined(source, needs)) {
-            const limit = this.options.maxIndexBytes ?? 1 << 30;
-            if (m.end - m.offset > limit)
-                throw new HeftError("limit", `the index needs ${m.end - m.offset} bytes; the limit is ${limit} ` +
-                                    "(maxIndexBytes)", { rule: "heft/limit-index" });
-            if (m.offset === head && UNSTATED.has(format))
+        for (const m of joined(source, this.needs(model))) {
+            const limit = this.options.maxIndexBytes ?? 1 << 30, length = m.end - m.offset;
+            if (length > limit)
+                throw new HeftError("limit", `the index needs ${length} bytes; the limit is ${limit} (maxIndexBytes)`,
+                                    { rule: "heft/limit-index" });
+            if (m.offset === head && UNSTATED.has(format)) {
                 await this.fetchSequential(source, m, signal);
-            else
-                source.add(m.offset, await source.input.read(m.offset, m.end - m.offset, signal));
+                continue;
+            }
+            let got = 0;
+            const segment = source.add(m.offset, await source.input.read(m.offset, length, signal, (offset, piece) => {
+                this.feed(model, offset, piece);
+                got += piece.length;
+            }));
+            if (got === length)
+                fed.push(segment);
         }
+        return fed;
     }
 
     /** Read on in an index of unknown length: from a stream, or generously. */

@@ -11,7 +11,8 @@ export class Table {
   // columns: { title, number, width: [least pixels, share], text(row), value(row), draw(row) };
   // `draw` returns a node instead of text, and columns without `value` cannot be sorted.
   // source: { total, length, at(i), arrange(text, column, down) }.  at() returns undefined while a
-  // row is not known yet: call refresh() when it is.  arrange() may return a promise.
+  // row is not known yet: call refresh() when it is.  arrange() may return a promise; false means
+  // that the rows cannot be arranged.
   // chosen(row, i): a row was selected.  opened(row, i): Enter or a double click.
   // role, describe(row) and keys(event, row, i) make a tree of the table: describe() returns further
   // attributes of a row, and keys() true if it has handled a key.
@@ -82,20 +83,27 @@ export class Table {
   // Sort by a column; a second time in the other direction, a third time not at all.
   sort(i) {
     const same = this.order && this.order.i === i;
-    this.order = same && this.order.down ? null : { i, down: Boolean(same) };
+    this.ordered(same && this.order.down ? null : { i, down: Boolean(same) });
+    return this.arrange();
+  }
+
+  ordered(order) {
+    this.order = order;
     this.heads.forEach((th, k) => {
-      if (this.order && k === i) th.setAttribute("aria-sort", same ? "descending" : "ascending");
+      const isSorted = order && k === order.i;
+      if (isSorted) th.setAttribute("aria-sort", order.down ? "descending" : "ascending");
       else th.removeAttribute("aria-sort");
     });
-    return this.arrange();
   }
 
   async arrange() {
     const turn = ++this.turn;
     const { i, down } = this.order || {};
     this.view.setAttribute("aria-busy", "true");
-    await this.source.arrange(this.text, this.columns[i], down);
-    if (turn === this.turn) this.found();
+    const isArranged = await this.source.arrange(this.text, this.columns[i], down);
+    if (turn !== this.turn) return;
+    if (isArranged === false) this.ordered(null);
+    this.found();
   }
 
   // Begin at the top of the rows that the source has now.
@@ -241,6 +249,8 @@ export class Table {
     row.id = `${this.id}-${i}`;
     row.dataset.row = i;
     row.setAttribute("aria-rowindex", i + 2);
+    if (content) row.removeAttribute("aria-busy");
+    else row.setAttribute("aria-busy", "true");
     if (this.describe && content)
       for (const [key, value] of Object.entries(this.describe(content)))
         if (value === null) row.removeAttribute(key);

@@ -84,6 +84,7 @@ async function firstRows(browser, servers, file) {
 async function frames(browser, servers, models) {
     const visit = await Visit.begin(browser, servers.page)
     await visit.openFile(join(models, 'many.safetensors'))
+    await visit.whole()
     await visit.page.waitForTimeout(500)
     const intervals = (await visit.page.evaluate(timeFrames, 240)).sort((a, b) => a - b)
     const at = share => intervals[Math.floor(intervals.length * share)]

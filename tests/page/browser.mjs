@@ -52,6 +52,12 @@ export class Visit {
         await this.page.press('#address', 'Enter')
     }
 
+    // Wait for the columns of all tensors, which come after the first rows.
+    whole() {
+        return this.page.waitForFunction(() => document.querySelector('#cards dd') &&
+            ![...document.querySelectorAll('#cards dd')].some(dd => dd.textContent === '…'))
+    }
+
     text(selector) {
         return this.page.locator(selector).first().textContent()
     }

@@ -14,6 +14,7 @@ import { moduleTests } from './module_tests.mjs'
 import { networkTests } from './network_tests.mjs'
 import { scaleTests } from './scale_tests.mjs'
 import { NGINX, startServers } from './servers.mjs'
+import { stageTests } from './stage_tests.mjs'
 
 const SUFFIXES = ['mag', 'gguf', 'zt', 'npz', 'bpk', 'gptrs', 'gten', 'weights']
 
@@ -50,7 +51,7 @@ async function complaintsOf(test, context) {
 }
 
 async function main(site, heft, only) {
-    const tests = Object.entries({ ...moduleTests, ...contentTests, ...networkTests, ...accessTests, ...scaleTests })
+    const tests = Object.entries({ ...moduleTests, ...contentTests, ...networkTests, ...accessTests, ...stageTests, ...scaleTests })
         .filter(([title]) => !only || title.includes(only))
     console.log(`1..${tests.length}`)
     const why = !isInstalled() ? 'chromium is not installed' : !NGINX ? 'nginx is not installed' : ''

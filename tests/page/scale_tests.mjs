@@ -23,6 +23,7 @@ async function* aMillionRows({ browser, servers, models }) {
     yield* differs('rows for screen readers', await visit.page.getAttribute('#tensor-table .grid', 'aria-rowcount'), String(COUNT + 1))
     await visit.page.focus('#tensor-table .grid')
     await visit.page.keyboard.press('End')
+    await visit.whole()
     yield* differs('the last row', (await visit.names()).at(-1), 'layers.99999.w9')
     const half = await visit.page.evaluate(() => new Promise(done => {
         const grid = document.querySelector('#tensor-table .grid')

@@ -77,7 +77,7 @@ export class CompareView {
       element(
         "p",
         { class: "quiet" },
-        `${m.format}, ${m.columns.count.toLocaleString("en")} tensors, ` +
+        `${m.format}, ${m.count.toLocaleString("en")} tensors, ` +
           `${countText(m.elements)} parameters, ${sizeText(m.size)}`,
       ),
     );

@@ -3,7 +3,7 @@
 import { byId, countText, element, sizeText } from "./basics.js";
 import { shares } from "./charts.js";
 import { CheckView } from "./check_view.js";
-import { Client } from "./client.js";
+import { Client, isCancelled } from "./client.js";
 import { CompareView } from "./compare_view.js";
 import { listenToKeys, listenToTheme, switchTheme } from "./keys.js";
 import { ModuleView } from "./module_view.js";
@@ -14,6 +14,8 @@ import { cancelWork, clearFailure, say, showFailure, withProgress } from "./stat
 import { Tabs } from "./tabs.js";
 import { TensorView } from "./tensor_view.js";
 import { showMetadata, showVocabulary } from "./text_views.js";
+import { warmPage } from "./warm_page.js";
+import { complete, painted } from "./whole_model.js";
 
 const client = new Client();
 let shown = null; // { model, tabs, tensors, compare }
@@ -39,7 +41,10 @@ async function load(what) {
   };
   const model = await withProgress(
     `Opening ${cut(nameText(what.name))}`,
-    (options) => client.ask("open", what, options),
+    async (options) => {
+      const opened = await client.ask("open", what, options);
+      return what.isSecond ? complete(client, opened) : opened;
+    },
     (e) => (e.rule === "web/no-ranges" ? [whole] : [retry]),
   );
   return model && { ...model, shown: what.name };
@@ -112,12 +117,13 @@ function showStart() {
   byId("choose-file").focus();
 }
 
+// The sums are not known before the columns.
 function cards(m) {
   const facts = [
     ["Format", m.format + (m.version ? ` ${m.version}` : "")],
-    ["Parameters", countText(m.elements)],
-    ["Tensors", m.columns.count.toLocaleString("en")],
-    ["Data", sizeText(m.bytes)],
+    ["Parameters", m.columns ? countText(m.elements) : "…"],
+    ["Tensors", m.count.toLocaleString("en")],
+    ["Data", m.columns ? sizeText(m.bytes) : "…"],
     ["File", sizeText(m.size)],
   ];
   if (m.shards.length) facts.push(["Files", (m.shards.length + 1).toLocaleString("en")]);
@@ -127,7 +133,7 @@ function cards(m) {
     ),
   );
   byId("types").replaceChildren();
-  if (m.types.length) shares(byId("types"), m.types);
+  if (m.types?.length) shares(byId("types"), m.types);
 }
 
 function viewsOf(m) {
@@ -166,7 +172,7 @@ function showModule(found) {
 
 function showTensor(id) {
   shown.tabs.select("tensors");
-  shown.tensors.choose(shown.tensors.rows.tensor(id));
+  shown.tensors.chooseId(id);
   byId("detail").focus();
 }
 
@@ -206,6 +212,7 @@ function show(m, what) {
   cards(m);
   shown = { model: m };
   shown.tabs = new Tabs(viewsOf(m));
+  m.whole = m.columns ? Promise.resolve(true) : finish(m, what);
   shown.tensors = new TensorView(client, m, () => use(what));
   shown.compare = new CompareView(byId("panel-compare"), client, m, {
     choose: (address) => (address ? openAddress(address, true) : choose(true)),
@@ -213,24 +220,32 @@ function show(m, what) {
   });
   measure(m);
   shown.tensors.table.view.focus({ preventScroll: true });
-  say(`${cut(nameText(m.shown))}: ${m.format}, ${m.columns.count.toLocaleString("en")} tensors`);
+  say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} tensors`);
+}
+
+// Ask for the columns behind the first paint; return whether the model has them.
+async function finish(m, what) {
+  await painted();
+  try {
+    await complete(client, m);
+  } catch (e) {
+    const again = { title: "Open it again", act: () => use(what) };
+    if (shown.model === m && !isCancelled(e)) showFailure(e, [again]);
+    return false;
+  }
+  if (shown.model !== m) return false;
+  cards(m);
+  shown.tensors.arrived();
+  return true;
 }
 
 // Times for tests and the curious: performance.getEntriesByName("heft-first-row").
 function measure(m) {
-  requestAnimationFrame(() =>
-    setTimeout(() => {
-      const since = m.lastByte - performance.timeOrigin;
-      performance.measure("heft-first-row", {
-        start: Math.max(0, since),
-        end: performance.now(),
-      });
-      performance.measure("heft-index", {
-        start: Math.max(0, since),
-        end: m.opened - performance.timeOrigin,
-      });
-    }),
-  );
+  painted().then(() => {
+    const start = Math.max(0, m.lastByte - performance.timeOrigin);
+    performance.measure("heft-first-row", { start, end: performance.now() });
+    performance.measure("heft-index", { start, end: m.opened - performance.timeOrigin });
+  });
 }
 
 // ---- events
@@ -355,5 +370,6 @@ function fillFromLink() {
 
 listen();
 fillFromLink();
+warmPage(() => !shown);
 if ("serviceWorker" in navigator && window.isSecureContext)
   navigator.serviceWorker.register(ownScript("sw.js")).catch(() => {}); // works without, but not offline

@@ -10,7 +10,7 @@ import { survey } from "./survey.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 import { warmUp } from "./warm_up.js";
 
-const models = new Map(); // by number: { model, all, order, tree, vocabulary }
+const models = new Map(); // by number: Entry
 const running = new Map(); // by id of the question: AbortController
 let next = 1;
 
@@ -25,6 +25,29 @@ const COLUMNS = [
 ];
 
 const columnsOf = (all) => Object.fromEntries(COLUMNS.map((name) => [name, all[name]]));
+
+// Tensors that the page shows before it has the columns of all of them.
+const FIRST = 256;
+
+// A model that is open.  What takes long for many tensors is made when it is first asked for.
+class Entry {
+  constructor(model) {
+    this.model = model;
+  }
+
+  // all.tiedTo is found when a tensor is chosen.
+  get all() {
+    return this.model.columns();
+  }
+  get order() {
+    this.ordered ||= new ColumnOrder(columnsOf(this.all));
+    return this.ordered;
+  }
+  get tree() {
+    this.modules ||= new ModuleTree(this.order);
+    return this.modules;
+  }
+}
 
 function typeSums(c) {
   const sums = c.dtypeNames.map((name) => ({ name, bytes: 0, tensors: 0 }));
@@ -44,7 +67,7 @@ function typeSums(c) {
   };
 }
 
-function describe(model, columns) {
+function describe(model) {
   const {
     format,
     version: formatVersion,
@@ -72,7 +95,6 @@ function describe(model, columns) {
     parts: model.parts.map((p) => ({ ...p })),
     requests,
     bytesRead,
-    ...typeSums(columns),
     hasVocabulary:
       model.parts.some((p) => p.role === "vocab") || model.metadata.has("tokenizer.ggml.tokens"),
   };
@@ -95,10 +117,16 @@ async function openModel({ input, name, files, whole }, { signal, progress }) {
     },
   });
   const id = next++;
-  const all = model.columns(); // all.tiedTo is found when a tensor is chosen
-  const columns = columnsOf(all);
-  models.set(id, { model, all, order: new ColumnOrder(columns), tree: null });
-  return { id, columns, lastByte, opened: now(), ...describe(model, columns) };
+  const entry = new Entry(model);
+  models.set(id, entry);
+  const count = model.tensorCount;
+  const known = count > FIRST ? { first: columnsOf(model.columns({ count: FIRST })) } : rest(entry);
+  return { id, count, ...known, lastByte, opened: now(), ...describe(model) };
+}
+
+// What the page asks for once it shows the first rows: the columns of all tensors, and their sums.
+function rest({ order: { columns } }) {
+  return { columns, ...typeSums(columns) };
 }
 
 async function closeModel({ model }) {
@@ -113,17 +141,11 @@ function entryOf(id) {
   return entry;
 }
 
-function treeOf(id) {
-  const entry = entryOf(id);
-  entry.tree ||= new ModuleTree(entry.order);
-  return entry.tree;
-}
-
 // Columns of an open model, for searches in other orders.
 const arrange = ({ model, text, column, down, module }) =>
   entryOf(model).order.arrange(text, column, down, module);
 
-const modules = ({ model, module }) => treeOf(model).show(module);
+const modules = ({ model, module }) => entryOf(model).tree.show(module);
 
 // ---- tensors
 
@@ -198,6 +220,7 @@ async function diff({ a, b }, { signal, progress }) {
 
 const methods = {
   open: openModel,
+  rest: ({ model }) => rest(entryOf(model)),
   close: closeModel,
   arrange,
   modules,
@@ -227,13 +250,25 @@ function failureOf(e) {
   };
 }
 
+// Report the progress of a question, but not each of many small steps.
+function reporter(id) {
+  const LEAST = 40; // milliseconds between reports
+  let last = -LEAST;
+  return ({ bytes, total }) => {
+    const time = performance.now();
+    if (time - last < LEAST) return;
+    last = time;
+    postMessage({ id, progress: { bytes, total } });
+  };
+}
+
 async function answer({ id, method, args }) {
   const stop = new AbortController();
   running.set(id, stop);
   try {
     const result = await methods[method](args, {
       signal: stop.signal,
-      progress: ({ bytes, total }) => postMessage({ id, progress: { bytes, total } }),
+      progress: reporter(id),
     });
     postMessage({ id, result });
   } catch (e) {

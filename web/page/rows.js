@@ -2,17 +2,21 @@
 
 import { cut, nameOfBytes } from "./names.js";
 
-// Tensors in columns; the worker searches and sorts.
+// Tensors in columns; the worker searches and sorts.  Rows past the first ones are not known until
+// model.whole is fulfilled: a promise of whether the model has the columns of all tensors.
 export class TensorRows {
   constructor(client, model) {
-    Object.assign(this, { client, model, columns: model.columns, ids: null, module: null });
+    Object.assign(this, { client, model, ids: null, module: null });
   }
 
+  get columns() {
+    return this.model.columns || this.model.first;
+  }
   get total() {
-    return this.columns.count;
+    return this.model.count;
   }
   get length() {
-    return this.ids ? this.ids.length : this.columns.count;
+    return this.ids ? this.ids.length : this.model.count;
   }
 
   id(i) {
@@ -23,8 +27,10 @@ export class TensorRows {
     return this.tensor(this.id(i));
   }
 
+  // Undefined while the tensor is not known.
   tensor(id) {
     const c = this.columns;
+    if (id >= c.count) return undefined;
     const from = id ? c.nameEnds[id - 1] : 0;
     const firstDim = id ? c.dimEnds[id - 1] : 0;
     return {
@@ -47,7 +53,9 @@ export class TensorRows {
       down,
       module: this.module,
     };
-    this.ids = await this.client.ask("arrange", order);
+    const isKnown = await this.model.whole;
+    if (isKnown) this.ids = await this.client.ask("arrange", order);
+    return isKnown;
   }
 }
 

@@ -12,7 +12,7 @@ import { explain } from "./failure.js";
 const bytesText = (n) => (Number.isNaN(n) ? "–" : sizeText(n));
 const countOf = (n) => n.toLocaleString("en");
 
-const COLUMNS = [
+export const TENSOR_COLUMNS = [
   { title: "Name", key: "name", width: [230, 5], text: (t) => shortName(t.name), value: true },
   { title: "Type", key: "dtype", width: [72, 1], text: (t) => t.dtype, value: true },
   {
@@ -48,7 +48,7 @@ export class TensorView {
     this.table = new Table({
       into: byId("tensor-table"),
       label: "Tensors",
-      columns: COLUMNS,
+      columns: TENSOR_COLUMNS,
       source: this.rows,
       chosen: (t) => this.choose(t),
       opened: () => byId("detail").focus(),
@@ -56,6 +56,14 @@ export class TensorView {
     this.chip = element("button", { type: "button", class: "chip", hidden: "" });
     this.chip.addEventListener("click", () => this.within(null));
     this.table.input.after(this.chip);
+  }
+
+  // The columns of all tensors have arrived.
+  arrived() {
+    const i = this.table.current;
+    this.table.refresh();
+    const wasKnown = i < this.model.first.count;
+    if (i >= 0 && !wasKnown) this.choose(this.rows.at(i));
   }
 
   // Show only the tensors of a module { module, name }; null: all.
@@ -81,8 +89,13 @@ export class TensorView {
     this.later = setTimeout(() => this.show(t), 60);
   }
 
+  async chooseId(id) {
+    if (await this.model.whole) this.choose(this.rows.tensor(id));
+  }
+
   async show(t, { role, whole = false } = {}) {
     const stop = this.begin();
+    if (!(await this.model.whole) || stop.signal.aborted) return;
     try {
       const facts = await this.ask("tensor", { tensor: t.id }, { signal: stop.signal });
       const box = this.frame(t, facts, role);

@@ -21,6 +21,7 @@ export async function warmUp(isNeeded) {
   const bytes = smallIndex();
   for (let run = 0; run < RUNS && isNeeded(); run++) {
     const model = await open(bytes);
+    model.columns({ count: TENSORS / 8 });
     model.columns();
     await model.close();
     await new Promise((done) => setTimeout(done)); // questions that have come are answered first

@@ -238,6 +238,21 @@ test("fetch is called as a function, as browsers demand", async () => {
     await server.close();
 });
 
+test("an index is taken in pieces as they arrive", async () => {
+    const bytes = large(20_000), want = await open(bytes);
+    for (const isStated of [true, false]) {
+        const server = await serve(bytes, { isStated }), seen = [];
+        const model = await open(server.url, { onProgress: p => seen.push(p.bytes) });
+        assert.deepEqual([model.requests, model.bytesRead], [2, seen.at(-1)]);
+        assert.ok(seen.length > 3 && seen.every((n, i) => !i || n > seen[i - 1]), `progress: ${seen}`);
+        assert.deepEqual(model.columns().nameBytes, want.columns().nameBytes);
+        assert.deepEqual(await model.tensorAt(19_999).bytes(), await want.tensorAt(19_999).bytes());
+        await model.close();
+        await server.close();
+    }
+    await want.close();
+});
+
 test("an index without a stated length is read as a stream", async () => {
     const file = readFileSync(await converted(".gguf", large(20_000)));
     const server = await serve(new Uint8Array(file)), model = await open(server.url);
@@ -276,6 +291,9 @@ test("statuses and answers that end early are errors", async () => {
         [{ truncate: () => true }, "web/truncated", /ended early|instead of/],
         [{ truncate: n => n === 1 }, "web/truncated", /ended early|instead of/],
         [{ truncate: () => true, ranges: false }, "web/truncated", /ended early|instead of/],
+        [{ truncate: n => n === 1, isStated: false }, "web/truncated", /ended early/],
+        ...[-1, 1].flatMap(more => [true, false].map(isStated =>
+            [{ length: n => n === 128 << 10 ? n : n + more, isStated }, "web/truncated", /instead of/])),
     ]) {
         const server = await serve(bytes, options);
         await fails(open(server.url), "io", rule, text);
@@ -296,6 +314,29 @@ test("a signal stops opening, reading and working", async () => {
     control.abort();
     await assert.rejects(hashing, { name: "AbortError" });
     assert.equal((await model.hash()).tensors.length, 2);
+    await model.close();
+});
+
+test("columns of the first tensors are a part of all columns", async () => {
+    const shapes = Array.from({ length: 300 }, (_, i) => Array.from({ length: i % 4 }, (_, d) => 1 + (i + d) % 3));
+    const name = i => i % 7 ? `t${i}` : `${i}`.padEnd(300, "é");
+    const file = safetensors(shapes.map((shape, i) =>
+        [name(i), "U8", shape, new Uint8Array(shape.reduce((n, d) => n * d, 1)).fill(i % 3)]));
+    const model = await open(file), all = model.columns();
+    for (const count of [0, 1, 2, 7, 299, 300, 1e6]) {
+        const some = model.columns({ count }), want = Math.min(count, 300), last = want - 1;
+        assert.equal(some.count, want);
+        assert.deepEqual(some.tiedTo, all.tiedTo.slice(0, want));
+        for (const key of ["nameEnds", "dimEnds", "dtypes", "ranks", "elements", "nbytes", "offsets", "stored", "shards"])
+            assert.deepEqual(some[key], all[key].slice(0, want), key);
+        assert.deepEqual(some.nameBytes, all.nameBytes.slice(0, want ? all.nameEnds[last] : 0));
+        assert.deepEqual(some.dims, all.dims.slice(0, want ? all.dimEnds[last] : 0));
+        if (want)
+            assert.equal(some.name(last), name(last));
+    }
+    assert.equal(model.columns(), all);
+    for (const count of [-1, 0.5, NaN, "1"])
+        assert.throws(() => model.columns({ count }), RangeError);
     await model.close();
 });
 

@@ -7,7 +7,8 @@ function range(header, size) {
 }
 
 /**
- * Serve `bytes`. options: ranges (true), etag(n) for request n, truncate(n), status(n).
+ * Serve `bytes`. options: ranges (true), etag(n) for request n, truncate(n), status(n), length(n): the bytes of
+ * an answer, for the bytes n that it should have; isStated (true): answers state their length.
  * Returns { url, log, close }; log has the range of each request.
  */
 export async function serve(bytes, options = {}) {
@@ -21,8 +22,8 @@ export async function serve(bytes, options = {}) {
             return response.writeHead(status).end("no");
         const current = request.headers["if-range"] === undefined || request.headers["if-range"] === etag;
         const [from, to] = asked && current ? asked : [0, bytes.length - 1];
-        const body = bytes.subarray(from, to + 1);
-        const headers = { etag, "content-length": body.length };
+        const wanted = to + 1 - from, body = bytes.subarray(from, from + (options.length?.(wanted) ?? wanted));
+        const headers = { etag, ...(options.isStated === false ? {} : { "content-length": body.length }) };
         if (asked && current)
             headers["content-range"] = `bytes ${from}-${to}/${bytes.length}`;
         response.writeHead(asked && current ? 206 : 200, headers);
