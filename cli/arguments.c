@@ -1,5 +1,6 @@
 #include "arguments.h"
 
+#include <heft/remote.h>
 #include <string.h>
 
 #include "terminal.h"
@@ -36,12 +37,32 @@ static void use_slashes_of_options(const opt_usage *u)
     }
 }
 
+/* Return true if the argument is an input or the output. */
+static bool is_path(const argument_roles *r, int i, const opt_args *args)
+{
+    bool is_output = r->kind != NO_OUTPUT && i == argument_index(r->output, args);
+    return is_output || (i >= r->first_input && i <= argument_index(r->last_input, args));
+}
+
+const char *arguments_find_url(const opt_usage *u, const opt_args *args)
+{
+    const argument_roles *r = arguments_of(u->command);
+    for (int i = 0; r && i < args->count; i++)
+        if (is_path(r, i, args) && heft_is_url(args->item[i]))
+            return args->item[i];
+    for (size_t i = 0; i < u->count; i++) {
+        const char *const *model = u->options[i].kind == OPT_MODEL ? u->options[i].target : NULL;
+        if (model && heft_is_url(*model))
+            return *model;
+    }
+    return NULL;
+}
+
 void arguments_use_slashes(const opt_usage *u, const opt_args *args)
 {
     const argument_roles *r = arguments_of(u->command);
     use_slashes_of_options(u);
     for (int i = 0; r && i < args->count; i++)
-        if ((i >= r->first_input && i <= argument_index(r->last_input, args)) ||
-            (r->kind != NO_OUTPUT && i == argument_index(r->output, args)))
+        if (is_path(r, i, args))
             terminal_use_slashes(args->item[i]);
 }

@@ -23,6 +23,8 @@ static inline int argument_index(int argument, const opt_args *args)
 {
     return argument < 0 ? args->count + argument : argument;
 }
+/* Return the first input, output or model of an option that is on a server; NULL: all are local. */
+const char *arguments_find_url(const opt_usage *u, const opt_args *args);
 /* Make every separator in the arguments and options that are paths a slash. */
 void arguments_use_slashes(const opt_usage *u, const opt_args *args);
 

@@ -12,6 +12,7 @@ typedef struct open_settings {
     bool quiet;         /* print no warnings about files */
     bool verbose;       /* print notes, too */
     bool no_verify;     /* ignore wrong checksums */
+    bool offline;       /* refuse files on servers */
     bool no_sandbox;    /* restrict neither files nor system calls */
     bool check_parts;   /* verify the digest of each part read as a whole, unless no_verify */
     heft_limits limits; /* --max-tensors and --max-bytes; 0 for the defaults */

@@ -21,7 +21,19 @@
 enum { FIRST_LONG = 256, OPTIONS_MAX = 64, HELP_COLUMN = 26, HELP_WIDTH = 80 };
 
 /* Options of every command, listed after the command's own. */
-enum { COLOR, MESSAGES, KEY, MAX_TENSORS, MAX_BYTES, QUIET, NO_VERIFY, NO_SANDBOX, HELP, COMMON };
+enum {
+    COLOR,
+    MESSAGES,
+    KEY,
+    MAX_TENSORS,
+    MAX_BYTES,
+    QUIET,
+    NO_VERIFY,
+    OFFLINE,
+    NO_SANDBOX,
+    HELP,
+    COMMON
+};
 static const opt common[COMMON] = {
     [COLOR] = { "color", 0, OPT_TEXT, NULL, "WHEN", "colour the output: auto, always or never" },
     [MESSAGES] = { "messages", 0, OPT_TEXT, NULL, "FORMAT",
@@ -36,6 +48,8 @@ static const opt common[COMMON] = {
                 "print no warnings about files" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,
                     "read in spite of wrong checksums" },
+    [OFFLINE] = { "offline", 0, OPT_FLAG, &model_settings.offline, NULL,
+                  "refuse files on servers, as HF_HUB_OFFLINE=1 does" },
     [NO_SANDBOX] = { "no-sandbox", 0, OPT_FLAG, &model_settings.no_sandbox, NULL,
                      "restrict neither files nor system calls" },
     [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "show this help" },
@@ -55,7 +69,8 @@ static const struct {
 
 /* Options about models, which commands that look at the bytes of files do not have. */
 enum {
-    NOT_OF_RAW_FILES = 1 << KEY | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET | 1 << NO_VERIFY
+    NOT_OF_RAW_FILES = 1 << KEY | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET | 1 << NO_VERIFY |
+                       1 << OFFLINE
 };
 
 /* Common options that a command does not have. */
@@ -65,7 +80,7 @@ static const struct {
 } excluded_options[] = {
     { "doctor", NOT_OF_RAW_FILES },
     { "edit", 1u << NO_VERIFY },
-    { "formats", 1u << QUIET | 1u << NO_VERIFY },
+    { "formats", 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE },
     { "scan", NOT_OF_RAW_FILES },
     { "sign", NOT_OF_RAW_FILES },
     { "verify", 1u << KEY | 1u << QUIET | 1u << NO_VERIFY },
@@ -348,6 +363,14 @@ void opt_intercept(void (*use)(void *ctx, const opt_usage *u), void *ctx)
     interceptor.ctx = ctx;
 }
 
+static int refuse_server(const opt_usage *u, const opt_args *args)
+{
+    const char *url = model_settings.offline ? arguments_find_url(u, args) : NULL;
+    return url ? say_status(HEFT_E_IO, url,
+                            "is on a server, and --offline forbids to use the network")
+               : CODE_DONE;
+}
+
 bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **argv)
 {
     struct option longs[OPTIONS_MAX];
@@ -370,7 +393,9 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     *rest = (opt_args){ argv + optind, argc - optind };
     if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args)) {
         arguments_use_slashes(u, rest);
-        *code = secrets_read(u);
+        *code = refuse_server(u, rest);
+        if (!*code)
+            *code = secrets_read(u);
         if (!*code)
             *code = stdin_take(u, rest);
         if (!*code)

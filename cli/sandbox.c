@@ -242,22 +242,10 @@ static void say_missing(const char *part, int os)
         say(MESSAGE_NOTE, NULL, "the sandbox has no %s: %s", part, strerror(os));
 }
 
-/* Return true if the command uses a server. */
-static bool has_url(const opt_usage *u, const opt_args *args)
-{
-    bool found = false;
-    for (int i = 0; i < args->count; i++)
-        found = found || heft_is_url(args->item[i]);
-    for (size_t i = 0; i < u->count; i++)
-        if (u->options[i].kind == OPT_MODEL)
-            found = found || heft_is_url(*(const char *const *)u->options[i].target);
-    return found;
-}
-
 void sandbox_enter(const opt_usage *u, const opt_args *args)
 {
     landlock l;
-    bool uses_network = has_url(u, args);
+    bool uses_network = arguments_find_url(u, args);
     if (model_settings.no_sandbox)
         return;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,

@@ -65,7 +65,7 @@ static const size_row sizes[] = {
     { "heft_id", sizeof(heft_id), 32 },
     { "heft_blob", sizeof(heft_blob), 24 },
     { "heft_scratch", sizeof(heft_scratch), 8 },
-    { "heft_source_ops", sizeof(heft_source_ops), 88 },
+    { "heft_source_ops", sizeof(heft_source_ops), 104 },
     { "heft_sink_ops", sizeof(heft_sink_ops), 72 },
     { "heft_scratch_ops", sizeof(heft_scratch_ops), 40 },
     { "heft_digest", sizeof(heft_digest), 56 },

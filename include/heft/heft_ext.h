@@ -45,6 +45,12 @@ typedef struct heft_source_ops {
     heft_status (*populate)(heft_source *s, uint64_t offset, uint64_t len, heft_error *err);
     /* Optional.  Return an error if any byte may have changed since the source was opened. */
     heft_status (*check_unchanged)(heft_source *s, heft_error *err);
+    /* Optional.  The origin of the source states a digest of the whole file.  begin_digest: begin
+     * to compute the digest, because all bytes will be read.  check_digest: read the other bytes,
+     * and compare; HEFT_E_CHECKSUM for different digests.  *is_stated: the origin states a
+     * digest. */
+    void (*begin_digest)(heft_source *s);
+    heft_status (*check_digest)(heft_source *s, bool *is_stated, heft_error *err);
 } heft_source_ops;
 struct heft_source {
     const heft_source_ops *ops;

@@ -326,6 +326,7 @@ def append(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Appended: ...
@@ -371,6 +372,7 @@ def convert(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Converted: ...
@@ -394,6 +396,7 @@ def diff(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Difference | None: ...
@@ -431,6 +434,7 @@ def edit(
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Edited: ...
@@ -446,6 +450,7 @@ def hash(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Digests | None: ...
@@ -459,6 +464,7 @@ def info(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Info: ...
@@ -492,6 +498,7 @@ def merge(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Converted: ...
@@ -507,6 +514,7 @@ def sbom(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Bill: ...
@@ -554,6 +562,7 @@ def split(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Split: ...
@@ -573,6 +582,7 @@ def stats(
     max_bytes: int | str | None = ...,
     quiet: bool = ...,
     no_verify: bool = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Stats | None: ...
@@ -593,6 +603,7 @@ def verify(
     join: str | os.PathLike[str] | None = ...,
     max_tensors: int | None = ...,
     max_bytes: int | str | None = ...,
+    offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
 ) -> Report | list[Report] | None: ...

@@ -263,6 +263,7 @@ OPTIONS = [Option(*row) for row in (
     ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
     ("quiet", NO_QUIET, FLAG, "give no warnings about files"),
     ("no-verify", NO_VERIFY, FLAG, "read in spite of wrong checksums"),
+    ("offline", MODELS, FLAG, "refuse files on servers"),
     ("no-sandbox", MODELS + " doctor scan sign", FLAG, "restrict neither files nor system calls"),
 )]
 

@@ -37,7 +37,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             number = len(s.requests)
         path = self.path.split("?")[0]
         if path.startswith("/elsewhere/"):
-            self.answer(302, {"Location": f"{s.other}{path[10:]}"}, b"")
+            headers = (s.plan(number, self) or {}).get("headers", {})
+            self.answer(302, {"Location": f"{s.other}{path[10:]}", **headers}, b"")
             return
         data = s.files.get(path)
         if data is None:

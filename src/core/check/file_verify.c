@@ -24,7 +24,7 @@ typedef struct verify {
 } verify;
 
 /* The stages of reporting findings. */
-enum { STAGE_OPENING, STAGE_CHECKSUMS, STAGE_FORMAT, STAGE_DECODED, STAGE_SPARSE };
+enum { STAGE_OPENING, STAGE_CHECKSUMS, STAGE_FORMAT, STAGE_DECODED, STAGE_SPARSE, STAGE_ORIGIN };
 
 /* A cut of bytes into the runs of shares. */
 typedef struct share_cut {
@@ -392,6 +392,27 @@ static heft_status report_opening(verify *v)
     return st;
 }
 
+/* Compare each file with the digest that its origin states.  A share does not read whole files. */
+static heft_status check_origin(verify *v)
+{
+    heft_error why;
+    bool is_stated;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i <= v->f->opened_shard_count && !st && !v->share_count; i++) {
+        st = heft_file_check_origin_digest(v->f, i, &is_stated, &why);
+        uint64_t size = is_stated ? heft_file_source(v->f, i)->size : 0;
+        v->result->origin_digests += is_stated;
+        v->result->bytes_checked += size;
+        if (st == HEFT_E_CHECKSUM)
+            report(&v->check, HEFT_FAULT, "hub/sha256",
+                   (heft_range){ heft_global_offset(i, 0), size }, HEFT_NONE, why.message);
+        else if (st)
+            *v->check.err = why;
+        st = st == HEFT_E_CHECKSUM ? HEFT_OK : st;
+    }
+    return st;
+}
+
 static heft_status check_all(verify *v)
 {
     heft_status st = is_first_share(v) ? report_opening(v) : HEFT_OK;
@@ -410,7 +431,10 @@ static heft_status check_all(verify *v)
     if (!st)
         st = check_decoded(v);
     v->stage = STAGE_SPARSE;
-    return st ? st : check_all_sparse(v);
+    if (!st)
+        st = check_all_sparse(v);
+    v->stage = STAGE_ORIGIN;
+    return st ? st : check_origin(v);
 }
 
 static verify begin(const heft_file *f, heft_finding_fn fn, void *ctx, heft_error *err)
@@ -453,6 +477,8 @@ heft_status heft_file_verify(heft_verify_result *out, const heft_file *f,
     v.share_count = o.share_count;
     *v.result = (heft_verify_result){ .notes = 0 };
     heft_file_enter(f); /* names and digests are mapped, too */
+    if (!o.quick && !o.share_count)
+        heft_file_begin_origin_digests(f);
     if (!o.quick)
         progress.total = heft_checksum_sweep_bytes(f) + heft_decoded_check_bytes(f);
     st = check_all(&v);

@@ -138,6 +138,10 @@ static inline heft_source *heft_file_source(const heft_file *f, uint32_t number)
 {
     return number ? f->opened_shards[number - 1].source : f->source;
 }
+/* The digests that the origin of a file or shard states: see heft_source_ops. */
+void heft_file_begin_origin_digests(const heft_file *f);
+heft_status heft_file_check_origin_digest(const heft_file *f, uint32_t number, bool *is_stated,
+                                          heft_error *err);
 /* Call enter before and leave after work on mapped bytes.  leave returns an error if a mapped file
  * turned out to be truncated. */
 void heft_file_enter(const heft_file *f);

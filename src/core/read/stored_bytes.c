@@ -62,6 +62,25 @@ heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
     return st;
 }
 
+void heft_file_begin_origin_digests(const heft_file *f)
+{
+    for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
+        heft_source *s = heft_file_source(f, i);
+        if (s && HEFT_HAS(s->ops, begin_digest) && s->ops->begin_digest)
+            s->ops->begin_digest(s);
+    }
+}
+
+heft_status heft_file_check_origin_digest(const heft_file *f, uint32_t number, bool *is_stated,
+                                          heft_error *err)
+{
+    heft_source *s = heft_file_source(f, number);
+    *is_stated = false;
+    return s && HEFT_HAS(s->ops, check_digest) && s->ops->check_digest
+               ? s->ops->check_digest(s, is_stated, err)
+               : HEFT_OK;
+}
+
 bool heft_file_has_bytes(const heft_file *f, uint64_t offset)
 {
     uint32_t number = heft_global_offset_file(&f->x, offset);

@@ -241,6 +241,23 @@ static heft_status check_input(heft_conversion *c, const heft_sink *sink)
     return st || !counts_losses_first(c, sink) ? st : count_cast_losses(c);
 }
 
+/* ---- the digests of the input's origin ---- */
+
+/* Return true if the whole input is read: a choice of tensors costs no further download. */
+static bool checks_origin(const heft_conversion *c)
+{
+    return !c->opt.no_verify && !c->opt.dry_run && !c->opt.keep && !c->scope.only;
+}
+
+static heft_status check_origin(heft_conversion *c)
+{
+    bool is_stated;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; i <= c->in->opened_shard_count && !st && checks_origin(c); i++)
+        st = heft_file_check_origin_digest(c->in, i, &is_stated, c->err);
+    return st;
+}
+
 /* ---- the steps ---- */
 
 heft_status heft_conversion_plan(heft_conversion *c, const heft_file *in, const heft_format *to,
@@ -272,6 +289,8 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
     if (!sink)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "no sink is given");
     heft_status st = heft_sink_check(sink, c->err);
+    if (checks_origin(c))
+        heft_file_begin_origin_digests(c->in);
     if (!st)
         st = check_input(c, sink);
     if (st)
@@ -297,6 +316,8 @@ heft_status heft_conversion_write(heft_conversion *c, heft_sink *sink)
         st = heft_planner_write_record_headers(&c->p, sink, c->err);
     if (!st)
         st = heft_planner_emit(&c->p, HEFT_TRAILER, sink, c->err);
+    if (!st)
+        st = check_origin(c);
     heft_source_verifier_free(&verifier);
     return st;
 }

@@ -81,13 +81,25 @@ static void read_range(heft_answer *a, heft_str s)
     a->has_range = !is_unsatisfied && (a->has_total || (!has_total && take(&s, "*") && !s.len));
 }
 
+/* Another answer follows.  The hub states the digest in a redirect to the server of the content,
+ * which cannot replace the digest. */
+static void clear(heft_answer *a)
+{
+    char linked[sizeof a->linked];
+    memcpy(linked, a->linked, sizeof linked);
+    *a = (heft_answer){ .has_range = false };
+    memcpy(a->linked, linked, sizeof linked);
+}
+
 void heft_answer_line(heft_answer *a, heft_str line)
 {
     heft_str value;
     if (line.len >= 5 && !memcmp(line.ptr, "HTTP/", 5))
-        *a = (heft_answer){ .has_range = false };
+        clear(a);
     else if (has_name(&value, line, "etag"))
         keep(a->etag, sizeof a->etag, value);
+    else if (!*a->linked && has_name(&value, line, "x-linked-etag"))
+        keep(a->linked, sizeof a->linked, value);
     else if (has_name(&value, line, "last-modified"))
         keep(a->modified, sizeof a->modified, value);
     else if (has_name(&value, line, "content-range"))

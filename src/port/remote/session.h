@@ -15,6 +15,7 @@ typedef struct heft_address {
     char signature[128]; /* text for CURLOPT_AWS_SIGV4; empty: not signed */
     char session[4096];  /* value of the header x-amz-security-token */
     bool is_repository;  /* the URL of a list of files; not of a file */
+    bool is_hub_file;    /* the hub may state the SHA-256 of the file */
 } heft_address;
 heft_status heft_address_of(heft_address *out, const char *url, heft_error *err);
 /* Find the credentials, region and endpoint of S3. */
@@ -25,6 +26,7 @@ heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_err
 /* The headers of an answer that Heft reads; texts are empty if the header is missing. */
 typedef struct heft_answer {
     char etag[256], modified[64];
+    char linked[72]; /* X-Linked-Etag, also of a redirect: the SHA-256 that the hub states */
     bool has_range, has_total, is_encoded;
     bool is_checked;             /* the range has been compared with the request */
     uint64_t first, last, total; /* Content-Range */

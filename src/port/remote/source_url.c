@@ -8,31 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/remote/session.h"
+#include "port/remote/source_url.h"
 
 enum { HEAD = 128 << 10, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
-
-typedef struct block {
-    heft_request request;
-    struct block *next;
-    uint64_t used; /* time of the last read, by url_source.clock */
-    unsigned readers;
-} block;
-
-typedef struct url_source {
-    heft_source base;
-    heft_session *session;
-    heft_address target;
-    heft_answer pinned;
-    block *blocks;
-    uint64_t cached, clock; /* bytes of all blocks; counts reads */
-    uint64_t expected;      /* offset after the last sequential read */
-    uint64_t ahead;         /* bytes to request ahead */
-    heft_scratch *spool;    /* the file, downloaded whole; NULL: read by ranges */
-    const uint8_t *whole;
-    heft_status status; /* the file has changed: all later reads fail */
-    heft_error error;
-} url_source;
+enum { SPREAD = 32 << 20 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
@@ -70,7 +49,7 @@ static void free_block(url_source *u, block *b)
     free(b);
 }
 
-static block *find_block(const url_source *u, uint64_t offset)
+block *heft_url_find_block(const url_source *u, uint64_t offset)
 {
     for (block *b = u->blocks; b; b = b->next)
         if (!b->request.is_cancelled && offset >= b->request.offset &&
@@ -104,17 +83,50 @@ static uint64_t begin_of_request(const url_source *u, uint64_t offset)
     return begin;
 }
 
-/* Free finished blocks, the least recently used first, until `length` more bytes are allowed;
- * return false if the other blocks are all in use. */
-static bool make_space(url_source *u, uint64_t length)
+/* How much a block is needed; blocks with the lowest value are freed first. */
+enum { READ, READ_EARLY, UNREAD, AHEAD };
+
+static int need_of(const url_source *u, const block *b)
+{
+    uint64_t begin = b->request.offset, end = begin + b->request.length;
+    bool is_read = b->read >= b->request.length - b->request.length / 16; /* padding is not */
+    if (is_read)
+        return u->digest.method && end > u->digest.done ? READ_EARLY : READ;
+    uint64_t behind = u->ahead + (u->is_read_whole ? SPREAD : 0);
+    return begin < u->expected + u->ahead && end + behind > u->expected ? AHEAD : UNREAD;
+}
+
+/* Return true if a is freed rather than b, which is needed alike: the block that will be read last,
+ * or else has not been used for the longest time. */
+static bool is_rather_freed(const block *a, const block *b, int need)
+{
+    return need == AHEAD ? a->request.offset > b->request.offset : a->used < b->used;
+}
+
+static block *find_oldest(const url_source *u, bool is_urgent)
+{
+    block *oldest = NULL;
+    int least = AHEAD + 1;
+    for (block *b = u->blocks; b; b = b->next) {
+        int need = need_of(u, b);
+        if (b->request.state != HEFT_REQUEST_DONE || b->readers || need > least ||
+            (need == least && !is_rather_freed(b, oldest, need)))
+            continue;
+        oldest = b;
+        least = need;
+    }
+    bool is_kept = least == READ_EARLY ? heft_url_digest_is_moving(u)
+                                       : least == AHEAD && !is_urgent;
+    return is_kept ? NULL : oldest;
+}
+
+/* Free finished blocks until `length` more bytes are allowed; return false if the other blocks are
+ * needed. */
+static bool make_space(url_source *u, uint64_t length, bool is_urgent)
 {
     uint64_t limit = heft_session_options(u->session)->cache_bytes;
     while (u->cached && u->cached + length > limit) {
-        block *oldest = NULL;
-        for (block *b = u->blocks; b; b = b->next)
-            if (b->request.state == HEFT_REQUEST_DONE && !b->readers &&
-                (!oldest || b->used < oldest->used))
-                oldest = b;
+        block *oldest = find_oldest(u, is_urgent);
         if (!oldest)
             return false;
         free_block(u, oldest);
@@ -130,7 +142,7 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
         length = INDEX;
     length = length < end - offset ? length : end - offset;
     *out = NULL;
-    if (!make_space(u, length) && !is_urgent)
+    if (!make_space(u, length, is_urgent) && !is_urgent)
         return HEFT_OK;
     *out = new_block(u, offset, (size_t)length);
     if (!*out)
@@ -142,16 +154,25 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
 }
 
 /* Request the blocks of a range that are missing. */
-static void request_ahead(url_source *u, uint64_t offset, uint64_t end)
+static void request_range(url_source *u, uint64_t offset, uint64_t end)
 {
     heft_error ignored;
     end = end < u->base.size ? end : u->base.size;
     while (offset < end) {
-        block *b = find_block(u, offset);
+        block *b = heft_url_find_block(u, offset);
         if (!b && (request_block(&b, u, offset, BLOCK, false, &ignored) || !b))
             return;
         offset = b->request.offset + b->request.length;
     }
+}
+
+/* Request what will be read next: the rest of this read, and the window after the foremost read.
+ * Bytes between the two have been requested before. */
+static void request_ahead(url_source *u, uint64_t offset, uint64_t len)
+{
+    uint64_t from = offset > u->expected ? offset : u->expected;
+    request_range(u, offset, offset + len);
+    request_range(u, from, u->expected + u->ahead);
 }
 
 /* Cancel requests without a waiting reader. */
@@ -162,21 +183,23 @@ static void cancel_ahead(url_source *u)
             heft_session_cancel(u->session, &b->request);
 }
 
-/* Grow the window while reads are sequential, and shrink it to nothing otherwise. */
+/* Let the window grow with the bytes that were read in a row; a read elsewhere ends the row.
+ * Threads that read the whole file together are up to SPREAD bytes apart. */
 static void follow(url_source *u, uint64_t offset, size_t len)
 {
     uint64_t most = heft_session_options(u->session)->cache_bytes / 4 * 3;
     uint64_t distance = offset > u->expected ? offset - u->expected : u->expected - offset;
-    if (distance > GAP + u->ahead) {
-        u->ahead = 0;
+    if (distance > GAP + u->ahead + (u->is_read_whole ? SPREAD : 0)) {
+        u->ahead = u->row = 0;
         cancel_ahead(u);
         u->expected = offset + len;
         return;
     }
     if (offset + len <= u->expected)
         return;
+    u->row += offset + len - u->expected < len ? offset + len - u->expected : len;
     u->expected = offset + len;
-    u->ahead = u->ahead ? u->ahead * 2 : BLOCK;
+    u->ahead = u->row * 2 > BLOCK ? u->row * 2 : BLOCK;
     u->ahead = u->ahead < most ? u->ahead : most;
 }
 
@@ -190,28 +213,74 @@ static heft_status fail(url_source *u, const heft_request *r, heft_error *err)
     return heft_error_os(err, r->status, r->error.os);
 }
 
-/* Copy the bytes at the offset that have arrived; wait for the first of these bytes. */
-static heft_status copy_some(url_source *u, block *b, uint64_t offset, uint8_t *to, size_t len,
-                             size_t *copied, heft_error *err)
+void heft_url_let_go(url_source *u, const url_bytes *bytes)
+{
+    block *b = bytes->block;
+    b->readers--;
+    if (!bytes->count && !b->readers && b->request.state == HEFT_REQUEST_DONE)
+        free_block(u, b); /* cancelled, or failed: the next read sends a new request */
+}
+
+/* Wait for the byte at the offset in a block. */
+static heft_status wait_for_byte(url_bytes *out, url_source *u, block *b, uint64_t offset,
+                                 heft_error *err)
 {
     heft_request *r = &b->request;
     size_t at = (size_t)(offset - r->offset);
-    heft_status st = HEFT_OK;
     b->readers++;
     b->used = ++u->clock;
     while (r->have <= at && r->state != HEFT_REQUEST_DONE)
         heft_session_wait(u->session);
-    *copied = r->have > at ? r->have - at : 0;
-    *copied = *copied < len ? *copied : len;
-    if (*copied) { /* a block with a reader is not freed */
-        heft_session_unlock(u->session);
-        memcpy(to, r->buf + at, *copied);
-        heft_session_lock(u->session);
-    } else if (r->status)
-        st = fail(u, r, err);
-    b->readers--;
-    if (!*copied && !b->readers && r->state == HEFT_REQUEST_DONE)
-        free_block(u, b); /* cancelled, or failed: the next read sends a new request */
+    *out = (url_bytes){ b, r->buf + at, r->have > at ? r->have - at : 0 };
+    if (out->count)
+        return HEFT_OK;
+    heft_status st = r->status ? fail(u, r, err) : HEFT_OK;
+    heft_url_let_go(u, out);
+    return st;
+}
+
+/* While the digest is moving, wait for blocks that it needs rather than free them. */
+static bool must_wait(url_source *u, uint64_t length)
+{
+    return !make_space(u, length, true) && heft_url_digest_is_moving(u);
+}
+
+/* Request bytes that no read asked for, such as padding between tensors, for the digest. */
+static void fill_hole(url_source *u)
+{
+    heft_error ignored;
+    block *b;
+    uint64_t at = u->digest.done;
+    if (u->digest.method && !u->digest.is_busy && at < u->expected && !heft_url_find_block(u, at) &&
+        next_block_at(u, at) - at <= INDEX)
+        (void)(request_block(&b, u, at, BLOCK, true, &ignored) == HEFT_OK);
+}
+
+heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64_t len,
+                          heft_error *err)
+{
+    heft_status st = HEFT_OK;
+    *out = (url_bytes){ .count = 0 };
+    while (!st && !out->count) {
+        fill_hole(u);
+        block *b = heft_url_find_block(u, offset);
+        uint64_t want = u->ahead || len > BLOCK ? BLOCK : len > SMALL ? len : SMALL;
+        if (!b && must_wait(u, want)) {
+            if (!heft_url_digest_step(u))
+                heft_session_wait(u->session);
+            continue;
+        }
+        if (!b)
+            st = request_block(&b, u, begin_of_request(u, offset), want, true, err);
+        bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
+        if (!st && !is_far && (u->ahead || len > BLOCK)) {
+            b->readers++; /* blocks without a reader may be freed for other blocks */
+            request_ahead(u, offset, len);
+            b->readers--;
+        }
+        if (!st)
+            st = wait_for_byte(out, u, b, offset, err);
+    }
     return st;
 }
 
@@ -220,22 +289,20 @@ static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size
 {
     heft_status st = HEFT_OK;
     while (len && !st) {
-        block *b = find_block(u, offset);
-        uint64_t want = u->ahead || len > BLOCK ? BLOCK : len > SMALL ? len : SMALL;
-        size_t copied = 0;
-        if (!b)
-            st = request_block(&b, u, begin_of_request(u, offset), want, true, err);
-        bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
-        if (!st && !is_far && (u->ahead || len > BLOCK)) {
-            b->readers++; /* blocks without a reader may be freed for other blocks */
-            request_ahead(u, offset, offset + (u->ahead > len ? u->ahead : len));
-            b->readers--;
-        }
-        if (!st)
-            st = copy_some(u, b, offset, to, len, &copied, err);
-        offset += copied;
-        to += copied;
-        len -= copied;
+        url_bytes bytes;
+        st = heft_url_hold(&bytes, u, offset, len, err);
+        if (st)
+            break;
+        size_t n = bytes.count < len ? bytes.count : len;
+        heft_session_unlock(u->session); /* a block with a reader is not freed */
+        memcpy(to, bytes.at, n);
+        heft_session_lock(u->session);
+        bytes.block->read += n;
+        heft_url_let_go(u, &bytes);
+        heft_url_digest_step(u);
+        offset += n;
+        to += n;
+        len -= n;
     }
     return st;
 }
@@ -267,9 +334,27 @@ static void will_need(heft_source *s, uint64_t offset, uint64_t len)
         return;
     heft_session_lock(u->session);
     uint64_t most = heft_session_options(u->session)->cache_bytes / 2;
-    request_ahead(u, offset, offset + (len < most ? len : most));
+    request_range(u, offset, offset + (len < most ? len : most));
     u->expected = offset;
     heft_session_unlock(u->session);
+}
+
+static void begin_digest(heft_source *s)
+{
+    url_source *u = (url_source *)s;
+    heft_session_lock(u->session);
+    u->is_read_whole = true;
+    heft_url_digest_begin(u);
+    heft_session_unlock(u->session);
+}
+
+static heft_status check_digest(heft_source *s, bool *is_stated, heft_error *err)
+{
+    url_source *u = (url_source *)s;
+    heft_session_lock(u->session);
+    heft_status st = heft_url_digest_end(u, is_stated, err);
+    heft_session_unlock(u->session);
+    return st;
 }
 
 static void close_url(heft_source *s)
@@ -286,6 +371,7 @@ static void close_url(heft_source *s)
     if (u->spool)
         u->spool->ops->close(u->spool);
     heft_session_release(u->session);
+    free(u->digest.state);
     free(u);
 }
 
@@ -294,6 +380,8 @@ static const heft_source_ops ops = {
     .read = read_url,
     .will_need = will_need,
     .close = close_url,
+    .begin_digest = begin_digest,
+    .check_digest = check_digest,
 };
 
 /* ---- opening ---- */

@@ -104,6 +104,7 @@ static heft_status hub_target(heft_address *t, const char *name, heft_error *err
     if (!is_valid || (file && !is_path(file)))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not an address of the form %s", form);
     t->is_repository = !file;
+    t->is_hub_file = file;
     snprintf(t->url, sizeof t->url, "%.*s/%s%s", len ? (int)len : 22,
              len ? endpoint : "https://huggingface.co", file ? "" : "api/",
              *kind || file ? kind : "models/");

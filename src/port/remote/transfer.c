@@ -38,7 +38,8 @@ static heft_status check_version(heft_request *r)
     const heft_answer *a = &r->answer, *pinned = r->pinned;
     if (!pinned)
         return HEFT_OK;
-    bool is_same = !strcmp(a->etag, pinned->etag) && !strcmp(a->modified, pinned->modified);
+    bool is_same = !strcmp(a->etag, pinned->etag) && !strcmp(a->modified, pinned->modified) &&
+                   !strcmp(a->linked, pinned->linked);
     return is_same && (!a->has_total || a->total == r->size) ? HEFT_OK : changed(r);
 }
 
@@ -376,6 +377,7 @@ bool heft_transfer_begin(heft_request *r)
         r->spool->ops->close(r->spool);
     r->spool = NULL;
     r->spooled = 0;
+    r->answer = (heft_answer){ .has_range = false };
     r->tries++;
     return true;
 }

@@ -1,0 +1,70 @@
+/* source_url.h - declarations shared by the files that read a file on a server. */
+#ifndef HEFT_PORT_REMOTE_SOURCE_URL_H
+#define HEFT_PORT_REMOTE_SOURCE_URL_H
+#include "port/remote/session.h"
+
+typedef struct block block;
+
+/* The comparison of the whole file with the SHA-256 that the server states, url_digest.c. */
+typedef struct url_digest {
+    uint8_t stated[HEFT_HASH_BYTES];
+    const heft_digest *method; /* NULL: the file is not compared */
+    void *state;
+    uint64_t done;  /* bytes from the beginning of the file that are in the digest */
+    bool is_busy;   /* a thread computes without the lock */
+    bool is_ending; /* only the digest reads the file */
+} url_digest;
+
+struct block {
+    heft_request request;
+    struct block *next;
+    uint64_t used; /* time of the last read, by url_source.clock */
+    unsigned readers;
+    uint64_t read; /* bytes that have been read */
+};
+
+typedef struct url_source {
+    heft_source base;
+    heft_session *session;
+    heft_address target;
+    heft_answer pinned;
+    block *blocks;
+    uint64_t cached, clock; /* bytes of all blocks; counts reads */
+    uint64_t expected;      /* offset after the last sequential read */
+    uint64_t row;           /* bytes read in a row */
+    uint64_t ahead;         /* bytes to request ahead */
+    bool is_read_whole;     /* all bytes will be read */
+    heft_scratch *spool;    /* the file, downloaded whole; NULL: read by ranges */
+    const uint8_t *whole;
+    url_digest digest;
+    heft_status status; /* the file has changed: all later reads fail */
+    heft_error error;
+} url_source;
+
+/* ---- blocks, source_url.c; the lock of the session is held ---- */
+
+/* Bytes in a block, which is not freed before let_go(). */
+typedef struct url_bytes {
+    block *block;
+    const uint8_t *at;
+    size_t count;
+} url_bytes;
+/* Wait for bytes at the offset; `len` bytes will be read there, and missing ones are requested. */
+heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64_t len,
+                          heft_error *err);
+void heft_url_let_go(url_source *u, const url_bytes *bytes);
+/* Return the block with the byte at the offset; NULL: not requested. */
+block *heft_url_find_block(const url_source *u, uint64_t offset);
+
+/* ---- the digest, url_digest.c; the lock of the session is held ---- */
+
+/* Begin to compare the file, if the server states a digest and this build has SHA-256. */
+void heft_url_digest_begin(url_source *u);
+/* Return true if the digest takes further bytes without requests of its own. */
+bool heft_url_digest_is_moving(const url_source *u);
+/* Add bytes that have arrived; return false if the next bytes have not. */
+bool heft_url_digest_step(url_source *u);
+/* Add the missing bytes, and compare. */
+heft_status heft_url_digest_end(url_source *u, bool *is_stated, heft_error *err);
+
+#endif

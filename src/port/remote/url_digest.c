@@ -1,0 +1,135 @@
+/* url_digest.c - compare a file that is read as a whole with the SHA-256 that the hub states.
+ *
+ * Reads arrive in any order, and SHA-256 needs the bytes in order.  The thread that has read a
+ * block adds the next bytes of the file that are in memory; blocks that the digest needs are freed
+ * last.  heft_url_digest_end() requests the bytes that are left, in order: nothing if the tensors
+ * were read in the order of the file, and otherwise bytes that have been freed meanwhile. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "port/remote/source_url.h"
+
+enum { DIGITS = 64 };
+
+static const heft_digest *find_sha256(void)
+{
+    for (const heft_digest *const *at = heft_host_default()->digests; *at; at++)
+        if (!strcmp((*at)->name, "sha256"))
+            return *at;
+    return NULL;
+}
+
+/* The header has the digits in quotation marks. */
+static bool read_stated(uint8_t out[HEFT_HASH_BYTES], const char *header)
+{
+    header += *header == '"';
+    for (size_t i = 0; i < DIGITS; i++) {
+        uint32_t digit = header[i] ? heft_hex_digit(header[i]) : 16;
+        if (digit > 15)
+            return false;
+        out[i / 2] = (uint8_t)(out[i / 2] << 4 | digit);
+    }
+    return !header[DIGITS] || !strcmp(header + DIGITS, "\"");
+}
+
+void heft_url_digest_begin(url_source *u)
+{
+    url_digest *d = &u->digest;
+    const heft_digest *method = find_sha256();
+    if (d->method || !method || !u->target.is_hub_file || !read_stated(d->stated, u->pinned.linked))
+        return;
+    d->state = malloc(method->state_bytes);
+    d->method = d->state && method->init(d->state) ? method : NULL;
+    d->done = 0;
+    d->is_ending = false;
+}
+
+bool heft_url_digest_is_moving(const url_source *u)
+{
+    const url_digest *d = &u->digest;
+    const block *b = d->method ? heft_url_find_block(u, d->done) : NULL;
+    return d->is_busy || (b && (b->request.state != HEFT_REQUEST_DONE ||
+                                b->request.offset + b->request.have > d->done));
+}
+
+/* Add bytes to the digest; the lock is released meanwhile. */
+static void add(url_source *u, const uint8_t *bytes, size_t len)
+{
+    url_digest *d = &u->digest;
+    d->is_busy = true;
+    heft_session_unlock(u->session);
+    d->method->update(d->state, bytes, len);
+    heft_session_lock(u->session);
+    d->is_busy = false;
+    d->done += len;
+    heft_session_signal(u->session);
+}
+
+bool heft_url_digest_step(url_source *u)
+{
+    url_digest *d = &u->digest;
+    block *b = d->method && !d->is_busy ? heft_url_find_block(u, d->done) : NULL;
+    size_t at = b ? (size_t)(d->done - b->request.offset) : 0;
+    if (!b || b->request.have <= at)
+        return false;
+    b->readers++;
+    add(u, b->request.buf + at, b->request.have - at);
+    b->readers--;
+    b->read = d->is_ending ? d->done - b->request.offset : b->read;
+    return true;
+}
+
+static heft_status add_missing(url_source *u, heft_error *err)
+{
+    url_digest *d = &u->digest;
+    heft_status st = HEFT_OK;
+    while (!st && d->done < u->base.size) {
+        url_bytes bytes;
+        if (d->is_busy)
+            heft_session_wait(u->session);
+        else if (u->whole)
+            add(u, u->whole, (size_t)u->base.size);
+        else if (!heft_url_digest_step(u)) {
+            u->expected = d->done; /* request the bytes after this offset ahead */
+            u->ahead = heft_session_options(u->session)->cache_bytes / 2;
+            st = heft_url_hold(&bytes, u, d->done, 1, err);
+            if (!st)
+                heft_url_let_go(u, &bytes);
+        }
+    }
+    return st;
+}
+
+static heft_status compare(const url_digest *d, const uint8_t found[HEFT_HASH_BYTES],
+                           heft_error *err)
+{
+    char stated[DIGITS + 1] = "", computed[DIGITS + 1] = "";
+    if (!memcmp(d->stated, found, HEFT_HASH_BYTES))
+        return HEFT_OK;
+    heft_hex_text(stated, d->stated, HEFT_HASH_BYTES);
+    heft_hex_text(computed, found, HEFT_HASH_BYTES);
+    heft_status st = heft_error_plain(err, HEFT_E_CHECKSUM,
+                                      "the hub states the SHA-256 %s, the content has %s: "
+                                      "download it again",
+                                      stated, computed);
+    return heft_error_rule(err, st, "hub/sha256");
+}
+
+heft_status heft_url_digest_end(url_source *u, bool *is_stated, heft_error *err)
+{
+    url_digest *d = &u->digest;
+    uint8_t found[HEFT_HASH_BYTES];
+    *is_stated = d->method;
+    if (!d->method)
+        return HEFT_OK;
+    d->is_ending = true;
+    heft_status st = add_missing(u, err);
+    if (st)
+        return st;
+    d->method->final(found, d->state);
+    free(d->state);
+    d->state = NULL;
+    d->method = NULL;
+    return compare(d, found, err);
+}
