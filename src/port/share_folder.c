@@ -8,6 +8,7 @@
  * The process that finds all records writes the rest of `data`, gives the file the name of the
  * output, and removes the folder, records first.  Two processes write equal bytes; a process
  * that finds `data` gone is done. */
+#include <heft/remote.h>
 #include <heft/share.h>
 
 #include <errno.h>
@@ -318,6 +319,10 @@ static heft_status check_arguments(const char *path, uint32_t flags, heft_error 
 {
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to write to is missing");
+    if (heft_is_url(path))
+        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
+                                "shares are written to a file in a folder that all processes see; "
+                                "write to such a file, or convert without shares");
     if (flags & HEFT_SINK_SYNC && flags & HEFT_SINK_NO_SYNC)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "HEFT_SINK_SYNC and HEFT_SINK_NO_SYNC exclude each other");
@@ -332,6 +337,7 @@ heft_status heft_share_convert(heft_share_result *out, const heft_file *in, cons
     heft_error own;
     err = heft_error_begin(err, &own);
     heft_status st = check_arguments(path, flags, err);
+    f.result.about_output = st;
     if (!st && share.number - 1 >= share.count)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "there is no share %U of %U",
                               (uint64_t)share.number, (uint64_t)share.count);
@@ -379,6 +385,7 @@ heft_status heft_share_finish(heft_share_result *out, const heft_file *in, const
     uint32_t count = 0;
     err = heft_error_begin(err, &own);
     heft_status st = check_arguments(path, flags, err);
+    f.result.about_output = st;
     if (!st) {
         st = read_count(&first, path, &count, err);
         f.result.about_output = st;

@@ -256,6 +256,9 @@ def refusals(folder, sources):
     p = run("convert", "--share", "auto", sources["plain"], out, status=2)
     for name in (b"OMPI_COMM_WORLD_RANK", b"PMI_RANK", b"SLURM_PROCID"):
         require(name in p.stderr, f"{name} is not named: {p.stderr}")
+    for args in (["--share", "1/2"], ["--finish"]):
+        p = run("convert", *args, sources["plain"], "s3://bucket/model.zt", status=5)
+        require(b"s3://bucket/model.zt: shares are written to a file" in p.stderr, p.stderr)
 
 
 def environment(folder, sources):
