@@ -75,6 +75,23 @@ async function* firstRows(context) {
     await visit.close()
 }
 
+async function* nothingMoves(context) {
+    const topOf = visit => visit.page.$eval('#tensor-table .grid', grid => Math.round(grid.getBoundingClientRect().top))
+    const visit = await begin(context, many(context))
+    for (const width of [1280, 400]) {
+        await visit.page.setViewportSize({ width, height: 800 })
+        await visit.page.evaluate(() => { window.holds = true })
+        await visit.openFile(many(context, COUNT + width))
+        await visit.page.waitForFunction(() => window.held.length)
+        const before = await topOf(visit)
+        await release(visit)
+        await visit.whole()
+        yield* differs(`the top of the table at ${width} pixels`, await topOf(visit), before)
+    }
+    yield* silent(visit)
+    await visit.close()
+}
+
 async function* sortBeforeColumns(context) {
     const visit = await begin(context, many(context))
     const sort = '#tensor-table th:nth-child(1) button'
@@ -182,6 +199,7 @@ async function* comparedWithMany(context) {
 
 export const stageTests = {
     'first rows before the columns': firstRows,
+    'the table stays where it is when the columns arrive': nothingMoves,
     'sorting before the columns': sortBeforeColumns,
     'search, modules and a tensor before the columns': actionsBeforeColumns,
     'columns that fail': columnsFail,

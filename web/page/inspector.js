@@ -15,7 +15,7 @@ import { Tabs } from "./tabs.js";
 import { TensorView } from "./tensor_view.js";
 import { showMetadata, showVocabulary } from "./text_views.js";
 import { warmPage } from "./warm_page.js";
-import { complete, painted } from "./whole_model.js";
+import { complete, openWhole, painted } from "./whole_model.js";
 
 const client = new Client();
 let shown = null; // { model, tabs, tensors, compare }
@@ -41,10 +41,8 @@ async function load(what) {
   };
   const model = await withProgress(
     `Opening ${cut(nameText(what.name))}`,
-    async (options) => {
-      const opened = await client.ask("open", what, options);
-      return what.isSecond ? complete(client, opened) : opened;
-    },
+    (options) =>
+      what.isSecond ? openWhole(client, what, options) : client.ask("open", what, options),
     (e) => (e.rule === "web/no-ranges" ? [whole] : [retry]),
   );
   return model && { ...model, shown: what.name };
@@ -133,6 +131,7 @@ function cards(m) {
     ),
   );
   byId("types").replaceChildren();
+  byId("types").classList.toggle("awaited", !m.columns);
   if (m.types?.length) shares(byId("types"), m.types);
 }
 

@@ -12,7 +12,18 @@ export function painted() {
 }
 
 // Add the columns and sums to a model that has been opened.
-export async function complete(client, m) {
-  if (!m.columns) Object.assign(m, await client.ask("rest", { model: m.id }));
+export async function complete(client, m, options) {
+  if (!m.columns) Object.assign(m, await client.ask("rest", { model: m.id }, options));
   return m;
+}
+
+// Open a model with its columns and sums.
+export async function openWhole(client, what, options) {
+  const m = await client.ask("open", what, options);
+  try {
+    return await complete(client, m, options);
+  } catch (e) {
+    client.ask("close", { model: m.id });
+    throw e;
+  }
 }

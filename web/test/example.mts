@@ -19,7 +19,8 @@ function show(value: Value): string {
 async function summary(file: File | URL | string): Promise<number> {
     const control = new AbortController();
     const model: Model = await open(file, { signal: control.signal, onProgress: p => console.log(p.bytes, p.requests) });
-    const c: Columns = model.columns();
+    const first: Columns = model.columns({ count: 100 }), c: Columns = model.columns();
+    console.log(first.count ? first.name(0) : "no tensors");
     let parameters = 0;
     for (let i = 0; i < c.count; i++)
         parameters += c.elements[i]!;
