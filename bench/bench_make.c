@@ -143,6 +143,13 @@ static heft_status declare(heft_writer *w, const model *m, heft_error *err)
     return st;
 }
 
+/* Return an offset in the pattern for n bytes, a multiple of every element's size. */
+static uint64_t offset_in_pattern(uint64_t i, uint64_t done, uint64_t n)
+{
+    enum { UNIT = 64 };
+    return (i * 52361 + done / UNIT) % ((PATTERN - n) / UNIT + 1) * UNIT;
+}
+
 /* Write the payload; each tensor begins at a different offset of the pattern. */
 static heft_status put_bytes(heft_writer *w, const model *m, heft_error *err)
 {
@@ -150,8 +157,7 @@ static heft_status put_bytes(heft_writer *w, const model *m, heft_error *err)
     for (uint32_t i = 0; i < m->layers * MEMBERS; i++)
         for (uint64_t done = 0, all = bytes_of(m, i), n; done < all && !st; done += n) {
             n = all - done < CHUNK ? all - done : CHUNK;
-            uint64_t from = (i * 52361ull * 64 + done) % (PATTERN - n + 1);
-            st = heft_writer_write(w, i, m->bytes + from, (size_t)n, err);
+            st = heft_writer_write(w, i, m->bytes + offset_in_pattern(i, done, n), (size_t)n, err);
         }
     return st;
 }

@@ -9,7 +9,7 @@ import sys
 from harness import (BUILD, GIB, HEFT, MIB, ROOT, read_numbers, peak_memory, processors, program,
                      read_all, seconds, speed, measure_in_turns, prefault)
 from inputs import write_sentence_model
-from payloads import add_share, loading_speed
+from payloads import LIMIT, add_share, loading_speed
 
 PACKAGE = str(BUILD.parent / "bench" / "package.py")
 PYTHON_READER = str(BUILD.parent / "bench" / "reader.py")
@@ -101,24 +101,54 @@ def package(r, inputs, formats, quick):
 
 
 def hashing(r, inputs, formats, quick):
-    """heft hash, a content id by BLAKE3 on all processors, compared with sha256sum and b3sum; 512
-    MiB."""
+    """heft hash, a content id by BLAKE3, compared with sha256sum and b3sum; on all processors and
+    on one; 512 MiB."""
     path = inputs.model(formats[0], 144 if quick else 504)
-    tools = [("sha256sum", ["sha256sum"]), ("b3sum", ["b3sum"])]
-    took = measure_in_turns(
-        2 if quick else 4, {
-            "heft": lambda: seconds(HEFT, "hash", path), **{
-                name: lambda argv=argv: seconds(*argv, path) for name, argv in tools
-                if shutil.which(argv[0])
-            }
-        })
-    own = (speed(os.path.getsize(path), took["heft"]), "GB/s")
-    for name, _ in tools:
-        if name in took:
-            r.faster("heft hash", took["heft"], took[name], name, own=own)
+    one = ["taskset", "--cpu-list", "0"]
+    runs = {"heft": [HEFT, "hash"], "sha256sum": ["sha256sum"], "b3sum": ["b3sum"],
+            "heft, one": [*one, HEFT, "hash"], "b3sum, one": [*one, "b3sum", "--num-threads", "1"]}
+    runs = {name: argv for name, argv in runs.items()
+            if name.startswith("heft") or shutil.which(name.split(",")[0])}
+    took = measure_in_turns(2 if quick else 4, {
+        name: lambda argv=argv: seconds(*argv, path) for name, argv in runs.items()})
+    for label, ours, peer in (("heft hash", "heft", "sha256sum"), ("heft hash", "heft", "b3sum"),
+                              ("heft hash, one processor", "heft, one", "b3sum, one")):
+        own = (speed(os.path.getsize(path), took[ours]), "GB/s")
+        if peer in took:
+            r.faster(label, took[ours], took[peer], peer, 1.0, own=own)
         else:
-            r.missing("heft hash", name, own=own)
+            r.missing(label, peer, 1.0, own=own)
     inputs.drop(path)
+
+
+def summarising(r, inputs, formats, quick):
+    """heft stats, histograms included, on all processors, compared with the sum of the mapped file;
+    1 GiB."""
+    model = inputs.model("safetensors", 144 if quick else 1008)
+    for dtype in ("f32", "f16", "bf16"):
+        path = inputs.path(f"{dtype}.safetensors")
+        seconds(HEFT, "convert", "--no-sync", "--allow-loss", "--cast", dtype, model, path)
+        inputs.settle(path)
+        took = measure_in_turns(2 if quick else 5, {
+            "heft": lambda path=path: seconds(HEFT, "stats", path),
+            "sum": lambda path=path: seconds(LIMIT, "sum", path, str(processors()))})
+        r.faster(f"heft stats, {dtype}", took["heft"], took["sum"], "sum", 0.6,
+                 own=(speed(os.path.getsize(path), took["heft"]), "GB/s"))
+        inputs.drop(path)
+    inputs.drop(model)
+
+
+def comparing(r, inputs, formats, quick):
+    """heft diff of two equal files, on all processors, compared with cmp; 1 GiB each."""
+    path, copy = inputs.model(formats[0], 144 if quick else 1008), inputs.path("copy")
+    shutil.copyfile(path, copy)
+    inputs.settle(copy)
+    took = measure_in_turns(2 if quick else 5, {
+        "heft": lambda: seconds(HEFT, "diff", path, copy),
+        "cmp": lambda: seconds("cmp", path, copy)})
+    r.faster("heft diff, equal files", took["heft"], took["cmp"], "cmp", 0.9,
+             own=(speed(os.path.getsize(path), took["heft"]), "GB/s"))
+    inputs.drop(path, copy)
 
 
 def parameters(r, inputs, formats, quick):

@@ -26,7 +26,8 @@ SECTIONS = [
     payloads.loading, payloads.cold, payloads.writing, payloads.compressing, payloads.casting,
     payloads.growing,
     others.python, others.package, others.tensors_in_python,
-    others.hashing, others.parameters, others.embedding, others.browser
+    others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,
+    others.browser
 ]
 NAMES = [section.__name__ for section in SECTIONS]
 

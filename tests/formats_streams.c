@@ -132,13 +132,16 @@ void check_streams(const sample *s)
     uint32_t parts;
     if (open_sample(&f, s, NULL, NULL))
         return;
-    for (size_t i = 0; i < heft_format_count(); i++)
+    /* In slow builds, the length of the sample chooses some of the formats. */
+    size_t step = heft_format_count() / heft_test_fewer(heft_format_count());
+    for (size_t i = s->in.bytes.len % step; i < heft_format_count(); i += step)
         if (is_written(heft_format_at(i)))
             convert_to_versions(f, (request){ heft_format_at(i), NULL, true, HEFT_NONE });
-    for (uint32_t i = 0; i < heft_tensor_count(f) && i < DAMAGED; i++)
+    size_t most = heft_test_fewer(DAMAGED);
+    for (uint32_t i = 0; i < heft_tensor_count(f) && i < most; i++)
         convert_damaged(f, i);
     heft_file_parts(f, &parts);
-    for (uint32_t i = 0; i < parts && i < DAMAGED; i++) {
+    for (uint32_t i = 0; i < parts && i < most; i++) {
         heft_part p = heft_part_at(f, i);
         if (p.stored && p.offset + p.stored <= s->in.bytes.len && s->in.bytes.len < LARGE)
             for (uint32_t keep = 0; keep < 2; keep++)

@@ -107,6 +107,11 @@ void heft_test_host_init(heft_test_host *h, uint32_t threads)
     h->host.executor = threads > 1 ? &h->executor : NULL;
 }
 
+size_t heft_test_fewer(size_t count)
+{
+    return getenv("HEFT_TEST_FEWER") ? count / 4 + (count % 4 != 0) : count;
+}
+
 /* ---- bytes and files ------------------------------------------------------------------------ */
 
 heft_bytes heft_test_copy(const void *p, size_t len)

@@ -64,6 +64,10 @@ typedef struct heft_test_host {
 } heft_test_host;
 void heft_test_host_init(heft_test_host *h, uint32_t threads);
 
+/* Return count, or a quarter (rounded up) where HEFT_TEST_FEWER is set: in builds with sanitizers,
+ * ten times slower. */
+size_t heft_test_fewer(size_t count);
+
 /* ---- bytes and files ------------------------------------------------------------------------ */
 
 typedef struct heft_bytes { /* malloc'ed without slack, so that sanitizers see overruns */

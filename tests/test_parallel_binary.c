@@ -66,8 +66,7 @@ static const uint8_t *name_in(heft_bytes b, uint32_t tensor, size_t *len)
 static void workers_report_damage_as_one_thread_does(void **state)
 {
     uint32_t at = 1;
-    /* slow builds (sanitizers) set HEFT_TEST_FEWER */
-    int damages = getenv("HEFT_TEST_FEWER") ? DAMAGES / 3 : DAMAGES;
+    int damages = (int)heft_test_fewer(DAMAGES);
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
         heft_bytes b = make(formats[i]);

@@ -19,12 +19,6 @@ static bool is_odd_record(uint32_t i, uint32_t which)
     return false;
 }
 
-/* Return count, or a third in slow builds (sanitizers). */
-static size_t limit_count(size_t count)
-{
-    return getenv("HEFT_TEST_FEWER") ? (count + 2) / 3 : count;
-}
-
 /* ---- JSON ---- */
 
 enum { CANONICAL, WITH_METADATA, WRONG_SHAPE, DUPLICATE, LONG_AT_CHUNKS, OTHER_MEMBER_ORDER };
@@ -83,7 +77,7 @@ static void reads_unusual_json_entries_as_one_thread_does(void **state)
     static const uint32_t which[] = { 4, 1, 2, 8, 6 };
     (void)state;
     for (size_t k = 0; k < HEFT_COUNT(entries); k++)
-        for (size_t i = 0; i < limit_count(HEFT_COUNT(which)); i++) {
+        for (size_t i = 0; i < heft_test_fewer(HEFT_COUNT(which)); i++) {
             heft_bytes b = json_file(k, which[i]);
             heft_expect_same_by_workers(b, NULL);
             heft_test_free(&b);
@@ -187,7 +181,7 @@ static void reads_unusual_cbor_descriptors_as_one_thread_does(void **state)
     static const uint32_t which[] = { 0, 1, 2, 4, 8, 6 };
     (void)state;
     for (uint32_t kind = 0; kind < CBOR_KINDS; kind++)
-        for (size_t i = 0; i < limit_count(HEFT_COUNT(which)); i++) {
+        for (size_t i = 0; i < heft_test_fewer(HEFT_COUNT(which)); i++) {
             heft_bytes b = burnpack_file(kind, which[i], 0);
             heft_expect_same_by_workers(b, NULL);
             heft_test_free(&b);

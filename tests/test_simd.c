@@ -89,11 +89,14 @@ static void cast_portably(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_
         assert_true(heft_dtype_cast(dst, to, src, from, STEP));
 }
 
-static void check_cast(const pair *p, const uint8_t *src, bool stops_at_loss)
+/* Cast to an address that is `odd` bytes off the alignment. */
+static void check_cast_to(const pair *p, const uint8_t *src, bool stops_at_loss, size_t odd)
 {
-    static uint8_t out[1 + ELEMENTS * MOST_BYTES + 1], expected[ELEMENTS * MOST_BYTES];
+    static _Alignas(8) uint8_t memory[8 + ELEMENTS * MOST_BYTES + 8];
+    static uint8_t expected[ELEMENTS * MOST_BYTES];
+    uint8_t *out = memory + 7 + odd;
     uint64_t bytes;
-    memset(out, 0xA5, sizeof out);
+    memset(memory, 0xA5, sizeof memory);
     size_t n = p->kernels->cast(out + 1, p->to, src, p->from, ELEMENTS, stops_at_loss);
     assert_true(n <= ELEMENTS && n % HEFT_KERNEL_BLOCK == 0);
     assert_true(heft_dtype_bytes(&bytes, p->to, n));
@@ -101,7 +104,15 @@ static void check_cast(const pair *p, const uint8_t *src, bool stops_at_loss)
     if (memcmp(out + 1, expected, (size_t)bytes) != 0)
         fail_msg("%s: %s to %s differs", p->kernels->name, heft_dtype_get(p->from)->name,
                  heft_dtype_get(p->to)->name);
-    assert_true(out[0] == 0xA5 && out[1 + bytes] == 0xA5);
+    if (out[0] != 0xA5 || out[1 + bytes] != 0xA5)
+        fail_msg("%s: %s to %s writes beyond the elements", p->kernels->name,
+                 heft_dtype_get(p->from)->name, heft_dtype_get(p->to)->name);
+}
+
+static void check_cast(const pair *p, const uint8_t *src, bool stops_at_loss)
+{
+    check_cast_to(p, src, stops_at_loss, 0);
+    check_cast_to(p, src, stops_at_loss, 1);
 }
 
 /* Write numbers of 2 to 8 bytes where rounding, subnormals, limits and NaN are: an exponent, a
@@ -122,12 +133,15 @@ static void fill_numbers(uint8_t *p, uint32_t size, uint32_t seed)
 
 static void check_pair(const pair *p)
 {
-    static uint8_t src[1 + ELEMENTS * MOST_BYTES], zeros[ELEMENTS * MOST_BYTES];
+    static _Alignas(8) uint8_t src[1 + ELEMENTS * MOST_BYTES], zeros[ELEMENTS * MOST_BYTES];
     uint32_t size = heft_dtype_get(p->from)->block_bytes;
     for (uint32_t seed = 0; seed < 8; seed++) {
         fill_numbers(src + 1, size, seed);
         check_cast(p, src + 1, false);
         check_cast(p, src + 1, true);
+        fill_numbers(src, size, seed);
+        check_cast(p, src, false);
+        check_cast(p, src, true);
     }
     for (size_t i = 0; i < sizeof src - 1; i++) /* every byte at every index */
         src[1 + i] = (uint8_t)(i + i / 256 * 3);

@@ -72,7 +72,8 @@ EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11
 EXTENSIONS = re.compile(
     r"_(GNU|DEFAULT|BSD|SVID|XOPEN|POSIX|POSIX_C|NETBSD|DARWIN_C)_SOURCE\b|__EXTENSIONS__\b")
 C_HEADERS = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h", "string.h"}
-CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c"}
+CONDITIONS_IN = {"src/base/compiler.h", "include/heft/heft.h", "src/port/defaults.c",
+                 "src/simd/instructions.h"}
 MEM = {"memcpy", "memcmp", "memset", "memmove"}
 SUPPLIED = {"heft_host_default", "heft_kernels_now"}  # by src/port, src/simd or src/port_none
 # Functions that a format may call besides mem functions, by prefix: index, plan, grammars and
@@ -133,7 +134,8 @@ def condition_faults():
                     guard = m[2]
                     continue
                 where = f"{relative_name(path)}:{n}"
-                yield f"{where}: #{m[1]} {m[2]} belongs in compiler.h or port/defaults.c"
+                yield (f"{where}: #{m[1]} {m[2]} belongs in compiler.h, instructions.h or "
+                       "port/defaults.c")
 
 
 def atomic_faults():

@@ -2,10 +2,10 @@
  *
  * The input is divided into chunks of 1024 bytes, a chunk into blocks of 64 bytes.  Chunks are the
  * leaves of a binary tree whose left subtrees are full; the stack has the roots of the full
- * subtrees so far.  The last node is hashed with the ROOT flag, so a block or chunk is compressed
- * only after another byte has followed.  Whole chunks are hashed without a copy, several in
- * parallel: by a kernel of src/simd, or HEFT_U32_LANES at a time with the vectors of the compiler's
- * baseline, which name no instruction.
+ * subtrees so far.  The last node is hashed with the ROOT flag, so a block is compressed only after
+ * another byte has followed, and so are the last two subtrees.  Whole chunks are hashed without a
+ * copy, several in parallel: by a kernel of src/simd, or HEFT_U32_LANES at a time with the vectors
+ * of the compiler's baseline, which name no instruction.
  */
 #include "base/blake3.h"
 
@@ -18,7 +18,7 @@
 #include "base/kernels.h"
 
 enum { BLOCK = HEFT_BLAKE3_BLOCK, CHUNK = HEFT_BLAKE3_CHUNK, BLOCKS = CHUNK / BLOCK };
-enum { GROUP = HEFT_IS_SMALL ? 4 : 128 }; /* chunks whose chaining values are on the stack */
+enum { GROUP = HEFT_IS_SMALL ? 4 : 256 }; /* chunks whose chaining values are on the stack */
 
 static inline uint32_t rotate(uint32_t v, unsigned by)
 {
@@ -229,6 +229,7 @@ static void begin_chunk(heft_blake3 *h)
     memcpy(h->cv, heft_blake3_initial, sizeof heft_blake3_initial);
     h->block_len = 0;
     h->blocks = 0;
+    h->waiting = 0;
 }
 
 /* Compress the buffered block, which is full and has a byte after it. */
@@ -259,10 +260,11 @@ static void hash_many_chunks(const heft_kernels *k, uint32_t (*cv)[8], const uin
         heft_blake3_chunk(cv[at], p + at * CHUNK, number + at);
 }
 
-/* Reduce the chaining values of a full subtree of `chunks` chunks to cv[0]. */
-static void reduce(const heft_kernels *k, uint32_t (*cv)[8], uint32_t chunks)
+/* Reduce the chaining values of a full subtree of `chunks` chunks to its root, cv[0], or to the two
+ * nodes below. */
+static void reduce(const heft_kernels *k, uint32_t (*cv)[8], uint32_t chunks, uint32_t nodes)
 {
-    for (uint32_t n = chunks / 2; n; n /= 2) {
+    for (uint32_t n = chunks / 2; n >= nodes; n /= 2) {
         if (k->blake3_parents && n > 1) {
             k->blake3_parents(cv, n);
             continue;
@@ -274,19 +276,42 @@ static void reduce(const heft_kernels *k, uint32_t (*cv)[8], uint32_t chunks)
     }
 }
 
-/* Add whole chunks at p, except a chunk that ends the input; return the bytes added. */
+/* Add a subtree that may end the input: the right half, or the only chunk, waits for a byte that
+ * follows. */
+static void add_last_subtree(heft_blake3 *h, const heft_kernels *k, uint32_t (*cv)[8],
+                             uint32_t chunks)
+{
+    reduce(k, cv, chunks, 2);
+    if (chunks > 1)
+        add_subtree(h, cv[0], chunks / 2);
+    h->waiting = chunks > 1 ? chunks / 2 : 1;
+    memcpy(h->cv, cv[chunks > 1], sizeof h->cv);
+}
+
+static void add_waiting_subtree(heft_blake3 *h)
+{
+    add_subtree(h, h->cv, h->waiting);
+    begin_chunk(h);
+}
+
+/* Add the whole chunks at p, except the only chunk of the input; return the bytes added. */
 static size_t add_whole_chunks(heft_blake3 *h, const uint8_t *p, size_t len)
 {
     const heft_kernels *k = heft_kernels_now();
     uint32_t cv[GROUP][8];
-    size_t whole = (len - 1) / CHUNK;
+    size_t whole = h->chunk || len > CHUNK ? len / CHUNK : 0;
     for (size_t left = whole; left;) {
         uint32_t count = left < GROUP ? (uint32_t)left : GROUP;
+        bool is_last = count == left && whole * CHUNK == len;
         hash_many_chunks(k, cv, p, count, h->chunk);
         for (uint32_t at = 0, chunks; at < count; at += chunks) {
             for (chunks = 1; chunks * 2 <= count - at && !(h->chunk & (chunks * 2 - 1));)
                 chunks *= 2;
-            reduce(k, cv + at, chunks);
+            if (is_last && at + chunks == count) {
+                add_last_subtree(h, k, cv + at, chunks);
+                break;
+            }
+            reduce(k, cv + at, chunks, 1);
             add_subtree(h, cv[at], chunks);
         }
         p += (size_t)count * CHUNK;
@@ -306,11 +331,11 @@ void heft_blake3_update(heft_blake3 *h, const void *data, size_t len)
 {
     const uint8_t *p = data;
     while (len) {
+        if (h->waiting)
+            add_waiting_subtree(h);
         if (h->block_len == BLOCK)
             end_block(h);
-        size_t n = 0;
-        if (!h->blocks && !h->block_len && len > CHUNK)
-            n = add_whole_chunks(h, p, len);
+        size_t n = !h->blocks && !h->block_len ? add_whole_chunks(h, p, len) : 0;
         p += n;
         len -= n;
         n = BLOCK - (size_t)h->block_len;
@@ -322,13 +347,21 @@ void heft_blake3_update(heft_blake3 *h, const void *data, size_t len)
     }
 }
 
-void heft_blake3_final(const heft_blake3 *h, uint8_t out[32])
+/* Replace cv, the chaining value before the buffered block, by the value of the chunk. */
+static void end_chunk(const heft_blake3 *h, uint32_t cv[8])
 {
     uint8_t block[BLOCK] = { 0 };
-    uint32_t cv[8], flags = HEFT_BLAKE3_CHUNK_END | (h->blocks ? 0 : HEFT_BLAKE3_CHUNK_START);
+    uint32_t flags = HEFT_BLAKE3_CHUNK_END | (h->blocks ? 0 : HEFT_BLAKE3_CHUNK_START);
     memcpy(block, h->block, h->block_len);
-    memcpy(cv, h->cv, sizeof cv);
     compress_block(cv, block, h->chunk, h->block_len, flags | (h->depth ? 0 : HEFT_BLAKE3_ROOT));
+}
+
+void heft_blake3_final(const heft_blake3 *h, uint8_t out[32])
+{
+    uint32_t cv[8];
+    memcpy(cv, h->cv, sizeof cv);
+    if (!h->waiting)
+        end_chunk(h, cv);
     for (unsigned d = h->depth; d; d--)
         make_parent(h->stack[d - 1], cv, d == 1 ? HEFT_BLAKE3_ROOT : 0);
     for (unsigned i = 0; i < 32; i++)

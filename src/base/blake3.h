@@ -7,7 +7,8 @@
 
 typedef struct heft_blake3 {
     uint32_t stack[54][8]; /* one chaining value per level of the tree */
-    uint32_t cv[8];        /* chaining value of the current chunk */
+    uint32_t cv[8];        /* chaining value of the current chunk, or of the waiting subtree */
+    uint32_t waiting;      /* chunks of a subtree that may end the input; 0: none */
     uint64_t chunk;        /* number of the current chunk */
     uint8_t block[64];
     uint8_t block_len, blocks, depth;

@@ -8,139 +8,22 @@
 #include "simd/cast_loops.h"
 
 #include "model/cast_batch.h"
-#include "model/narrow_float.h"
-#include "model/number.h"
 #include "simd/cast_lookup.h"
+#include "simd/float_steps.h"
 #include "simd/int_loops.h"
 
-enum { BLOCK = HEFT_KERNEL_BLOCK, MAX_STEPS = 4 };
-
-/* ---- floats ---- */
-
-static void f16_to_f32(void *restrict out, const void *restrict in)
-{
-    const uint16_t *h = in;
-    uint32_t *f = out;
-    for (size_t i = 0; i < BLOCK; i++)
-        f[i] = heft_f16_to_f32(h[i]);
-}
-
-static void bf16_to_f32(void *restrict out, const void *restrict in)
-{
-    const uint16_t *h = in;
-    uint32_t *f = out;
-    for (size_t i = 0; i < BLOCK; i++)
-        f[i] = (uint32_t)h[i] << 16;
-}
-
-static void f32_to_f16(void *restrict out, const void *restrict in)
-{
-    const uint32_t *f = in;
-    uint16_t *h = out;
-    for (size_t i = 0; i < BLOCK; i++)
-        h[i] = heft_f32_to_f16(f[i]);
-}
-
-static void f32_to_bf16(void *restrict out, const void *restrict in)
-{
-    const uint32_t *f = in;
-    uint16_t *h = out;
-    for (size_t i = 0; i < BLOCK; i++)
-        h[i] = heft_f32_to_bf16(f[i]);
-}
-
-static void f32_to_f64(void *restrict out, const void *restrict in)
-{
-    const uint32_t *f = in;
-    uint64_t *d = out;
-    for (size_t i = 0; i < BLOCK; i++)
-        d[i] = heft_f32_to_f64(f[i]);
-}
-
-static void f64_to_f32(void *restrict out, const void *restrict in)
-{
-    const uint64_t *d = in;
-    uint32_t *f = out;
-    for (size_t i = 0; i < BLOCK; i++)
-        f[i] = heft_f64_to_f32(d[i]);
-}
-
-/* Return d with 24 bits of the mantissa, rounded to odd; a NaN unchanged. */
-static inline uint64_t odd_24_bits(uint64_t d)
-{
-    const uint64_t rest = 0x1FFFFFFF, infinity = 0x7FF0000000000000;
-    uint64_t odd = (d & ~rest) | (uint64_t)((d & rest) != 0) << 29;
-    return heft_pick64((d & (UINT64_MAX >> 1)) > infinity, d, odd);
-}
-
-/* Return the f32 nearest to d if d is that f32 or the last bit of the f32 is set; otherwise the
- * next f32 in the direction of d, whose last bit is set. */
-static uint32_t odd_f32(uint64_t d)
-{
-    uint32_t f = heft_f64_to_f32(d);
-    double value = heft_f64_of(d & (UINT64_MAX >> 1)), near = (double)heft_f32_of(f & 0x7FFFFFFF);
-    uint32_t is_even = !(f & 1), below = near<value, above = near> value;
-    return f + (is_even & below) - (is_even & above);
-}
-
-/* In the range of the subnormal numbers of f32 fewer than 24 bits are left. */
-static void f64_to_odd_f32(void *restrict out, const void *restrict in)
-{
-    const uint64_t *d = in, least_normal = 0x3810000000000000;
-    uint32_t *f = out;
-    uint64_t tiny = 0;
-    for (size_t i = 0; i < BLOCK; i++) {
-        uint64_t magnitude = d[i] & (UINT64_MAX >> 1);
-        tiny |= (magnitude - least_normal) & ~(magnitude - 1); /* zero is not tiny */
-        f[i] = heft_f64_to_f32(odd_24_bits(d[i]));
-    }
-    for (size_t i = 0; tiny >> 63 && i < BLOCK; i++)
-        f[i] = odd_f32(d[i]);
-}
-
-static inline void narrow(uint8_t *restrict out, const uint32_t *restrict f, heft_float_layout l)
-{
-    const heft_narrowing to = heft_narrowing_to(&l);
-    for (size_t i = 0; i < BLOCK; i++)
-        out[i] = (uint8_t)heft_f32_narrow(f[i], &to);
-}
-
-static void f32_to_e4m3fn(void *restrict out, const void *restrict in)
-{
-    narrow(out, in, (heft_float_layout){ 4, 3, 7, HEFT_F_ONE_NAN });
-}
-
-static void f32_to_e5m2(void *restrict out, const void *restrict in)
-{
-    narrow(out, in, (heft_float_layout){ 5, 2, 15, HEFT_F_IEEE });
-}
-
-static void f32_to_e4m3fnuz(void *restrict out, const void *restrict in)
-{
-    narrow(out, in, (heft_float_layout){ 4, 3, 8, HEFT_F_NEG_ZERO });
-}
-
-static void f32_to_e5m2fnuz(void *restrict out, const void *restrict in)
-{
-    narrow(out, in, (heft_float_layout){ 5, 2, 16, HEFT_F_NEG_ZERO });
-}
-
-static void f32_to_e2m1(void *restrict out, const void *restrict in)
-{
-    uint8_t codes[BLOCK], *packed = out;
-    narrow(codes, in, (heft_float_layout){ 2, 1, 1, HEFT_F_NONE });
-    for (size_t i = 0; i < BLOCK / 2; i++)
-        packed[i] = (uint8_t)(codes[2 * i] | codes[2 * i + 1] << 4);
-}
+enum { MAX_STEPS = 4 };
 
 /* ---- routes ---- */
 
 typedef void (*step)(void *restrict out, const void *restrict in);
 
-static const struct {
+typedef struct typed_step {
     heft_dtype from, to;
     step run;
-} steps[] = {
+} typed_step;
+
+static const typed_step steps[] = {
     { HEFT_F16, HEFT_F32, f16_to_f32 },
     { HEFT_BF16, HEFT_F32, bf16_to_f32 },
     { HEFT_F32, HEFT_F16, f32_to_f16 },
@@ -151,8 +34,12 @@ static const struct {
     { HEFT_F32, HEFT_F8_E5M2, f32_to_e5m2 },
     { HEFT_F32, HEFT_F8_E4M3FNUZ, f32_to_e4m3fnuz },
     { HEFT_F32, HEFT_F8_E5M2FNUZ, f32_to_e5m2fnuz },
+    { HEFT_F32, HEFT_F8_E8M0, f32_to_e8m0 },
     { HEFT_F32, HEFT_F4_E2M1, f32_to_e2m1 },
+    { HEFT_F32, HEFT_I16, heft_f32_to_i16 },
+    { HEFT_F32, HEFT_U16, heft_f32_to_u16 },
     { HEFT_F32, HEFT_I32, heft_f32_to_i32 },
+    { HEFT_F32, HEFT_U32, heft_f32_to_u32 },
     { HEFT_F64, HEFT_I32, heft_f64_to_i32 },
     { HEFT_F64, HEFT_U32, heft_f64_to_u32 },
     { HEFT_F64, HEFT_I64, heft_f64_to_i64 },
@@ -164,6 +51,7 @@ static const struct {
     { HEFT_I16, HEFT_F32, heft_i16_to_f32 },
     { HEFT_U16, HEFT_F32, heft_u16_to_f32 },
     { HEFT_I32, HEFT_F32, heft_i32_to_f32 },
+    { HEFT_U32, HEFT_F32, heft_u32_to_f32 },
     { HEFT_I32, HEFT_F64, heft_i32_to_f64 },
     { HEFT_U32, HEFT_F64, heft_u32_to_f64 },
     { HEFT_I16, HEFT_I32, heft_i16_to_i32 },
@@ -182,12 +70,31 @@ static const struct {
     { HEFT_I64, HEFT_U64, heft_i64_to_u64 },
 };
 
+/* Steps that round to odd, for results that are rounded again. */
+static const typed_step odd_steps[] = {
+    { HEFT_F64, HEFT_F32, f64_to_odd_f32 },
+    { HEFT_I64, HEFT_F64, heft_i64_to_odd_f64 },
+    { HEFT_U64, HEFT_F64, heft_u64_to_odd_f64 },
+};
+
+static step find_step(const typed_step *list, size_t count, heft_dtype from, heft_dtype to)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].from == from && list[i].to == to)
+            return list[i].run;
+    return NULL;
+}
+
 static step step_between(heft_dtype from, heft_dtype to)
 {
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (steps[i].from == from && steps[i].to == to)
-            return steps[i].run;
-    return NULL;
+    return find_step(steps, sizeof steps / sizeof *steps, from, to);
+}
+
+/* Return the step to a type whose values are cast again. */
+static step step_before(heft_dtype from, heft_dtype to)
+{
+    step odd = find_step(odd_steps, sizeof odd_steps / sizeof *odd_steps, from, to);
+    return odd ? odd : step_between(from, to);
 }
 
 /* Return the type through which a type is cast if there is no step; HEFT_UNTYPED: none. */
@@ -209,9 +116,9 @@ static heft_dtype type_between(heft_dtype from, heft_dtype to)
     case HEFT_U32:
         return to_float ? HEFT_F64 : to_small ? HEFT_I32 : HEFT_I64;
     case HEFT_I64:
-        return to_float ? HEFT_UNTYPED : HEFT_I32;
+        return to_float ? HEFT_F64 : HEFT_I32;
     case HEFT_U64:
-        return to_float ? HEFT_UNTYPED : HEFT_I64;
+        return to_float ? HEFT_F64 : HEFT_I64;
     default:
         return HEFT_UNTYPED;
     }
@@ -231,9 +138,7 @@ static bool find_route(route *r, heft_dtype to, heft_dtype from)
         if (from == HEFT_F32)
             r->f32_before = r->count;
         heft_dtype next = step_between(from, to) ? to : type_between(from, to);
-        step run = next == HEFT_F32 && from == HEFT_F64 && to != HEFT_F32
-                       ? f64_to_odd_f32
-                       : step_between(from, next);
+        step run = next == to ? step_between(from, to) : step_before(from, next);
         if (!run)
             return false;
         r->steps[r->count++] = run;
@@ -260,16 +165,26 @@ static uint32_t least_lost(heft_dtype to)
            !(largest & 1);
 }
 
+typedef struct loss_limit {
+    uint32_t least, mask; /* the bits of an f32 that are compared with `least` */
+} loss_limit;
+
+static loss_limit loss_limit_of(heft_dtype to)
+{
+    bool is_unsigned = !heft_dtype_is_float(to) && !heft_dtype_is_signed_int(to);
+    return (loss_limit){ least_lost(to), is_unsigned ? UINT32_MAX : 0x7FFFFFFF };
+}
+
 /* Return true if a cast may lose an f32 of the block. */
-static bool may_lose(const void *block, uint32_t least, uint32_t mask)
+static bool may_lose(const void *block, const loss_limit *limit)
 {
     const uint32_t *f = block;
-    uint32_t most = 0;
+    uint32_t most = 0, mask = limit->mask;
     for (size_t i = 0; i < BLOCK; i++) {
         uint32_t magnitude = f[i] & mask;
         most = most > magnitude ? most : magnitude;
     }
-    return most >= least;
+    return most >= limit->least;
 }
 
 /* ---- the cast ---- */
@@ -280,28 +195,49 @@ static size_t bytes_of(heft_dtype t, size_t n)
     return heft_dtype_bytes(&bytes, t, n) ? (size_t)bytes : 0;
 }
 
+/* Steps take and return whole elements in memory. */
+static bool is_aligned(const void *p)
+{
+    return (uintptr_t)p % sizeof(uint64_t) == 0;
+}
+
+/* Run the steps for a block; return false before a step that may lose a value. */
+static bool cast_block(uint8_t *dst, size_t stride, const uint8_t *src, size_t step_bytes,
+                       const route *r, const loss_limit *limit)
+{
+    uint64_t blocks[2][BLOCK];
+    const void *in = is_aligned(src) ? src : memcpy(blocks[1], src, step_bytes);
+    void *last = is_aligned(dst) && !limit ? dst : (void *)blocks[(r->count - 1) % 2];
+    for (size_t i = 0; i < r->count; i++) {
+        if (limit && i == r->f32_before && may_lose(in, limit))
+            return false;
+        void *out = i + 1 == r->count ? last : blocks[i % 2];
+        r->steps[i](out, in);
+        in = out;
+    }
+    if (limit && r->f32_before == r->count && may_lose(in, limit))
+        return false;
+    if (in != dst)
+        memcpy(dst, in, stride);
+    return true;
+}
+
 static size_t cast_by_steps(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
                             size_t n, bool stops_at_loss)
 {
     route r;
-    uint64_t blocks[2][BLOCK];
     size_t step_bytes = bytes_of(from, BLOCK), stride = bytes_of(to, BLOCK), done = 0;
-    bool is_unsigned = !heft_dtype_is_float(to) && !heft_dtype_is_signed_int(to);
-    uint32_t mask = is_unsigned ? UINT32_MAX : 0x7FFFFFFF, least = least_lost(to);
     if (!find_route(&r, to, from))
         return 0;
-    if (stops_at_loss && (!heft_dtype_is_float(from) || r.f32_before == SIZE_MAX))
+    if (stops_at_loss &&
+        (!heft_dtype_is_float(from) || r.f32_before == SIZE_MAX || to == HEFT_F8_E8M0))
         return 0;
-    for (; n - done >= BLOCK; done += BLOCK, src += step_bytes, dst += stride) {
-        memcpy(blocks[0], src, step_bytes);
-        for (size_t i = 0; i < r.count; i++) {
-            if (stops_at_loss && i == r.f32_before && may_lose(blocks[i % 2], least, mask))
-                return done;
-            r.steps[i](blocks[(i + 1) % 2], blocks[i % 2]);
-        }
-        if (stops_at_loss && r.count == r.f32_before && may_lose(blocks[r.count % 2], least, mask))
-            return done;
-        memcpy(dst, blocks[r.count % 2], stride);
+    const loss_limit limit = loss_limit_of(to);
+    while (n - done >= BLOCK &&
+           cast_block(dst, stride, src, step_bytes, &r, stops_at_loss ? &limit : NULL)) {
+        done += BLOCK;
+        src += step_bytes;
+        dst += stride;
     }
     return done;
 }

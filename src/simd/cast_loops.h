@@ -6,5 +6,6 @@
 heft_cast_function heft_cast_loops; /* the baseline of the compiler */
 heft_cast_function heft_cast_loops_avx2;
 heft_cast_function heft_cast_loops_avx512;
+heft_cast_function heft_cast_loops_vbmi; /* AVX-512 with shuffles of bytes */
 
 #endif

@@ -26,6 +26,22 @@ static inline int32_t i32_of_f32(float v)
     return v >= beyond ? INT32_MAX : (int32_t)inside;
 }
 
+/* `low` and `high` are limits of a type of at most 16 bits. */
+static inline int32_t small_of_f32(float v, float low, float high)
+{
+    v = v == v ? v : 0;
+    v = v < low ? low : v;
+    return (int32_t)(v > high ? high : v);
+}
+
+static inline uint32_t u32_of_f32(float v)
+{
+    const float beyond = 4294967296.0F, most = 4294967040.0F; /* the largest f32 below */
+    float inside = v > 0 ? v : 0;
+    inside = inside > most ? most : inside;
+    return v >= beyond ? UINT32_MAX : (uint32_t)inside;
+}
+
 static inline int32_t i32_of_f64(double v)
 {
     v = v == v ? v : 0;
@@ -35,11 +51,8 @@ static inline int32_t i32_of_f64(double v)
 
 static inline uint32_t u32_of_f64(double v)
 {
-    const double half = 2147483648.0;
     v = v > 0 ? v : 0;
-    v = v > UINT32_MAX ? UINT32_MAX : v;
-    uint32_t top = v >= half;
-    return (uint32_t)(int32_t)(v - (top ? half : 0)) ^ top << 31;
+    return (uint32_t)(v > UINT32_MAX ? UINT32_MAX : v);
 }
 
 static inline int64_t i64_of_f64(double v)
@@ -51,11 +64,16 @@ static inline int64_t i64_of_f64(double v)
 
 static inline uint64_t u64_of_f64(double v)
 {
-    const double half = 9223372036854775808.0;
-    double inside = v > 0 && v < 2 * half ? v : 0;
-    uint64_t top = inside >= half;
-    uint64_t code = (uint64_t)(int64_t)(inside - (top ? half : 0)) ^ top << 63;
-    return v >= 2 * half ? UINT64_MAX : code;
+    const double beyond = 18446744073709551616.0;
+    double inside = v > 0 && v < beyond ? v : 0;
+    return v >= beyond ? UINT64_MAX : (uint64_t)inside;
+}
+
+/* Return v, or v with a last bit that stands for the bits below, if f64 does not have v. */
+static inline uint64_t odd_53_bits(uint64_t v)
+{
+    uint64_t rest = v & 0x7FF;
+    return heft_pick64(v >> 53 != 0, (v - rest) | (uint64_t)(rest != 0) << 11, v);
 }
 
 static inline double f64_of_u32(uint32_t v)
@@ -69,6 +87,30 @@ static void heft_f32_to_i32(void *restrict out, const void *restrict in)
     int32_t *to = out;
     for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
         to[i] = i32_of_f32(heft_f32_of(from[i]));
+}
+
+static void heft_f32_to_i16(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    int16_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (int16_t)small_of_f32(heft_f32_of(from[i]), INT16_MIN, INT16_MAX);
+}
+
+static void heft_f32_to_u16(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    uint16_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (uint16_t)small_of_f32(heft_f32_of(from[i]), 0, UINT16_MAX);
+}
+
+static void heft_f32_to_u32(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = u32_of_f32(heft_f32_of(from[i]));
 }
 
 static void heft_f64_to_i32(void *restrict out, const void *restrict in)
@@ -119,6 +161,25 @@ static void heft_i64_to_f64(void *restrict out, const void *restrict in)
         to[i] = heft_f64_bits((double)from[i]);
 }
 
+static void heft_i64_to_odd_f64(void *restrict out, const void *restrict in)
+{
+    const int64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++) {
+        uint64_t minus = from[i] < 0, v = (uint64_t)from[i];
+        uint64_t odd = odd_53_bits(heft_pick64(minus, 0 - v, v));
+        to[i] = heft_f64_bits((double)(int64_t)heft_pick64(minus, 0 - odd, odd));
+    }
+}
+
+static void heft_u64_to_odd_f64(void *restrict out, const void *restrict in)
+{
+    const uint64_t *from = in;
+    uint64_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f64_bits((double)odd_53_bits(from[i]));
+}
+
 static void heft_u64_to_f32(void *restrict out, const void *restrict in)
 {
     const uint64_t *from = in;
@@ -154,6 +215,14 @@ static void heft_u16_to_f32(void *restrict out, const void *restrict in)
 static void heft_i32_to_f32(void *restrict out, const void *restrict in)
 {
     const int32_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_u32_to_f32(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
     uint32_t *to = out;
     for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
         to[i] = heft_f32_bits((float)from[i]);

@@ -5,6 +5,13 @@
 #include "simd/cast_loops.h"
 #include "simd/simd.h"
 
+static const heft_kernels vbmi = {
+    .name = "AVX-512 VBMI",
+    .blake3_chunks = heft_blake3_chunks_avx512,
+    .blake3_parents = heft_blake3_parents_avx512,
+    .cast = heft_cast_loops_vbmi,
+};
+
 static const heft_kernels avx512 = {
     .name = "AVX-512",
     .blake3_chunks = heft_blake3_chunks_avx512,
@@ -40,12 +47,18 @@ static bool has_avx512(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 
+static bool has_vbmi(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512vbmi");
+}
+
 static bool always(void)
 {
     return true;
 }
 
 const heft_simd_set heft_simd_sets[] = {
+    { has_vbmi, &vbmi },
     { has_avx512, &avx512 },
     { has_avx2, &avx2 },
     { always, &heft_portable_kernels },

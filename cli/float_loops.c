@@ -1,0 +1,101 @@
+/* float_loops.c - the loops of float_stats.h, compiled for several instruction sets: meson.build
+ * renames float_loops_baseline for each. */
+#include "float_loops.h"
+
+#include <math.h>
+
+enum { LANES = 32 }; /* independent partial results, so that no addition waits for the previous */
+
+/* Each loop has one kind of partial results: gcc vectorises no loop over several kinds. */
+
+static double sum_of(const float *v, size_t n)
+{
+    double sums[LANES] = { 0 }, sum = 0;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            sums[k] += (double)v[i + k];
+    for (; i < n; i++)
+        sums[i % LANES] += (double)v[i];
+    for (size_t k = 0; k < LANES; k++)
+        sum += sums[k];
+    return sum;
+}
+
+static float min_of(const float *v, size_t n)
+{
+    float least[LANES], min = v[0];
+    size_t i = 0;
+    for (size_t k = 0; k < LANES; k++)
+        least[k] = v[0];
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            least[k] = v[i + k] < least[k] ? v[i + k] : least[k];
+    for (; i < n; i++)
+        least[0] = v[i] < least[0] ? v[i] : least[0];
+    for (size_t k = 0; k < LANES; k++)
+        min = least[k] < min ? least[k] : min;
+    return min;
+}
+
+static float max_of(const float *v, size_t n)
+{
+    float most[LANES], max = v[0];
+    size_t i = 0;
+    for (size_t k = 0; k < LANES; k++)
+        most[k] = v[0];
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            most[k] = v[i + k] > most[k] ? v[i + k] : most[k];
+    for (; i < n; i++)
+        most[0] = v[i] > most[0] ? v[i] : most[0];
+    for (size_t k = 0; k < LANES; k++)
+        max = most[k] > max ? most[k] : max;
+    return max;
+}
+
+static uint64_t zeros_of(const float *v, size_t n)
+{
+    uint32_t zeros = 0;
+    for (size_t i = 0; i < n; i++)
+        zeros += v[i] == 0;
+    return zeros;
+}
+
+static float_block block_of(const float *v, size_t n)
+{
+    float_block b = { .sum = sum_of(v, n), .min = min_of(v, n), .max = max_of(v, n) };
+    b.zeros = zeros_of(v, n);
+    b.is_finite = isfinite(b.sum); /* a sum of f32 does not overflow f64 */
+    return b;
+}
+
+static double squares(const float *v, size_t n, double mean)
+{
+    double sums[LANES] = { 0 }, sum = 0;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++) {
+            double d = (double)v[i + k] - mean;
+            sums[k] += d * d;
+        }
+    for (; i < n; i++)
+        sums[i % LANES] += ((double)v[i] - mean) * ((double)v[i] - mean);
+    for (size_t k = 0; k < LANES; k++)
+        sum += sums[k];
+    return sum;
+}
+
+static void count_bins(uint64_t counts[SUMMARY_BINS], const float *v, size_t n,
+                       const float_edges *edges)
+{
+    uint32_t from[SUMMARY_BINS + 1] = { 0 }; /* values from an edge on */
+    float_edges e = *edges;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k <= SUMMARY_BINS; k++)
+            from[k] += v[i] >= e.first[k];
+    for (size_t k = 0; k < SUMMARY_BINS; k++)
+        counts[k] += from[k] - from[k + 1];
+}
+
+const float_loops float_loops_baseline = { block_of, squares, count_bins };
