@@ -62,9 +62,10 @@ static void dimensions_parts_and_names_have_limits(void **state)
                    &f.err);
     assert_int_equal(f.x.max_rank, UINT16_MAX);
     heft_assert_fails(heft_ix_dim(&f.x, 1), HEFT_E_LIMIT, &f.err, "more than 65535 dimensions");
-    heft_assert_fails(
-        heft_ix_tensor(&f.x, (heft_str){ "x", (size_t)UINT32_MAX + 1 }, HEFT_U8, 0, &dims, &id),
-        HEFT_E_LIMIT, &f.err, "a name of 4294967296 bytes");
+    if (SIZE_MAX > UINT32_MAX)
+        heft_assert_fails(
+            heft_ix_tensor(&f.x, (heft_str){ "x", (size_t)UINT32_MAX + 1 }, HEFT_U8, 0, &dims, &id),
+            HEFT_E_LIMIT, &f.err, "a name of 4294967296 bytes");
     heft_assert_ok(heft_ix_tensor(&f.x, heft_test_str("parts"), HEFT_U8, 0, &dims, &id), &f.err);
     for (uint32_t i = 0; i < UINT16_MAX; i++)
         heft_assert_ok(heft_ix_part(&f.x, id, heft_test_str("p"), HEFT_U8, where, 1, HEFT_RAW),
@@ -804,8 +805,9 @@ static void records_respect_the_limits_of_the_index(void **state)
                       "more than 2 tensors");
     assert_string_equal(f.err.rule, "heft/limit-tensors");
     f.x.limits.tensors = 8;
-    heft_assert_fails(add_record(&f, &row, 0, (heft_str){ "x", (size_t)UINT32_MAX + 1 }),
-                      HEFT_E_LIMIT, &f.err, "a name of 4294967296 bytes");
+    if (SIZE_MAX > UINT32_MAX)
+        heft_assert_fails(add_record(&f, &row, 0, (heft_str){ "x", (size_t)UINT32_MAX + 1 }),
+                          HEFT_E_LIMIT, &f.err, "a name of 4294967296 bytes");
     assert_int_equal(heft_ix_tensors(&f.x), 2);
     end(&f);
 }

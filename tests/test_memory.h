@@ -45,7 +45,8 @@ static inline void *test_memory_resize(void *ctx, void *p, size_t old_size, size
     assert_non_null(block);
     memset(block + TEST_MEMORY_HEAD + new_size, TEST_MEMORY_MARK, TEST_MEMORY_TAIL);
     *(size_t *)(void *)block = new_size;
-    m->live += new_size - old_size;
+    m->live += new_size; /* the difference of two sizes may be negative */
+    m->live -= old_size;
     return block + TEST_MEMORY_HEAD;
 }
 
