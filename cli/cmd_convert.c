@@ -5,6 +5,7 @@
 #include "companions.h"
 #include "inputs.h"
 #include "job.h"
+#include "resume.h"
 #include "textfile.h"
 
 typedef struct request {
@@ -77,6 +78,8 @@ static int prepare(request *r)
         code = say_status(HEFT_E_NOMEM, r->in, "no memory for metadata");
     if (!code && j->to_stdout && (j->share.number || j->finish))
         code = say_usage("convert", "--share and --finish need a file as OUT");
+    if (!code)
+        code = resume_check(j, r->in);
     if (!code)
         code = check_output(r, NULL);
     if (!code)
@@ -160,7 +163,7 @@ int cmd_convert(int argc, char **argv)
     j->out = args.item[1];
     code = prepare(&r);
     /* An incomplete model opens; heft_file_convert() reports what is missing. */
-    if (!code && model_try_open(&f, r.in, &err))
+    if (!code && (j->resume ? resume_open(&f, j, r.in, &err) : model_try_open(&f, r.in, &err)))
         code = model_say_open_error(r.in, &err);
     if (!code) {
         model_say_notices(f, r.in);
@@ -180,6 +183,8 @@ int cmd_convert(int argc, char **argv)
     if (!code)
         job_say_result(j);
     heft_file_close(f);
+    if (f)
+        code = resume_end(j, r.in, code);
     job_release(j);
     folder_close(&r.folder);
     return code;

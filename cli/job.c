@@ -88,6 +88,8 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
           "do not wait for the disk (scratch files)" },
         { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
           "number of threads; 0: one per processor" },
+        { C, "resume", 0, OPT_FLAG, &j->resume, NULL,
+          "keep the download of IN from a server, and continue it" },
         { C | M, "share", 0, OPT_TEXT, &j->share_text, "I/N",
           "write only share I of N; auto: as Open MPI, MPICH or Slurm says" },
         { C | M, "finish", 0, OPT_FLAG, &j->finish, NULL,

@@ -18,7 +18,7 @@ typedef struct job {
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     uint64_t align, threads, max_bytes, count;
-    bool strict, allow_loss, dry_run, force, no_sync, finish;
+    bool strict, allow_loss, dry_run, force, no_sync, finish, resume;
     const char *share_text; /* "I/N", "auto" or NULL */
     heft_share share;       /* number 0: the whole file */
     opt_list unset;

@@ -66,6 +66,13 @@ heft_status model_try_open(heft_file **out, const char *path, heft_error *err)
     return heft_file_open(out, path, &options, err);
 }
 
+heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
+                               heft_error *err)
+{
+    heft_open_options options = open_options();
+    return heft_file_open_url(out, url, &options, how, err);
+}
+
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err)
 {
     heft_open_options options = open_options();

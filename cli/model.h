@@ -1,6 +1,7 @@
 /* model.h - open files as the common options say, and find tensors, parts and ids in them. */
 #ifndef HEFT_CLI_MODEL_H
 #define HEFT_CLI_MODEL_H
+#include <heft/remote.h>
 #include <sys/stat.h>
 
 #include "cmd.h"
@@ -39,6 +40,9 @@ bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const
 uint64_t model_size(const heft_file *f);
 /* Open a file without printing anything. */
 heft_status model_try_open(heft_file **out, const char *path, heft_error *err);
+/* Open a file on a server without printing anything. */
+heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
+                               heft_error *err);
 /* Open a file in spite of wrong checksums, which verify reports as findings. */
 heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *err);
 /* Open one of two files to compare. --key applies only if the file is nested. */

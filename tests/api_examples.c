@@ -407,6 +407,19 @@ static heft_status open_private(heft_file **out, const char *url, heft_error *er
     return heft_file_open_source(out, source, NULL, err);
 }
 
+static heft_status convert_resumably(const char *url, const char *path, heft_error *err)
+{
+    heft_url_options options = HEFT_URL_OPTIONS_INIT;
+    heft_file *file;
+    options.resume = path; /* a process that is killed continues where it stopped */
+    heft_status st = heft_file_open_url(&file, url, NULL, &options, err);
+    if (st)
+        return st;
+    st = convert_to_half(file, path, err);
+    heft_file_close(file);
+    return st ? st : heft_url_remove_kept(path, err);
+}
+
 /* share.h: beside the output */
 static heft_status convert_two_shares(const heft_file *file, const char *path, heft_error *err)
 {
@@ -791,6 +804,7 @@ int main(int argc, char **argv)
     require(!heft_file_is_complete(both, &err), "pipeline");
     heft_file_close(both);
     require(heft_is_url("https://127.0.0.1:1/a") && open_private(&both, "model.mag", &err), "URL");
+    require(convert_resumably("model.mag", "half.bpk", &err), "URL");
     puts("ok");
     return 0;
 }

@@ -39,7 +39,7 @@ HEFT_API bool heft_notice_at(heft_finding *out, const heft_file *f, size_t i);
 typedef struct heft_verify_result {
     uint64_t bytes_checked; /* bytes compared with checksums or checked as values */
     uint32_t notes, warnings, faults;
-    uint32_t origin_digests; /* files compared with the digest that their server states */
+    uint32_t origin_digests; /* files compared with the digest that the hub states */
     /* Stored bytes of all parts, and how many of these bytes were compared with checksums.
      * payload_checked is 0 without checksums. */
     uint64_t payload_bytes, payload_checked;

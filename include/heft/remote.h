@@ -26,12 +26,16 @@ typedef struct heft_url_options {
      * on the thread that opens the file. */
     void (*say)(void *ctx, const char *text);
     void *say_ctx;
+    /* Keep downloaded bytes in hidden files beside this path, usually the output, and use the
+     * bytes that an earlier process has kept; heft_url_remove_kept() removes the files.  NULL: keep
+     * nothing. */
+    const char *resume;
     bool offline; /* refuse every URL, as with HF_HUB_OFFLINE=1 */
     uint8_t reserved[7];
 } heft_url_options;
 #define HEFT_URL_OPTIONS_INIT                                    \
     {                                                            \
-        sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, false, \
+        sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, NULL, false, \
         {                                                        \
             0                                                    \
         }                                                        \
@@ -51,6 +55,16 @@ HEFT_API void heft_url_redact(char *out, size_t size, const char *url);
  *                       refusal, an invalid answer; also from reads, when the file has changed */
 HEFT_API HEFT_MUST_CHECK heft_status heft_source_url(heft_source **out, const char *url,
                                                      const heft_url_options *opt, heft_error *err);
+
+/* Open a model by a URL, as heft_file_open() does, with options for requests.  opt and url_opt may
+ * be NULL.  Errors: see heft_file_open() and heft_source_url(). */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_open_url(heft_file **out, const char *url,
+                                                        const heft_open_options *opt,
+                                                        const heft_url_options *url_opt,
+                                                        heft_error *err);
+/* Remove the files that heft_url_options.resume keeps beside the path.  HEFT_OK if there are none.
+ *   HEFT_E_IO  a file cannot be removed */
+HEFT_API HEFT_MUST_CHECK heft_status heft_url_remove_kept(const char *resume, heft_error *err);
 
 #ifdef __cplusplus
 }

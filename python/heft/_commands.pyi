@@ -363,6 +363,7 @@ def convert(
     dry_run: bool = ...,
     force: bool = ...,
     no_sync: bool = ...,
+    resume: bool = ...,
     share: str | tuple[int, int] | None = ...,
     finish: bool = ...,
     threads: int | None = ...,

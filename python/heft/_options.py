@@ -251,6 +251,7 @@ OPTIONS = [Option(*row) for row in (
     ("dry-run", "convert append edit", FLAG, "report losses and size; write nothing"),
     ("force", "doctor convert merge split sign sbom", FLAG, "replace existing files"),
     ("no-sync", "doctor sign sbom " + WRITING, FLAG, "do not wait for the disk (scratch files)"),
+    ("resume", "convert", FLAG, "keep the download of a source on a server, and continue it"),
     ("share", "convert merge", SHARE, "write only this share: (2, 8), or \"auto\" under mpirun or srun"),
     ("share", "verify diff hash stats", SHARE, "compute only this share, and write a record; returns None"),
     ("output", "verify diff hash stats", PATH, "with share, the stem of the record; default: of the model"),

@@ -98,8 +98,16 @@ heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open
     const heft_remote *remote;
     heft_url_options o = HEFT_URL_OPTIONS_INIT;
     *out = NULL;
+    if (!url)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "the address to open is missing");
     heft_status st = find_remote(&remote, &o, url, url_opt, err);
     return st ? st : remote->open_file(out, url, opt, &o, err);
+}
+
+heft_status heft_url_remove_kept(const char *resume, heft_error *err)
+{
+    const heft_remote *remote = heft_host_remote();
+    return remote ? remote->remove_kept(resume, err) : HEFT_OK;
 }
 
 heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,

@@ -13,14 +13,11 @@ typedef struct heft_remote {
                              const heft_url_options *url_opt, heft_error *err);
     heft_status (*open_sink)(heft_sink **out, const char *url, uint32_t flags,
                              const heft_url_options *opt, heft_error *err);
+    heft_status (*remove_kept)(const char *resume, heft_error *err);
 } heft_remote;
 extern const heft_remote heft_curl_remote; /* remote/open_url.c */
 /* Return the table of this build, or NULL. */
 const heft_remote *heft_host_remote(void);
-
-/* Open a model by a URL. */
-heft_status heft_file_open_url(heft_file **out, const char *url, const heft_open_options *opt,
-                               const heft_url_options *url_opt, heft_error *err);
 
 /* Open a sink for a URL; flags: see heft_sink_open_file(). */
 heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "port/remote/partial_file.h"
 #include "port/remote/session.h"
 
 enum { NAME_BYTES = 256 };
@@ -58,15 +59,25 @@ static heft_status begin_source(heft_source **out, heft_session *s, const char *
     return st;
 }
 
+/* Wait for the first answer; close the source after an error. */
+static heft_status finish_source(heft_source **out, const heft_session *s, heft_error *err)
+{
+    const heft_url_options *o = heft_session_options(s);
+    heft_status st = heft_url_source_finish(*out, err);
+    if (!st && o->resume)
+        st = heft_resumed_source(out, o, err);
+    if (!st)
+        return HEFT_OK;
+    heft_source_close(*out);
+    *out = NULL;
+    return st;
+}
+
 static heft_status open_source_in(heft_source **out, heft_session *s, const char *url,
                                   heft_error *err)
 {
     heft_status st = begin_source(out, s, url, err);
-    if (!st && (st = heft_url_source_finish(*out, err)) != HEFT_OK) {
-        heft_source_close(*out);
-        *out = NULL;
-    }
-    return st;
+    return st ? st : finish_source(out, s, err);
 }
 
 /* ---- shards ---- */
@@ -118,10 +129,8 @@ static heft_status open_shard(heft_source **out, void *ctx, const char *name, he
     url_folder *f = ctx;
     *out = take_expected(f, name);
     heft_status st = *out ? HEFT_OK : begin_shard(out, f, name, err);
-    if (!st && (st = heft_url_source_finish(*out, err)) != HEFT_OK) {
-        heft_source_close(*out);
-        *out = NULL;
-    }
+    if (!st)
+        st = finish_source(out, f->session, err);
     if (st == HEFT_E_IO && err && err->os == ENOENT)
         err->status = st = HEFT_E_NOTFOUND;
     return st;
@@ -275,4 +284,5 @@ static heft_status open_source(heft_source **out, const char *url, const heft_ur
     return st;
 }
 
-const heft_remote heft_curl_remote = { open_source, open_file, heft_s3_sink_open };
+const heft_remote heft_curl_remote = { open_source, open_file, heft_s3_sink_open,
+                                       heft_partial_remove_all };

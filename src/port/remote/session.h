@@ -102,6 +102,9 @@ heft_status heft_url_source_begin(heft_source **out, heft_session *s, const heft
                                   heft_error *err);
 /* Wait for the first answer, and set the size of the source. */
 heft_status heft_url_source_finish(heft_source *source, heft_error *err);
+/* Replace an open source by a source that keeps the blocks on the disk, resumed_source.c.  opt is
+ * borrowed from the session.  After an error the caller closes the source, too. */
+heft_status heft_resumed_source(heft_source **source, const heft_url_options *opt, heft_error *err);
 /* Read a small file as a whole: a list of files. */
 heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
                                 const heft_address *target, heft_error *err);

@@ -10,7 +10,7 @@
 
 #include "port/remote/source_url.h"
 
-enum { HEAD = 128 << 10, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
+enum { HEAD = HEFT_URL_HEAD, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
 enum { SPREAD = 32 << 20 };
 
 /* ---- blocks; the lock of the session is held ---- */
@@ -92,6 +92,8 @@ static int need_of(const url_source *u, const block *b)
     bool is_read = b->read >= b->request.length - b->request.length / 16; /* padding is not */
     if (is_read)
         return u->digest.method && end > u->digest.done ? READ_EARLY : READ;
+    if (u->is_directed)
+        return AHEAD;
     uint64_t behind = u->ahead + (u->is_read_whole ? SPREAD : 0);
     return begin < u->expected + u->ahead && end + behind > u->expected ? AHEAD : UNREAD;
 }
@@ -138,7 +140,8 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
                                  bool is_urgent, heft_error *err)
 {
     uint64_t end = next_block_at(u, offset);
-    if (offset == HEAD) /* perhaps an index of unknown length, to be read with one request */
+    if (offset == HEAD &&
+        !u->is_directed) /* perhaps an index of unknown length, to be read with a single request */
         length = INDEX;
     length = length < end - offset ? length : end - offset;
     *out = NULL;
@@ -187,6 +190,8 @@ static void cancel_ahead(url_source *u)
  * Threads that read the whole file together are up to SPREAD bytes apart. */
 static void follow(url_source *u, uint64_t offset, size_t len)
 {
+    if (u->is_directed)
+        return;
     uint64_t most = heft_session_options(u->session)->cache_bytes / 4 * 3;
     uint64_t distance = offset > u->expected ? offset - u->expected : u->expected - offset;
     if (distance > GAP + u->ahead + (u->is_read_whole ? SPREAD : 0)) {
@@ -335,7 +340,7 @@ static void will_need(heft_source *s, uint64_t offset, uint64_t len)
     heft_session_lock(u->session);
     uint64_t most = heft_session_options(u->session)->cache_bytes / 2;
     request_range(u, offset, offset + (len < most ? len : most));
-    u->expected = offset;
+    u->expected = u->is_directed ? 0 : offset;
     heft_session_unlock(u->session);
 }
 

@@ -3,6 +3,8 @@
 #define HEFT_PORT_REMOTE_SOURCE_URL_H
 #include "port/remote/session.h"
 
+enum { HEFT_URL_HEAD = 128 << 10 }; /* bytes of the first request */
+
 typedef struct block block;
 
 /* The comparison of the whole file with the SHA-256 that the server states, url_digest.c. */
@@ -34,6 +36,7 @@ typedef struct url_source {
     uint64_t row;           /* bytes read in a row */
     uint64_t ahead;         /* bytes to request ahead */
     bool is_read_whole;     /* all bytes will be read */
+    bool is_directed;       /* the caller reads blocks, and announces each in advance */
     heft_scratch *spool;    /* the file, downloaded whole; NULL: read by ranges */
     const uint8_t *whole;
     url_digest digest;
@@ -66,5 +69,8 @@ bool heft_url_digest_is_moving(const url_source *u);
 bool heft_url_digest_step(url_source *u);
 /* Add the missing bytes, and compare. */
 heft_status heft_url_digest_end(url_source *u, bool *is_stated, heft_error *err);
+/* Compare all of `bytes` with the digest that the server states for `stated`, a url_source. */
+heft_status heft_url_digest_of(heft_source *bytes, heft_source *stated, bool *is_stated,
+                               heft_error *err);
 
 #endif

@@ -362,7 +362,8 @@ bool heft_transfer_begin(heft_request *r)
         set_range(r);
     curl->easy_setopt(e, CURLOPT_USERAGENT, "heft");
     curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl->easy_setopt(e, CURLOPT_PIPEWAIT, 1L);
+    /* Without TLS there is no HTTP/2, and requests would wait for the first answer in vain. */
+    curl->easy_setopt(e, CURLOPT_PIPEWAIT, strncmp(r->target->url, "https:", 6) ? 0L : 1L);
     curl->easy_setopt(e, CURLOPT_BUFFERSIZE, 512L << 10);
     curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)heft_session_options(r->session)->timeout);
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);

@@ -33,16 +33,20 @@ static bool read_stated(uint8_t out[HEFT_HASH_BYTES], const char *header)
     return !header[DIGITS] || !strcmp(header + DIGITS, "\"");
 }
 
-void heft_url_digest_begin(url_source *u)
+static void begin(url_digest *d, const url_source *u)
 {
-    url_digest *d = &u->digest;
     const heft_digest *method = find_sha256();
-    if (d->method || !method || !u->target.is_hub_file || !read_stated(d->stated, u->pinned.linked))
+    *d = (url_digest){ .done = 0 };
+    if (!method || !u->target.is_hub_file || !read_stated(d->stated, u->pinned.linked))
         return;
     d->state = malloc(method->state_bytes);
     d->method = d->state && method->init(d->state) ? method : NULL;
-    d->done = 0;
-    d->is_ending = false;
+}
+
+void heft_url_digest_begin(url_source *u)
+{
+    if (!u->digest.method)
+        begin(&u->digest, u);
 }
 
 bool heft_url_digest_is_moving(const url_source *u)
@@ -116,6 +120,14 @@ static heft_status compare(const url_digest *d, const uint8_t found[HEFT_HASH_BY
     return heft_error_rule(err, st, "hub/sha256");
 }
 
+static void finish(url_digest *d, uint8_t found[HEFT_HASH_BYTES])
+{
+    d->method->final(found, d->state);
+    free(d->state);
+    d->state = NULL;
+    d->method = NULL;
+}
+
 heft_status heft_url_digest_end(url_source *u, bool *is_stated, heft_error *err)
 {
     url_digest *d = &u->digest;
@@ -127,9 +139,29 @@ heft_status heft_url_digest_end(url_source *u, bool *is_stated, heft_error *err)
     heft_status st = add_missing(u, err);
     if (st)
         return st;
-    d->method->final(found, d->state);
-    free(d->state);
-    d->state = NULL;
-    d->method = NULL;
+    finish(d, found);
     return compare(d, found, err);
+}
+
+heft_status heft_url_digest_of(heft_source *bytes, heft_source *stated, bool *is_stated,
+                               heft_error *err)
+{
+    enum { STEP = 256 << 10 };
+    url_digest own, *d = &own;
+    uint8_t found[HEFT_HASH_BYTES];
+    begin(d, (const url_source *)stated);
+    *is_stated = d->method;
+    uint8_t *buf = d->method ? malloc(STEP) : NULL;
+    heft_status st = d->method && !buf ? heft_error_no_memory(err, "to compute a digest") : HEFT_OK;
+    for (uint64_t at = 0; buf && at < bytes->size && !st; at += STEP) {
+        size_t n = bytes->size - at < STEP ? (size_t)(bytes->size - at) : STEP;
+        st = bytes->ops->read(bytes, at, buf, n, err);
+        if (!st)
+            d->method->update(d->state, buf, n);
+    }
+    free(buf);
+    if (!d->method)
+        return HEFT_OK;
+    finish(d, found);
+    return st ? st : compare(d, found, err);
 }
