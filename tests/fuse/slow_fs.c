@@ -60,6 +60,15 @@ static bool is_file(const char *path)
     return *path == '/' && !strcmp(path + 1, name);
 }
 
+/* Let the kernel send more requests than can be served at the same time. */
+static void *set_limits(struct fuse_conn_info *connection, struct fuse_config *config)
+{
+    (void)config;
+    connection->max_background = (unsigned)option[WORKERS] * 2;
+    connection->congestion_threshold = connection->max_background;
+    return NULL;
+}
+
 static int get_status(const char *path, struct stat *out, struct fuse_file_info *info)
 {
     (void)info;
@@ -164,9 +173,11 @@ static bool set_option(const char *text)
 
 int main(int argc, char **argv)
 {
-    static const struct fuse_operations operations = {
-        .getattr = get_status, .readdir = list, .open = open_one, .read = read_one
-    };
+    static const struct fuse_operations operations = { .init = set_limits,
+                                                       .getattr = get_status,
+                                                       .readdir = list,
+                                                       .open = open_one,
+                                                       .read = read_one };
     struct stat info;
     char threads[64];
     for (int i = 3; i < argc; i++)
