@@ -7,6 +7,9 @@
  *   pread:touched  pread() in chunks on all processors, into touched memory
  *   pread:fresh    pread() in chunks on all processors, into fresh memory
  *   direct:cold    like pread:touched, with O_DIRECT and a file that is not in the page cache
+ *   heft:map       like heft:touched, from a mapping
+ *   pread:many     like pread:touched, with 16 threads and chunks of 8 MiB
+ *   direct:many    like pread:many, with O_DIRECT
  * Cold files are read by two threads per processor. */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -20,11 +23,11 @@
 
 #include "bench_measure.h"
 
-enum { CHUNK = 4 << 20, BLOCK = 4096, WINDOW = 1 << 30 };
+enum { CHUNK = 4 << 20, BLOCK = 4096, WINDOW = 1 << 30, MANY = 16, MANY_CHUNK = 8 << 20 };
 
 typedef struct run {
     const char *path;
-    bool fresh, cold, one;
+    bool fresh, cold, one, mapped, many, direct;
     uint64_t size, capacity; /* bytes of the file, and of the memory for its tensors */
 } run;
 
@@ -51,7 +54,7 @@ static void make_cold(const char *path)
 static heft_executor threads_for(const run *r)
 {
     uint32_t all = heft_executor_threads(0).width;
-    return heft_executor_threads(r->one ? 1 : r->cold ? 2 * all : all);
+    return heft_executor_threads(r->one ? 1 : r->many ? MANY : r->cold ? 2 * all : all);
 }
 
 /* ---- heft ---- */
@@ -72,7 +75,7 @@ static heft_file *open_file(const run *r)
     heft_error err;
     heft_file *f;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;
-    heft_access how = r->cold ? HEFT_ACCESS_DIRECT : HEFT_ACCESS_AUTO;
+    heft_access how = r->mapped ? HEFT_ACCESS_MAP : r->cold ? HEFT_ACCESS_DIRECT : HEFT_ACCESS_AUTO;
     opt.host = host_for(r);
     if (heft_source_open_file(&s, r->path, how, &err) || heft_file_open_source(&f, s, &opt, &err))
         die(r->path, err.message);
@@ -128,15 +131,15 @@ static uint64_t run_heft(const run *r, double *took)
 typedef struct reading {
     int fd;
     uint8_t *buffer;
-    uint64_t size;
+    uint64_t size, chunk;
     atomic_bool failed;
 } reading;
 
 static void read_chunk(void *arg, size_t i)
 {
     reading *d = arg;
-    uint64_t at = (uint64_t)i * CHUNK, left = d->size - at;
-    size_t want = left < CHUNK ? (size_t)left : CHUNK;
+    uint64_t at = (uint64_t)i * d->chunk, left = d->size - at;
+    size_t want = (size_t)(left < d->chunk ? left : d->chunk);
     if (pread(d->fd, d->buffer + at, (want + BLOCK - 1) / BLOCK * BLOCK, (off_t)at) < (ssize_t)want)
         atomic_store(&d->failed, true);
 }
@@ -144,12 +147,12 @@ static void read_chunk(void *arg, size_t i)
 static uint64_t run_pread(const run *r, double *took)
 {
     heft_executor all = threads_for(r);
-    reading d = { .buffer = new_buffer(r), .size = r->size };
+    reading d = { .buffer = new_buffer(r), .size = r->size, .chunk = r->many ? MANY_CHUNK : CHUNK };
     double begin = now();
-    d.fd = open(r->path, O_RDONLY | (r->cold ? O_DIRECT : 0));
+    d.fd = open(r->path, O_RDONLY | (r->cold || r->direct ? O_DIRECT : 0));
     if (d.fd < 0)
         die(r->path, "cannot be opened");
-    all.run(all.ctx, (size_t)((r->size + CHUNK - 1) / CHUNK), read_chunk, &d);
+    all.run(all.ctx, (size_t)((r->size + d.chunk - 1) / d.chunk), read_chunk, &d);
     *took = now() - begin;
     if (atomic_load(&d.failed))
         die(r->path, "cannot be read");
@@ -161,15 +164,18 @@ static uint64_t run_pread(const run *r, double *took)
 static const struct {
     const char *name;
     uint64_t (*go)(const run *r, double *took);
-    bool fresh, cold, window;
+    bool fresh, cold, window, mapped, many, direct;
 } methods[] = {
-    { "heft:touched", run_heft, false, false, false },
-    { "heft:fresh", run_heft, true, false, false },
-    { "heft:cold", run_heft, false, true, false },
-    { "heft:window", run_heft, false, false, true },
-    { "pread:touched", run_pread, false, false, false },
-    { "pread:fresh", run_pread, true, false, false },
-    { "direct:cold", run_pread, false, true, false },
+    { "heft:touched", run_heft, .fresh = false },
+    { "heft:fresh", run_heft, .fresh = true },
+    { "heft:cold", run_heft, .cold = true },
+    { "heft:window", run_heft, .window = true },
+    { "pread:touched", run_pread, .fresh = false },
+    { "pread:fresh", run_pread, .fresh = true },
+    { "direct:cold", run_pread, .cold = true },
+    { "heft:map", run_heft, .mapped = true },
+    { "pread:many", run_pread, .many = true },
+    { "direct:many", run_pread, .many = true, .direct = true },
 };
 
 int main(int argc, char **argv)
@@ -184,7 +190,15 @@ int main(int argc, char **argv)
         uint64_t size = (uint64_t)st.st_size, capacity = size + CHUNK;
         if (methods[k].window && capacity > WINDOW)
             capacity = WINDOW;
-        run r = { argv[2], methods[k].fresh, methods[k].cold, one, size, capacity };
+        run r = { .path = argv[2],
+                  .fresh = methods[k].fresh,
+                  .cold = methods[k].cold,
+                  .one = one,
+                  .mapped = methods[k].mapped,
+                  .many = methods[k].many,
+                  .direct = methods[k].direct,
+                  .size = size,
+                  .capacity = capacity };
         for (unsigned long i = strtoul(argv[3], NULL, 10); i; i--) {
             double took;
             if (r.cold)

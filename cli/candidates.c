@@ -214,6 +214,7 @@ static const struct {
 } values[] = {
     { "base-ids", add_words, "name none", false },
     { "cast", add_dtypes, "", true },
+    { "access", add_words, "auto map read direct", false },
     { "color", add_words, "auto always never", false },
     { "compress", add_words, "zstd none", true },
     { "densify", add_globs, "", false },

@@ -24,6 +24,23 @@ bool model_set_key(const char *key)
 /* the library's default limit, and index bytes per tensor */
 enum { DEFAULT_TENSORS = 16 << 20, INDEX_BYTES = 256 };
 
+bool model_set_access(const char *text)
+{
+    static const struct {
+        const char *name;
+        heft_access access;
+    } ways[] = { { "auto", HEFT_ACCESS_AUTO },
+                 { "map", HEFT_ACCESS_MAP },
+                 { "read", HEFT_ACCESS_READ },
+                 { "direct", HEFT_ACCESS_DIRECT } };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (!strcmp(ways[i].name, text)) {
+            model_settings.access = ways[i].access;
+            return true;
+        }
+    return false;
+}
+
 bool model_set_max_tensors(const char *text)
 {
     char *end;
@@ -56,6 +73,7 @@ static heft_open_options open_options(void)
     options.key = s->key;
     options.no_verify = s->no_verify;
     options.check_parts = s->check_parts && !s->no_verify;
+    options.access = (uint8_t)s->access;
     options.limits = &s->limits;
     return options;
 }

@@ -16,6 +16,7 @@ typedef struct open_settings {
     bool offline;       /* refuse files on servers */
     bool no_sandbox;    /* restrict neither files nor system calls */
     bool check_parts;   /* verify the digest of each part read as a whole, unless no_verify */
+    heft_access access; /* --access */
     heft_limits limits; /* --max-tensors and --max-bytes; 0 for the defaults */
 } open_settings;
 extern open_settings model_settings;
@@ -49,6 +50,8 @@ heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *
 int model_open_key_optional(heft_file **out, const char *path);
 /* Set --key. Return false if it is empty. */
 bool model_set_key(const char *key);
+/* Set --access. Return false if the text names no way to read files. */
+bool model_set_access(const char *text);
 /* Set --max-tensors. Return false if the text is not a number from 1 to 2^32 - 1. */
 bool model_set_max_tensors(const char *text);
 /* Print the error of a file that could not be opened; for an exceeded limit, also name the option

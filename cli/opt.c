@@ -25,6 +25,7 @@ enum {
     COLOR,
     MESSAGES,
     KEY,
+    ACCESS,
     MAX_TENSORS,
     MAX_BYTES,
     QUIET,
@@ -40,6 +41,8 @@ static const opt common[COMMON] = {
                    "print messages on stderr as text or json" },
     [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
               "open only this part of a nested checkpoint, e.g. state_dict" },
+    [ACCESS] = { "access", 0, OPT_TEXT, NULL, "WAY",
+                 "how to read files: auto, map, read, or direct past the page cache" },
     [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
                       "maximum number of tensors in a file (16777216)" },
     [MAX_BYTES] = { "max-bytes", 0, OPT_SIZE, &model_settings.limits.read_bytes, "N",
@@ -63,14 +66,15 @@ static const struct {
     [COLOR] = { term_set_colour, "--%s must be auto, always or never, not '%s'" },
     [MESSAGES] = { message_set_format, "--%s must be text or json, not '%s'" },
     [KEY] = { model_set_key, "--%s is empty" },
+    [ACCESS] = { model_set_access, "--%s must be auto, map, read or direct, not '%s'" },
     [MAX_TENSORS] = { model_set_max_tensors,
                       "--%s must be a number from 1 to 4294967295, not '%s'" },
 };
 
 /* Options about models, which commands that look at the bytes of files do not have. */
 enum {
-    NOT_OF_RAW_FILES = 1 << KEY | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET | 1 << NO_VERIFY |
-                       1 << OFFLINE
+    NOT_OF_RAW_FILES = 1 << KEY | 1 << ACCESS | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET |
+                       1 << NO_VERIFY | 1 << OFFLINE
 };
 
 /* Common options that a command does not have. */
@@ -80,7 +84,7 @@ static const struct {
 } excluded_options[] = {
     { "doctor", NOT_OF_RAW_FILES },
     { "edit", 1u << NO_VERIFY },
-    { "formats", 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE },
+    { "formats", 1u << ACCESS | 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE },
     { "scan", NOT_OF_RAW_FILES },
     { "sign", NOT_OF_RAW_FILES },
     { "verify", 1u << KEY | 1u << QUIET | 1u << NO_VERIFY },

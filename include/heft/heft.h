@@ -590,9 +590,14 @@ HEFT_API uint32_t heft_format_caps(const heft_format *f);
 /* ---- sources (heft_ext.h: sources of your own) -------------------------------------------- */
 
 typedef enum heft_access {
-    HEFT_ACCESS_AUTO, /* memory-mapped if possible */
+    /* Memory-mapped if possible, except on file systems of servers and of other programs (NFS,
+     * FUSE, ...) with slow reads: there like HEFT_ACCESS_READ, or like HEFT_ACCESS_DIRECT where the
+     * page cache would not keep the bytes. */
+    HEFT_ACCESS_AUTO,
     HEFT_ACCESS_MAP,
-    HEFT_ACCESS_READ,     /* pread only: no mapping, no signal handler */
+    /* pread only: no mapping, no signal handler.  Where reads are slow, threads read ahead of
+     * sequential reads, up to 192 MiB in memory for each file. */
+    HEFT_ACCESS_READ,
     HEFT_ACCESS_POPULATE, /* mapped, all pages in memory before the call returns */
     /* AUTO, but bytes missing in the page cache when the file is opened are read with O_DIRECT.
      * Faster only for a cold file that is read once; an executor with twice as many threads as

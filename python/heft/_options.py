@@ -260,6 +260,7 @@ OPTIONS = [Option(*row) for row in (
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
     ("key", NO_QUIET, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),
+    ("access", MODELS, TEXT, "how to read files: auto, map, read or direct"),
     ("max-tensors", MODELS, NUMBER, "maximum number of tensors in a file"),
     ("max-bytes", MODELS, SIZE, "maximum number of bytes to read and decode"),
     ("quiet", NO_QUIET, FLAG, "give no warnings about files"),

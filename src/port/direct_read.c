@@ -113,19 +113,24 @@ static bool is_chunk_cached(const uint8_t *map, size_t len)
 
 /* ---- opening ---- */
 
-heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
+int heft_direct_descriptor(int fd)
 {
     char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return heft_open_at(AT_FDCWD, self, O_RDONLY | O_DIRECT | O_CLOEXEC);
+}
+
+heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
+{
     bool next_is_cached = true;
     heft_direct *d = calloc(1, sizeof *d);
-    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
     if (!d)
         return NULL;
     pthread_mutex_init(&d->lock, NULL);
     d->fd = fd;
     size_t chunks = (size_t)((size + CHUNK - 1) / CHUNK);
     d->chunk_is_cached = calloc(chunks + 1, sizeof *d->chunk_is_cached);
-    d->direct_fd = heft_open_at(AT_FDCWD, self, O_RDONLY | O_DIRECT | O_CLOEXEC);
+    d->direct_fd = heft_direct_descriptor(fd);
     if (!d->chunk_is_cached || d->direct_fd < 0) {
         heft_direct_close(d);
         return NULL;

@@ -41,6 +41,9 @@ heft_status heft_folder_list(int dir, void (*fn)(void *arg, const char *name), v
 
 /* ---- reads past the page cache, direct_read.c ---- */
 
+/* Open the file of descriptor fd again, with O_DIRECT; -1 if the file system does not support
+ * that. */
+int heft_direct_descriptor(int fd);
 typedef struct heft_direct heft_direct;
 /* Open the file of descriptor fd for direct reads.  map: the whole file mapped, or NULL.  fd and
  * map are borrowed. Returns NULL if the file system does not support direct reads or memory is

@@ -1,7 +1,8 @@
 /* source_file.c - a regular file as a source: mapped for the index and for views, read by pread()
  * in bulk.  pread() into a buffer that stays in the processor's cache is faster than copying from a
- * mapping. */
-#include "port/port.h"
+ * mapping.  Files whose pages would be loaded slowly, such as those on servers, are not mapped, but
+ * read ahead. */
+#include "port/read_ahead.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,21 +19,25 @@ enum {
 typedef struct file_source {
     heft_source base;
     int fd;
-    uint8_t *map;        /* or NULL */
-    heft_direct *direct; /* or NULL */
+    uint8_t *map;           /* or NULL */
+    heft_direct *direct;    /* or NULL */
+    heft_read_ahead *ahead; /* or NULL */
     heft_guard *guard;
     struct timespec modified; /* when the file was last written before it was opened */
     atomic_int change;
 } file_source;
 
-/* A change of the file by another program. */
-enum { UNCHANGED, REWRITTEN, TRUNCATED };
+/* A change of the file by another program, or mapped pages that the system cannot load. */
+enum { UNCHANGED, REWRITTEN, TRUNCATED, UNREADABLE };
 
 static heft_status change_error(heft_error *err, int change, uint64_t at)
 {
-    heft_error_set(err, HEFT_E_IO, at,
-                   change == TRUNCATED ? "the file was truncated while it was being read"
-                                       : "the file changed while it was being read");
+    static const char *const messages[] = {
+        [REWRITTEN] = "the file changed while it was being read",
+        [TRUNCATED] = "the file was truncated while it was being read",
+        [UNREADABLE] = "bytes of the mapped file cannot be read from the disk or server",
+    };
+    heft_error_set(err, HEFT_E_IO, at, "%s", messages[change]);
     return heft_error_os(err, HEFT_E_IO, EIO);
 }
 
@@ -42,14 +47,14 @@ static heft_status state(heft_source *s, heft_error *err)
 {
     file_source *f = (file_source *)s;
     struct stat info;
-    if (f->guard && heft_guard_tripped(f->guard))
-        atomic_store(&f->change, TRUNCATED);
     /* A file truncated within its last page reads as zeros there, without a fault. */
     if (!atomic_load(&f->change) && f->map) {
         if (fstat(f->fd, &info))
             return heft_os_error(err, errno, "its status cannot be read");
         if ((uint64_t)info.st_size < f->base.size)
             atomic_store(&f->change, TRUNCATED);
+        else if (heft_guard_tripped(f->guard))
+            atomic_store(&f->change, UNREADABLE);
     }
     int change = atomic_load(&f->change);
     return change ? change_error(err, change, HEFT_NOWHERE) : HEFT_OK;
@@ -86,6 +91,16 @@ static void leave(heft_source *s)
         heft_guard_disarm(f->guard);
 }
 
+static heft_status read_error(heft_error *err, int os, uint64_t at)
+{
+    heft_status st = heft_os_error(err, os,
+                                   os == ESTALE ? "the file was removed or replaced on its server"
+                                                : "reading failed");
+    if (err)
+        err->offset = at;
+    return st;
+}
+
 static heft_status pread_all(file_source *f, uint64_t off, uint8_t *buf, size_t len,
                              heft_error *err)
 {
@@ -94,7 +109,7 @@ static heft_status pread_all(file_source *f, uint64_t off, uint8_t *buf, size_t 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return heft_os_error(err, errno, "reading failed");
+            return read_error(err, errno, off);
         if (!n) {
             atomic_store(&f->change, TRUNCATED);
             return change_error(err, TRUNCATED, off);
@@ -116,6 +131,10 @@ static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len
         size_t done = heft_direct_read(f->direct, off, buf, len);
         return pread_all(f, off + done, (uint8_t *)buf + done, len - done, err);
     }
+    if (f->ahead) {
+        size_t done = heft_read_ahead_read(f->ahead, off, buf, len);
+        return pread_all(f, off + done, (uint8_t *)buf + done, len - done, err);
+    }
     if (!f->map || len >= PREAD_MIN)
         return pread_all(f, off, buf, len, err);
     enter(s);
@@ -133,7 +152,11 @@ static const void *map_range(heft_source *s, uint64_t off, uint64_t len)
 
 static void will_need(heft_source *s, uint64_t off, uint64_t len)
 {
-    heft_pages_request(((const file_source *)s)->fd, off, len);
+    const file_source *f = (const file_source *)s;
+    if (f->ahead)
+        heft_read_ahead_request(f->ahead, off, len);
+    else
+        heft_pages_request(f->fd, off, len);
 }
 
 /* Fault in the pages, singly if the system has no call for many; a truncated file is
@@ -176,6 +199,8 @@ static void close_file(heft_source *s)
         heft_pages_unmap(f->map, (size_t)f->base.size);
     if (f->direct)
         heft_direct_close(f->direct);
+    if (f->ahead)
+        heft_read_ahead_free(f->ahead);
     if (f->fd >= 0)
         close(f->fd);
     free(f);
@@ -200,7 +225,40 @@ int heft_source_descriptor(const heft_source *s)
     return s->ops == &ops ? ((const file_source *)s)->fd : -1;
 }
 
+/* Map the file unless the access or the system forbids that. */
 static heft_status map_file(file_source *f, heft_access access, heft_error *err)
+{
+    bool populates = access == HEFT_ACCESS_POPULATE,
+         is_required = populates || access == HEFT_ACCESS_MAP;
+    if (access == HEFT_ACCESS_READ || !f->base.size || (!is_required && heft_map_may_fault(f->fd)))
+        return HEFT_OK;
+    void *map = heft_pages_map(f->fd, f->base.size, populates);
+    if (!map)
+        return is_required ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
+    f->map = map;
+    f->guard = heft_guard_new(map, (size_t)f->base.size);
+    return f->guard ? HEFT_OK : heft_error_no_memory(err, "to guard a mapping");
+}
+
+/* Choose how to read the file: by a mapping, ahead, or past the page cache. */
+static heft_status prepare_reads(file_source *f, heft_access access, heft_error *err)
+{
+    bool maps = access == HEFT_ACCESS_POPULATE || access == HEFT_ACCESS_MAP;
+    heft_file_cost cost = maps || !f->base.size ? HEFT_COST_LOCAL
+                                                : heft_file_cost_of(f->fd, f->base.size);
+    if (cost != HEFT_COST_LOCAL) {
+        bool is_direct = access == HEFT_ACCESS_DIRECT ||
+                         (access == HEFT_ACCESS_AUTO && cost == HEFT_COST_PASSING);
+        f->ahead = heft_read_ahead_new(f->fd, f->base.size, is_direct);
+        return HEFT_OK; /* without memory to read ahead, by single reads */
+    }
+    heft_status st = map_file(f, access, err);
+    if (!st && access == HEFT_ACCESS_DIRECT)
+        f->direct = heft_direct_open(f->fd, f->map, f->base.size);
+    return st;
+}
+
+static heft_status check_file(file_source *f, heft_error *err)
 {
     struct stat info;
     if (fstat(f->fd, &info))
@@ -212,16 +270,7 @@ static heft_status map_file(file_source *f, heft_access access, heft_error *err)
             err, heft_error_plain(err, HEFT_E_IO, "is a pipe or a device, not a file"), ESPIPE);
     f->base.size = (uint64_t)info.st_size;
     f->modified = info.st_mtim;
-    bool populates = access == HEFT_ACCESS_POPULATE,
-         is_required = populates || access == HEFT_ACCESS_MAP;
-    if (access == HEFT_ACCESS_READ || !f->base.size || (!is_required && heft_map_may_fault(f->fd)))
-        return HEFT_OK;
-    void *map = heft_pages_map(f->fd, f->base.size, populates);
-    if (!map)
-        return is_required ? heft_os_error(err, errno, "cannot be mapped") : HEFT_OK;
-    f->map = map;
-    f->guard = heft_guard_new(map, (size_t)f->base.size);
-    return f->guard ? HEFT_OK : heft_error_no_memory(err, "to guard a mapping");
+    return HEFT_OK;
 }
 
 /* Make a source that owns fd.  If fd is negative, fail with the caller's errno. */
@@ -237,9 +286,9 @@ static heft_status open_descriptor(heft_source **out, int fd, heft_access access
     }
     f->base.ops = &ops;
     f->fd = fd;
-    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : map_file(f, access, err);
-    if (!st && access == HEFT_ACCESS_DIRECT)
-        f->direct = heft_direct_open(f->fd, f->map, f->base.size);
+    heft_status st = fd < 0 ? heft_os_error(err, os, "cannot be opened") : check_file(f, err);
+    if (!st)
+        st = prepare_reads(f, access, err);
     if (st)
         close_file(&f->base);
     else

@@ -59,7 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(416, {"Content-Range": f"bytes */{len(data)}"}, b"")
             return
         shift = plan.get("shift", 0)
-        headers["Content-Range"] = f"bytes {first + shift}-{last + shift}/{len(data)}"
+        headers["Content-Range"] = plan.get("range", f"bytes {first + shift}-{last + shift}/{len(data)}")
         with s.lock:
             s.bytes += last + 1 - first
         self.answer(206, headers, data[first:last + 1] + plan.get("after", b""), plan)

@@ -5,7 +5,7 @@
  * they are read instead. */
 #include "port/windows/system.h"
 
-#include "port/port.h"
+#include "port/read_ahead.h"
 
 const heft_access heft_edit_access = HEFT_ACCESS_READ;
 
@@ -102,6 +102,12 @@ bool heft_guard_tripped(const heft_guard *g)
 
 /* ---- reads past the cache ---- */
 
+int heft_direct_descriptor(int fd)
+{
+    (void)fd;
+    return -1;
+}
+
 heft_direct *heft_direct_open(int fd, const void *map, uint64_t size)
 {
     (void)fd, (void)map, (void)size;
@@ -117,4 +123,34 @@ size_t heft_direct_read(heft_direct *d, uint64_t off, void *buf, size_t len)
 {
     (void)d, (void)off, (void)buf, (void)len;
     return 0;
+}
+
+/* ---- reads ahead: Windows itself reads ahead from servers ---- */
+
+heft_file_cost heft_file_cost_of(int fd, uint64_t size)
+{
+    (void)fd, (void)size;
+    return HEFT_COST_LOCAL;
+}
+
+heft_read_ahead *heft_read_ahead_new(int fd, uint64_t size, bool is_direct)
+{
+    (void)fd, (void)size, (void)is_direct;
+    return NULL;
+}
+
+void heft_read_ahead_free(heft_read_ahead *a)
+{
+    (void)a;
+}
+
+size_t heft_read_ahead_read(heft_read_ahead *a, uint64_t off, void *buf, size_t len)
+{
+    (void)a, (void)off, (void)buf, (void)len;
+    return 0;
+}
+
+void heft_read_ahead_request(heft_read_ahead *a, uint64_t off, uint64_t len)
+{
+    (void)a, (void)off, (void)len;
 }
