@@ -2,8 +2,8 @@
  * time.
  *
  * The file is divided into blocks.  While reads are sequential, threads read the next blocks into
- * memory, from which the readers copy.  The window, the number of blocks that are read ahead, grows
- * while that raises the throughput.  The threads end when there is nothing to read, and a block is
+ * memory, and the readers copy from there.  The window, the number of blocks that are read ahead,
+ * grows while the throughput rises.  The threads end when there is nothing to read, and a block is
  * released when almost all of its bytes have been copied.
  *
  * Readers find errors: where a request fails, a reader repeats the read for the bytes that the
@@ -193,7 +193,7 @@ static block *find_block(heft_read_ahead *a, uint64_t index)
 }
 
 /* Return a free slot, or the block that was used least recently; NULL if readers or requests
- * have all of them.  is_urgent: blocks that nobody has read yet may be replaced, too. */
+ * have all blocks.  is_urgent: blocks that nobody has read yet may be replaced, too. */
 static block *find_slot(heft_read_ahead *a, bool is_urgent)
 {
     block *oldest = NULL;
@@ -232,7 +232,7 @@ static block *request_block(heft_read_ahead *a, uint64_t index, bool is_urgent)
     return NULL;
 }
 
-/* Queue the blocks up to an offset that were not requested before: some of the others have been
+/* Queue the blocks up to an offset that were not requested before: some earlier blocks have been
  * copied and released already. */
 static void request_until(heft_read_ahead *a, uint64_t to)
 {
@@ -269,7 +269,7 @@ static void release_block(heft_read_ahead *a, block *b)
 
 /* ---- reading ---- */
 
-/* Follow the reads, so that sequential ones are recognised. */
+/* Follow the reads, to recognise sequential reads. */
 static void follow(heft_read_ahead *a, uint64_t off, size_t len)
 {
     uint64_t end = off + len;
@@ -294,7 +294,7 @@ static uint64_t end_of_window(const heft_read_ahead *a, uint64_t end, size_t len
     return ahead > end ? ahead : end;
 }
 
-/* Copy bytes of a block, once it has been read; return their number. */
+/* Copy bytes of a block, once the block has been read; return the number of bytes. */
 static size_t copy_some(heft_read_ahead *a, block *b, uint64_t off, uint8_t *to, size_t len)
 {
     size_t at = (size_t)(off - b->index * BLOCK), n = 0;

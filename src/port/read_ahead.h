@@ -4,7 +4,7 @@
 #define HEFT_READ_AHEAD_H
 #include "port/port.h"
 
-/* How a file is best read, by the file system that it lies on. */
+/* How a file is best read, by the file system. */
 typedef enum heft_file_cost {
     HEFT_COST_LOCAL,   /* a mapping is fast */
     HEFT_COST_REQUEST, /* every request takes long: read ahead through the page cache */
@@ -20,8 +20,8 @@ typedef struct heft_read_ahead heft_read_ahead;
  * reads. */
 heft_read_ahead *heft_read_ahead_new(int fd, uint64_t size, bool is_direct);
 void heft_read_ahead_free(heft_read_ahead *a);
-/* Read up to len bytes at offset off; return their number, which may be 0.  The caller reads the
- * rest by ordinary reads, which also find the error of a request that failed.  Safe to call from
+/* Read up to len bytes at offset off; return the number of bytes, perhaps 0.  The caller reads the
+ * rest by ordinary reads, and thus finds the error of a request that failed.  Safe to call from
  * several threads. */
 size_t heft_read_ahead_read(heft_read_ahead *a, uint64_t off, void *buf, size_t len);
 /* Begin to read a range, as far as memory for blocks is left. */
