@@ -33,12 +33,12 @@ typedef struct heft_url_options {
     bool offline; /* refuse every URL, as with HF_HUB_OFFLINE=1 */
     uint8_t reserved[7];
 } heft_url_options;
-#define HEFT_URL_OPTIONS_INIT                                    \
-    {                                                            \
+#define HEFT_URL_OPTIONS_INIT                                          \
+    {                                                                  \
         sizeof(heft_url_options), 0, 0, 0, 0, NULL, NULL, NULL, false, \
-        {                                                        \
-            0                                                    \
-        }                                                        \
+        {                                                              \
+            0                                                          \
+        }                                                              \
     }
 
 /* Return true if the path begins with a scheme of this header: heft_file_open() reads the file
