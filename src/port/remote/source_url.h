@@ -20,7 +20,8 @@ typedef struct url_digest {
 struct block {
     heft_request request;
     struct block *next;
-    uint64_t used; /* time of the last read, by url_source.clock */
+    uint64_t used;   /* time of the last read, by url_source.clock */
+    size_t capacity; /* bytes of the buffer */
     unsigned readers;
     uint64_t read; /* bytes that have been read */
 };
