@@ -21,10 +21,26 @@ static uint64_t cache_limit(const url_source *u)
     return heft_session_options(u->session)->cache_bytes / (heft_s3_is_writing() ? 2 : 1);
 }
 
+/* Return a buffer; a freed one needs no new pages.  malloc() would keep freed buffers. */
+static uint8_t *new_buffer(url_source *u, size_t length)
+{
+    if (length != BLOCK || !u->spare_count)
+        return heft_large_map(NULL, 0, length);
+    return u->spare[--u->spare_count];
+}
+
+static void free_buffer(url_source *u, uint8_t *buf, size_t length)
+{
+    if (length == BLOCK && u->spare_count < SPARE_BUFFERS)
+        u->spare[u->spare_count++] = buf;
+    else
+        heft_large_unmap(buf, length);
+}
+
 static block *new_block(url_source *u, uint64_t offset, size_t length)
 {
     block *b = calloc(1, sizeof *b);
-    uint8_t *buf = b ? heft_large_map(NULL, 0, length) : NULL; /* malloc() keeps freed blocks */
+    uint8_t *buf = b ? new_buffer(u, length) : NULL;
     if (!buf) {
         free(b);
         return NULL;
@@ -52,7 +68,7 @@ static void free_block(url_source *u, block *b)
     u->cached -= b->request.length;
     if (b->request.spool)
         b->request.spool->ops->close(b->request.spool);
-    heft_large_unmap(b->request.buf, b->capacity);
+    free_buffer(u, b->request.buf, b->capacity);
     free(b);
 }
 
@@ -382,6 +398,8 @@ static void close_url(heft_source *s)
     heft_session_unlock(u->session);
     if (u->spool)
         u->spool->ops->close(u->spool);
+    while (u->spare_count)
+        heft_large_unmap(u->spare[--u->spare_count], BLOCK);
     heft_session_release(u->session);
     free(u->digest.state);
     free(u);
