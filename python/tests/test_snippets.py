@@ -4,6 +4,7 @@ import pathlib
 import re
 import struct
 
+import heft
 import pytest
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
@@ -26,8 +27,19 @@ def _write_model(path):
     path.write_bytes(struct.pack("<Q", len(text)) + text + struct.pack("<10f", *range(10)))
 
 
+def _reads_addresses():
+    try:
+        heft.open("http://127.0.0.1:1/model.safetensors")
+    except heft.UnsupportedError:
+        return False
+    except heft.Error:
+        return True
+
+
 @pytest.mark.parametrize("title, snippets", _sections())
 def test_snippets_run(title, snippets, tmp_path, monkeypatch):
+    if title == "Files on servers" and not _reads_addresses():
+        pytest.skip("this build has no libcurl")
     monkeypatch.chdir(tmp_path)
     _write_model(tmp_path / "model.safetensors")
     names = {}

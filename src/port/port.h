@@ -73,6 +73,12 @@ void heft_aligned_free(void *block);
 /* Return the number of processors that the process may use, at least 1. */
 uint32_t heft_processors(void);
 
+/* ---- digests of libcrypto, source_digest.c ---- */
+
+enum { HEFT_MD5_BYTES = 16 };
+/* Compute the MD5 of the bytes, which S3 uses as a name; false: this build has no libcrypto. */
+bool heft_md5(uint8_t out[HEFT_MD5_BYTES], const void *data, size_t len);
+
 /* ---- mapped files, file_pages.c ---- */
 
 size_t heft_page_size(void);

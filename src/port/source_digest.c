@@ -5,6 +5,7 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include <heft/sign.h>
 #include <openssl/evp.h>
+#include <openssl/md5.h>
 #include <openssl/sha.h>
 #include <string.h>
 
@@ -93,6 +94,12 @@ static bool blake2b_begin(state *s, uint64_t length)
 static bool blake2b_update(state *s, const void *data, size_t len)
 {
     return EVP_DigestUpdate(s->blake2b.context, data, len);
+}
+
+bool heft_md5(uint8_t out[HEFT_MD5_BYTES], const void *data, size_t len)
+{
+    MD5_CTX c;
+    return MD5_Init(&c) && MD5_Update(&c, data, len) && MD5_Final(out, &c);
 }
 
 static const algorithm algorithms[] = {

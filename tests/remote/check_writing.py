@@ -1,10 +1,12 @@
 """check_writing.py HEFT: objects of S3 as targets, on a server that checks signatures."""
 import os
 import pathlib
+import subprocess
 import tempfile
+import time
 
 import s3_server
-from loopback import check, heft, run, safetensors
+from loopback import HEFT, check, heft, run, safetensors
 
 server = s3_server.S3Server()
 ENV = {"AWS_ACCESS_KEY_ID": s3_server.KEY, "AWS_SECRET_ACCESS_KEY": s3_server.SECRET,
@@ -50,6 +52,30 @@ def writing():
         check("only objects of S3 can be written", code == 5 and "s3://BUCKET/KEY" in err, code, err)
 
 
+def lost_completion(source):
+    def lose(method, query):
+        first = method == "POST" and "uploadId" in query and not lost
+        if first:
+            lost.append(1)
+        return {"lost": first}
+
+    def undo(method, query):
+        if method == "POST" and "uploadId" in query and lost:
+            server.objects["/bucket/lost.mag"] = b"other"
+            server.etags.pop("/bucket/lost.mag")
+        return lose(method, query)
+    for force in ((), ("--force",)):
+        lost = []
+        server.reset(lose)
+        code, out, err = convert(*force, source, "s3://bucket/lost.mag")
+        check(f"a completion whose answer is lost is a success {force}", code == 0 and lost and not server.uploads and
+              len([m for m in kinds() if m == "POST"]) == 3, code, err, kinds())
+    lost = []
+    server.reset(undo)
+    code, out, err = convert("--force", source, "s3://bucket/lost.mag")
+    check("an object of somebody else is not taken for ours", code == 4 and lost, code, err, kinds())
+
+
 def failures():
     tries = []
 
@@ -79,9 +105,36 @@ def failures():
     code, out, err = convert(source, "s3://bucket/failed.mag")
     check("an object that appears meanwhile is kept", code != 0 and "already exists" in err and
           server.objects["/bucket/failed.mag"] == b"other" and not server.uploads, code, err, kinds())
+    lost_completion(source)
     server.reset()
     code, out, err = heft("convert", source, "s3://bucket/x.mag", **{**ENV, "AWS_SECRET_ACCESS_KEY": "wrong"})
     check("a wrong key is refused", code == 4 and "credentials" in err and server.refusals, code, err)
 
 
-run(server.url + "/x", (writing, failures))
+def peak(*args):
+    """Return the exit status and the largest memory of a command in bytes, as seen while it runs."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "AWS_"))}
+    child = subprocess.Popen([HEFT, *args], env={**clean, **ENV}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    most = 0
+    while child.poll() is None:
+        status = pathlib.Path(f"/proc/{child.pid}/status").read_text()
+        most = max([most, *(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM"))])
+        time.sleep(0.01)
+    return child.returncode, most
+
+
+def memory():
+    """Downloaded blocks and parts share 64 MiB; each thread may have two parts more."""
+    threads, part = 2, 8 << 20
+    piece = os.urandom(16 << 20)
+    server.objects["/bucket/much.safetensors"] = safetensors({f"t{i}": piece for i in range(24)})
+    server.reset()
+    base = 16 << 20  # the command with libcurl and OpenSSL
+    for name, target in (("to S3", ["--force", "s3://bucket/much.bpk"]), ("to stdout", ["--to", "burnpack", "-"])):
+        code, most = peak("convert", "-j", str(threads), "s3://bucket/much.safetensors", *target)
+        bound = base + (64 << 20) + 2 * threads * part
+        check(f"the memory of a conversion {name} is bounded", code == 0 and 0 < most <= bound, code, most >> 20, bound >> 20)
+    del server.objects["/bucket/much.safetensors"]
+
+
+run(server.url + "/x", (writing, failures, memory))

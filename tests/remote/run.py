@@ -64,6 +64,28 @@ def reading():
     check("a missing file", code == 4 and "HTTP status 404" in err, code, err)
 
 
+def beyond_memory():
+    """Read tensors larger than the 64 MiB that are kept: blocks are freed while others are requested."""
+    wide = safetensors({"a": big, "wide": big * 11, "b": big})
+    server.files["/wide.safetensors"] = wide
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "wide.safetensors")
+        path.write_bytes(wide)
+        for args in (["cat", "wide"], ["stats", "--raw"], ["convert", "-j", "3", "--to", "bpk"]):
+            command, *options = args
+            ends = ["-"] if command == "convert" else []
+            results = []
+            for source in (str(path), f"{server.url}/wide.safetensors"):
+                server.reset()
+                tail = [source, *options] if command == "cat" else [*options, source, *ends]
+                results.append(heft(command, *tail))
+            check(f"{command} of a tensor larger than the memory for blocks", results[0][:2] == results[1][:2] and
+                  results[0][0] == 0 and (command == "stats" or server.bytes < 1.5 * len(wide)), results[0][2], results[1][0], results[1][2],
+                  server.bytes)
+    del server.files["/wide.safetensors"]
+    server.reset()
+
+
 def plans():
     def of(**plan):
         return lambda n, h: plan
@@ -241,4 +263,4 @@ def nginx():
             child.wait()
 
 
-run(f"{server.url}/small.safetensors", (reading, shard_heads, loading, plans, secrets, hub, s3, nginx))
+run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, loading, plans, secrets, hub, s3, nginx))

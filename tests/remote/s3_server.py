@@ -70,11 +70,17 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
         elif "status" in plan:
             self.answer(plan["status"], plan.get("text", "<Error/>"))
         else:
+            self.is_lost = plan.get("lost")
             getattr(self, f"on_{self.command.lower()}")(path, query, body)
 
     do_GET = do_PUT = do_POST = do_DELETE = handle_any
 
+    is_lost = False  # the request is obeyed, and the connection dies before the answer
+
     def answer(self, status, body=b"", **headers):
+        if self.is_lost:
+            self.close_connection = True
+            return
         body = body.encode() if isinstance(body, str) else body
         self.send_response(status)
         for name, value in headers.items():
@@ -96,7 +102,7 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
         if first > last:
             self.answer(416, Content_Range=f"bytes */{len(data)}")
             return
-        self.answer(206, data[first:last + 1], ETag=f'"{id(data)}-{len(data)}"',
+        self.answer(206, data[first:last + 1], ETag=self.server.etags.get(path, f'"{id(data)}-{len(data)}"'),
                     Content_Range=f"bytes {first}-{last}/{len(data)}")
 
     def on_post(self, path, query, body):
@@ -110,6 +116,9 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
                         "</InitiateMultipartUploadResult>")
             return
         target, parts = s.uploads.get(query["uploadId"], (None, None))
+        if target is None:
+            self.answer(404, "<Error><Code>NoSuchUpload</Code></Error>")
+            return
         rows = body.decode().removeprefix("<CompleteMultipartUpload>").split("<Part>")[1:]
         listed = [(int(r.split("<PartNumber>")[1].split("<")[0]), r.split("<ETag>")[1].split("<")[0])
                   for r in rows]
@@ -121,6 +130,8 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             self.answer(412, "<Error><Code>PreconditionFailed</Code></Error>")
         else:
             s.objects[path] = b"".join(parts[n][1] for n, _ in listed)
+            sums = b"".join(bytes.fromhex(etag.strip('"')) for _, etag in listed)
+            s.etags[path] = f'"{hashlib.md5(sums).hexdigest()}-{len(listed)}"'
             del s.uploads[query["uploadId"]]
             self.answer(200, "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
 
@@ -144,7 +155,7 @@ class S3Server(http.server.ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), S3Handler)
-        self.lock, self.objects, self.count = threading.Lock(), {}, 0
+        self.lock, self.objects, self.etags, self.count = threading.Lock(), {}, {}, 0
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.reset()
         threading.Thread(target=self.serve_forever, daemon=True).start()

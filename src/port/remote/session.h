@@ -50,6 +50,7 @@ typedef struct heft_exchange {
     char *text; /* receives the body of the answer, cut to text_size - 1 bytes and terminated */
     size_t text_size;
     long code; /* HTTP status of the answer */
+    heft_answer answer;
 } heft_exchange;
 
 /* A request for a range; `have`, `state`, `status` change under the lock of the session. */
@@ -94,6 +95,13 @@ void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held 
 /* flags: see heft_sink_open_file().  HEFT_SINK_SYNC is ignored. */
 heft_status heft_s3_sink_open(heft_sink **out, const char *url, uint32_t flags,
                               const heft_url_options *opt, heft_error *err);
+/* Return true while this process writes an object: parts and downloaded blocks share memory. */
+bool heft_s3_is_writing(void);
+
+enum { HEFT_S3_ETAG = 64 };
+/* Compute the ETag of an object from the ETags of its parts, `step` bytes apart; false: the server
+ * has other ETags, or this build has no MD5. */
+bool heft_s3_etag(char out[HEFT_S3_ETAG], const char *etags, size_t step, uint64_t count);
 
 /* ---- sources, source_url.c ---- */
 

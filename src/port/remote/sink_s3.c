@@ -8,6 +8,7 @@
  * The bytes of a part are collected in memory and sent when the part is full.  Parts are sent in
  * any order, several at the same time. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "port/remote/session.h"
 #include "port/sink_file.h"
 
-enum { PART = 8 << 20, MAX_PARTS = 10000, MEMORY = 64 << 20, ID_BYTES = 1024, ETAG_BYTES = 256 };
+enum { PART = 8 << 20, MAX_PARTS = 10000, MEMORY = 32 << 20, ID_BYTES = 1024, ETAG_BYTES = 256 };
 
 typedef struct s3_part {
     struct s3_part *next; /* parts whose bytes are in memory */
@@ -78,6 +79,7 @@ static heft_status ask(s3_sink *s, heft_exchange *x, heft_error *err)
     while (!st && r->state != HEFT_REQUEST_DONE)
         heft_session_wait(s->session);
     heft_session_unlock(s->session);
+    x->answer = r->answer;
     if (!st && r->status) {
         st = heft_error_plain(err, r->status, "%s", r->error.message);
         heft_error_os(err, st, r->error.os);
@@ -145,7 +147,7 @@ static void free_part(s3_sink *s, s3_part *p)
         at = &(*at)->next;
     *at = p->next;
     s->memory -= s->part_bytes;
-    free(p->bytes);
+    heft_large_unmap(p->bytes, s->part_bytes);
     free(p);
 }
 
@@ -233,9 +235,10 @@ static heft_status part_of(s3_part **out, s3_sink *s, uint64_t offset, heft_erro
     if (*out || s->status)
         return HEFT_OK;
     s3_part *p = calloc(1, sizeof *p);
-    uint8_t *bytes = p ? malloc(s->part_bytes) : NULL;
+    uint8_t *bytes = p ? heft_large_map(NULL, 0, s->part_bytes) : NULL;
     if (!bytes || !reserve_etags(s, (uint32_t)number)) {
-        free(bytes);
+        if (bytes)
+            heft_large_unmap(bytes, s->part_bytes);
         free(p);
         return heft_error_no_memory(err, "for a part of an upload");
     }
@@ -334,8 +337,16 @@ static void wait_for_all(s3_sink *s, bool cancels)
     heft_session_unlock(s->session);
 }
 
+static atomic_uint writers; /* open sinks of this process */
+
+bool heft_s3_is_writing(void)
+{
+    return atomic_load(&writers);
+}
+
 static void free_sink(s3_sink *s)
 {
+    atomic_fetch_sub(&writers, 1);
     heft_session_release(s->session);
     free(s->etags);
     free(s);
@@ -367,6 +378,17 @@ static heft_status send_last(s3_sink *s, heft_error *err)
     return st;
 }
 
+/* Return true if the object is complete in spite of an error: the answer to the first completion
+ * was lost, and the server no longer knows the upload when the request is repeated. */
+static bool was_completed(s3_sink *s, uint64_t parts)
+{
+    heft_error ignored;
+    char etag[HEFT_S3_ETAG];
+    heft_exchange x = { .method = "GET", .query = "", .header = "Range: bytes=0-0" };
+    return heft_s3_etag(etag, *s->etags, sizeof *s->etags, parts) && !ask(s, &x, &ignored) &&
+           x.answer.has_total && x.answer.total == s->end && !strcmp(x.answer.etag, etag);
+}
+
 static heft_status complete(s3_sink *s, heft_error *err)
 {
     enum { ROW = ETAG_BYTES + 96 };
@@ -391,6 +413,10 @@ static heft_status complete(s3_sink *s, heft_error *err)
                         .text = text,
                         .text_size = sizeof text };
     heft_status st = ask(s, &x, err);
+    if (st && (x.code == 404 || x.code == 412) && was_completed(s, count)) {
+        free(list);
+        return HEFT_OK;
+    }
     if (st && x.code == 412)
         st = heft_error_exists(err, HEFT_E_ARGUMENT);
     /* A server may fail after status 200 has been sent. */
@@ -436,6 +462,7 @@ heft_status heft_s3_sink_open(heft_sink **out, const char *url, uint32_t flags,
     s3_sink *s = calloc(1, sizeof *s);
     if (!s)
         return heft_error_no_memory(err, "for a sink");
+    atomic_fetch_add(&writers, 1);
     s->base.ops = &ops;
     s->part_bytes = PART;
     s->may_replace = flags & HEFT_SINK_REPLACE;

@@ -15,10 +15,32 @@ enum { SPREAD = 32 << 20 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
+/* Return the memory for blocks: half of the memory belongs to parts while an object is written. */
+static uint64_t cache_limit(const url_source *u)
+{
+    return heft_session_options(u->session)->cache_bytes / (heft_s3_is_writing() ? 2 : 1);
+}
+
+/* Return a buffer; a freed one needs no new pages.  malloc() would keep freed buffers. */
+static uint8_t *new_buffer(url_source *u, size_t length)
+{
+    if (length != BLOCK || !u->spare_count)
+        return heft_large_map(NULL, 0, length);
+    return u->spare[--u->spare_count];
+}
+
+static void free_buffer(url_source *u, uint8_t *buf, size_t length)
+{
+    if (length == BLOCK && u->spare_count < SPARE_BUFFERS)
+        u->spare[u->spare_count++] = buf;
+    else
+        heft_large_unmap(buf, length);
+}
+
 static block *new_block(url_source *u, uint64_t offset, size_t length)
 {
     block *b = calloc(1, sizeof *b);
-    uint8_t *buf = b ? malloc(length) : NULL;
+    uint8_t *buf = b ? new_buffer(u, length) : NULL;
     if (!buf) {
         free(b);
         return NULL;
@@ -29,6 +51,7 @@ static block *new_block(url_source *u, uint64_t offset, size_t length)
                                  .length = length,
                                  .size = u->base.size,
                                  .pinned = &u->pinned };
+    b->capacity = length;
     b->used = ++u->clock;
     b->next = u->blocks;
     u->blocks = b;
@@ -45,7 +68,7 @@ static void free_block(url_source *u, block *b)
     u->cached -= b->request.length;
     if (b->request.spool)
         b->request.spool->ops->close(b->request.spool);
-    free(b->request.buf);
+    free_buffer(u, b->request.buf, b->capacity);
     free(b);
 }
 
@@ -126,7 +149,7 @@ static block *find_oldest(const url_source *u, bool is_urgent)
  * needed. */
 static bool make_space(url_source *u, uint64_t length, bool is_urgent)
 {
-    uint64_t limit = heft_session_options(u->session)->cache_bytes;
+    uint64_t limit = cache_limit(u);
     while (u->cached && u->cached + length > limit) {
         block *oldest = find_oldest(u, is_urgent);
         if (!oldest)
@@ -192,7 +215,7 @@ static void follow(url_source *u, uint64_t offset, size_t len)
 {
     if (u->is_directed)
         return;
-    uint64_t most = heft_session_options(u->session)->cache_bytes / 4 * 3;
+    uint64_t most = cache_limit(u) / 4 * 3;
     uint64_t distance = offset > u->expected ? offset - u->expected : u->expected - offset;
     if (distance > GAP + u->ahead + (u->is_read_whole ? SPREAD : 0)) {
         u->ahead = u->row = 0;
@@ -375,6 +398,8 @@ static void close_url(heft_source *s)
     heft_session_unlock(u->session);
     if (u->spool)
         u->spool->ops->close(u->spool);
+    while (u->spare_count)
+        heft_large_unmap(u->spare[--u->spare_count], BLOCK);
     heft_session_release(u->session);
     free(u->digest.state);
     free(u);

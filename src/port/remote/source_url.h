@@ -4,6 +4,7 @@
 #include "port/remote/session.h"
 
 enum { HEFT_URL_HEAD = 128 << 10 }; /* bytes of the first request */
+enum { SPARE_BUFFERS = 4 };
 
 typedef struct block block;
 
@@ -20,7 +21,8 @@ typedef struct url_digest {
 struct block {
     heft_request request;
     struct block *next;
-    uint64_t used; /* time of the last read, by url_source.clock */
+    uint64_t used;   /* time of the last read, by url_source.clock */
+    size_t capacity; /* bytes of the buffer */
     unsigned readers;
     uint64_t read; /* bytes that have been read */
 };
@@ -39,6 +41,8 @@ typedef struct url_source {
     bool is_directed;       /* the caller reads blocks, and announces each in advance */
     heft_scratch *spool;    /* the file, downloaded whole; NULL: read by ranges */
     const uint8_t *whole;
+    uint8_t *spare[SPARE_BUFFERS]; /* buffers of freed blocks */
+    unsigned spare_count;
     url_digest digest;
     heft_status status; /* the file has changed: all later reads fail */
     heft_error error;
