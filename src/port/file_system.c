@@ -1,7 +1,7 @@
 /* file_system.c - find out whether requests to the file system of a file take long.
  *
- * A page of a mapped file that is missing is loaded by a request of its own, with a little
- * read-ahead, and the thread waits for it.  That suits disks; on a server, a machine's host or a
+ * Each missing page of a mapped file costs a request, with a little read-ahead, and the thread
+ * waits for the answer.  That suits disks; on a server, a machine's host or a
  * program that serves files, the time per request decides. */
 #include "port/read_ahead.h"
 
