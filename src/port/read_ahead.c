@@ -2,7 +2,7 @@
  *
  * The file is divided into blocks.  While reads are sequential, threads read the next blocks into
  * memory, and the readers copy from there.  The window, the number of blocks to read ahead, grows
- * while growth raises the throughput.  The threads end when no block is left to read, and a block is
+ * while growth raises the throughput.  The threads end when no block is left to read.  A block is
  * released when almost all bytes of the block have been copied.
  *
  * Readers find errors: where a request fails, a reader repeats the read for the bytes that the
