@@ -19,8 +19,8 @@ def measure(r, inputs, path):
         5, {how: lambda how=how: loading_speed(inputs, how, path) for how in hows})
     for peer, how, limit in LIMITS:
         add_share(r, "read ahead", took["heft:touched"], took[how], peer, limit)
-    turns = measure_in_turns(1, {
-        how: lambda how=how: loading_speed(inputs, how, path) for how in ("heft:map", "direct:many")})
+    turns = measure_in_turns(1, {how: lambda how=how: loading_speed(inputs, how, path)
+                                 for how in ("heft:map", "direct:many")})
     add_share(r, "mapped", turns["heft:map"], turns["direct:many"], LIMITS[0][0], None)
 
 

@@ -1,8 +1,8 @@
 /* file_system.c - find out whether requests to the file system of a file take long.
  *
- * The kernel loads a missing page of a mapped file by a single request, with a little read-ahead,
- * and the thread waits.  Disks are fast enough; on a server, a machine's host or a program that
- * serves files, the time per request decides. */
+ * Each missing page of a mapped file costs a request, with a little read-ahead, and the thread
+ * waits for the answer.  That suits disks; on a server, a machine's host or a
+ * program that serves files, the time per request decides. */
 #include "port/read_ahead.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 enum {
-    SLOW_NANOSECONDS = 100000, /* reads above are slow; bytes in memory take 1 us */
+    SLOW_NANOSECONDS = 100000, /* a read that takes longer is slow; bytes in memory take 1 us */
     SAMPLES = 4,               /* reads to time at most */
     PROBED_MIN = 1 << 20       /* smaller files are read without a measurement */
 };
 
-/* File systems that send requests to a server or a program, by statfs(2). */
+/* File systems that send requests to another machine or program, by statfs(2). */
 static const struct {
     uint32_t magic;
     heft_file_cost cost; /* FUSE drops cached pages whenever a file is opened */
@@ -53,7 +53,7 @@ static int64_t nanoseconds(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Time reads of single bytes, from the start of the file on, until a read is slow.  Bytes in the page
+/* Time reads of single bytes, from the start of the file on, until one is slow.  Bytes in the page
  * cache are fast, wherever the file lies. */
 static bool has_slow_reads(int fd, uint64_t size)
 {
@@ -67,7 +67,7 @@ static bool has_slow_reads(int fd, uint64_t size)
     return false;
 }
 
-/* Return true if the page cache cannot keep a file of this size for the next reader. */
+/* Return true if the page cache cannot keep a file of that size for the next reader. */
 static bool exceeds_memory(uint64_t size)
 {
     uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES);

@@ -1,10 +1,9 @@
-/* read_ahead.c - read a file whose requests take long by large requests, several at the same
- * time.
+/* read_ahead.c - read files on slow file systems by large requests, several at the same time.
  *
  * The file is divided into blocks.  While reads are sequential, threads read the next blocks into
- * memory, and the readers copy from there.  The window, the number of blocks that are read ahead,
- * grows while the throughput rises.  The threads end when there is nothing to read, and a block is
- * released when almost all of its bytes have been copied.
+ * memory, and the readers copy from there.  The window, the number of blocks to read ahead, grows
+ * while growth raises the throughput.  The threads end when no block is left to read.  A block is
+ * released when almost all bytes of the block have been copied.
  *
  * Readers find errors: where a request fails, a reader repeats the read for the bytes that the
  * caller needs, since the rest of a block may be readable. */
@@ -36,8 +35,8 @@ typedef struct block {
     block_state state;
     uint64_t index; /* the block's number in the file */
     uint8_t *bytes; /* of BLOCK bytes, or NULL; kept while the slot is free */
-    size_t len;     /* bytes that were read: fewer than expected after an error */
-    size_t copied;  /* bytes that readers have copied */
+    size_t len;     /* bytes read: fewer than expected after an error */
+    size_t copied;  /* bytes copied by readers */
     bool is_passed; /* the block's last byte was copied */
     unsigned readers;
     uint64_t used; /* time of the last read, by heft_read_ahead.clock */
@@ -85,7 +84,7 @@ static size_t block_length(const heft_read_ahead *a, uint64_t index)
 
 /* ---- the window ---- */
 
-/* Double the window if reading is what readers wait for, and the last growth has paid. */
+/* Double the window if readers have waited and the last growth has paid. */
 static void end_round(window *w, double now)
 {
     double throughput = (double)w->bytes / (now - w->begin + 1e-9);
@@ -193,7 +192,7 @@ static block *find_block(heft_read_ahead *a, uint64_t index)
 }
 
 /* Return a free slot, or the block that was used least recently; NULL if readers or requests
- * have all blocks.  is_urgent: blocks that nobody has read yet may be replaced, too. */
+ * have all of them.  is_urgent: blocks that nobody has read yet may be replaced, too. */
 static block *find_slot(heft_read_ahead *a, bool is_urgent)
 {
     block *oldest = NULL;
@@ -232,8 +231,8 @@ static block *request_block(heft_read_ahead *a, uint64_t index, bool is_urgent)
     return NULL;
 }
 
-/* Queue the blocks up to an offset that were not requested before: some earlier blocks have been
- * copied and released already. */
+/* Queue the blocks up to an offset, from the first block that was never requested on: blocks before
+ * may have been copied and released. */
 static void request_until(heft_read_ahead *a, uint64_t to)
 {
     uint64_t end = to < a->size ? to : a->size;
@@ -269,7 +268,7 @@ static void release_block(heft_read_ahead *a, block *b)
 
 /* ---- reading ---- */
 
-/* Follow the reads, to recognise sequential reads. */
+/* Follow the reads, so that sequential ones are recognised. */
 static void follow(heft_read_ahead *a, uint64_t off, size_t len)
 {
     uint64_t end = off + len;
@@ -284,8 +283,8 @@ static void follow(heft_read_ahead *a, uint64_t off, size_t len)
     }
 }
 
-/* Return the offset up to which blocks are requested: the end of the read for a first large read,
- * and then further ahead with every sequential read. */
+/* Return the end of the blocks to request: the end of the read for a first large read, and then
+ * further ahead with every sequential read. */
 static uint64_t end_of_window(const heft_read_ahead *a, uint64_t end, size_t len)
 {
     uint64_t most = (uint64_t)a->window.blocks * BLOCK;
@@ -294,7 +293,7 @@ static uint64_t end_of_window(const heft_read_ahead *a, uint64_t end, size_t len
     return ahead > end ? ahead : end;
 }
 
-/* Copy bytes of a block, once the block has been read; return the number of bytes. */
+/* Copy bytes of a block, once it has been read; return their number. */
 static size_t copy_some(heft_read_ahead *a, block *b, uint64_t off, uint8_t *to, size_t len)
 {
     size_t at = (size_t)(off - b->index * BLOCK), n = 0;
