@@ -7,6 +7,7 @@ import time
 
 from harness import (BUILD, HEFT, MIB, peak_memory, physical_memory, program, read_all,
                      seconds, speed, measure_in_turns, prefault)
+from indexes import find_ggml
 
 LIMIT = str(BUILD / "bench" / "limit")
 COPY = [HEFT, "convert", "--allow-loss",
@@ -259,6 +260,22 @@ def casting(r, inputs, formats, quick):
         casts, copies = zip(*program("cast", *pair, mib, rounds)[1:])
         r.ratio(", to ".join(pair), casts, copies, "memcpy", limits.get(pair, 2.0),
                 own=(speed(mib * MIB, casts), "GB/s"))
+
+
+BLOCK_TYPES = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k")
+
+
+def decoding(r, inputs, formats, quick):
+    """heft_dtype_cast() of block types to f32 on one thread, compared with ggml's own functions;
+    processor time, 256 MiB of f32."""
+    library = find_ggml()
+    for name in BLOCK_TYPES[:2] if quick else BLOCK_TYPES:
+        runs = library and program("blocks", library, name, 64 if quick else 256, 5)
+        if runs:
+            ours, theirs = zip(*runs[1:])
+            r.faster(f"{name} to f32", ours, theirs, "ggml", 1.0)
+        else:
+            r.missing(f"{name} to f32", "ggml", 1.0)
 
 
 # ---- cost against size -------------------------------------------------------------------------

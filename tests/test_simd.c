@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/blake3.h"
+#include "model/blocks.h"
 #include "model/dtype.h"
 #include "test_memory.h"
 
@@ -176,6 +177,43 @@ static void casts_equal_the_portable_form(void **state)
     assert_true(known > 200);
 }
 
+/* ---- block types ---- */
+
+static void check_blocks(const heft_kernels *k, heft_dtype type)
+{
+    enum { BLOCKS = 9, FLOATS = BLOCKS * HEFT_BLOCK_ELEMENTS };
+    static float out[FLOATS], expected[FLOATS];
+    const heft_dtype_info *d = heft_dtype_get(type);
+    size_t floats = (size_t)BLOCKS * d->block_elems;
+    memset(out, 0xA5, sizeof out);
+    memset(expected, 0xA5, sizeof expected);
+    k->decode_blocks(out, type, input + 1, BLOCKS);
+    for (size_t i = 0; i < BLOCKS; i++) {
+        float block[HEFT_BLOCK_ELEMENTS];
+        heft_block_decode(block, type, input + 1 + i * d->block_bytes);
+        memcpy(expected + i * d->block_elems, block, d->block_elems * sizeof *block);
+    }
+    if (memcmp(out, expected, sizeof out) != 0)
+        fail_msg("%s: %zu elements of %s differ", k->name, floats, d->name);
+}
+
+static void blocks_equal_the_portable_form(void **state)
+{
+    uint32_t known = 0;
+    (void)state;
+    fill(input, sizeof input);
+    for (const heft_simd_set *s = heft_simd_sets;; s++) {
+        for (uint32_t t = 0; s->is_supported() && t < 256; t++)
+            if (heft_block_is_known((heft_dtype)t)) {
+                check_blocks(s->kernels, (heft_dtype)t);
+                known++;
+            }
+        if (s->kernels == &heft_portable_kernels)
+            break;
+    }
+    assert_true(known >= 13);
+}
+
 static void the_chosen_kernels_are_supported(void **state)
 {
     (void)state;
@@ -191,6 +229,7 @@ int main(void)
         cmocka_unit_test(chunks_equal_the_portable_form),
         cmocka_unit_test(parents_equal_the_portable_form),
         cmocka_unit_test(casts_equal_the_portable_form),
+        cmocka_unit_test(blocks_equal_the_portable_form),
         cmocka_unit_test(the_chosen_kernels_are_supported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,10 @@ enum { HEFT_KERNEL_BATCH = 32, HEFT_KERNEL_BLOCK = 256 };
 typedef size_t heft_cast_function(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
                                   size_t n, bool stops_at_loss);
 
+/* Decode `count` blocks to f32 in the byte order of the host; `from` is a type for which
+ * heft_block_is_known() returns true. */
+typedef void heft_decode_function(float *out, heft_dtype from, const uint8_t *blocks, size_t count);
+
 typedef struct heft_kernels {
     const char *name; /* of the instruction set */
     /* Compute the chaining values of `count` whole chunks of BLAKE3 at p; `number` is the first
@@ -28,6 +32,7 @@ typedef struct heft_kernels {
     /* Replace cv[i] by the parent node of cv[2 * i] and cv[2 * i + 1], for i < count. */
     void (*blake3_parents)(uint32_t (*cv)[8], size_t count);
     heft_cast_function *cast;
+    heft_decode_function *decode_blocks;
 } heft_kernels;
 
 /* Return the kernels for the processor; never NULL.  Static. */

@@ -226,18 +226,39 @@ static void cast_reals(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dty
 
 /* ---- block types ---- */
 
+static void decode_blocks(float *out, heft_dtype from, const uint8_t *src, size_t count)
+{
+    const heft_dtype_info *d = heft_dtype_get(from);
+    const heft_kernels *k = heft_kernels_now();
+    if (k->decode_blocks) {
+        k->decode_blocks(out, from, src, count);
+        return;
+    }
+    for (; count; count--, out += d->block_elems, src += d->block_bytes)
+        heft_block_decode(out, from, src);
+}
+
 /* Cast `count` elements from the beginning of a block on; the last block may be used in part. */
 static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dtype from,
                         size_t count, uint64_t *lost)
 {
     const heft_dtype_info *d = heft_dtype_get(from);
     float f[HEFT_BLOCK_ELEMENTS];
-    for (; count; src += d->block_bytes) {
-        size_t n = count < d->block_elems ? count : d->block_elems;
-        heft_block_decode(f, from, src);
-        for (uint32_t i = 0; i < d->block_elems; i += HEFT_CAST_BATCH)
+    if (to == HEFT_F32 && !heft_is_big_endian() && (uintptr_t)dst % sizeof(float) == 0) {
+        size_t whole = count / d->block_elems, n = whole * d->block_elems;
+        decode_blocks((float *)(void *)dst, from, src, whole);
+        src += whole * d->block_bytes;
+        dst += n * sizeof(float);
+        count -= n;
+    }
+    while (count) {
+        size_t n = count < HEFT_BLOCK_ELEMENTS ? count : HEFT_BLOCK_ELEMENTS;
+        size_t blocks = (n + d->block_elems - 1) / d->block_elems;
+        decode_blocks(f, from, src, blocks);
+        for (uint32_t i = 0; i < blocks * d->block_elems; i += HEFT_CAST_BATCH)
             heft_cast_batch_byteswap(f + i, sizeof *f);
         cast_reals(dst, to, (const uint8_t *)f, HEFT_F32, n, lost);
+        src += blocks * d->block_bytes;
         dst += n * heft_dtype_size(to);
         count -= n;
     }

@@ -2,6 +2,7 @@
 #include <cpuid.h>
 
 #include "simd/blake3_kernels.h"
+#include "simd/block_loops.h"
 #include "simd/cast_loops.h"
 #include "simd/simd.h"
 
@@ -10,6 +11,7 @@ static const heft_kernels vbmi = {
     .blake3_chunks = heft_blake3_chunks_avx512,
     .blake3_parents = heft_blake3_parents_avx512,
     .cast = heft_cast_loops_vbmi,
+    .decode_blocks = heft_block_loops_avx512,
 };
 
 static const heft_kernels avx512 = {
@@ -17,6 +19,7 @@ static const heft_kernels avx512 = {
     .blake3_chunks = heft_blake3_chunks_avx512,
     .blake3_parents = heft_blake3_parents_avx512,
     .cast = heft_cast_loops_avx512,
+    .decode_blocks = heft_block_loops_avx512,
 };
 
 static const heft_kernels avx2 = {
@@ -24,6 +27,7 @@ static const heft_kernels avx2 = {
     .blake3_chunks = heft_blake3_chunks_avx2,
     .blake3_parents = heft_blake3_parents_avx2,
     .cast = heft_cast_loops_avx2,
+    .decode_blocks = heft_block_loops_avx2,
 };
 
 /* Ask the processor, because clang 14 has no name for F16C.  has_avx2() tells whether the operating
