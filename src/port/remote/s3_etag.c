@@ -18,7 +18,7 @@ static bool read_md5(uint8_t out[HEFT_MD5_BYTES], const char *etag)
         uint32_t digit = heft_hex_digit(etag[1 + i]);
         if (digit > 15)
             return false;
-        out[i / 2] = (uint8_t)(out[i / 2] << 4 | digit);
+        out[i / 2] = (uint8_t)((uint32_t)out[i / 2] << 4 | digit);
     }
     return true;
 }
