@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import builds
 import indexes
 import others
 import payloads
@@ -29,7 +30,7 @@ SECTIONS = [
     payloads.compressing, payloads.casting, payloads.decoding, payloads.growing, servers.remote,
     others.python, others.package, others.tensors_in_python,
     others.hashing, others.summarising, others.comparing, others.parameters, others.embedding,
-    others.browser
+    others.browser, builds.peers
 ]
 NAMES = [section.__name__ for section in SECTIONS]
 
@@ -52,7 +53,9 @@ def arguments():
 def run(r, inputs, a):
     formats = formats_written(inputs)
     for section in SECTIONS:
-        if section.__name__ in a.wanted:
+        if section is builds.peers and section.__name__ in a.wanted and not builds.named():
+            print(f"\n{builds.UNNAMED}")
+        elif section.__name__ in a.wanted:
             r.begin(section.__name__, section.__doc__)
             section(r, inputs, formats, a.quick)
             r.end()
@@ -61,6 +64,7 @@ def run(r, inputs, a):
 def main():
     a, began = arguments(), time.perf_counter()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # run the clean-up of temporary files
+    builds.named()  # report a wrong variable before the measurements
     r, about = Report(), {**machine(a.dir), "quick": a.quick}
     print(publish.describe(about))
     if a.quick:
