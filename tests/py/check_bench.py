@@ -4,12 +4,16 @@
 The figures are made up; nothing is measured."""
 import contextlib
 import io
+import os
 import pathlib
 import sys
+import types
 import xml.etree.ElementTree
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "bench")]
+import builds  # noqa: E402
 import harness  # noqa: E402
 import publish  # noqa: E402
 import ranks  # noqa: E402
@@ -87,6 +91,55 @@ def checks():
                                                         "") is None
 
 
+def named(**variables):
+    """Return the peers of these variables, or the message of the refusal."""
+    unset = {name: "" for name in builds.VARIABLES.values()}
+    with mock.patch.dict(os.environ, {**unset, **variables}):
+        try:
+            return builds.named()
+        except SystemExit as refusal:
+            return str(refusal)
+
+
+def opened_rows(measure, peer_seconds):
+    """Return the rows of a measurement of opening, and the tensor counts that heft opened: heft
+    takes 0.1 s, the peer `peer_seconds`."""
+    counts = []
+    inputs = types.SimpleNamespace(drop=lambda *_: None,
+                                   index=lambda _, n: counts.append(n) or f"{n}")
+    report = harness.Report()
+    with mock.patch.multiple(builds, opened=lambda _: [[0.1]],
+                             ask=lambda *_: [[peer_seconds]]), \
+            contextlib.redirect_stdout(io.StringIO()):
+        report.begin("peers", "Peers.")
+        measure(report, inputs, "peer", False)
+    return report.rows, counts
+
+
+def peer_checks():
+    """Yield (title, True if the check holds) for peers that variables name."""
+    yield "no variable, no peer", named() == {}
+    yield "a variable names a peer", named(HEFT_PEER_ZT=sys.executable) == {"zt": sys.executable}
+    yield "a wrong variable is refused", named(HEFT_PEER_GGML="/missing/program").startswith(
+        "HEFT_PEER_GGML=/missing/program: this file is not a program")
+    (row,), counts = opened_rows(builds.open_safetensors, 0.6)
+    yield "six times the speed is within the limit", abs(row["median"] - 6) < 1e-9 and row["holds"]
+    yield "a million tensors are opened", counts == [1_000_000]
+    (row,), _ = opened_rows(builds.open_safetensors, 0.4)
+    yield "four times the speed is over the limit", row["holds"] is False
+    rows, counts = opened_rows(builds.open_gguf, 1.0)
+    yield "a fast ggml opens a million tensors", len(rows) == 2 and counts == [100_000, 1_000_000]
+    rows, counts = opened_rows(builds.open_gguf, 60.0)
+    yield "a slow ggml opens fewer tensors", len(rows) == 1 and counts == [100_000]
+    report = harness.Report()
+    with contextlib.redirect_stdout(io.StringIO()):
+        report.begin("peers", "Peers.")
+        builds.missing(report, {"ggml": "peer"})
+    yield "peers without a variable are missing", [
+        (row["peer"], row["limit"]) for row in report.rows
+    ] == [("safetensors core", 5), ("zt", 1.5), ("zt", 2)]
+
+
 if __name__ == "__main__":
-    sys.exit(tap.report(
-        (title, [] if holds else ["the check does not hold"]) for title, holds in checks()))
+    sys.exit(tap.report((title, [] if holds else ["the check does not hold"])
+                        for title, holds in [*checks(), *peer_checks()]))
