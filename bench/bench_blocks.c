@@ -1,7 +1,7 @@
 /* blocks LIBRARY TYPE MIB TIMES - measures the decoding of a block type to f32, MIB MiB of f32, on
- * one thread: by heft_dtype_cast() and by ggml.  LIBRARY is libggml-base.so, or another library
- * that exports ggml_get_type_traits().  Prints the seconds of processor time of both, one line per
- * run. */
+ * a single thread: by heft_dtype_cast() and by ggml.  LIBRARY is libggml-base.so, or a library with
+ * ggml_get_type_traits().  Prints a line per run: the seconds of processor time of heft and of
+ * ggml. */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* cast FROM TO MIB TIMES - measures a cast against a copy of as many bytes as the larger side has,
- * MIB MiB.  Prints the seconds of processor time of both, one line per run. */
+ * MIB MiB.  Prints the seconds of processor time of both, a line per run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* ggml LIBRARY FILE TIMES - measures ggml reading the header of a GGUF file.  LIBRARY is
- * libggml-base.so, or another library that exports gguf_init_from_file(). */
+ * libggml-base.so, or a library that exports gguf_init_from_file(). */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* limit WHAT FILE TIMES - measures the upper limit for reading a mapped file.  Prints seconds
- * and bytes, one line per run.
+ * and bytes, a line per run.
  *   sum      sum every byte, on all processors
  *   sha256   hash with libcrypto, on all processors, one contiguous range each */
 #include <stdatomic.h>

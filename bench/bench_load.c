@@ -1,5 +1,5 @@
 /* load HOW FILE TIMES [one] - measures reading all tensors of FILE into memory ("one": on one
- * thread). Prints seconds and bytes, one line per run.
+ * thread). Prints seconds and bytes, a line per run.
  *   heft:touched   heft_part_read_many() into memory that was touched before
  *   heft:fresh     heft_part_read_many() into memory that was not touched before
  *   heft:cold      like heft:touched, with a file that is not in the page cache

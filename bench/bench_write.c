@@ -1,6 +1,6 @@
 /* write HOW OUT MIB TIMES - measures writing MIB MiB to OUT, which is removed afterwards.
- * Prints seconds and bytes, one line per run.
- *   plain    repeated write() of one buffer
+ * Prints seconds and bytes, a line per run.
+ *   plain    repeated write() of the same buffer
  *   FORMAT   the same buffer for each tensor, with heft_writer_write() */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* peer-gguf open PATH TIMES - measures ggml reading the header of a GGUF file; prints seconds and
- *     tensors, one line per run.
+ *     tensors, a line per run.
  * peer-gguf load PATH - also reads all tensors into new memory; prints seconds and bytes.
  * docs/performance.md says how to build this program against a checkout of ggml. */
 #include <stdbool.h>

@@ -164,6 +164,18 @@ uint32_t heft_hex_digit(char c)
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
+bool heft_hex_read(uint8_t *out, size_t len, heft_str digits)
+{
+    bool ok = digits.len % 2 == 0 && digits.len / 2 == len;
+    for (size_t i = 0; i < len && ok; i++) {
+        uint32_t high = heft_hex_digit(digits.ptr[2 * i]);
+        uint32_t low = heft_hex_digit(digits.ptr[2 * i + 1]);
+        ok = high < 16 && low < 16;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return ok;
+}
+
 void heft_hex_text(char *out, const uint8_t *bytes, size_t len)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,8 +1,174 @@
-/* blocks.c - the block-quantised types that ggml defines. */
+/* blocks.c - decoding of the block-quantised types that ggml defines.
+ *
+ * An element is scale * code, or scale * code +- minimum.  Scales are f16.  K-quants have blocks of
+ * 256 elements and multiply the scale by a small integer for each group of 16 or 32 elements.  All
+ * products are exact in f32, so each element is rounded at most once, with the same result on every
+ * machine.  Bits are numbered from the lowest; codes are little-endian.
+ */
 #include "model/blocks.h"
 
-#include "model/block_decode.h"
 #include "model/dtype.h"
+#include "model/float.h"
+
+static float half_at(const uint8_t *p)
+{
+    return heft_f32_of(heft_f16_to_f32((uint16_t)(p[0] | p[1] << 8)));
+}
+
+/* ---- blocks of 32 ---- */
+
+/* Layout of a block of 32 elements; the scale is at offset 0. */
+typedef struct block32 {
+    uint8_t minimum_at; /* offset of the minimum; 0: none */
+    uint8_t high_at;    /* offset of the 32 fifth bits; 0: none */
+    uint8_t codes_at;   /* offset of the codes */
+    uint8_t code_bits;  /* 8, or 4: the upper halves of the bytes are the second 16 elements */
+    uint8_t zero_code;  /* the code that means 0 */
+} block32;
+
+static const block32 q4_0 = { 0, 0, 2, 4, 8 }, q4_1 = { 2, 0, 4, 4, 0 };
+static const block32 q5_0 = { 0, 2, 6, 4, 16 }, q5_1 = { 2, 4, 8, 4, 0 };
+static const block32 q8_0 = { 0, 0, 2, 8, 0 }, q8_1 = { 0, 0, 4, 8, 0 };
+
+enum { ELEMENTS32 = 32, HALF = ELEMENTS32 / 2 };
+
+static void decode_block32(float *out, const uint8_t *b, const block32 *l)
+{
+    float scale = half_at(b), minimum = l->minimum_at ? half_at(b + l->minimum_at) : 0;
+    const uint8_t *high = b + l->high_at, *codes = b + l->codes_at;
+    for (uint32_t i = 0; i < ELEMENTS32; i++) {
+        int32_t code = l->code_bits == 8 ? (int8_t)codes[i] : codes[i % HALF] >> i / HALF * 4 & 15;
+        if (l->high_at)
+            code |= (high[i / 8] >> i % 8 & 1) << 4;
+        out[i] = scale * (float)(code - l->zero_code);
+        if (l->minimum_at)
+            out[i] += minimum;
+    }
+}
+
+/* ---- blocks of 64 ---- */
+
+/* Layout: scale, codes of 2 bits, four in a byte, the first in the lowest bits.  Code 1 means 0. */
+static void decode_q2_0(float *out, const uint8_t *b)
+{
+    enum { ELEMENTS = 64, CODES = 2, PER_BYTE = 4 };
+    float scale = half_at(b);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        int32_t code = b[CODES + i / PER_BYTE] >> i % PER_BYTE * 2 & 3;
+        out[i] = scale * (float)(code - 1);
+    }
+}
+
+/* ---- blocks of 256 ---- */
+
+enum { BLOCK = HEFT_BLOCK_ELEMENTS };
+
+/* Return a code of 2 bits.  32 bytes have the codes of 128 elements, the first 32 elements in the
+ * lowest bits. */
+static uint32_t two_bits(const uint8_t *codes, uint32_t i)
+{
+    return codes[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
+}
+
+/* Return a code of 4 bits.  32 bytes have the codes of 64 elements, the first 32 elements in the
+ * lower halves. */
+static uint32_t four_bits(const uint8_t *codes, uint32_t i)
+{
+    return codes[i / 64 * 32 + i % 32] >> i % 64 / 32 * 4 & 15;
+}
+
+/* Layout: 16 bytes of group scale (lower half) and group minimum; 64 of codes; scale; minimum. */
+static void decode_q2_k(float *out, const uint8_t *b)
+{
+    enum { CODES = 16, SCALE = 80, MINIMUM = 82 };
+    float scale = half_at(b + SCALE), minimum = half_at(b + MINIMUM);
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        float group_scale = scale * (float)(b[i / 16] & 15);
+        float group_minimum = minimum * (float)(b[i / 16] >> 4);
+        out[i] = group_scale * (float)two_bits(b + CODES, i) - group_minimum;
+    }
+}
+
+/* Return a group scale; sixteen scales of 6 bits are in twelve bytes: first the lower 4 bits of all
+ * scales, then the upper 2. */
+static int32_t q3_k_scale(const uint8_t *p, uint32_t group)
+{
+    int32_t low = p[group % 8] >> group / 8 * 4 & 15, high = p[8 + group % 4] >> group / 4 * 2 & 3;
+    return (low | high << 4) - 32;
+}
+
+/* Layout: 32 bytes of third bits, 64 of codes, 12 of group scales, scale. */
+static void decode_q3_k(float *out, const uint8_t *b)
+{
+    enum { CODES = 32, SCALES = 96, SCALE = 108 };
+    float scale = half_at(b + SCALE);
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        int32_t code = (int32_t)two_bits(b + CODES, i) - (b[i % 32] >> i / 32 & 1 ? 0 : 4);
+        out[i] = scale * (float)q3_k_scale(b + SCALES, i / 16) * (float)code;
+    }
+}
+
+/* Multiply *scale and *minimum by the numbers of a group.  Eight scales and eight minima of 6 bits
+ * are in twelve bytes: the first four of each take a byte, whose upper two bits are the upper bits
+ * of the last four. */
+static void q4_k_scale(const uint8_t *p, uint32_t group, float *scale, float *minimum)
+{
+    uint32_t k = group % 4;
+    bool upper = group > 3;
+    *scale *= (float)(upper ? (p[8 + k] & 15) | p[k] >> 6 << 4 : p[k] & 63);
+    *minimum *= (float)(upper ? p[8 + k] >> 4 | p[4 + k] >> 6 << 4 : p[4 + k] & 63);
+}
+
+/* Layout: scale, minimum, 12 bytes of group scales and minima, 32 bytes of fifth bits (q5_k only,
+ * otherwise `high` is NULL), codes. */
+static void decode_q45_k(float *out, const uint8_t *b, const uint8_t *high, const uint8_t *codes)
+{
+    enum { MINIMUM = 2, SCALES = 4, GROUP = 32 };
+    for (uint32_t group = 0; group < BLOCK / GROUP; group++) {
+        float scale = half_at(b), minimum = half_at(b + MINIMUM);
+        q4_k_scale(b + SCALES, group, &scale, &minimum);
+        for (uint32_t k = 0; k < GROUP; k++) {
+            uint32_t code = four_bits(codes, group * GROUP + k);
+            if (high)
+                code |= (high[k] >> group & 1u) << 4;
+            out[group * GROUP + k] = scale * (float)code - minimum;
+        }
+    }
+}
+
+static void decode_q4_k(float *out, const uint8_t *b)
+{
+    enum { CODES = 16 };
+    decode_q45_k(out, b, NULL, b + CODES);
+}
+
+static void decode_q5_k(float *out, const uint8_t *b)
+{
+    enum { HIGH = 16, CODES = 48 };
+    decode_q45_k(out, b, b + HIGH, b + CODES);
+}
+
+/* Layout: 128 bytes of the lower 4 bits, where 64 bytes have 128 elements and the lower halves are
+ * the first 64; 64 bytes of the upper 2 bits; 16 group scales; scale. */
+static void decode_q6_k(float *out, const uint8_t *b)
+{
+    enum { HIGH = 128, SCALES = 192, SCALE = 208 };
+    float scale = half_at(b + SCALE);
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        uint32_t low = b[i / 128 * 64 + i % 64] >> i % 128 / 64 * 4 & 15;
+        int32_t code = (int32_t)(low | two_bits(b + HIGH, i) << 4) - 32;
+        out[i] = scale * (float)(int8_t)b[SCALES + i / 16] * (float)code;
+    }
+}
+
+/* Layout: scale as f32, codes, sums of codes. */
+static void decode_q8_k(float *out, const uint8_t *b)
+{
+    enum { CODES = 4 };
+    uint32_t bits = (uint32_t)(b[0] | b[1] << 8) | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    for (uint32_t i = 0; i < BLOCK; i++)
+        out[i] = heft_f32_of(bits) * (float)(int8_t)b[CODES + i];
+}
 
 /* ---- the table ---- */
 
@@ -50,7 +216,7 @@ bool heft_block_is_known(heft_dtype t)
 void heft_block_decode(float out[HEFT_BLOCK_ELEMENTS], heft_dtype t, const uint8_t *block)
 {
     if (rows[t].layout)
-        decode_block32(out, block, *rows[t].layout);
+        decode_block32(out, block, rows[t].layout);
     else
         rows[t].decode(out, block);
 }

@@ -244,20 +244,16 @@ static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dt
 {
     const heft_dtype_info *d = heft_dtype_get(from);
     float f[HEFT_BLOCK_ELEMENTS];
-    if (to == HEFT_F32 && !heft_is_big_endian() && (uintptr_t)dst % sizeof(float) == 0) {
-        size_t whole = count / d->block_elems, n = whole * d->block_elems;
-        decode_blocks((float *)(void *)dst, from, src, whole);
-        src += whole * d->block_bytes;
-        dst += n * sizeof(float);
-        count -= n;
-    }
+    bool fits = to == HEFT_F32 && !heft_is_big_endian() && (uintptr_t)dst % sizeof *f == 0;
     while (count) {
         size_t n = count < HEFT_BLOCK_ELEMENTS ? count : HEFT_BLOCK_ELEMENTS;
-        size_t blocks = (n + d->block_elems - 1) / d->block_elems;
-        decode_blocks(f, from, src, blocks);
-        for (uint32_t i = 0; i < blocks * d->block_elems; i += HEFT_CAST_BATCH)
+        size_t blocks = (n + d->block_elems - 1) / d->block_elems, elems = blocks * d->block_elems;
+        bool is_direct = fits && n == elems;
+        decode_blocks(is_direct ? (float *)(void *)dst : f, from, src, blocks);
+        for (size_t i = 0; !is_direct && i < elems; i += HEFT_CAST_BATCH)
             heft_cast_batch_byteswap(f + i, sizeof *f);
-        cast_reals(dst, to, (const uint8_t *)f, HEFT_F32, n, lost);
+        if (!is_direct)
+            cast_reals(dst, to, (const uint8_t *)f, HEFT_F32, n, lost);
         src += blocks * d->block_bytes;
         dst += n * heft_dtype_size(to);
         count -= n;

@@ -117,19 +117,6 @@ typedef struct reader {
     bool has_id;
 } reader;
 
-/* Read a string of hexadecimal digits, two for each byte. */
-static bool next_hex(reader *r, uint8_t *out, size_t bytes)
-{
-    heft_str s = r->j.text;
-    bool ok = s.len == 2 * bytes;
-    for (size_t i = 0; i < bytes && ok; i++) {
-        uint32_t high = heft_hex_digit(s.ptr[2 * i]), low = heft_hex_digit(s.ptr[2 * i + 1]);
-        ok = high < 16 && low < 16;
-        out[i] = (uint8_t)(high << 4 | low);
-    }
-    return ok;
-}
-
 static heft_status read_digests(reader *r)
 {
     const heft_planner *p = &r->c->p->c.p;
@@ -137,7 +124,7 @@ static heft_status read_digests(reader *r)
     while (heft_share_next_number(&r->j, &part)) {
         const heft_digest *d = part < p->x.parts.len ? digest_in_order(p, (uint32_t)part) : NULL;
         if (!d || heft_json_next(&r->j) != HEFT_JSON_STRING ||
-            !next_hex(r, p->part_digests[part], d->bytes))
+            !heft_hex_read(p->part_digests[part], d->bytes, r->j.text))
             return heft_share_damaged(&r->j);
         r->c->has_digest[part] = 1;
     }
@@ -203,7 +190,8 @@ static heft_status read_head(reader *r, heft_str key)
                    : heft_share_damaged(&r->j);
     if (!heft_str_is(key, "plan"))
         return heft_json_skip(&r->j, kind);
-    r->has_id = kind == HEFT_JSON_STRING && next_hex(r, r->id.bytes, sizeof r->id.bytes);
+    r->has_id = kind == HEFT_JSON_STRING &&
+                heft_hex_read(r->id.bytes, sizeof r->id.bytes, r->j.text);
     return r->has_id ? HEFT_OK : heft_share_damaged(&r->j);
 }
 

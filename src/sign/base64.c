@@ -66,13 +66,6 @@ heft_str heft_base64_encode(heft_arena *a, heft_str bytes)
 bool heft_hex_decode(heft_file_digest *out, heft_str text)
 {
     *out = (heft_file_digest){ .length = (uint32_t)(text.len / 2) };
-    if (!text.len || text.len % 2 || text.len / 2 > sizeof out->bytes)
-        return false;
-    for (size_t i = 0; i < text.len; i += 2) {
-        uint32_t high = heft_hex_digit(text.ptr[i]), low = heft_hex_digit(text.ptr[i + 1]);
-        if (high > 15 || low > 15)
-            return false;
-        out->bytes[i / 2] = (uint8_t)(high << 4 | low);
-    }
-    return true;
+    return out->length && out->length <= sizeof out->bytes &&
+           heft_hex_read(out->bytes, out->length, text);
 }

@@ -2,7 +2,7 @@
  * heft_block_loops() for the set.  A loop for each type has the layout as a constant. */
 #include "simd/block_loops.h"
 
-#include "model/block_decode.h"
+#include "simd/block_steps.h"
 
 static inline void decode_all32(float *restrict out, const uint8_t *restrict b, size_t count,
                                 block32 layout, size_t bytes)

@@ -14,13 +14,7 @@ static bool read_md5(uint8_t out[HEFT_MD5_BYTES], const char *etag)
 {
     if (strlen(etag) != DIGITS + 2 || etag[0] != '"' || etag[DIGITS + 1] != '"')
         return false;
-    for (size_t i = 0; i < DIGITS; i++) {
-        uint32_t digit = heft_hex_digit(etag[1 + i]);
-        if (digit > 15)
-            return false;
-        out[i / 2] = (uint8_t)((uint32_t)out[i / 2] << 4 | digit);
-    }
-    return true;
+    return heft_hex_read(out, HEFT_MD5_BYTES, (heft_str){ etag + 1, DIGITS });
 }
 
 bool heft_s3_etag(char out[HEFT_S3_ETAG], const char *etags, size_t step, uint64_t count)

@@ -24,13 +24,9 @@ static const heft_digest *find_sha256(void)
 static bool read_stated(uint8_t out[HEFT_HASH_BYTES], const char *header)
 {
     header += *header == '"';
-    for (size_t i = 0; i < DIGITS; i++) {
-        uint32_t digit = header[i] ? heft_hex_digit(header[i]) : 16;
-        if (digit > 15)
-            return false;
-        out[i / 2] = (uint8_t)(out[i / 2] << 4 | digit);
-    }
-    return !header[DIGITS] || !strcmp(header + DIGITS, "\"");
+    size_t len = strlen(header);
+    bool is_long_enough = len == DIGITS || (len == DIGITS + 1 && header[DIGITS] == '"');
+    return is_long_enough && heft_hex_read(out, HEFT_HASH_BYTES, (heft_str){ header, DIGITS });
 }
 
 static void begin(url_digest *d, const url_source *u)

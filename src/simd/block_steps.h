@@ -1,15 +1,8 @@
-/* block_decode.h - decoding of the block-quantised types that ggml defines, one block at a time.
- *
- * An element is scale * code, or scale * code +- minimum.  Scales are f16.  K-quants have blocks of
- * 256 elements and multiply the scale by a small integer for each group of 16 or 32 elements.  All
- * products are exact in f32, so each element is rounded at most once, with the same result on every
- * machine.  Bits are numbered from the lowest; codes are little-endian.
- *
- * blocks.c has these functions for the compiler's baseline; src/simd/block_loops.c has them for
- * other instruction sets.
- */
-#ifndef HEFT_BLOCK_DECODE_H
-#define HEFT_BLOCK_DECODE_H
+/* block_steps.h - decoding of block types in loops that compilers vectorise.  model/blocks.c is the
+ * specification and describes the layouts.  All products are exact in f32, so the order of the
+ * factors does not matter. */
+#ifndef HEFT_BLOCK_STEPS_H
+#define HEFT_BLOCK_STEPS_H
 #include "model/blocks.h"
 #include "model/float.h"
 
