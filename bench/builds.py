@@ -72,7 +72,7 @@ def open_gguf(r, inputs, peer, quick):
 
 
 def load(r, inputs, fmt, peer, name, quick):
-    """Add rows for reading all tensors into fresh memory; the peer has one thread."""
+    """Add rows for reading all tensors into fresh memory; the peer has a single thread."""
     path = inputs.model(fmt, 144 if quick else 1008)
 
     def theirs():
@@ -99,7 +99,7 @@ def make_ztensor(inputs, source):
 
 
 def verify_zt(r, inputs, peer, path, quick):
-    """Add a row for the XXH3 of all parts; heft has all processors, zt has one thread."""
+    """Add a row for the XXH3 of all parts; heft has all processors, zt has a single thread."""
     took = measure_in_turns(3 if quick else 7, {"heft": lambda: seconds(HEFT, "verify", path),
                                                 "zt": lambda: seconds(peer, "verify", path)})
     r.faster("verify, XXH3, ztensor 2", took["heft"], took["zt"], "zt", 1.5,

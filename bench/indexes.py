@@ -165,8 +165,8 @@ def ggml(r, inputs, formats, quick):
 
 def finding(r, inputs, formats, quick):
     """Opening a file, finding one of 800 tensors and reading the tensor's first bytes: 64 MiB and 8
-    GiB of payload. In npz each tensor has its header in front: in the larger file each header needs
-    a page and a page table of its own."""
+    GiB of payload. In npz a header precedes each tensor: in the larger file every header needs a
+    page and a page table."""
     sizes = {"64 MiB": 64 * MIB, "8 GiB": 8 * GIB}
     if quick:
         formats = formats[:2]

@@ -101,8 +101,8 @@ def package(r, inputs, formats, quick):
 
 
 def hashing(r, inputs, formats, quick):
-    """heft hash, a content id by BLAKE3, compared with sha256sum and b3sum; on all processors and
-    on one; 512 MiB."""
+    """heft hash, a content id by BLAKE3, compared with sha256sum and b3sum; on all processors
+    and on a single processor; 512 MiB."""
     path = inputs.model(formats[0], 144 if quick else 504)
     one = ["taskset", "--cpu-list", "0"]
     runs = {"heft": [HEFT, "hash"], "sha256sum": ["sha256sum"], "b3sum": ["b3sum"],

@@ -251,7 +251,7 @@ CAST_TYPES = ("f16", "bf16", "f32", "f64", "f8_e4m3fn", "f8_e5m2", "f8_e8m0", "f
 
 
 def casting(r, inputs, formats, quick):
-    """heft_dtype_cast() on one thread, compared with memcpy() of the larger side."""
+    """heft_dtype_cast() on a single thread, compared with memcpy() of the larger side."""
     mib, rounds = (16, 4) if quick else (64, 8)
     prefault(2 * mib * MIB)
     limits = {("f32", "bf16"): 1.25}  # reads as much as memcpy and writes half
@@ -266,7 +266,7 @@ BLOCK_TYPES = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "
 
 
 def decoding(r, inputs, formats, quick):
-    """heft_dtype_cast() of block types to f32 on one thread, compared with ggml's own functions;
+    """heft_dtype_cast() of block types to f32 on a single thread, compared with ggml's own functions;
     processor time, 256 MiB of f32."""
     library = find_ggml()
     for name in BLOCK_TYPES[:2] if quick else BLOCK_TYPES:
