@@ -266,7 +266,7 @@ BLOCK_TYPES = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "
 
 
 def decoding(r, inputs, formats, quick):
-    """heft_dtype_cast() of block types to f32 on a single thread, compared with ggml's own functions;
+    """heft_dtype_cast() of block types to f32 on a single thread, compared with ggml's functions;
     processor time, 256 MiB of f32."""
     library = find_ggml()
     for name in BLOCK_TYPES[:2] if quick else BLOCK_TYPES:
