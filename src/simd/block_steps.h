@@ -4,11 +4,11 @@
 #ifndef HEFT_BLOCK_STEPS_H
 #define HEFT_BLOCK_STEPS_H
 #include "model/blocks.h"
-#include "model/float.h"
+#include "simd/instructions.h"
 
 static inline float half_at(const uint8_t *p)
 {
-    return heft_f32_of(heft_f16_to_f32((uint16_t)(p[0] | p[1] << 8)));
+    return heft_f16_operand((uint16_t)(p[0] | p[1] << 8));
 }
 
 static inline uint32_t word_at(const uint8_t *p)

@@ -3,9 +3,17 @@
 #ifndef HEFT_INSTRUCTIONS_H
 #define HEFT_INSTRUCTIONS_H
 #include "base/kernels.h"
+#include "model/float.h"
 
 #ifdef __F16C__
 #include <immintrin.h>
+
+/* Return the f32 of an f16 that is a factor or a summand: the processor sets the quiet bit of a NaN,
+ * as the operation does. */
+static inline float heft_f16_operand(uint16_t h)
+{
+    return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h)));
+}
 
 /* Convert a block; return false if it has a NaN, whose payload the processor changes. */
 static inline bool heft_f16_block_to_f32(uint32_t *restrict f, const uint16_t *restrict h)
@@ -32,6 +40,11 @@ static inline bool heft_f32_block_to_f16(uint16_t *restrict h, const uint32_t *r
 }
 
 #else
+
+static inline float heft_f16_operand(uint16_t h)
+{
+    return heft_f32_of(heft_f16_to_f32(h));
+}
 
 static inline bool heft_f16_block_to_f32(uint32_t *f, const uint16_t *h)
 {
