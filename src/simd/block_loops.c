@@ -4,69 +4,82 @@
 
 #include "simd/block_steps.h"
 
-static inline void decode_all32(float *restrict out, const uint8_t *restrict b, size_t count,
-                                block32 layout, size_t bytes)
+/* True if an f16 is neither NaN nor infinite.  Compilers may change the sign of a NaN that an
+ * operation returns, so that only the portable form decodes blocks with other scales. */
+static inline bool is_finite(const uint8_t *half)
 {
-    for (size_t i = 0; i < count; i++)
-        decode_block32(out + i * ELEMENTS32, b + i * bytes, layout);
+    return (half[1] & 0x7C) != 0x7C;
+}
+
+static inline void decode_all32(float *restrict out, heft_dtype type, const uint8_t *restrict b,
+                                size_t count, block32 l)
+{
+    const size_t bytes = l.codes_at + (size_t)ELEMENTS32 / 8 * l.code_bits;
+    for (; count; count--, out += ELEMENTS32, b += bytes)
+        if (is_finite(b) && is_finite(b + l.minimum_at))
+            decode_block32(out, b, l);
+        else
+            heft_block_decode(out, type, b);
 }
 
 static void q4_0_blocks(float *restrict out, const uint8_t *restrict b, size_t count)
 {
-    decode_all32(out, b, count, q4_0, 18);
+    decode_all32(out, HEFT_Q4_0, b, count, q4_0);
 }
 
 static void q4_1_blocks(float *restrict out, const uint8_t *restrict b, size_t count)
 {
-    decode_all32(out, b, count, q4_1, 20);
+    decode_all32(out, HEFT_Q4_1, b, count, q4_1);
 }
 
 static void q5_0_blocks(float *restrict out, const uint8_t *restrict b, size_t count)
 {
-    decode_all32(out, b, count, q5_0, 22);
+    decode_all32(out, HEFT_Q5_0, b, count, q5_0);
 }
 
 static void q5_1_blocks(float *restrict out, const uint8_t *restrict b, size_t count)
 {
-    decode_all32(out, b, count, q5_1, 24);
+    decode_all32(out, HEFT_Q5_1, b, count, q5_1);
 }
 
 static void q8_0_blocks(float *restrict out, const uint8_t *restrict b, size_t count)
 {
-    decode_all32(out, b, count, q8_0, 34);
+    decode_all32(out, HEFT_Q8_0, b, count, q8_0);
 }
 
 static void q8_1_blocks(float *restrict out, const uint8_t *restrict b, size_t count)
 {
-    decode_all32(out, b, count, q8_1, 36);
+    decode_all32(out, HEFT_Q8_1, b, count, q8_1);
 }
-
-typedef void decode_one(float *restrict out, const uint8_t *restrict b);
 
 static const struct {
     heft_dtype type;
     void (*all)(float *restrict out, const uint8_t *restrict b, size_t count);
-    decode_one *one; /* of 64 or 256 elements */
+    void (*one)(float *restrict out, const uint8_t *restrict b); /* of 64 or 256 elements */
+    uint8_t scale_at, minimum_at; /* offsets of f16; the same if there is no minimum */
 } rows[] = {
-    { HEFT_Q4_0, q4_0_blocks, NULL }, { HEFT_Q4_1, q4_1_blocks, NULL },
-    { HEFT_Q5_0, q5_0_blocks, NULL }, { HEFT_Q5_1, q5_1_blocks, NULL },
-    { HEFT_Q8_0, q8_0_blocks, NULL }, { HEFT_Q8_1, q8_1_blocks, NULL },
-    { HEFT_Q2_0, NULL, decode_q2_0 }, { HEFT_Q2_K, NULL, decode_q2_k },
-    { HEFT_Q3_K, NULL, decode_q3_k }, { HEFT_Q4_K, NULL, decode_q4_k },
-    { HEFT_Q5_K, NULL, decode_q5_k }, { HEFT_Q6_K, NULL, decode_q6_k },
-    { HEFT_Q8_K, NULL, decode_q8_k },
+    { HEFT_Q4_0, q4_0_blocks, NULL, 0, 0 },     { HEFT_Q4_1, q4_1_blocks, NULL, 0, 0 },
+    { HEFT_Q5_0, q5_0_blocks, NULL, 0, 0 },     { HEFT_Q5_1, q5_1_blocks, NULL, 0, 0 },
+    { HEFT_Q8_0, q8_0_blocks, NULL, 0, 0 },     { HEFT_Q8_1, q8_1_blocks, NULL, 0, 0 },
+    { HEFT_Q2_0, NULL, decode_q2_0, 0, 0 },     { HEFT_Q2_K, NULL, decode_q2_k, 80, 82 },
+    { HEFT_Q3_K, NULL, decode_q3_k, 108, 108 }, { HEFT_Q4_K, NULL, decode_q4_k, 0, 2 },
+    { HEFT_Q5_K, NULL, decode_q5_k, 0, 2 },     { HEFT_Q6_K, NULL, decode_q6_k, 208, 208 },
 };
 
 void heft_block_loops(float *out, heft_dtype from, const uint8_t *blocks, size_t count)
 {
     const heft_dtype_info *d = heft_dtype_get(from);
-    size_t i = 0;
-    while (rows[i].type != from)
+    size_t i = 0, known = sizeof rows / sizeof *rows;
+    while (i < known && rows[i].type != from)
         i++;
-    if (rows[i].all) {
+    if (i < known && rows[i].all) {
         rows[i].all(out, blocks, count);
         return;
     }
     for (; count; count--, out += d->block_elems, blocks += d->block_bytes)
-        rows[i].one(out, blocks);
+        if (i < known && is_finite(blocks + rows[i].scale_at) &&
+            is_finite(blocks + rows[i].minimum_at))
+            rows[i].one(out, blocks);
+        else
+            heft_block_decode(out, from, blocks);
 }

@@ -8,7 +8,7 @@
 
 static inline float half_at(const uint8_t *p)
 {
-    return heft_f16_operand((uint16_t)(p[0] | p[1] << 8));
+    return heft_f16_number((uint16_t)(p[0] | p[1] << 8));
 }
 
 static inline uint32_t word_at(const uint8_t *p)
@@ -180,15 +180,6 @@ static inline void decode_q6_k(float *restrict out, const uint8_t *restrict b)
             out[k] = group_scale * (float)code;
         }
     }
-}
-
-/* Layout: scale as f32, codes, sums of codes. */
-static inline void decode_q8_k(float *restrict out, const uint8_t *restrict b)
-{
-    enum { CODES = 4 };
-    float scale = heft_f32_of(word_at(b));
-    for (uint32_t i = 0; i < BLOCK; i++)
-        out[i] = scale * (float)(int8_t)b[CODES + i];
 }
 
 #endif

@@ -8,9 +8,8 @@
 #ifdef __F16C__
 #include <immintrin.h>
 
-/* Return the f32 of an f16 that is a factor or a summand: the processor sets the quiet bit of a NaN,
- * as the operation does. */
-static inline float heft_f16_operand(uint16_t h)
+/* Return the f32 of an f16 that is not a NaN. */
+static inline float heft_f16_number(uint16_t h)
 {
     return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h)));
 }
@@ -41,7 +40,7 @@ static inline bool heft_f32_block_to_f16(uint16_t *restrict h, const uint32_t *r
 
 #else
 
-static inline float heft_f16_operand(uint16_t h)
+static inline float heft_f16_number(uint16_t h)
 {
     return heft_f32_of(heft_f16_to_f32(h));
 }
