@@ -18,7 +18,7 @@
 #include "base/kernels.h"
 
 enum { BLOCK = HEFT_BLAKE3_BLOCK, CHUNK = HEFT_BLAKE3_CHUNK, BLOCKS = CHUNK / BLOCK };
-enum { GROUP = HEFT_IS_SMALL ? 4 : 256 }; /* chunks whose chaining values are on the stack */
+enum { GROUP = HEFT_IS_SMALL ? 4 : 128 }; /* chunks whose chaining values are on the stack */
 
 static inline uint32_t rotate(uint32_t v, unsigned by)
 {
