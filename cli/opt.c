@@ -371,7 +371,7 @@ static int refuse_server(const opt_usage *u, const opt_args *args)
 {
     const char *url = model_settings.offline ? arguments_find_url(u, args) : NULL;
     return url ? say_status(HEFT_E_IO, url,
-                            "is on a server, and --offline forbids to use the network")
+                            "is on a server, and --offline forbids the use of the network")
                : CODE_DONE;
 }
 

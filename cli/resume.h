@@ -7,8 +7,9 @@
 int resume_check(const job *j, const char *in);
 /* Open the input with the bytes that an earlier command has kept beside the output. */
 heft_status resume_open(heft_file **out, const job *j, const char *in, heft_error *err);
-/* Remove the kept bytes after success, and if they are not a valid file; otherwise print that they
- * are kept. The input has been opened and closed. Return an exit code. */
+/* Remove the files with downloaded bytes after success, and if the download is no valid model;
+ * after any other failure print that the files are kept. The input has been opened and closed.
+ * Return an exit code. */
 int resume_end(const job *j, const char *in, int code);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "model/blocks.h"
 
+#include "model/block_layouts.h"
 #include "model/dtype.h"
 #include "model/float.h"
 
@@ -17,27 +18,13 @@ static float half_at(const uint8_t *p)
 
 /* ---- blocks of 32 ---- */
 
-/* Layout of a block of 32 elements; the scale is at offset 0. */
-typedef struct block32 {
-    uint8_t minimum_at; /* offset of the minimum; 0: none */
-    uint8_t high_at;    /* offset of the 32 fifth bits; 0: none */
-    uint8_t codes_at;   /* offset of the codes */
-    uint8_t code_bits;  /* 8, or 4: the upper halves of the bytes are the second 16 elements */
-    uint8_t zero_code;  /* the code that means 0 */
-} block32;
-
-static const block32 q4_0 = { 0, 0, 2, 4, 8 }, q4_1 = { 2, 0, 4, 4, 0 };
-static const block32 q5_0 = { 0, 2, 6, 4, 16 }, q5_1 = { 2, 4, 8, 4, 0 };
-static const block32 q8_0 = { 0, 0, 2, 8, 0 }, q8_1 = { 0, 0, 4, 8, 0 };
-
-enum { ELEMENTS32 = 32, HALF = ELEMENTS32 / 2 };
-
 static void decode_block32(float *out, const uint8_t *b, const block32 *l)
 {
     float scale = half_at(b), minimum = l->minimum_at ? half_at(b + l->minimum_at) : 0;
     const uint8_t *high = b + l->high_at, *codes = b + l->codes_at;
     for (uint32_t i = 0; i < ELEMENTS32; i++) {
-        int32_t code = l->code_bits == 8 ? (int8_t)codes[i] : codes[i % HALF] >> i / HALF * 4 & 15;
+        int32_t code = l->code_bits == 8 ? (int8_t)codes[i]
+                                         : codes[i % HALF32] >> i / HALF32 * 4 & 15;
         if (l->high_at)
             code |= (high[i / 8] >> i % 8 & 1) << 4;
         out[i] = scale * (float)(code - l->zero_code);

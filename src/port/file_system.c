@@ -1,8 +1,8 @@
 /* file_system.c - find out whether requests to the file system of a file take long.
  *
  * Each missing page of a mapped file costs a request, with a little read-ahead, and the thread
- * waits for the answer.  That suits disks; on a server, a machine's host or a
- * program that serves files, the time per request decides. */
+ * waits for the answer.  That suits disks; on a server, the host of a virtual machine or a program
+ * that serves files, the time per request decides. */
 #include "port/read_ahead.h"
 
 #include <errno.h>

@@ -243,7 +243,7 @@ static void request_until(heft_read_ahead *a, uint64_t to)
     }
 }
 
-/* Free the memory of the slots once nobody reads ahead any more. */
+/* Free the memory of the slots if no slot has a block. */
 static void free_idle(heft_read_ahead *a)
 {
     for (size_t i = 0; i < SLOTS; i++)
@@ -293,7 +293,7 @@ static uint64_t end_of_window(const heft_read_ahead *a, uint64_t end, size_t len
     return ahead > end ? ahead : end;
 }
 
-/* Copy bytes of a block, once it has been read; return their number. */
+/* Copy bytes of a block, once the block has been read; return the number of bytes. */
 static size_t copy_some(heft_read_ahead *a, block *b, uint64_t off, uint8_t *to, size_t len)
 {
     size_t at = (size_t)(off - b->index * BLOCK), n = 0;

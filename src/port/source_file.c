@@ -1,7 +1,6 @@
 /* source_file.c - a regular file as a source: mapped for the index and for views, read by pread()
  * in bulk.  pread() into a buffer that stays in the processor's cache is faster than copying from a
- * mapping.  Files whose pages would be loaded slowly, such as those on servers, are not mapped, but
- * read ahead. */
+ * mapping.  A file on a slow file system, such as NFS or FUSE, is read ahead instead of mapped. */
 #include "port/read_ahead.h"
 
 #include <errno.h>

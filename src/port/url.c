@@ -77,7 +77,8 @@ static heft_status find_remote(const heft_remote **out, heft_url_options *o, con
                   (!strcmp(offline, "1") || !strcmp(offline, "true") || !strcmp(offline, "TRUE") ||
                    !strcmp(offline, "ON") || !strcmp(offline, "YES"));
     if (o->offline || is_set)
-        return heft_error_plain(err, HEFT_E_IO, "is on a server, and %s forbids to use the network",
+        return heft_error_plain(err, HEFT_E_IO,
+                                "is on a server, and %s forbids the use of the network",
                                 o->offline ? "the option 'offline'" : "HF_HUB_OFFLINE");
     return HEFT_OK;
 }

@@ -3,6 +3,7 @@
  * factors does not matter. */
 #ifndef HEFT_BLOCK_STEPS_H
 #define HEFT_BLOCK_STEPS_H
+#include "model/block_layouts.h"
 #include "model/blocks.h"
 #include "simd/instructions.h"
 
@@ -18,29 +19,14 @@ static inline uint32_t word_at(const uint8_t *p)
 
 /* ---- blocks of 32 ---- */
 
-/* Layout of a block of 32 elements; the scale is at offset 0. */
-typedef struct block32 {
-    uint8_t minimum_at; /* offset of the minimum; 0: none */
-    uint8_t high_at;    /* offset of the 32 fifth bits; 0: none */
-    uint8_t codes_at;   /* offset of the codes */
-    uint8_t code_bits;  /* 8, or 4: the upper halves of the bytes are the second 16 elements */
-    uint8_t zero_code;  /* the code that means 0 */
-} block32;
-
-static const block32 q4_0 = { 0, 0, 2, 4, 8 }, q4_1 = { 2, 0, 4, 4, 0 };
-static const block32 q5_0 = { 0, 2, 6, 4, 16 }, q5_1 = { 2, 4, 8, 4, 0 };
-static const block32 q8_0 = { 0, 0, 2, 8, 0 }, q8_1 = { 0, 0, 4, 8, 0 };
-
-enum { ELEMENTS32 = 32, HALF = ELEMENTS32 / 2 };
-
 /* Read codes of 4 bits, and the fifth bits if the layout has them. */
 static inline void load_codes32(int32_t *codes, const uint8_t *b, block32 l)
 {
     uint32_t high = l.high_at ? word_at(b + l.high_at) : 0;
-    for (uint32_t i = 0; i < HALF; i++)
+    for (uint32_t i = 0; i < HALF32; i++)
         codes[i] = b[l.codes_at + i] & 15;
-    for (uint32_t i = 0; i < HALF; i++)
-        codes[i + HALF] = b[l.codes_at + i] >> 4;
+    for (uint32_t i = 0; i < HALF32; i++)
+        codes[i + HALF32] = b[l.codes_at + i] >> 4;
     for (uint32_t i = 0; l.high_at && i < ELEMENTS32; i++)
         codes[i] |= (int32_t)(high >> i & 1) << 4;
 }

@@ -14,7 +14,8 @@ static inline float heft_f16_number(uint16_t h)
     return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(h)));
 }
 
-/* Convert a block; return false if it has a NaN, whose payload the processor changes. */
+/* Convert a block of f16 to f32; return false if a value is NaN: the processor changes the payload
+ * of a NaN, so that the caller converts the block again. */
 static inline bool heft_f16_block_to_f32(uint32_t *restrict f, const uint16_t *restrict h)
 {
     __m256 nan = _mm256_setzero_ps();
@@ -26,7 +27,7 @@ static inline bool heft_f16_block_to_f32(uint32_t *restrict f, const uint16_t *r
     return !_mm256_movemask_ps(nan);
 }
 
-/* The same. */
+/* Convert a block of f32 to f16; return false if a value is NaN, as above. */
 static inline bool heft_f32_block_to_f16(uint16_t *restrict h, const uint32_t *restrict f)
 {
     __m256 nan = _mm256_setzero_ps();

@@ -26,6 +26,7 @@
 
 #include "base/blake3.h"
 #include "base/text.h"
+#include "port/disk.h"
 
 enum { PAGE = 4096, DIGEST = 16, FORM = 1, NAME_DIGITS = 16, MAX_BLOCKS = 16 << 20 };
 
@@ -68,40 +69,21 @@ static bool make_name(char out[NAME_MAX + 1], const char *stem, const char *addr
 
 /* ---- reading and writing ---- */
 
-static bool read_at(int fd, uint64_t offset, void *to, size_t len)
+static heft_status read_at(const heft_partial *p, uint64_t offset, void *to, size_t len,
+                           heft_error *err)
 {
-    uint8_t *at = to;
-    while (len) {
-        ssize_t n = pread(fd, at, len, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        offset += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return true;
+    return heft_disk_read_all(&heft_system_disk, p->fd, offset, to, len, err);
 }
 
 static heft_status write_at(const heft_partial *p, uint64_t offset, const void *from, size_t len,
                             heft_error *err)
 {
-    const uint8_t *at = from;
-    while (len) {
-        ssize_t n = pwrite(p->fd, at, len, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            char what[NAME_MAX + 64];
-            snprintf(what, sizeof what, "the download cannot be kept in '%s'", p->name);
-            return heft_os_error(err, errno, what);
-        }
-        at += n;
-        offset += (uint64_t)n;
-        len -= (size_t)n;
-    }
-    return HEFT_OK;
+    heft_error why;
+    char what[NAME_MAX + 64];
+    if (!heft_disk_write_all(&heft_system_disk, p->fd, offset, from, len, &why))
+        return HEFT_OK;
+    snprintf(what, sizeof what, "the download cannot be kept in '%s'", p->name);
+    return heft_os_error(err, why.os, what);
 }
 
 static void digest_block(uint8_t out[DIGEST], const heft_partial *p, uint64_t number,
@@ -127,8 +109,8 @@ static uint64_t block_at(const heft_partial *p, uint64_t number)
 static head make_head(uint64_t size, const uint8_t version[HEFT_VERSION_BYTES])
 {
     heft_blake3 hash;
-    head h = { .magic = "HEFTPAR", .form = FORM, .block_bytes = HEFT_PARTIAL_BLOCK, .size = size };
-    h.magic[7] = 'T';
+    head h = { .form = FORM, .block_bytes = HEFT_PARTIAL_BLOCK, .size = size };
+    memcpy(h.magic, "HEFTPART", sizeof h.magic);
     memcpy(h.version, version, sizeof h.version);
     heft_blake3_init(&hash);
     heft_blake3_update(&hash, &h, offsetof(head, digest));
@@ -148,15 +130,16 @@ static heft_status begin_file(heft_partial *p, heft_error *err)
 static heft_status use_file(heft_partial *p, bool *was_other, heft_error *err)
 {
     head found;
+    heft_error ignored;
     struct stat info;
     if (fstat(p->fd, &info) || !S_ISREG(info.st_mode))
         return heft_os_error(err, EINVAL, "the file for the download is not a regular file");
     if (flock(p->fd, LOCK_EX | LOCK_NB))
         return heft_error_plain(err, HEFT_E_IO,
                                 "another process downloads the file for the same output");
-    bool is_ours = read_at(p->fd, 0, &found, sizeof found) &&
+    bool is_ours = !read_at(p, 0, &found, sizeof found, &ignored) &&
                    !memcmp(&found, &p->head, sizeof found) &&
-                   read_at(p->fd, PAGE, p->digests, p->blocks * DIGEST) &&
+                   !read_at(p, PAGE, p->digests, p->blocks * DIGEST, &ignored) &&
                    !ftruncate(p->fd, (off_t)(p->data + p->head.size));
     *was_other = !is_ours && info.st_size;
     return is_ours ? HEFT_OK : begin_file(p, err);
@@ -231,7 +214,8 @@ bool heft_partial_has(const heft_partial *p, uint64_t number)
 bool heft_partial_load(heft_partial *p, uint64_t number, uint8_t *to)
 {
     uint8_t digest[DIGEST];
-    if (!read_at(p->fd, block_at(p, number), to, heft_partial_length(p, number)))
+    heft_error ignored;
+    if (read_at(p, block_at(p, number), to, heft_partial_length(p, number), &ignored))
         return false;
     digest_block(digest, p, number, to);
     return !memcmp(digest, p->digests[number], DIGEST);
@@ -250,9 +234,10 @@ heft_status heft_partial_store(heft_partial *p, uint64_t number, const uint8_t *
 heft_status heft_partial_read(heft_partial *p, uint64_t offset, void *to, size_t len,
                               heft_error *err)
 {
-    return read_at(p->fd, p->data + offset, to, len)
-               ? HEFT_OK
-               : heft_os_error(err, errno ? errno : EIO, "the kept download cannot be read");
+    heft_error why;
+    return read_at(p, p->data + offset, to, len, &why)
+               ? heft_os_error(err, why.os, "the kept download cannot be read")
+               : HEFT_OK;
 }
 
 /* ---- removal ---- */

@@ -61,7 +61,8 @@ static heft_status bring(resumed_source *s, uint64_t number, bool is_kept, uint8
     return st ? st : heft_partial_store(s->partial, number, buf, err);
 }
 
-/* Wait until no other thread brings the block; return the state, BUSY for this thread's turn. */
+/* Wait until no other thread brings the block.  Return true if this thread has to bring the block,
+ * which is BUSY then; *is_kept: an earlier process has stored the block. */
 static bool take_turn(resumed_source *s, uint64_t number, bool *is_kept)
 {
     pthread_mutex_lock(&s->lock);

@@ -103,6 +103,9 @@ enum { HEFT_S3_ETAG = 64 };
  * has other ETags, or this build has no MD5. */
 bool heft_s3_etag(char out[HEFT_S3_ETAG], const char *etags, size_t step, uint64_t count);
 
+/* Return SHA-256, url_digest.c; NULL: this build has none. */
+const heft_digest *heft_find_sha256(void);
+
 /* ---- sources, source_url.c ---- */
 
 /* Begin to open a source, without waiting for the server. */

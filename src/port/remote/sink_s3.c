@@ -50,9 +50,7 @@ typedef struct s3_sink {
 static void set_digest(heft_exchange *x)
 {
     uint8_t out[HEFT_HASH_BYTES];
-    const heft_digest *d = NULL;
-    for (const heft_digest *const *at = heft_host_default()->digests; *at; at++)
-        d = strcmp((*at)->name, "sha256") ? d : *at;
+    const heft_digest *d = heft_find_sha256();
     void *state = d ? malloc(d->state_bytes) : NULL;
     if (state && d->init(state)) {
         d->update(state, x->body, x->body_bytes);

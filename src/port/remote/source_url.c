@@ -21,7 +21,8 @@ static uint64_t cache_limit(const url_source *u)
     return heft_session_options(u->session)->cache_bytes / (heft_s3_is_writing() ? 2 : 1);
 }
 
-/* Return a buffer; a freed one needs no new pages.  malloc() would keep freed buffers. */
+/* Return a buffer, if possible the buffer of a freed block, whose pages are in memory.  malloc()
+ * would keep all freed buffers. */
 static uint8_t *new_buffer(url_source *u, size_t length)
 {
     if (length != BLOCK || !u->spare_count)
@@ -107,9 +108,14 @@ static uint64_t begin_of_request(const url_source *u, uint64_t offset)
 }
 
 /* How much a block is needed; blocks with the lowest value are freed first. */
-enum { READ, READ_EARLY, UNREAD, AHEAD };
+typedef enum block_need {
+    READ,       /* all bytes have been read */
+    READ_EARLY, /* the same, but the digest has not taken all bytes */
+    UNREAD,
+    AHEAD /* requested ahead of the reads */
+} block_need;
 
-static int need_of(const url_source *u, const block *b)
+static block_need need_of(const url_source *u, const block *b)
 {
     uint64_t begin = b->request.offset, end = begin + b->request.length;
     bool is_read = b->read >= b->request.length - b->request.length / 16; /* padding is not */
@@ -123,7 +129,7 @@ static int need_of(const url_source *u, const block *b)
 
 /* Return true if a is freed rather than b, which is needed alike: the block that will be read last,
  * or else has not been used for the longest time. */
-static bool is_rather_freed(const block *a, const block *b, int need)
+static bool is_rather_freed(const block *a, const block *b, block_need need)
 {
     return need == AHEAD ? a->request.offset > b->request.offset : a->used < b->used;
 }
@@ -131,11 +137,11 @@ static bool is_rather_freed(const block *a, const block *b, int need)
 static block *find_oldest(const url_source *u, bool is_urgent)
 {
     block *oldest = NULL;
-    int least = AHEAD + 1;
+    block_need least = AHEAD;
     for (block *b = u->blocks; b; b = b->next) {
-        int need = need_of(u, b);
+        block_need need = need_of(u, b);
         if (b->request.state != HEFT_REQUEST_DONE || b->readers || need > least ||
-            (need == least && !is_rather_freed(b, oldest, need)))
+            (oldest && need == least && !is_rather_freed(b, oldest, need)))
             continue;
         oldest = b;
         least = need;
@@ -267,7 +273,8 @@ static heft_status wait_for_byte(url_bytes *out, url_source *u, block *b, uint64
     return st;
 }
 
-/* While the digest is moving, wait for blocks that it needs rather than free them. */
+/* Return true if no block can be freed but those that the digest will take soon: the reader then
+ * waits for the digest. */
 static bool must_wait(url_source *u, uint64_t length)
 {
     return !make_space(u, length, true) && heft_url_digest_is_moving(u);

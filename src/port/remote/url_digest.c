@@ -12,7 +12,7 @@
 
 enum { DIGITS = 64 };
 
-static const heft_digest *find_sha256(void)
+const heft_digest *heft_find_sha256(void)
 {
     for (const heft_digest *const *at = heft_host_default()->digests; *at; at++)
         if (!strcmp((*at)->name, "sha256"))
@@ -31,7 +31,7 @@ static bool read_stated(uint8_t out[HEFT_HASH_BYTES], const char *header)
 
 static void begin(url_digest *d, const url_source *u)
 {
-    const heft_digest *method = find_sha256();
+    const heft_digest *method = heft_find_sha256();
     *d = (url_digest){ .done = 0 };
     if (!method || !u->target.is_hub_file || !read_stated(d->stated, u->pinned.linked))
         return;
