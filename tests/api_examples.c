@@ -118,7 +118,7 @@ static void list_writable_formats(void)
     }
 }
 
-/* heft.h: sources */
+/* source.h: sources */
 static heft_status open_bytes(heft_file **out, const void *data, size_t len, heft_error *err)
 {
     heft_source *source;
@@ -126,7 +126,7 @@ static heft_status open_bytes(heft_file **out, const void *data, size_t len, hef
     return st ? st : heft_file_open_source(out, source, NULL, err);
 }
 
-/* heft.h: feeding */
+/* source.h: feeding */
 static heft_status open_fed(heft_file **out, const uint8_t *data, size_t len, heft_error *err)
 {
     heft_status st = heft_file_begin(out, len, NULL, err);
@@ -141,7 +141,7 @@ static heft_status open_fed(heft_file **out, const uint8_t *data, size_t len, he
     return st;
 }
 
-/* heft.h: joining files */
+/* source.h: joining files */
 static heft_status join_with_lora(heft_file **out, const heft_file *base, const heft_file *lora,
                                   heft_error *err)
 {

@@ -30,7 +30,7 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Headers that each directory may include in addition to its own. heft.h includes check.h,
-# companion.h and write.h.
+# companion.h, memory_limits.h, source.h and write.h.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "heft_ext.h"],
