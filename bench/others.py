@@ -231,3 +231,4 @@ def browser(r, inputs, formats, quick):
     took = json.loads(done.stdout)
     r.ratio(what, took["heft"], took["json"], "JSON.parse", 0.33, own=(took["heft"], "ms"))
     r.add("first row after the last byte", took["row"], "ms", 100)
+    r.add("first row in a page that was loaded just now", took["rowAtOnce"], "ms")

@@ -14,6 +14,8 @@ const SIMD = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
+/** Bytes of a page of the module's memory. */
+const PAGE = 64 << 10;
 /** Offsets in web_results and heft_error. */
 const TEXTS = 64, MESSAGE = 16, MESSAGE_BYTES = 240, RULE = 256;
 
@@ -48,25 +50,55 @@ export function loadModule() {
     return compiled;
 }
 
+/** An instance of the module; what it calls goes to `instance.core`, which the first Core that uses it sets. */
+function instantiate(module) {
+    const instance = { core: null };
+    const ask = (failed, answer) => (...args) => instance.core.answered(failed, () => answer(instance.core, ...args));
+    const { exports } = new WebAssembly.Instance(module, { env: {
+        read: ask(-1, (core, source, offset, ptr, len) =>
+            core.host.read(source, offset, core.bytes(ptr >>> 0, len >>> 0)) ? 0 : -1),
+        open_shard: ask(-2, (core, model, ptr, len) => core.host.openShard(model, core.text(ptr >>> 0, len >>> 0))),
+        source_size: source => instance.core.host.size(source),
+        progress: ask(0, (core, done, total) => core.host.progress?.(done, total) === false ? 0 : 1),
+        random: (ptr, len) => {
+            random.getRandomValues(instance.core.bytes(ptr >>> 0, len));
+        },
+        finding: ask(0, core => core.host.finding?.()),
+    } });
+    return Object.assign(instance, { call: exports });
+}
+
+/** An instance that no Core has used, with memory that is in place. */
+let ready = null;
+
+/**
+ * Make an instance for the next Core, with `bytes` of memory. Systems give memory page by page when it is first
+ * written, which takes longer than to read an index of many tensors.
+ */
+export async function makeReady(bytes) {
+    const instance = instantiate(await loadModule());
+    const { memory } = instance.call, before = memory.buffer.byteLength;
+    try {
+        memory.grow(Math.ceil(bytes / PAGE));
+        new Uint8Array(memory.buffer, before).fill(0);
+    } catch (e) {
+        if (!(e instanceof RangeError)) // no such memory: it grows when it is needed
+            throw e;
+    }
+    ready = instance;
+}
+
 export class Core {
     /**
      * `host` answers the module: read(source, offset, bytes) -> boolean, openShard(model, name),
      * size(source), progress(done, total), finding().
      */
     constructor(module, host) {
-        const callbacks = {
-            read: (source, offset, ptr, len) => this.#guard(-1, () =>
-                host.read(source, offset, this.bytes(ptr >>> 0, len >>> 0)) ? 0 : -1),
-            open_shard: (model, ptr, len) => this.#guard(-2, () =>
-                host.openShard(model, this.text(ptr >>> 0, len >>> 0))),
-            source_size: source => host.size(source),
-            progress: (done, total) => this.#guard(0, () => host.progress?.(done, total) === false ? 0 : 1),
-            random: (ptr, len) => {
-                random.getRandomValues(this.bytes(ptr >>> 0, len));
-            },
-            finding: () => this.#guard(0, () => host.finding?.()),
-        };
-        this.call = new WebAssembly.Instance(module, { env: callbacks }).exports;
+        const instance = ready ?? instantiate(module);
+        ready = null;
+        instance.core = this;
+        this.host = host;
+        this.call = instance.call;
         this.memory = this.call.memory;
         this.dead = false;
         this.thrown = null;
@@ -75,7 +107,7 @@ export class Core {
     }
 
     /** Run a callback; an exception is kept and thrown after the call of the module. */
-    #guard(failed, fn) {
+    answered(failed, fn) {
         try {
             return fn() ?? 0;
         } catch (e) {

@@ -1,5 +1,5 @@
 /** Models and tensors: the index of an open file as objects. */
-import { Core, NONE, loadModule } from "./core.mjs";
+import { Core, NONE, loadModule, makeReady } from "./core.mjs";
 import { HeftError, closedError } from "./error.mjs";
 import { Session } from "./session.mjs";
 import { work } from "./work.mjs";
@@ -589,4 +589,9 @@ export class Model {
 
 export async function open(input, options = {}) {
     return new Model(await new Session(options).open(input));
+}
+
+export async function prepare({ memory = 24 << 20 } = {}) {
+    await dtypes();
+    await makeReady(memory);
 }

@@ -11,7 +11,8 @@ export class Client {
     this.worker.addEventListener("error", (e) => this.failed(e));
   }
 
-  heard({ id, progress, error, result }) {
+  heard({ ready, id, progress, error, result }) {
+    if (ready) performance.mark("heft-ready"); // for tests and the curious
     const question = this.questions.get(id);
     if (!question) return;
     if (progress) {

@@ -1,5 +1,6 @@
 // The worker: opens models and answers questions of the page (client.js).  A question is
 // { id, method, args }, an answer { id, result } or { id, error }; { id, cancel } stops the work.
+// { ready } says that the first file can be opened at full speed.
 
 import { dtypes, open, version } from "./heft.js";
 import { ColumnOrder } from "./column_order.js";
@@ -278,9 +279,10 @@ async function answer({ id, method, args }) {
   }
 }
 
-// Compile the core before a file is chosen; open() reports failures.
+// Get ready before a file is chosen; open() reports failures.
 dtypes()
   .then(() => warmUp(() => next === 1 && !running.size))
+  .then(() => postMessage({ ready: true }))
   .catch(() => {});
 
 onmessage = ({ data }) => {

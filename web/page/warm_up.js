@@ -1,7 +1,8 @@
 // Opens small indexes while the user chooses a file.  Engines compile WebAssembly quickly first, and
-// well only once it has run for a while: without this the first index would take three times as long.
+// well only once it has run for a while, and systems give memory page by page: without this the
+// first index would take several times as long.
 
-import { open } from "./heft.js";
+import { open, prepare } from "./heft.js";
 
 const TENSORS = 2000;
 const RUNS = 24;
@@ -26,4 +27,5 @@ export async function warmUp(isNeeded) {
     await model.close();
     await new Promise((done) => setTimeout(done)); // questions that have come are answered first
   }
+  if (isNeeded()) await prepare();
 }

@@ -7,7 +7,7 @@ import path from "node:path";
 import test, { after } from "node:test";
 import { pathToFileURL } from "node:url";
 import zlib from "node:zlib";
-import { HeftError, PACKAGE, dtypes, formats, open, version } from "./package.mjs";
+import { HeftError, PACKAGE, dtypes, formats, open, prepare, version } from "./package.mjs";
 import { serve } from "./server.mjs";
 import { SAMPLES, heft } from "./tools.mjs";
 
@@ -500,6 +500,26 @@ test("a trap is an error, and ends the instance", async () => {
     assert.throws(() => core.run("tensor_at", 0xfffffff0, 0), crash);
     assert.throws(() => core.run("result"), { ...crash, message: /open the model again/ });
     assert.equal((await open(small)).tensorCount, 2);
+});
+
+test("a prepared core serves the next file only, in memory that is in place", async () => {
+    const memory = m => m._session.core.memory.buffer.byteLength;
+    await prepare({ memory: 16 << 20 });
+    const first = await open(small), second = await open(small);
+    assert.ok(memory(first) >= 16 << 20, `${memory(first)} bytes`);
+    assert.ok(memory(second) < 16 << 20, `${memory(second)} bytes`);
+    assert.notEqual(first._session.core.memory, second._session.core.memory);
+    for (const m of [first, second]) {
+        assert.deepEqual([...await m.find("b").bytes()], [1, 2, 3, 4]);
+        await m.close();
+    }
+});
+
+test("a file opens although no memory can be prepared", async () => {
+    await prepare({ memory: 2 ** 33 });
+    const model = await open(small);
+    assert.equal(model.tensorCount, 2);
+    await model.close();
 });
 
 test("the tables of the build", async () => {

@@ -4,5 +4,5 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const PACKAGE = path.resolve(process.env.PACKAGE ?? path.join(ROOT, "build-web/package"));
-export const { HeftError, dtypes, formats, open, version } =
+export const { HeftError, dtypes, formats, open, prepare, version } =
     await import(pathToFileURL(path.join(PACKAGE, "heft.mjs")).href);
