@@ -248,7 +248,7 @@ void check_damaged(const sample *s)
     bool is_good = s->kind == SAMPLE_GOOD; /* damage more bytes than of the other kinds */
     uint32_t round = 0;
     size_t index_bytes = 0, seen = 0, first = heft_test_fewer(is_good ? 24 : 12);
-    size_t max_damaged = heft_test_fewer(is_good ? 100 : 10);
+    size_t max_damaged = heft_test_fewer(is_good ? 50 : 10);
     heft_test_host_init(&h, 1);
     for (size_t i = 0; i < b.len; i++)
         index_bytes += !is_payload[i];

@@ -311,7 +311,7 @@ static bool file_is(const char *path, heft_bytes expected)
 
 static void cut_everywhere(const char *dir, const char *format, const char *to, operation make)
 {
-    enum { DATA = 3000, TRIES = 40 };
+    enum { DATA = 3000, TRIES = 12 };
     const char *path = heft_test_path(dir, "model");
     const char *journal = heft_test_path(dir, "model.heft-journal");
     heft_bytes old = heft_test_one(format, DATA), new;
