@@ -137,13 +137,13 @@ CASES = [  # source, suffix, options
 
 
 def each_case(folder, sources):
-    for source, suffix, options in CASES:
+    for i, (source, suffix, options) in enumerate(CASES):
         one, out = folder / f"one.{suffix}", folder / f"out.{suffix}"
         clear(one)
         about = f"{source} to {suffix} {options}"
         printed = run("convert", *options, sources[source], one).stderr
         expected = one.read_bytes()
-        for count in COUNTS:
+        for count in COUNTS[i % 2::2]:
             order = random.Random(count).sample(range(1, count + 1), count)
             clear(out)
             told = shares(sources[source], out, count, *options, order=order)
