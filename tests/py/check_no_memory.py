@@ -4,7 +4,7 @@ fail, for each format.
 
 An allocation fails once, or all later allocations fail, too. The command must end with status 4,
 its own message and an unchanged folder, or succeed with the usual result if it can do without the
-memory. --full fails each allocation in both ways; the short form fails every third allocation;
+memory. --full fails each allocation in both ways; the short form fails every sixth allocation;
 --seconds chooses allocations at random until the time is over. TAP and figures on stdout."""
 import argparse
 import concurrent.futures
@@ -27,7 +27,7 @@ import tap  # noqa: E402
 SYSTEM = 4
 MAX_CALLS = 2000  # allocations of a command; more would take too long
 MAX_COMPLAINTS = 5
-STEP = 3
+STEP = 6
 PROCESSES = 2
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz"]
 ALL_RULES = [
