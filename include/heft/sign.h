@@ -104,9 +104,9 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *
 
 /* ---- keys and certificates, by libcrypto -------------------------------------------------- */
 
-/* libcrypto is loaded by the first function that needs the library: one of these,
- * heft_source_digest(), or the first use of a SHA-256.  A program that restricts itself calls
- * such a function before, or lets the process read the folders of libraries. */
+/* libcrypto is loaded on first use, by a function below, heft_source_digest() or a SHA-256.
+ * Before a program enters a sandbox without access to the folders of libraries, call
+ * heft_source_digest(). */
 
 /* Take the certificates of a signature from a text in PEM form: the signer's certificate, followed
  * by the certificate of each issuer.  Blocks of other kinds are skipped.  Call once, before

@@ -1,6 +1,7 @@
 /* crypto_library.h - the functions of libcrypto: loaded on first use, or linked.
  *
- * SHA-256, SHA-1 and MD5 use functions that OpenSSL deprecates; digest_openssl.c gives the reason. */
+ * OpenSSL deprecates the functions for SHA-256, SHA-1 and MD5; digest_openssl.c gives the reason
+ * for their use. */
 #ifndef HEFT_PORT_CRYPTO_LIBRARY_H
 #define HEFT_PORT_CRYPTO_LIBRARY_H
 #define OPENSSL_SUPPRESS_DEPRECATED

@@ -1,4 +1,4 @@
-/* crypto_linked.c - the functions of a libcrypto that is linked: see -Dlink_libcrypto. */
+/* crypto_linked.c - the functions of a linked libcrypto: see -Dlink_libcrypto. */
 #include "port/crypto_library.h"
 
 static const heft_crypto_functions functions = {

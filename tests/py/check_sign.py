@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_sign.py HEFT loaded|linked: signatures of heft and of Python's cryptography, each checked by
-the other.  The second word says how heft gets libcrypto.
+"""check_sign.py HEFT loaded|linked: signatures of heft and of Python's cryptography, each checked
+by the other.  The second word says how heft gets libcrypto.
 
 The test has an implementation of DSSE and of the statement of OpenSSF Model Signing of its own. It
 makes signatures that heft must accept, and changed ones that heft must refuse with the right rule.
@@ -760,7 +760,7 @@ def judge_chain(path, chain, model):
 
 
 def loading(work):
-    """libcrypto is loaded by what needs it; a damaged one is reported."""
+    """libcrypto is loaded on first use; a damaged library is reported."""
     model, folder = work / "a.npy", work / "libraries"
     private, _ = write_keys(work, ec.generate_private_key(ec.SECP256R1()))
     header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }".ljust(117) + b"\n"
