@@ -40,9 +40,11 @@ static const heft_kernels avx2 = {
     .decode_blocks = decode_blocks_avx2,
 };
 
-/* Casts gain 10 to 160 %.  Block types gain nothing, so that the baseline decodes them. */
+/* Block types gain nothing by SSE4.1, so that the baseline decodes them. */
 static const heft_kernels sse4_1 = {
     .name = "SSE4.1",
+    .blake3_chunks = heft_blake3_chunks_sse4_1,
+    .blake3_parents = heft_blake3_parents_sse4_1,
     .cast = heft_cast_loops_sse4_1,
     .decode_blocks = heft_block_loops,
 };
