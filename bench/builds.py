@@ -1,4 +1,4 @@
-"""builds.py - figures of peers that are named by environment variables: programs that are built from
+"""builds.py - figures of peers that environment variables name: programs that are built from
 source, and the library of ggml."""
 import contextlib
 import filecmp
