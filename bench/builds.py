@@ -1,4 +1,5 @@
-"""builds.py - figures of peers that are built from source and named by environment variables."""
+"""builds.py - figures of peers that environment variables name: programs that are built from
+source, and the library of ggml."""
 import contextlib
 import filecmp
 import os
@@ -6,7 +7,8 @@ import shutil
 import sys
 import tempfile
 
-from harness import HEFT, file_system, measure_in_turns, read_numbers, seconds, speed
+from harness import (BUILD, HEFT, file_system, has_program, measure_in_turns, read_numbers, seconds,
+                     speed)
 from indexes import MILLION, fastest, opened, tensor_count
 from payloads import add_share, loading_speed
 
@@ -23,15 +25,18 @@ def named():
     """Return {peer: program} of the variables in the environment; exit if a program is missing."""
     found = {peer: os.environ[name] for peer, name in VARIABLES.items() if os.environ.get(name)}
     for peer, path in found.items():
-        if not shutil.which(path):
-            sys.exit(f"{VARIABLES[peer]}={path}: this file is not a program; "
-                     "docs/performance.md says how to build the program")
+        if not (os.path.isfile(path) if peer == "ggml" else shutil.which(path)):
+            kind = "library" if peer == "ggml" else "program"
+            sys.exit(f"{VARIABLES[peer]}={path}: this file is not a {kind}; "
+                     f"docs/performance.md says how to build the {kind}")
     return found
 
 
 def ask(peer, *args):
-    """Return the lines of numbers that the peer prints; exit if the peer fails."""
-    return read_numbers(peer, *args) or sys.exit(f"{peer} {' '.join(map(str, args))}: failed")
+    """Return the lines of numbers that the peer prints; exit if the peer fails. peer: a program, or
+    a tuple of a program and its first arguments."""
+    argv = [*peer, *args] if isinstance(peer, tuple) else [peer, *args]
+    return read_numbers(*argv) or sys.exit(f"{' '.join(map(str, argv))}: failed")
 
 
 # ---- open --------------------------------------------------------------------------------------
@@ -172,7 +177,8 @@ def peers(r, inputs, formats, quick):
         load(r, inputs, "safetensors", found["safetensors"], "safetensors core", quick)
     if "zt" in found and "ztensor" in formats:
         with_zt(r, inputs, found["zt"], quick)
-    if "ggml" in found and "gguf" in formats:
-        open_gguf(r, inputs, found["ggml"], quick)
-        load(r, inputs, "gguf", found["ggml"], "ggml", quick)
+    if "ggml" in found and "gguf" in formats and has_program("ggml"):
+        peer = (BUILD / "bench" / "ggml", found["ggml"])
+        open_gguf(r, inputs, peer, quick)
+        load(r, inputs, "gguf", peer, "ggml", quick)
     missing(r, found)

@@ -138,7 +138,7 @@ def listing(r, inputs, formats, quick):
 
 def find_ggml():
     """Return the library to measure: from the environment, or from npm."""
-    named = os.environ.get("HEFT_BENCH_GGML")
+    named = os.environ.get("HEFT_PEER_GGML")
     found = [named] if named else sorted(
         str(path) for path in (BUILD / "npm-bench" /
                                "node_modules").glob("@node-llama-cpp/*/bins/*/libggml-base.so"))
@@ -154,7 +154,7 @@ def ggml(r, inputs, formats, quick):
     rounds = 3 if quick else 7
     took = measure_in_turns(rounds, {c: lambda c=c: seconds(HEFT, c, path) for c in ("ls", "info")})
     what, own = f"heft ls, {tensors} tensors", ([t * 1e3 for t in took["ls"]], "ms")
-    theirs = program("ggml", library, path, 1) if library else None
+    theirs = program("ggml", library, "open", path, 1) if library else None
     if theirs:  # one run: ggml compares each name with every other name
         r.faster(what, took["ls"], [theirs[0][0]] * rounds, "ggml", 5, own=own)
     else:

@@ -79,6 +79,24 @@ static void allow_folder(landlock *l, const char *path, unsigned access)
     allow_download_metadata(l, path);
 }
 
+/* The folders of the libraries that are loaded on first use: libcrypto, libcurl. */
+static void allow_libraries(landlock *l)
+{
+    static const char *const paths[] = { "/etc/ld.so.cache", "/usr/lib", "/lib",
+                                         "/usr/lib64",       "/lib64",   "/usr/local/lib",
+                                         "/usr/local/lib64" };
+    const char *at = secure_getenv("LD_LIBRARY_PATH");
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        landlock_allow(l, paths[i], ACCESS_READ);
+    for (; at && *at; at += *at == ':') {
+        size_t len = strcspn(at, ":;");
+        snprintf(path, sizeof path, "%.*s", (int)len, at);
+        landlock_allow(l, path, ACCESS_READ);
+        at += len;
+    }
+}
+
 /* The files that name resolution, TLS and credentials need. */
 static void allow_network(landlock *l)
 {
@@ -95,11 +113,6 @@ static void allow_network(landlock *l)
         "/usr/share/ca-certificates",
         "/usr/local/share/ca-certificates",
         "/usr/lib/ssl",
-        "/usr/lib",
-        "/lib",
-        "/lib64",
-        "/usr/lib64",
-        "/etc/ld.so.cache",
         "/etc/localtime",
         "/run/systemd/resolve",
         "/dev/urandom",
@@ -254,6 +267,7 @@ void sandbox_enter(const opt_usage *u, const opt_args *args)
     allow_arguments(&l, u, args);
     allow_options(&l, u);
     allow_temporary(&l);
+    allow_libraries(&l);
     say_missing("restriction of files (Landlock)", landlock_enforce(&l));
     say_missing("filter of system calls (seccomp)", call_filter_install(uses_network));
 }

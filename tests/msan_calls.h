@@ -7,10 +7,12 @@
 
 #ifdef _GNU_SOURCE
 #define OPENSSL_SUPPRESS_DEPRECATED
+#include <dlfcn.h>
 #include <ftw.h>
 #include <openssl/sha.h>
 #include <sanitizer/msan_interface.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -53,11 +55,23 @@ static inline size_t heft_msan_compress(ZSTD_CCtx *c, void *out, size_t capacity
     return n;
 }
 
+static __typeof__(SHA256_Final) *heft_msan_final;
+
 static inline int heft_msan_sha256(unsigned char *out, SHA256_CTX *state)
 {
-    int done = SHA256_Final(out, state);
+    int done = heft_msan_final(out, state);
     __msan_unpoison(out, SHA256_DIGEST_LENGTH);
     return done;
+}
+
+/* libcrypto is loaded, and its functions are found by their names. */
+static inline void *heft_msan_find(void *library, const char *name)
+{
+    void *function = dlsym(library, name);
+    if (strcmp(name, "SHA256_Final") != 0)
+        return function;
+    heft_msan_final = (__typeof__(SHA256_Final) *)function;
+    return (void *)heft_msan_sha256;
 }
 
 /* The callback of the latest nftw(), which has no context argument. */
@@ -87,7 +101,7 @@ static inline int heft_msan_nftw(const char *dir, __nftw_func_t visit, int depth
 #define inflate(z, flush)                         heft_msan_inflate(z, flush)
 #define ZSTD_decompressStream(d, to, from)        heft_msan_decompress(d, to, from)
 #define ZSTD_compress2(c, out, capacity, in, len) heft_msan_compress(c, out, capacity, in, len)
-#define SHA256_Final(out, state)                  heft_msan_sha256(out, state)
+#define dlsym(library, name)                      heft_msan_find(library, name)
 #endif
 
 #endif

@@ -68,7 +68,7 @@ static const size_row sizes[] = {
     { "heft_source_ops", sizeof(heft_source_ops), 104 },
     { "heft_sink_ops", sizeof(heft_sink_ops), 72 },
     { "heft_scratch_ops", sizeof(heft_scratch_ops), 40 },
-    { "heft_digest", sizeof(heft_digest), 56 },
+    { "heft_digest", sizeof(heft_digest), 64 },
     { "heft_codec", sizeof(heft_codec), 80 },
     { "heft_host", sizeof(heft_host), 56 },
     { "heft_shard_folder", sizeof(heft_shard_folder), 48 },
@@ -387,7 +387,8 @@ static void no_final(uint8_t *out, void *state)
 
 static void a_digest_longer_than_a_stored_checksum_is_refused(void **state)
 {
-    heft_digest longest = { sizeof longest, "sha512", 64, 8, no_init, no_update, no_final, NULL };
+    heft_digest longest = { sizeof longest, "sha512", 64,   8,   no_init,
+                            no_update,      no_final, NULL, NULL };
     const heft_digest *digests[] = { &longest, NULL };
     heft_host host;
     heft_open_options opt = HEFT_OPEN_OPTIONS_INIT;

@@ -18,6 +18,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "core/read/running_digest.h"
 #include "port/disk.h"
 
 /* ---- intercepted calls ----------------------------------------------------------------------- */
@@ -33,6 +34,8 @@ typedef enum call {
     MMAP,
     GETRANDOM,
     GETAFFINITY,
+    DLOPEN,
+    DLSYM,
     SHA256_UPDATE,
     SHA256_FINAL,
     SHA1_INIT,
@@ -104,6 +107,41 @@ WRAPPED(int, EVP_DigestInit_ex2, (EVP_MD_CTX * c, const EVP_MD *m, const OSSL_PA
         BLAKE2_INIT, 0)
 WRAPPED(int, EVP_DigestFinal_ex, (EVP_MD_CTX * c, unsigned char *out, unsigned *len), (c, out, len),
         BLAKE2_FINAL, 0)
+
+/* libcrypto is loaded, and its functions are found by their names. */
+void *__real_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlopen(const char *name, int flags)
+{
+    bool is_to_fail = fails(DLOPEN);
+    void *library = __real_dlopen(is_to_fail ? "libmissing.so.3" : name, flags);
+    errno = is_to_fail ? plan.os : errno;
+    return library;
+}
+
+void *__real_dlsym(void *library, const char *name);
+void *__wrap_dlsym(void *library, const char *name);
+void *__wrap_dlsym(void *library, const char *name)
+{
+    static const struct {
+        const char *name;
+        void (*function)(void);
+    } wrapped[] = {
+        { "SHA256_Update", (void (*)(void))__wrap_SHA256_Update },
+        { "SHA256_Final", (void (*)(void))__wrap_SHA256_Final },
+        { "SHA1_Init", (void (*)(void))__wrap_SHA1_Init },
+        { "SHA1_Update", (void (*)(void))__wrap_SHA1_Update },
+        { "SHA1_Final", (void (*)(void))__wrap_SHA1_Final },
+        { "EVP_DigestInit_ex2", (void (*)(void))__wrap_EVP_DigestInit_ex2 },
+        { "EVP_DigestFinal_ex", (void (*)(void))__wrap_EVP_DigestFinal_ex },
+    };
+    void *found = __real_dlsym(library, fails(DLSYM) ? "missing" : name);
+    for (size_t i = 0; found && i < HEFT_COUNT(wrapped); i++)
+        if (!strcmp(name, wrapped[i].name))
+            memcpy(&found, &wrapped[i].function, sizeof found);
+    return found;
+}
+
 WRAPPED(ZSTD_DCtx *, ZSTD_createDCtx, (void), (), ZSTD_OPEN, NULL)
 WRAPPED(size_t, ZSTD_CCtx_setParameter, (ZSTD_CCtx * c, ZSTD_cParameter p, int v), (c, p, v),
         ZSTD_LEVEL, (size_t)-42 /* ZSTD_error_parameter_outOfBound */)
@@ -435,6 +473,35 @@ static const heft_source_ops changing_ops = { .size = sizeof(heft_source_ops),
                                               .close = changing_close,
                                               .check_unchanged = changing_check };
 
+/* The first test with a digest: afterwards libcrypto is loaded. */
+static void a_libcrypto_that_cannot_be_loaded_is_reported(void **state)
+{
+    static const struct {
+        call fails;
+        int os;
+        heft_status st;
+        const char *words;
+    } rows[] = {
+        { DLOPEN, ENOENT, HEFT_E_UNSUPPORTED, "(libmissing.so.3: cannot open" },
+        { DLOPEN, ENOMEM, HEFT_E_NOMEM, "to load libcrypto" },
+        { DLSYM, 0, HEFT_E_UNSUPPORTED, "install the package libssl3" },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        changing_source s = { { &changing_ops, 1 }, false, false };
+        heft_running_digest running = { .digest = NULL };
+        heft_file_digest digest;
+        heft_error err;
+        plan_for(rows[i].fails, 1, 2, rows[i].os);
+        heft_status st = heft_source_digest(&digest, &s.base, "sha256", 0, 1, NULL, NULL, &err);
+        heft_assert_fails(st, rows[i].st, &err, rows[i].words);
+        st = heft_running_digest_begin(&running, &heft_openssl_sha256, &heft_libc_allocator, "",
+                                       &err);
+        heft_assert_fails(st, rows[i].st, &err, rows[i].words);
+        plan_for(NO_CALL, 0, 0, 0);
+    }
+}
+
 static void digests_of_files_report_each_failure(void **state)
 {
     enum { SIZE = (5 << 20) / 2 };
@@ -684,6 +751,7 @@ int main(void)
         with_dir(direct_reads_are_optional),
         with_dir(reads_are_repeated_after_a_signal),
         with_dir(temporary_files_report_each_failure),
+        cmocka_unit_test(a_libcrypto_that_cannot_be_loaded_is_reported),
         cmocka_unit_test(digests_of_files_report_each_failure),
         cmocka_unit_test(codecs_report_missing_memory),
         with_dir(each_member_of_the_status_shows_a_change),

@@ -44,10 +44,10 @@ static void join_sums(void *state, const void *next, uint64_t len)
 }
 
 /* Sums of bytes, with a large state and a small state. */
-static const heft_digest large = { sizeof large, "large",   1,       LARGE,
-                                   init_sum,     add_bytes, put_sum, NULL };
-static const heft_digest small = { sizeof small, "small",   1,       1,
-                                   init_sum,     add_bytes, put_sum, join_sums };
+static const heft_digest large = { sizeof large, "large", 1,    LARGE, init_sum,
+                                   add_bytes,    put_sum, NULL, NULL };
+static const heft_digest small = { sizeof small, "small", 1,         1,   init_sum,
+                                   add_bytes,    put_sum, join_sums, NULL };
 
 static int reset(void **state)
 {

@@ -115,8 +115,8 @@ static void sha256_final(uint8_t *out, void *state)
 }
 
 const heft_digest web_sha256 = {
-    sizeof(heft_digest), "sha256",      32,           sizeof(sha256),
-    sha256_init,         sha256_update, sha256_final, NULL,
+    sizeof(heft_digest), "sha256",     32,   sizeof(sha256), sha256_init,
+    sha256_update,       sha256_final, NULL, NULL,
 };
 
 /* ---- XXH3 ----------------------------------------------------------------------------------- */
@@ -149,5 +149,6 @@ static void xxh3_final(uint8_t *out, void *state)
 }
 
 const heft_digest web_xxh3 = {
-    sizeof(heft_digest), "xxh3", 8, sizeof(xxh3_storage), xxh3_init, xxh3_update, xxh3_final, NULL,
+    sizeof(heft_digest), "xxh3", 8,    sizeof(xxh3_storage), xxh3_init, xxh3_update,
+    xxh3_final,          NULL,   NULL,
 };

@@ -256,6 +256,9 @@ typedef struct heft_digest {
     /* Append to state the len bytes that `next` has digested.  NULL: not possible, all bytes are
      * digested in order. */
     void (*combine)(void *state, const void *next, uint64_t len);
+    /* Load the library of the other functions; the error names a missing library.  Called before
+     * every init().  NULL: no library has to be loaded. */
+    heft_status (*load)(heft_error *err);
 } heft_digest;
 
 /* ---- codecs ------------------------------------------------------------------------------- */

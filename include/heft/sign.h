@@ -24,7 +24,7 @@ typedef struct heft_file_digest {
 /* Compute the digest of `length` bytes at `offset`: "sha256", "blake2b" (512 bits), or "git-sha1",
  * the name of the file in git.  The bytes are read once, in order, in pieces of at most 1 MiB.
  * progress may be NULL.  Thread-safe for different sources.
- *   HEFT_E_UNSUPPORTED  the build lacks libcrypto, or the algorithm is not known
+ *   HEFT_E_UNSUPPORTED  libcrypto is missing, or the algorithm is not known
  *   HEFT_E_IO           the source failed, or changed meanwhile */
 HEFT_API HEFT_MUST_CHECK heft_status heft_source_digest(heft_file_digest *out, heft_source *s,
                                                         const char *algorithm, uint64_t offset,
@@ -104,25 +104,29 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_write(const heft_signature *
 
 /* ---- keys and certificates, by libcrypto -------------------------------------------------- */
 
+/* libcrypto is loaded on first use, by a function below, heft_source_digest() or a SHA-256.
+ * Before a program enters a sandbox without access to the folders of libraries, call
+ * heft_source_digest(). */
+
 /* Take the certificates of a signature from a text in PEM form: the signer's certificate, followed
  * by the certificate of each issuer.  Blocks of other kinds are skipped.  Call once, before
  * heft_signature_sign(); close the signature after a failure.
  *   HEFT_E_ARGUMENT     no certificate, or a damaged, misplaced or weak one; the signer's
  *                       certificate has expired, or is not meant for signatures
- *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
+ *   HEFT_E_UNSUPPORTED  libcrypto is missing */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_certify(heft_signature *s,
                                                             heft_str certificates, heft_error *err);
 /* Sign with a private key on the curve P-256, P-384 or P-521, in PEM form; the digest is SHA-256,
  * SHA-384 or SHA-512.  password: of an encrypted key, otherwise empty.
  *   HEFT_E_ARGUMENT     the text is not a private key, the password is wrong, or the key does
  *                       not belong to the first certificate of the signature
- *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
+ *   HEFT_E_UNSUPPORTED  libcrypto is missing */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_sign(heft_signature *s, heft_str key,
                                                          heft_str password, heft_error *err);
 /* Check the signature with a public key (PEM).
  *   HEFT_E_CHECKSUM     err->rule is "signature/key": another key, or "signature/invalid"
  *   HEFT_E_ARGUMENT     the text is not a public key on one of the curves
- *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
+ *   HEFT_E_UNSUPPORTED  libcrypto is missing */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signature *s, heft_str key,
                                                               heft_error *err);
 /* Check the signature with the key of the first certificate, and the chain of certificates to
@@ -132,7 +136,7 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_key(const heft_signatu
  * SHA-1, and RSA keys below 2048 bits, are refused.
  *   HEFT_E_CHECKSUM     err->rule is "signature/certificate" or "signature/invalid"
  *   HEFT_E_ARGUMENT     a text has no certificate, or a damaged one
- *   HEFT_E_UNSUPPORTED  the build lacks libcrypto */
+ *   HEFT_E_UNSUPPORTED  libcrypto is missing */
 HEFT_API HEFT_MUST_CHECK heft_status heft_signature_check_chain(const heft_signature *s,
                                                                 heft_str authorities,
                                                                 heft_str certificate,

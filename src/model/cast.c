@@ -246,7 +246,8 @@ static void cast_blocks(uint8_t *dst, heft_dtype to, const uint8_t *src, heft_dt
     float f[HEFT_BLOCK_ELEMENTS];
     bool fits = to == HEFT_F32 && !heft_is_big_endian() && (uintptr_t)dst % sizeof *f == 0;
     while (count) {
-        size_t n = count < HEFT_BLOCK_ELEMENTS ? count : HEFT_BLOCK_ELEMENTS;
+        size_t most = fits ? count - count % HEFT_BLOCK_ELEMENTS : HEFT_BLOCK_ELEMENTS;
+        size_t n = count < HEFT_BLOCK_ELEMENTS ? count : most;
         size_t blocks = (n + d->block_elems - 1) / d->block_elems, elems = blocks * d->block_elems;
         bool is_direct = fits && n == elems;
         decode_blocks(is_direct ? (float *)(void *)dst : f, from, src, blocks);

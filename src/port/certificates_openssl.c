@@ -1,8 +1,5 @@
 /* certificates_openssl.c - certificates of signers and chains of certificates, by libcrypto. */
 #include <heft/sign.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include "port/port.h"
 #include "port/sign_openssl.h"
@@ -17,21 +14,60 @@ typedef struct chain {
     X509_STORE *trusted;
 } chain;
 
+/* ---- lists of certificates: those of OpenSSL are macros, which call libcrypto by name ---- */
+
+static STACK_OF(X509) * new_list(void)
+{
+    return (STACK_OF(X509) *)heft_crypto->OPENSSL_sk_new_null();
+}
+
+static int count_of(const STACK_OF(X509) * list)
+{
+    return heft_crypto->OPENSSL_sk_num((const OPENSSL_STACK *)list);
+}
+
+static X509 *certificate_at(const STACK_OF(X509) * list, int i)
+{
+    return heft_crypto->OPENSSL_sk_value((const OPENSSL_STACK *)list, i);
+}
+
+static bool add_to(STACK_OF(X509) * list, X509 *x)
+{
+    return heft_crypto->OPENSSL_sk_push((OPENSSL_STACK *)list, x) > 0;
+}
+
+static X509 *take_first(STACK_OF(X509) * list)
+{
+    return heft_crypto->OPENSSL_sk_shift((OPENSSL_STACK *)list);
+}
+
+static void free_certificate(void *x)
+{
+    heft_crypto->X509_free(x);
+}
+
+static void free_list(STACK_OF(X509) * list)
+{
+    heft_crypto->OPENSSL_sk_pop_free((OPENSSL_STACK *)list, free_certificate);
+}
+
+/* ---- chains ---- */
+
 static bool open_chain(chain *c)
 {
-    *c = (chain){ .library = OSSL_LIB_CTX_new() };
-    c->others = c->library ? sk_X509_new_null() : NULL;
-    c->trusted = c->library ? X509_STORE_new() : NULL;
+    *c = (chain){ .library = heft_crypto->OSSL_LIB_CTX_new() };
+    c->others = c->library ? new_list() : NULL;
+    c->trusted = c->library ? heft_crypto->X509_STORE_new() : NULL;
     return c->others && c->trusted;
 }
 
 static void close_chain(chain *c)
 {
-    X509_STORE_free(c->trusted);
-    sk_X509_pop_free(c->others, X509_free);
-    X509_free(c->signer);
-    OSSL_LIB_CTX_free(c->library);
-    ERR_clear_error();
+    heft_crypto->X509_STORE_free(c->trusted);
+    free_list(c->others);
+    heft_crypto->X509_free(c->signer);
+    heft_crypto->OSSL_LIB_CTX_free(c->library);
+    heft_crypto->ERR_clear_error();
 }
 
 /* ---- reading ---- */
@@ -39,11 +75,11 @@ static void close_chain(chain *c)
 X509 *heft_openssl_certificate(OSSL_LIB_CTX *library, heft_str der)
 {
     const unsigned char *p = (const unsigned char *)der.ptr;
-    X509 *x = X509_new_ex(library, NULL);
-    if (x && der.len <= INT32_MAX && d2i_X509(&x, &p, (long)der.len) &&
+    X509 *x = heft_crypto->X509_new_ex(library, NULL);
+    if (x && der.len <= INT32_MAX && heft_crypto->d2i_X509(&x, &p, (long)der.len) &&
         p == (const unsigned char *)der.ptr + der.len)
         return x;
-    X509_free(x); /* NULL after a failure of d2i_X509() */
+    heft_crypto->X509_free(x); /* NULL after a failure of d2i_X509() */
     return NULL;
 }
 
@@ -53,26 +89,26 @@ static heft_status read_pem(STACK_OF(X509) * out, OSSL_LIB_CTX *library, heft_st
 {
     BIO *in = heft_openssl_text(text);
     bool has_more = in;
-    ERR_clear_error();
+    heft_crypto->ERR_clear_error();
     while (has_more) {
-        X509 *x = X509_new_ex(library, NULL);
-        has_more = x && PEM_read_bio_X509(in, &x, NULL, NULL) && sk_X509_push(out, x);
+        X509 *x = heft_crypto->X509_new_ex(library, NULL);
+        has_more = x && heft_crypto->PEM_read_bio_X509(in, &x, NULL, NULL) && add_to(out, x);
         if (!has_more)
-            X509_free(x); /* NULL after a damaged certificate */
+            heft_crypto->X509_free(x); /* NULL after a damaged certificate */
     }
-    BIO_free(in);
-    if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE)
+    heft_crypto->BIO_free(in);
+    if (ERR_GET_REASON(heft_crypto->ERR_peek_last_error()) != PEM_R_NO_START_LINE)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "has a damaged certificate");
-    return sk_X509_num(out)
-               ? HEFT_OK
-               : heft_error_plain(err, HEFT_E_ARGUMENT, "has no certificate in PEM form");
+    return count_of(out) ? HEFT_OK
+                         : heft_error_plain(err, HEFT_E_ARGUMENT, "has no certificate in PEM form");
 }
 
 /* ---- checking ---- */
 
 static bool may_sign(X509 *x)
 {
-    uint32_t usage = X509_get_key_usage(x), extended = X509_get_extended_key_usage(x);
+    uint32_t usage = heft_crypto->X509_get_key_usage(x),
+             extended = heft_crypto->X509_get_extended_key_usage(x);
     return (usage != UINT32_MAX && usage & KU_DIGITAL_SIGNATURE) ||
            (extended != UINT32_MAX && extended & XKU_CODE_SIGN);
 }
@@ -80,15 +116,16 @@ static bool may_sign(X509 *x)
 static X509_STORE_CTX *begin_check(const chain *c, unsigned long flags)
 {
     struct tm begin;
-    X509_STORE_CTX *ctx = X509_STORE_CTX_new_ex(c->library, NULL);
-    if (!ctx || X509_STORE_CTX_init(ctx, c->trusted, c->signer, c->others) != 1) {
-        X509_STORE_CTX_free(ctx);
+    X509_STORE_CTX *ctx = heft_crypto->X509_STORE_CTX_new_ex(c->library, NULL);
+    if (!ctx || heft_crypto->X509_STORE_CTX_init(ctx, c->trusted, c->signer, c->others) != 1) {
+        heft_crypto->X509_STORE_CTX_free(ctx);
         return NULL;
     }
-    X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_X509_STRICT | flags);
-    X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(ctx), SECURITY_LEVEL);
-    if (ASN1_TIME_to_tm(X509_get0_notBefore(c->signer), &begin) == 1)
-        X509_STORE_CTX_set_time(ctx, 0, timegm(&begin));
+    heft_crypto->X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_X509_STRICT | flags);
+    heft_crypto->X509_VERIFY_PARAM_set_auth_level(heft_crypto->X509_STORE_CTX_get0_param(ctx),
+                                                  SECURITY_LEVEL);
+    if (heft_crypto->ASN1_TIME_to_tm(heft_crypto->X509_get0_notBefore(c->signer), &begin) == 1)
+        heft_crypto->X509_STORE_CTX_set_time(ctx, 0, timegm(&begin));
     return ctx;
 }
 
@@ -101,19 +138,20 @@ static heft_status check_trust(const chain *c, unsigned long flags, heft_status 
     if (!ctx)
         return heft_error_no_memory(err, "to check certificates");
     heft_status st = HEFT_OK;
-    if (X509_verify_cert(ctx) != 1) {
-        st = heft_error_plain(err, status, "the signer's certificate is not trusted: %s",
-                              X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx)));
+    if (heft_crypto->X509_verify_cert(ctx) != 1) {
+        st = heft_error_plain(
+            err, status, "the signer's certificate is not trusted: %s",
+            heft_crypto->X509_verify_cert_error_string(heft_crypto->X509_STORE_CTX_get_error(ctx)));
         heft_error_rule(err, st, "signature/certificate");
     }
-    X509_STORE_CTX_free(ctx);
+    heft_crypto->X509_STORE_CTX_free(ctx);
     return st;
 }
 
 /* Return the reason why the certificate cannot be a signer's, or NULL. */
 static const char *unfit_signer(X509 *x)
 {
-    const EVP_PKEY *key = X509_get0_pubkey(x);
+    const EVP_PKEY *key = heft_crypto->X509_get0_pubkey(x);
     if (!may_sign(x))
         return "the signer's certificate is not meant for signatures";
     if (!key || !heft_openssl_digest_of(key))
@@ -125,13 +163,13 @@ static const char *unfit_signer(X509 *x)
 
 static heft_status trust(chain *c, heft_str text, heft_error *err)
 {
-    STACK_OF(X509) *all = sk_X509_new_null();
+    STACK_OF(X509) *all = new_list();
     heft_status st = all ? read_pem(all, c->library, text, err)
                          : heft_error_no_memory(err, "for certificates");
-    for (int i = 0; !st && i < sk_X509_num(all); i++)
-        if (X509_STORE_add_cert(c->trusted, sk_X509_value(all, i)) != 1)
+    for (int i = 0; !st && i < count_of(all); i++)
+        if (heft_crypto->X509_STORE_add_cert(c->trusted, certificate_at(all, i)) != 1)
             st = heft_error_no_memory(err, "for certificates");
-    sk_X509_pop_free(all, X509_free);
+    free_list(all);
     return st;
 }
 
@@ -141,9 +179,9 @@ static bool read_chain(chain *c, const heft_signature *s, uint32_t count)
     bool ok = c->signer;
     for (uint32_t i = 1; ok && i < count; i++) {
         X509 *x = heft_openssl_certificate(c->library, heft_signature_certificate_at(s, i));
-        ok = x && sk_X509_push(c->others, x);
+        ok = x && add_to(c->others, x);
         if (!ok)
-            X509_free(x);
+            heft_crypto->X509_free(x);
     }
     return ok;
 }
@@ -151,13 +189,13 @@ static bool read_chain(chain *c, const heft_signature *s, uint32_t count)
 /* Compare the signer with the certificate that the caller expects. */
 static heft_status compare_signer(const chain *c, heft_str text, heft_error *err)
 {
-    STACK_OF(X509) *expected = sk_X509_new_null();
+    STACK_OF(X509) *expected = new_list();
     heft_status st = expected ? read_pem(expected, c->library, text, err)
                               : heft_error_no_memory(err, "for certificates");
-    if (!st && X509_cmp(sk_X509_value(expected, 0), c->signer) != 0)
+    if (!st && heft_crypto->X509_cmp(certificate_at(expected, 0), c->signer) != 0)
         st = heft_openssl_fail(err, "signature/certificate",
                                "the model was signed with another certificate");
-    sk_X509_pop_free(expected, X509_free);
+    free_list(expected);
     return st;
 }
 
@@ -184,7 +222,8 @@ static heft_status check_chain(chain *c, const heft_signature *s, heft_str autho
     if (unfit)
         st = heft_openssl_fail(err, "signature/certificate", unfit);
     return st ? st
-              : heft_openssl_check_message(c->library, X509_get0_pubkey(c->signer), &info, err);
+              : heft_openssl_check_message(c->library, heft_crypto->X509_get0_pubkey(c->signer),
+                                           &info, err);
 }
 
 heft_status heft_signature_check_chain(const heft_signature *s, heft_str authorities,
@@ -193,8 +232,11 @@ heft_status heft_signature_check_chain(const heft_signature *s, heft_str authori
     heft_error own;
     chain c;
     err = heft_error_begin(err, &own);
-    heft_status st = open_chain(&c) ? check_chain(&c, s, authorities, certificate, err)
-                                    : heft_error_no_memory(err, "for certificates");
+    heft_status st = heft_crypto_load(err);
+    if (st)
+        return heft_error_end(err, st);
+    st = open_chain(&c) ? check_chain(&c, s, authorities, certificate, err)
+                        : heft_error_no_memory(err, "for certificates");
     close_chain(&c);
     return heft_error_end(err, st);
 }
@@ -203,9 +245,9 @@ heft_status heft_signature_check_chain(const heft_signature *s, heft_str authori
 
 static heft_status check_dates(const X509 *x, heft_error *err)
 {
-    if (X509_cmp_current_time(X509_get0_notBefore(x)) > 0)
+    if (heft_crypto->X509_cmp_current_time(heft_crypto->X509_get0_notBefore(x)) > 0)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the signer's certificate is not valid yet");
-    if (X509_cmp_current_time(X509_get0_notAfter(x)) < 0)
+    if (heft_crypto->X509_cmp_current_time(heft_crypto->X509_get0_notAfter(x)) < 0)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the signer's certificate has expired");
     return HEFT_OK;
 }
@@ -214,9 +256,9 @@ static heft_status check_dates(const X509 *x, heft_error *err)
 static heft_status check_order(const chain *c, heft_error *err)
 {
     X509 *subject = c->signer;
-    for (int i = 0; i < sk_X509_num(c->others); i++) {
-        X509 *issuer = sk_X509_value(c->others, i);
-        if (X509_check_issued(issuer, subject) != X509_V_OK)
+    for (int i = 0; i < count_of(c->others); i++) {
+        X509 *issuer = certificate_at(c->others, i);
+        if (heft_crypto->X509_check_issued(issuer, subject) != X509_V_OK)
             return heft_error_plain(err, HEFT_E_ARGUMENT,
                                     "certificate %U is not the issuer of the one before: put "
                                     "the signer's first, then each issuer",
@@ -229,15 +271,15 @@ static heft_status check_order(const chain *c, heft_error *err)
 /* Check the chain as a verifier would that trusts the last certificate. */
 static heft_status check_new_chain(chain *c, heft_error *err)
 {
-    int count = sk_X509_num(c->others);
+    int count = count_of(c->others);
     heft_status st = check_dates(c->signer, err);
     const char *unfit = unfit_signer(c->signer);
     if (!st && unfit)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "%s", unfit);
     if (!st)
         st = check_order(c, err);
-    if (!st && X509_STORE_add_cert(c->trusted,
-                                   count ? sk_X509_value(c->others, count - 1) : c->signer) != 1)
+    if (!st && heft_crypto->X509_STORE_add_cert(
+                   c->trusted, count ? certificate_at(c->others, count - 1) : c->signer) != 1)
         st = heft_error_no_memory(err, "for certificates");
     return st ? st : check_trust(c, X509_V_FLAG_PARTIAL_CHAIN, HEFT_E_ARGUMENT, err);
 }
@@ -245,11 +287,11 @@ static heft_status check_new_chain(chain *c, heft_error *err)
 static heft_status add(heft_signature *s, const X509 *x, heft_error *err)
 {
     unsigned char *der = NULL;
-    int len = i2d_X509(x, &der);
+    int len = heft_crypto->i2d_X509(x, &der);
     heft_status st = len > 0 ? heft_signature_add_certificate(
                                    s, (heft_str){ (const char *)der, (size_t)len }, err)
                              : heft_error_no_memory(err, "for a certificate");
-    OPENSSL_free(der);
+    heft_crypto->CRYPTO_free(der, __FILE__, __LINE__);
     return st;
 }
 
@@ -260,12 +302,12 @@ static heft_status certify(chain *c, heft_signature *s, heft_str text, heft_erro
     heft_status st = read_pem(c->others, c->library, text, err);
     if (st)
         return st;
-    c->signer = sk_X509_shift(c->others);
+    c->signer = take_first(c->others);
     st = check_new_chain(c, err);
     if (!st)
         st = add(s, c->signer, err);
-    for (int i = 0; !st && i < sk_X509_num(c->others); i++)
-        st = add(s, sk_X509_value(c->others, i), err);
+    for (int i = 0; !st && i < count_of(c->others); i++)
+        st = add(s, certificate_at(c->others, i), err);
     return st;
 }
 
@@ -274,8 +316,11 @@ heft_status heft_signature_certify(heft_signature *s, heft_str certificates, hef
     heft_error own;
     chain c;
     err = heft_error_begin(err, &own);
-    heft_status st = open_chain(&c) ? certify(&c, s, certificates, err)
-                                    : heft_error_no_memory(err, "for certificates");
+    heft_status st = heft_crypto_load(err);
+    if (st)
+        return heft_error_end(err, st);
+    st = open_chain(&c) ? certify(&c, s, certificates, err)
+                        : heft_error_no_memory(err, "for certificates");
     close_chain(&c);
     return heft_error_end(err, st);
 }

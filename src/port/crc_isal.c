@@ -53,7 +53,7 @@ static void join_crc32c(void *state, const void *next, uint64_t len)
     *(uint32_t *)state = heft_crc32c_join(*(uint32_t *)state, *(const uint32_t *)next, len);
 }
 
-const heft_digest heft_isal_crc32 = { sizeof(heft_digest), "crc32", 4,         4, init,
-                                      update_crc32,        final,   join_crc32 };
-const heft_digest heft_isal_crc32c = { sizeof(heft_digest), "crc32c", 4,          4, init,
-                                       update_crc32c,       final,    join_crc32c };
+const heft_digest heft_isal_crc32 = { sizeof(heft_digest), "crc32", 4,          4,   init,
+                                      update_crc32,        final,   join_crc32, NULL };
+const heft_digest heft_isal_crc32c = { sizeof(heft_digest), "crc32c", 4,           4,   init,
+                                       update_crc32c,       final,    join_crc32c, NULL };

@@ -3,25 +3,23 @@
  * OpenSSL deprecates the functions used here in favour of EVP.  The first use of EVP loads the
  * system's configuration with thousands of allocations, and crashes if some of the allocations
  * fail. */
-#define OPENSSL_SUPPRESS_DEPRECATED
+#include "port/crypto_library.h"
 #include "port/port.h"
-
-#include <openssl/sha.h>
 
 static bool init(void *state)
 {
-    return SHA256_Init(state);
+    return heft_crypto->SHA256_Init(state);
 }
 
 static void update(void *state, const void *data, size_t len)
 {
-    SHA256_Update(state, data, len);
+    heft_crypto->SHA256_Update(state, data, len);
 }
 
 static void final(uint8_t *out, void *state)
 {
     if (out)
-        SHA256_Final(out, state);
+        heft_crypto->SHA256_Final(out, state);
 }
 
 const heft_digest heft_openssl_sha256 = {
@@ -33,4 +31,5 @@ const heft_digest heft_openssl_sha256 = {
     update,
     final,
     NULL,
+    heft_crypto_load,
 };

@@ -26,5 +26,5 @@ static void final(uint8_t *out, void *state)
 }
 
 const heft_digest heft_xxhash_xxh3 = {
-    sizeof(heft_digest), "xxh3", 8, sizeof(XXH3_state_t *), init, update, final, NULL,
+    sizeof(heft_digest), "xxh3", 8, sizeof(XXH3_state_t *), init, update, final, NULL, NULL,
 };

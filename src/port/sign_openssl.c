@@ -5,9 +5,6 @@
  * discarded: the messages here say how the caller can go on. */
 #include "port/sign_openssl.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/sha.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -28,7 +25,8 @@ static const curve curves[] = {
 const char *heft_openssl_digest_of(const EVP_PKEY *key)
 {
     char name[64];
-    if (!EVP_PKEY_is_a(key, "EC") || !EVP_PKEY_get_group_name(key, name, sizeof name, NULL))
+    if (!heft_crypto->EVP_PKEY_is_a(key, "EC") ||
+        !heft_crypto->EVP_PKEY_get_group_name(key, name, sizeof name, NULL))
         return NULL;
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
         if (!strcmp(name, curves[i].name))
@@ -38,7 +36,7 @@ const char *heft_openssl_digest_of(const EVP_PKEY *key)
 
 BIO *heft_openssl_text(heft_str text)
 {
-    return text.len <= INT32_MAX ? BIO_new_mem_buf(text.ptr, (int)text.len) : NULL;
+    return text.len <= INT32_MAX ? heft_crypto->BIO_new_mem_buf(text.ptr, (int)text.len) : NULL;
 }
 
 heft_status heft_openssl_fail(heft_error *err, const char *rule, const char *text)
@@ -63,10 +61,12 @@ static EVP_PKEY *read_key(OSSL_LIB_CTX *library, heft_str text, bool is_private,
     BIO *in = heft_openssl_text(text);
     EVP_PKEY *key = NULL;
     if (in && is_private)
-        key = PEM_read_bio_PrivateKey_ex(in, NULL, give_password, &password, library, NULL);
+        key = heft_crypto->PEM_read_bio_PrivateKey_ex(in, NULL, give_password, &password, library,
+                                                      NULL);
     else if (in)
-        key = PEM_read_bio_PUBKEY_ex(in, NULL, give_password, &password, library, NULL);
-    BIO_free(in);
+        key = heft_crypto->PEM_read_bio_PUBKEY_ex(in, NULL, give_password, &password, library,
+                                                  NULL);
+    heft_crypto->BIO_free(in);
     return key;
 }
 
@@ -75,11 +75,11 @@ static bool hint_of(char out[2 * SHA256_DIGEST_LENGTH], EVP_PKEY *key)
 {
     unsigned char hash[EVP_MAX_MD_SIZE];
     char *text;
-    BIO *pem = BIO_new(BIO_s_mem());
-    bool ok = pem && PEM_write_bio_PUBKEY(pem, key);
-    long len = ok ? BIO_get_mem_data(pem, &text) : 0;
-    ok = ok && len > 0 && SHA256((const unsigned char *)text, (size_t)len, hash);
-    BIO_free(pem);
+    BIO *pem = heft_crypto->BIO_new(heft_crypto->BIO_s_mem());
+    bool ok = pem && heft_crypto->PEM_write_bio_PUBKEY(pem, key);
+    long len = ok ? heft_crypto->BIO_ctrl(pem, BIO_CTRL_INFO, 0, &text) : 0;
+    ok = ok && len > 0 && heft_crypto->SHA256((const unsigned char *)text, (size_t)len, hash);
+    heft_crypto->BIO_free(pem);
     if (ok)
         heft_hex_text(out, hash, SHA256_DIGEST_LENGTH);
     return ok;
@@ -87,13 +87,14 @@ static bool hint_of(char out[2 * SHA256_DIGEST_LENGTH], EVP_PKEY *key)
 
 static bool verify_message(OSSL_LIB_CTX *library, EVP_PKEY *key, const heft_signature_info *s)
 {
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    EVP_MD_CTX *ctx = heft_crypto->EVP_MD_CTX_new();
     bool ok = ctx &&
-              EVP_DigestVerifyInit_ex(ctx, NULL, heft_openssl_digest_of(key), library, NULL, key,
-                                      NULL) == 1 &&
-              EVP_DigestVerify(ctx, (const unsigned char *)s->signature.ptr, s->signature.len,
-                               (const unsigned char *)s->message.ptr, s->message.len) == 1;
-    EVP_MD_CTX_free(ctx);
+              heft_crypto->EVP_DigestVerifyInit_ex(ctx, NULL, heft_openssl_digest_of(key), library,
+                                                   NULL, key, NULL) == 1 &&
+              heft_crypto->EVP_DigestVerify(ctx, (const unsigned char *)s->signature.ptr,
+                                            s->signature.len, (const unsigned char *)s->message.ptr,
+                                            s->message.len) == 1;
+    heft_crypto->EVP_MD_CTX_free(ctx);
     return ok;
 }
 
@@ -131,14 +132,16 @@ heft_status heft_signature_check_key(const heft_signature *s, heft_str text, hef
     heft_error own;
     heft_signature_info info;
     err = heft_error_begin(err, &own);
+    heft_status st = heft_crypto_load(err);
+    if (st)
+        return heft_error_end(err, st);
     heft_signature_get(&info, s);
-    OSSL_LIB_CTX *library = OSSL_LIB_CTX_new();
+    OSSL_LIB_CTX *library = heft_crypto->OSSL_LIB_CTX_new();
     EVP_PKEY *key = library ? read_key(library, text, false, (heft_str){ "", 0 }) : NULL;
-    heft_status st = library ? check_key(library, key, &info, err)
-                             : heft_error_no_memory(err, "for a key");
-    EVP_PKEY_free(key);
-    OSSL_LIB_CTX_free(library);
-    ERR_clear_error();
+    st = library ? check_key(library, key, &info, err) : heft_error_no_memory(err, "for a key");
+    heft_crypto->EVP_PKEY_free(key);
+    heft_crypto->OSSL_LIB_CTX_free(library);
+    heft_crypto->ERR_clear_error();
     return heft_error_end(err, st);
 }
 
@@ -147,9 +150,9 @@ heft_status heft_signature_check_key(const heft_signature *s, heft_str text, hef
 static bool is_key_of_signer(OSSL_LIB_CTX *library, const EVP_PKEY *key, const heft_signature *s)
 {
     X509 *signer = heft_openssl_certificate(library, heft_signature_certificate_at(s, 0));
-    EVP_PKEY *expected = signer ? X509_get0_pubkey(signer) : NULL;
-    bool is_same = expected && EVP_PKEY_eq(key, expected) == 1;
-    X509_free(signer);
+    EVP_PKEY *expected = signer ? heft_crypto->X509_get0_pubkey(signer) : NULL;
+    bool is_same = expected && heft_crypto->EVP_PKEY_eq(key, expected) == 1;
+    heft_crypto->X509_free(signer);
     return is_same;
 }
 
@@ -166,13 +169,14 @@ static heft_status sign(OSSL_LIB_CTX *library, EVP_PKEY *key, heft_signature *s,
     heft_signature_get(&info, s);
     if (info.certificates && !is_key_of_signer(library, key, s))
         return heft_error_plain(err, HEFT_E_ARGUMENT, "is not the key of the certificate");
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    EVP_MD_CTX *ctx = heft_crypto->EVP_MD_CTX_new();
     bool ok = ctx && hint_of(hint, key) &&
-              EVP_DigestSignInit_ex(ctx, NULL, heft_openssl_digest_of(key), library, NULL, key,
-                                    NULL) == 1 &&
-              EVP_DigestSign(ctx, signature, &len, (const unsigned char *)info.message.ptr,
-                             info.message.len) == 1;
-    EVP_MD_CTX_free(ctx);
+              heft_crypto->EVP_DigestSignInit_ex(ctx, NULL, heft_openssl_digest_of(key), library,
+                                                 NULL, key, NULL) == 1 &&
+              heft_crypto->EVP_DigestSign(ctx, signature, &len,
+                                          (const unsigned char *)info.message.ptr,
+                                          info.message.len) == 1;
+    heft_crypto->EVP_MD_CTX_free(ctx);
     if (!ok)
         return heft_error_no_memory(err, "to sign");
     return heft_signature_set(s, (heft_str){ (const char *)signature, len },
@@ -184,11 +188,14 @@ heft_status heft_signature_sign(heft_signature *s, heft_str text, heft_str passw
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    OSSL_LIB_CTX *library = OSSL_LIB_CTX_new();
+    heft_status st = heft_crypto_load(err);
+    if (st)
+        return heft_error_end(err, st);
+    OSSL_LIB_CTX *library = heft_crypto->OSSL_LIB_CTX_new();
     EVP_PKEY *key = library ? read_key(library, text, true, password) : NULL;
-    heft_status st = library ? sign(library, key, s, err) : heft_error_no_memory(err, "for a key");
-    EVP_PKEY_free(key);
-    OSSL_LIB_CTX_free(library);
-    ERR_clear_error();
+    st = library ? sign(library, key, s, err) : heft_error_no_memory(err, "for a key");
+    heft_crypto->EVP_PKEY_free(key);
+    heft_crypto->OSSL_LIB_CTX_free(library);
+    heft_crypto->ERR_clear_error();
     return heft_error_end(err, st);
 }

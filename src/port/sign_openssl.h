@@ -2,8 +2,8 @@
 #ifndef HEFT_SIGN_OPENSSL_H
 #define HEFT_SIGN_OPENSSL_H
 #include <heft/sign.h>
-#include <openssl/evp.h>
-#include <openssl/x509.h>
+
+#include "port/crypto_library.h"
 
 /* Return the digest that goes with the curve of the key; NULL for other keys. */
 const char *heft_openssl_digest_of(const EVP_PKEY *key);

@@ -2,14 +2,11 @@
  *
  * SHA-256 and SHA-1 use the functions that OpenSSL deprecates, for the reason given in
  * digest_openssl.c.  BLAKE2b has only EVP, in a library context of its own. */
-#define OPENSSL_SUPPRESS_DEPRECATED
 #include <heft/sign.h>
-#include <openssl/evp.h>
-#include <openssl/md5.h>
-#include <openssl/sha.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "port/crypto_library.h"
 #include "port/port.h"
 
 enum { STEP = 256 << 10, PROGRESS_STEP = 1 << 20 }; /* STEP stays in the second-level cache */
@@ -37,17 +34,17 @@ typedef struct algorithm {
 static bool sha256_begin(state *s, uint64_t length)
 {
     (void)length;
-    return SHA256_Init(&s->sha256);
+    return heft_crypto->SHA256_Init(&s->sha256);
 }
 
 static bool sha256_update(state *s, const void *data, size_t len)
 {
-    return SHA256_Update(&s->sha256, data, len);
+    return heft_crypto->SHA256_Update(&s->sha256, data, len);
 }
 
 static bool sha256_end(state *s, uint8_t *out)
 {
-    return !out || SHA256_Final(out, &s->sha256);
+    return !out || heft_crypto->SHA256_Final(out, &s->sha256);
 }
 
 /* git hashes the word "blob", the size and a zero byte before the content. */
@@ -56,25 +53,26 @@ static bool git_begin(state *s, uint64_t length)
     char head[5 + 20 + 1] = "blob ";
     size_t digits = heft_u64_text(head + 5, length);
     head[5 + digits] = '\0';
-    return SHA1_Init(&s->sha1) && SHA1_Update(&s->sha1, head, 5 + digits + 1);
+    return heft_crypto->SHA1_Init(&s->sha1) &&
+           heft_crypto->SHA1_Update(&s->sha1, head, 5 + digits + 1);
 }
 
 static bool git_update(state *s, const void *data, size_t len)
 {
-    return SHA1_Update(&s->sha1, data, len);
+    return heft_crypto->SHA1_Update(&s->sha1, data, len);
 }
 
 static bool git_end(state *s, uint8_t *out)
 {
-    return !out || SHA1_Final(out, &s->sha1);
+    return !out || heft_crypto->SHA1_Final(out, &s->sha1);
 }
 
 static bool blake2b_end(state *s, uint8_t *out)
 {
-    bool ok = !out || EVP_DigestFinal_ex(s->blake2b.context, out, NULL);
-    EVP_MD_CTX_free(s->blake2b.context);
-    EVP_MD_free(s->blake2b.method);
-    OSSL_LIB_CTX_free(s->blake2b.library);
+    bool ok = !out || heft_crypto->EVP_DigestFinal_ex(s->blake2b.context, out, NULL);
+    heft_crypto->EVP_MD_CTX_free(s->blake2b.context);
+    heft_crypto->EVP_MD_free(s->blake2b.method);
+    heft_crypto->OSSL_LIB_CTX_free(s->blake2b.library);
     return ok;
 }
 
@@ -82,10 +80,10 @@ static bool blake2b_begin(state *s, uint64_t length)
 {
     (void)length;
     blake2b *b = &s->blake2b;
-    *b = (blake2b){ .library = OSSL_LIB_CTX_new() };
-    b->method = b->library ? EVP_MD_fetch(b->library, "BLAKE2B-512", NULL) : NULL;
-    b->context = b->method ? EVP_MD_CTX_new() : NULL;
-    if (b->context && EVP_DigestInit_ex2(b->context, b->method, NULL))
+    *b = (blake2b){ .library = heft_crypto->OSSL_LIB_CTX_new() };
+    b->method = b->library ? heft_crypto->EVP_MD_fetch(b->library, "BLAKE2B-512", NULL) : NULL;
+    b->context = b->method ? heft_crypto->EVP_MD_CTX_new() : NULL;
+    if (b->context && heft_crypto->EVP_DigestInit_ex2(b->context, b->method, NULL))
         return true;
     blake2b_end(s, NULL);
     return false;
@@ -93,13 +91,14 @@ static bool blake2b_begin(state *s, uint64_t length)
 
 static bool blake2b_update(state *s, const void *data, size_t len)
 {
-    return EVP_DigestUpdate(s->blake2b.context, data, len);
+    return heft_crypto->EVP_DigestUpdate(s->blake2b.context, data, len);
 }
 
 bool heft_md5(uint8_t out[HEFT_MD5_BYTES], const void *data, size_t len)
 {
     MD5_CTX c;
-    return MD5_Init(&c) && MD5_Update(&c, data, len) && MD5_Final(out, &c);
+    return !heft_crypto_load(NULL) && heft_crypto->MD5_Init(&c) &&
+           heft_crypto->MD5_Update(&c, data, len) && heft_crypto->MD5_Final(out, &c);
 }
 
 static const algorithm algorithms[] = {
@@ -155,10 +154,13 @@ heft_status heft_source_digest(heft_file_digest *out, heft_source *s, const char
         return heft_error_plain(err, HEFT_E_UNSUPPORTED, "the digest '%s' is not supported", name);
     if (offset > s->size || length > s->size - offset)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the range exceeds the file");
+    heft_status st = heft_crypto_load(err);
+    if (st)
+        return st;
     uint8_t *buf = al->resize(al->ctx, NULL, 0, STEP, 16);
     bool begun = buf && p.a->begin(&p.s, length);
-    heft_status st = begun ? digest_range(&p, buf, offset, length, err)
-                           : heft_error_no_memory(err, "to compute a digest");
+    st = begun ? digest_range(&p, buf, offset, length, err)
+               : heft_error_no_memory(err, "to compute a digest");
     if (begun && !p.a->end(&p.s, st ? NULL : out->bytes) && !st)
         st = heft_error_no_memory(err, "to compute a digest");
     if (buf)

@@ -2,6 +2,7 @@
 #include "sign/signature.h"
 
 #include "base/error.h"
+#include "base/sized.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "core/read/file.h"
@@ -104,6 +105,9 @@ heft_status heft_signature_root(uint8_t out[32], const heft_signature *s, const 
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "this build of heft has no SHA-256; rebuild heft with "
                                 "-Dopenssl=enabled");
+    heft_status st = heft_digest_load(sha256, err);
+    if (st)
+        return st;
     void *state = heft_mem_alloc(&mem, sha256->state_bytes);
     if (!state || !sha256->init(state)) {
         heft_mem_free(&mem, state, sha256->state_bytes);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+void heft_blake3_chunks_sse4_1(uint32_t (*out)[8], const uint8_t *p, size_t count, uint64_t number);
+void heft_blake3_parents_sse4_1(uint32_t (*cv)[8], size_t count);
 void heft_blake3_chunks_avx2(uint32_t (*out)[8], const uint8_t *p, size_t count, uint64_t number);
 void heft_blake3_parents_avx2(uint32_t (*cv)[8], size_t count);
 void heft_blake3_chunks_avx512(uint32_t (*out)[8], const uint8_t *p, size_t count, uint64_t number);

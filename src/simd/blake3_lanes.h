@@ -96,8 +96,10 @@ static inline void store_values(uint32_t (*out)[8], const lanes cv[8], size_t n)
     memcpy(v, cv, 8 * sizeof *cv);
     for (unsigned i = 0; i < sizeof v / sizeof *v; i += LANES)
         transpose(v + i);
+    const size_t bytes = sizeof(lanes) < sizeof *out ? sizeof(lanes) : sizeof *out;
     for (size_t k = 0; k < n; k++)
-        memcpy(out[k], &v[k], sizeof out[k]);
+        for (size_t i = 0; i < 8; i += LANES)
+            memcpy(&out[k][i], &v[i + k], bytes);
 }
 
 /* Fetch the same block of the next group into the cache: processors do not follow so many streams,

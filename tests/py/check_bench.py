@@ -120,8 +120,10 @@ def peer_checks():
     """Yield (title, True if the check holds) for peers that variables name."""
     yield "no variable, no peer", named() == {}
     yield "a variable names a peer", named(HEFT_PEER_ZT=sys.executable) == {"zt": sys.executable}
-    yield "a wrong variable is refused", named(HEFT_PEER_GGML="/missing/program").startswith(
-        "HEFT_PEER_GGML=/missing/program: this file is not a program")
+    yield "a wrong variable is refused", named(HEFT_PEER_ZT="/missing/program").startswith(
+        "HEFT_PEER_ZT=/missing/program: this file is not a program")
+    yield "a missing library is refused", named(HEFT_PEER_GGML="/missing/library").startswith(
+        "HEFT_PEER_GGML=/missing/library: this file is not a library")
     (row,), counts = opened_rows(builds.open_safetensors, 0.6)
     yield "six times the speed is within the limit", abs(row["median"] - 6) < 1e-9 and row["holds"]
     yield "a million tensors are opened", counts == [1_000_000]

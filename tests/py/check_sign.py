@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check_sign.py HEFT: signatures of heft and of Python's cryptography, each checked by the other.
+"""check_sign.py HEFT loaded|linked: signatures of heft and of Python's cryptography, each checked
+by the other.  The second word says how heft gets libcrypto.
 
 The test has an implementation of DSSE and of the statement of OpenSSF Model Signing of its own. It
 makes signatures that heft must accept, and changed ones that heft must refuse with the right rule.
@@ -758,10 +759,31 @@ def judge_chain(path, chain, model):
     return complaints
 
 
+def loading(work):
+    """libcrypto is loaded on first use; a damaged library is reported."""
+    model, folder = work / "a.npy", work / "libraries"
+    private, _ = write_keys(work, ec.generate_private_key(ec.SECP256R1()))
+    header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }".ljust(117) + b"\n"
+    model.write_bytes(b"\x93NUMPY\x01\x00v\x00" + header + bytes(2))
+    folder.mkdir()
+    (folder / "libcrypto.so.3").write_bytes(b"not a library")
+    got = heft("ls", model, env={**os.environ, "LD_DEBUG": "files"})
+    yield "ls does not load libcrypto", [] if got[0] == 0 and "libcrypto" not in got[2] else [got]
+    for words in (["sign", "--key", private, model], ["sbom", model],
+                  ["convert", "--digest", "sha256", model, work / "a.zt"]):
+        got = heft(*words, env={**os.environ, "LD_LIBRARY_PATH": str(folder)})
+        is_named = got[0] == 5 and "install the package libssl3" in got[2]
+        yield f"{words[0]} without libcrypto", [] if is_named else [got]
+    left = sorted(path.name for path in work.iterdir())
+    yield "nothing is written without libcrypto", (
+        [] if left == ["a.npy", "key.pem", "key.pub", "libraries"] else [left])
+
+
 def main():
     results = []
+    is_loaded = [loading] if sys.argv[2] == "loaded" else []
     for check in (written_by_heft, written_by_python, changed_models, changed_signatures, keys,
-                  certificates, signing_with_certificates):
+                  certificates, signing_with_certificates, *is_loaded):
         with tempfile.TemporaryDirectory(prefix="heft-sign-") as folder:
             results += check(pathlib.Path(folder))
     return tap.report(results)

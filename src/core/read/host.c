@@ -40,8 +40,8 @@ static void crc32c_join(void *state, const void *next, uint64_t len)
 }
 
 static const heft_digest builtin_digests[] = {
-    { sizeof(heft_digest), "crc32", 4, 4, crc_init, crc32_update, crc_final, crc32_join },
-    { sizeof(heft_digest), "crc32c", 4, 4, crc_init, crc32c_update, crc_final, crc32c_join },
+    { sizeof(heft_digest), "crc32", 4, 4, crc_init, crc32_update, crc_final, crc32_join, NULL },
+    { sizeof(heft_digest), "crc32c", 4, 4, crc_init, crc32c_update, crc_final, crc32c_join, NULL },
 };
 
 const heft_digest *heft_host_digest(const heft_host *h, const char *name)

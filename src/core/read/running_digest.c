@@ -2,6 +2,7 @@
 #include "core/read/running_digest.h"
 
 #include "base/error.h"
+#include "base/sized.h"
 
 heft_status heft_running_digest_begin(heft_running_digest *r, const heft_digest *d,
                                       const heft_allocator *al, const char *purpose,
@@ -12,6 +13,9 @@ heft_status heft_running_digest_begin(heft_running_digest *r, const heft_digest 
         heft_running_digest_close(r);
     if (!d)
         return HEFT_OK;
+    heft_status st = heft_digest_load(d, err);
+    if (st)
+        return st;
     bool is_small = d->state_bytes <= sizeof r->small;
     r->digest = d;
     r->al = al;

@@ -195,8 +195,11 @@ void heft_session_cancel(heft_session *s, heft_request *r)
 heft_status heft_session_new(heft_session **out, const heft_url_options *opt, heft_error *err)
 {
     const heft_curl *curl;
+    const heft_digest *sha256 = heft_find_sha256();
     *out = NULL;
     heft_status st = heft_curl_load(&curl, err);
+    if (!st && sha256)
+        st = heft_digest_load(sha256, err);
     if (st)
         return st;
     heft_session *s = *out = calloc(1, sizeof *s);
