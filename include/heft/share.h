@@ -123,6 +123,11 @@ HEFT_API heft_hash heft_share_id(const heft_share_plan *p);
 HEFT_API uint64_t heft_share_size(const heft_share_plan *p);
 /* Return the range of the output with the payload of a share. */
 HEFT_API heft_range heft_share_range(const heft_share_plan *p, uint32_t number);
+/* Return the number of bytes that heft_share_write() writes in a range of the output: 0 outside of
+ * the range of the share, and fewer than the range has where heft_share_join() writes record
+ * headers between the payload (npz).  A sink that stores blocks knows in this way when a block is
+ * full. */
+HEFT_API uint64_t heft_share_bytes_in(const heft_share_plan *p, uint32_t number, heft_range range);
 /* Write a share.  The sink needs write_at; offsets are those of the output.  *record becomes a text
  * in JSON: keep the record only once the bytes are safe, and free it by heft_blob_free(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_write(heft_blob *record, heft_share_plan *p,
