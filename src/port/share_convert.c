@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "port/share_store.h"
+#include "port/url.h"
 
 enum { PLAN_BYTES = 128 };
 
@@ -178,14 +179,11 @@ static heft_status new_store(heft_share_store **out, const char *path, uint32_t 
     *out = NULL;
     if (!path)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "the path to write to is missing");
-    if (heft_is_url(path))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "shares are written to a file in a folder that all processes see; "
-                                "write to such a file, or convert without shares");
     if (flags & HEFT_SINK_SYNC && flags & HEFT_SINK_NO_SYNC)
         return heft_error_plain(err, HEFT_E_ARGUMENT,
                                 "HEFT_SINK_SYNC and HEFT_SINK_NO_SYNC exclude each other");
-    return heft_share_folder_new(out, path, flags, err);
+    return heft_is_url(path) ? heft_share_store_open_url(out, path, flags, err)
+                             : heft_share_folder_new(out, path, flags, err);
 }
 
 static void end(heft_share_store *s, heft_share_result *out, heft_status st)

@@ -29,6 +29,24 @@ char *heft_s3_next_element(char **xml, const char *name);
 heft_status heft_s3_look(heft_answer *out, heft_session *s, const heft_address *target,
                          heft_error *err);
 
+/* ---- small objects, s3_objects.c ---- */
+
+typedef char heft_s3_name[64];
+typedef void heft_s3_name_fn(void *ctx, const char *name);
+/* Read an object of at most `most` bytes; free() the text, which is terminated by '\0'.
+ *   HEFT_E_NOTFOUND  there is no such object */
+heft_status heft_s3_read(char **out, size_t *len, heft_session *s, const heft_address *target,
+                         uint64_t most, heft_error *err);
+/* Store an object; header: a further header, or NULL; *code: the HTTP status. */
+heft_status heft_s3_put(heft_session *s, const heft_address *target, heft_str body,
+                        const char *header, long *code, heft_error *err);
+/* Call fn with the name, after the last '/', of each object whose key begins with the prefix. */
+heft_status heft_s3_list(heft_session *s, const heft_address *bucket, const char *prefix,
+                         heft_s3_name_fn *fn, void *ctx, heft_error *err);
+/* Remove the objects of these names; folder: an address that ends with '/'. */
+heft_status heft_s3_remove(heft_session *s, const heft_address *folder, heft_s3_name *names,
+                           size_t count, heft_error *err);
+
 /* ---- uploads, s3_upload.c ---- */
 
 typedef struct heft_s3_upload {

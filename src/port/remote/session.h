@@ -119,8 +119,8 @@ heft_status heft_url_source_finish(heft_source *source, heft_error *err);
 /* Replace an open source by a source that keeps the blocks on the disk, resumed_source.c.  opt is
  * borrowed from the session.  After an error the caller closes the source, too. */
 heft_status heft_resumed_source(heft_source **source, const heft_url_options *opt, heft_error *err);
-/* Read a small file as a whole: a list of files. */
+/* Read a file of at most `most` bytes as a whole; *out has room for a byte more. */
 heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
-                                const heft_address *target, heft_error *err);
+                                const heft_address *target, uint64_t most, heft_error *err);
 
 #endif
