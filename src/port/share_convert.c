@@ -15,6 +15,8 @@
 
 enum { PLAN_BYTES = 128 };
 
+static const char first_line[] = "heft shares 1\n";
+
 void heft_share_record_name(char name[HEFT_SHARE_NAME_BYTES], uint32_t number, uint32_t count)
 {
     snprintf(name, HEFT_SHARE_NAME_BYTES, "share-%05u-of-%u", (unsigned)number, (unsigned)count);
@@ -26,7 +28,8 @@ void heft_share_record_name(char name[HEFT_SHARE_NAME_BYTES], uint32_t number, u
 static uint32_t count_in(const char *text)
 {
     unsigned count = 0;
-    const char *line = strstr(text, "\ncount ");
+    const char *line = strncmp(text, first_line, sizeof first_line - 1) ? NULL
+                                                                        : strstr(text, "\ncount ");
     if (!line || sscanf(line, "\ncount %9u", &count) != 1 || count > HEFT_SHARE_MAX_COUNT)
         return 0;
     return count;
@@ -46,7 +49,7 @@ static heft_status agree_on_plan(heft_share_store *s, bool creates, heft_error *
 {
     char text[PLAN_BYTES], *found;
     heft_hash id = heft_share_id(s->plan);
-    size_t len = (size_t)snprintf(text, sizeof text, "heft shares 1\nplan "), found_len;
+    size_t len = (size_t)snprintf(text, sizeof text, "%splan ", first_line), found_len;
     for (size_t i = 0; i < sizeof id.bytes; i++)
         len += (size_t)snprintf(text + len, sizeof text - len, "%02x", id.bytes[i]);
     len += (size_t)snprintf(text + len, sizeof text - len, "\ncount %u\n", (unsigned)s->count);
@@ -264,5 +267,24 @@ heft_status heft_share_finish(heft_share_result *out, const heft_file *in, const
                               (uint64_t)s->result.missing, (uint64_t)count);
     }
     end(s, out, st);
+    return heft_error_end(err, st);
+}
+
+heft_status heft_share_abort(const char *path, heft_error *err)
+{
+    heft_share_store *s;
+    heft_error own, why;
+    err = heft_error_begin(err, &own);
+    heft_status st = new_store(&s, path, HEFT_SINK_REPLACE, err);
+    if (!st)
+        st = s->ops->open(s, false, err);
+    if (!st) {
+        heft_status read = read_count(s, &s->count, &why);
+        if (read && read != HEFT_E_NOTFOUND && read != HEFT_E_ARGUMENT)
+            st = heft_error_plain(err, read, "%s", why.message);
+        else
+            st = s->ops->remove_all(s, true, err);
+    }
+    end(s, NULL, st);
     return heft_error_end(err, st);
 }

@@ -197,9 +197,10 @@ static heft_status remove_all(heft_share_store *s, bool with_data, heft_error *e
     const heft_share_folder *f = (const heft_share_folder *)s;
     for (uint32_t i = 1; i <= s->count; i++)
         remove_record(s, i);
-    if (with_data)
+    if (with_data && s->count) /* without a plan there are no data of shares */
         f->disk->remove(f->folder, "data");
-    f->disk->remove(f->folder, "plan");
+    if (s->count)
+        f->disk->remove(f->folder, "plan");
     f->disk->remove(f->folder, heft_share_done);
     heft_staged_remove_stale(f->disk, f->folder, "");
     if (!unlinkat(f->dir, f->folder_name, AT_REMOVEDIR) || errno == ENOENT)
