@@ -57,14 +57,21 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
 
     def handle_any(self):
         s = self.server
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:  # the client was killed
+            self.close_connection = True
+            return
         wrong = sign(self, body)
         url = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(url.path)
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
         with s.lock:
             s.requests.append((self.command, self.path))
+            s.path = path
             plan = s.plan(self.command, query) or {}
+        if "gate" in plan:
+            plan["gate"].wait(600)
         if wrong:
             s.refusals.append(wrong)
             self.answer(403, f"<Error><Code>SignatureDoesNotMatch</Code><Message>{wrong}</Message></Error>")
@@ -219,6 +226,9 @@ class S3Server(http.server.ThreadingHTTPServer):
     def reset(self, plan=None):
         self.requests, self.refusals, self.uploads = [], [], {}
         self.plan = plan or (lambda method, query: None)
+
+    def reset_plan(self):
+        self.plan = lambda method, query: None
 
     def handle_error(self, *args):
         pass
