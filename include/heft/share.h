@@ -1,6 +1,6 @@
 /* share.h - a conversion as several shares, written by processes on several machines that need no
- * messages, to a file that all see or to an object of S3.  The general rules of heft.h apply.  Include this header in addition to
- * heft.h.
+ * messages, to a file that all see or to an object of S3.  The general rules of heft.h apply.
+ * Include this header in addition to heft.h.
  *
  *   heft_share_convert()   writes a share beside the output; the last share completes the output
  *   heft_share_find()      takes number and count from Open MPI, MPICH or Slurm
@@ -120,7 +120,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_hash(heft_hash *hashes, heft_blo
 
 /* ---- with sinks of your own --------------------------------------------------------------- */
 
-/* The plan of a conversion in shares.  One thread at a time. */
+/* The plan of a conversion in shares.  One thread at a time, but a sink may call heft_share_size(),
+ * heft_share_range() and heft_share_bytes_in() while the plan writes to the sink. */
 typedef struct heft_share_plan heft_share_plan;
 /* Plan a conversion in `count` shares.  The input and everything in opt are borrowed until
  * heft_share_close(). */

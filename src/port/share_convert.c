@@ -1,6 +1,6 @@
 /* share_convert.c - shares of a conversion beside the output, in a store that all processes see.
  *
- * The process that finds the records of all shares writes the rest, gives the output its name, and
+ * The process that finds the records of all shares writes the rest, names the output, and
  * removes the store, records first.  Two processes write equal bytes; a process that finds the data
  * gone and the output there is done. */
 #include <heft/remote.h>
@@ -82,7 +82,7 @@ static heft_status read_count(heft_share_store *s, uint32_t *count, heft_error *
 
 /* ---- a share ---- */
 
-/* Return true if the share has a record and its data are there. */
+/* Return true if the share has a record, and the data are there. */
 static bool was_written(heft_share_store *s, uint32_t number)
 {
     char *text;
@@ -166,7 +166,7 @@ static heft_status complete(heft_share_store *s, heft_error *err)
     if (s->result.missing || st == HEFT_E_NOTFOUND) {
         if (!s->ops->is_completed(s))
             return st;
-        s->result.missing = 0; /* a process may have been killed before it removed the store */
+        s->result.missing = 0; /* a process may have been killed before the store was removed */
         st = HEFT_OK;
     }
     if (!st)

@@ -27,7 +27,7 @@ const heft_remote *heft_host_remote(void);
 heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
                                const heft_url_options *url_opt, heft_error *err);
 
-/* Make the store of the shares of an output at a URL, as heft_share_folder_new() does for a path. */
+/* Make the store of the shares of an output at a URL: see heft_share_folder_new(). */
 heft_status heft_share_store_open_url(struct heft_share_store **out, const char *url,
                                       uint32_t flags, heft_error *err);
 

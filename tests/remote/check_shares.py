@@ -131,7 +131,7 @@ def killed():
             return {"gate": gate, **more} if hit else None
         clear(plan)
         p = start("convert", "--share", "1/2", large, KEY.format("mag"))
-        check(f"a share sends its {query_of}", reached.wait(60))
+        check(f"a share sends its {query_of}", reached.wait(600))
         p.send_signal(signal.SIGKILL)
         p.communicate()
         server.plan = lambda method, query: None
@@ -139,6 +139,30 @@ def killed():
         last, again = share(2, 2), share(1, 2)
         check(f"a share that was killed at a {query_of} is run again", is_right() and last[0] == again[0] == 0,
               last, again, remains(), server.refusals)
+
+
+def straggler():
+    """A share is written by two processes, and the slower one ends after the object is complete."""
+    for held in ("piece-",) if FEWER else ("piece-", "share-"):
+        gate, reached, first = threading.Event(), threading.Event(), []
+
+        def plan(method, query):
+            name = server.path.rpartition("/")[2]
+            if method != "PUT" or not name.startswith(held) or not name.endswith("2") or first:
+                return None
+            first.append(1)
+            reached.set()
+            return {"gate": gate}
+        clear()
+        share(1, 2)
+        server.plan = plan
+        p = start("convert", "-j1", "--share", "2/2", large, KEY.format("mag"))
+        reached.wait(600)
+        code, err = share(2, 2)
+        check(f"a share is written while another process is at its {held}", code == 0 and is_right(), code, err, remains())
+        gate.set()
+        err = p.communicate()[1]
+        check(f"the slower process leaves nothing, held at its {held}", is_right(), p.returncode, err, remains())
 
 
 def other_plans():
@@ -263,7 +287,7 @@ def giving_up():
         return None
     server.reset(plan)
     p = start("convert", "--share", "2/2", large, KEY.format("mag"))
-    reached.wait(60)
+    reached.wait(600)
     server.plan = lambda method, query: None
     call("convert", "--abort", large, KEY.format("mag"))
     gate.set()
@@ -302,7 +326,7 @@ def completions():
     clear(stop)
     share(1, 2, source=small)
     p = start("convert", "--share", "2/2", small, KEY.format("mag"))
-    reached.wait(60)
+    reached.wait(600)
     p.kill()
     p.communicate()
     gate.set()
@@ -368,7 +392,7 @@ def open_mpi():
 
 try:
     make_sources()
-    run(server.url + "/x", (counts, killed, other_plans, losses, gone, giving_up, completions, at_once, refusals,
+    run(server.url + "/x", (counts, killed, straggler, other_plans, losses, gone, giving_up, completions, at_once, refusals,
                             open_mpi))
 finally:
     shutil.rmtree(folder, ignore_errors=True)

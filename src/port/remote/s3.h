@@ -4,8 +4,7 @@
 #include "port/remote/session.h"
 
 enum {
-    HEFT_S3_PART =
-        8 << 20, /* bytes of a part, unless the object has more than MAX_PARTS of these */
+    HEFT_S3_PART = 8 << 20, /* bytes of a part; a large object has larger parts */
     HEFT_S3_MAX_PARTS = 10000,
     HEFT_S3_ID = 3 * 1024,
     HEFT_S3_ETAG_TEXT = 256,
@@ -14,7 +13,7 @@ typedef char heft_s3_etag_text[HEFT_S3_ETAG_TEXT]; /* with quotation marks; empt
 
 /* ---- single calls, s3_calls.c ---- */
 
-/* Send a request and wait for the answer.  err->os is ENOENT if there is no such object. */
+/* Send a request and wait for the answer.  err->os is ENOENT if the object does not exist. */
 heft_status heft_s3_ask(heft_session *s, const heft_address *target, heft_exchange *x,
                         heft_error *err);
 /* Set the digest of the body.  Without SHA-256 in this build the body is not signed. */
@@ -25,7 +24,7 @@ bool heft_s3_find_element(char *out, size_t size, const char *xml, const char *n
  * element.  NULL: there is no further element. */
 char *heft_s3_next_element(char **xml, const char *name);
 /* Get ETag and size (total) of an object.
- *   HEFT_E_NOTFOUND  there is no such object */
+ *   HEFT_E_NOTFOUND  the object does not exist */
 heft_status heft_s3_look(heft_answer *out, heft_session *s, const heft_address *target,
                          heft_error *err);
 
@@ -33,17 +32,17 @@ heft_status heft_s3_look(heft_answer *out, heft_session *s, const heft_address *
 
 typedef char heft_s3_name[64];
 typedef void heft_s3_name_fn(void *ctx, const char *name);
-/* Read an object of at most `most` bytes; free() the text, which is terminated by '\0'.
- *   HEFT_E_NOTFOUND  there is no such object */
+/* Read an object of at most `most` bytes; free() the text, terminated by '\0'.
+ *   HEFT_E_NOTFOUND  the object does not exist */
 heft_status heft_s3_read(char **out, size_t *len, heft_session *s, const heft_address *target,
                          uint64_t most, heft_error *err);
 /* Store an object; header: a further header, or NULL; *code: the HTTP status. */
 heft_status heft_s3_put(heft_session *s, const heft_address *target, heft_str body,
                         const char *header, long *code, heft_error *err);
-/* Call fn with the name, after the last '/', of each object whose key begins with the prefix. */
+/* Call fn with the name, after the last '/', of each object below the prefix. */
 heft_status heft_s3_list(heft_session *s, const heft_address *bucket, const char *prefix,
                          heft_s3_name_fn *fn, void *ctx, heft_error *err);
-/* Remove the objects of these names; folder: an address that ends with '/'. */
+/* Remove the named objects; folder: an address that ends with '/'. */
 heft_status heft_s3_remove(heft_session *s, const heft_address *folder, heft_s3_name *names,
                            size_t count, heft_error *err);
 
@@ -59,15 +58,15 @@ typedef struct heft_s3_upload {
  *   HEFT_E_LIMIT  S3 stores no object of this size */
 heft_status heft_s3_part_bytes(size_t *out, uint64_t size, heft_error *err);
 heft_status heft_s3_upload_begin(heft_s3_upload *u, heft_error *err);
-/* Remove the upload and its parts; without an id do nothing. */
+/* Remove the upload with all parts; without an id do nothing. */
 heft_status heft_s3_upload_abort(heft_s3_upload *u, heft_error *err);
 /* A part that the server has stored. */
 typedef struct heft_s3_stored_part {
-    uint64_t bytes; /* HEFT_UNKNOWN_LENGTH: the server has no such part */
+    uint64_t bytes; /* HEFT_UNKNOWN_LENGTH: the server does not have the part */
     heft_s3_etag_text etag;
 } heft_s3_stored_part;
 /* Get the parts that the server has; `parts` has room for parts 1 to count.  Here and in the other
- * calls, err->os is ENOENT if the upload does not exist: it was completed or aborted. */
+ * calls, err->os is ENOENT if the upload does not exist, because it was completed or aborted. */
 heft_status heft_s3_upload_list(heft_s3_stored_part *parts, uint32_t count, heft_s3_upload *u,
                                 heft_error *err);
 /* Make the object appear from parts 1 to count, `size` bytes in all.
@@ -79,9 +78,9 @@ heft_status heft_s3_upload_complete(heft_s3_upload *u, heft_s3_etag_text *etags,
 
 /* The bytes of a part that this process writes. */
 typedef struct heft_s3_cut {
-    size_t due;           /* number of bytes; when these are written, the part is sent */
+    size_t due;           /* number of bytes; when all are written, the part is sent */
     size_t first, length; /* range of the part to send */
-    bool is_object;       /* the range is stored as an object of its own, not in the upload */
+    bool is_object;       /* the range becomes a separate object, not a part of the upload */
 } heft_s3_cut;
 
 typedef struct heft_s3_parts {
@@ -94,7 +93,7 @@ typedef struct heft_s3_parts {
     uint32_t etag_count;
     heft_status status; /* the first failure */
     heft_error error;
-    /* Optional.  Return what to send of part `number`; NULL: all bytes of each part. */
+    /* Optional.  Return the bytes to send of part `number`; NULL: all bytes of each part. */
     heft_s3_cut (*cut)(void *ctx, uint32_t number);
     /* Set the address of the object for the bytes of a part; `bytes` are sent there. */
     heft_status (*name_object)(heft_address *out, void *ctx, uint32_t number, heft_str bytes,
@@ -103,14 +102,14 @@ typedef struct heft_s3_parts {
 } heft_s3_parts;
 
 /* Begin with part_bytes of HEFT_S3_PART; the upload is borrowed. */
-void heft_s3_parts_init(heft_s3_parts *p, heft_s3_upload *upload);
+void heft_s3_parts_init(heft_s3_parts *s, heft_s3_upload *upload);
 /* Take bytes from any thread, and send each part that is full. */
-heft_status heft_s3_parts_write(heft_s3_parts *p, uint64_t offset, const void *data, size_t len,
+heft_status heft_s3_parts_write(heft_s3_parts *s, uint64_t offset, const void *data, size_t len,
                                 heft_error *err);
 /* Send the last part and wait for all answers.
  *   HEFT_E_IO  bytes before the last byte were not written */
-heft_status heft_s3_parts_end(heft_s3_parts *p, heft_error *err);
+heft_status heft_s3_parts_end(heft_s3_parts *s, heft_error *err);
 /* Cancel all requests and free the memory; harmless after heft_s3_parts_end(). */
-void heft_s3_parts_free(heft_s3_parts *p);
+void heft_s3_parts_free(heft_s3_parts *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* s3_calls.c - single calls of S3, and their answers in XML. */
+/* s3_calls.c - single calls of S3, and answers in XML. */
 #include "port/remote/s3.h"
 
 #include <errno.h>

@@ -17,7 +17,7 @@ typedef struct heft_s3_part {
     bool is_sent;
     uint8_t *bytes;
     heft_s3_cut cut;
-    heft_address *object; /* address of an object of its own, or NULL */
+    heft_address *object; /* address of a separate object, or NULL */
     char query[HEFT_S3_ID + 64];
     heft_exchange exchange;
     heft_request request;
@@ -241,7 +241,7 @@ static void wait_for_all(heft_s3_parts *s, bool cancels)
     heft_session_unlock(s->upload->session);
 }
 
-/* Send the last part, which may be small if the size was not known before. */
+/* Send the last part, a small part if the size was not known before. */
 static heft_status send_last(heft_s3_parts *s, heft_error *err)
 {
     s3_part *p = NULL;

@@ -1,9 +1,9 @@
 /* s3_share_data.c - the data of a conversion in shares: parts of one upload, and pieces of parts.
  *
- * A share sends the parts that lie wholly in its range, and stores the pieces of other parts as
- * objects of their own.  The process that completes the output puts these parts together from the
- * pieces and the bytes around the payload, compares the server's list of parts with the records, and
- * completes the upload. */
+ * A share sends the parts that lie wholly in the range of the share, and stores pieces of the
+ * remaining parts as separate objects.  The process that completes the output puts the remaining
+ * parts together from pieces and the bytes around the payload, compares the server's list of parts
+ * with the records, and completes the upload. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -153,7 +153,7 @@ static heft_status run_again(heft_status st, const heft_s3_shares *s, const char
         what, (uint64_t)part, (uint64_t)share, (uint64_t)s->base.count);
 }
 
-/* Read a piece and compare its hash with the record of the share. */
+/* Read a piece and compare the hash with the record of the share. */
 static heft_status read_piece(char **out, const heft_s3_shares *s, uint32_t share, uint32_t part,
                               heft_error *err)
 {
@@ -235,7 +235,7 @@ static heft_status assemble(last_sink *k, uint8_t *buf, uint32_t part, uint32_t 
         free(piece);
         filled += cut.due;
     }
-    filled += copy_extents(buf, k, first, p); /* after the pieces, which have zeros there */
+    filled += copy_extents(buf, k, first, p); /* after the pieces: pieces have zeros there */
     if (filled != p.length)
         return heft_error_plain(err, HEFT_E_IO, "bytes of part %U were not written",
                                 (uint64_t)part);
@@ -273,7 +273,7 @@ static heft_status send_rest(last_sink *k, heft_error *err)
     return st;
 }
 
-/* Compare without quotation marks, which some servers leave out. */
+/* Compare without quotation marks: some servers leave the marks out. */
 static bool same_etag(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
@@ -323,8 +323,8 @@ static heft_status check_parts(heft_s3_shares *s, heft_error *err)
     return st;
 }
 
-/* Store what the output will be, so that a later process can tell a completed output from a lost
- * upload. */
+/* Announce size and ETag of the output, so that a later process can tell a completed output from a
+ * lost upload. */
 static heft_status announce(const heft_s3_shares *s, heft_error *err)
 {
     char text[HEFT_S3_ETAG + 32], etag[HEFT_S3_ETAG];

@@ -1,12 +1,12 @@
 /* s3_share_record.c - how the output of a conversion in shares is cut into parts of an upload, and
- * what the record of a share says about parts.  The object "KEY.shares/share-00002-of-8" has
+ * the lines of a stored record about parts.  The object "KEY.shares/share-00002-of-8" has
  *
  *     heft share of an upload 1
  *     upload ID
  *     piece 12 HASH        the object "KEY.shares/piece-00012-of-share-00002" has this BLAKE3
  *     part 13 "ETAG"       the upload has a part with this ETag
  *
- * with a line for each part of which the share writes bytes, an empty line, and the record that
+ * with a line for each part with bytes of the share, an empty line, and the record that
  * heft_share_write() makes. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ bool heft_s3_share_parts(const heft_s3_shares *s, uint32_t share, uint32_t *firs
     return r.length;
 }
 
-/* Neither part nor share falls from one piece to the next, and one of them rises. */
+/* From one piece to the next, neither part nor share falls, and at least either rises. */
 uint8_t *heft_s3_piece(const heft_s3_shares *s, uint32_t share, uint32_t part)
 {
     return s->hashes[part - 1 + share - 1];

@@ -1,7 +1,7 @@
 /* s3_share_store.c - shares of a conversion to an object of S3.  Beside KEY there are the objects
  *
- *     KEY.shares/plan                            the id of the plan and the id of one upload, stored
- *                                                once, before any data
+ *     KEY.shares/plan                            the id of the plan and the id of the upload,
+ *                                                stored once, before any data
  *     KEY.shares/share-00002-of-8                the record of share 2, stored after its data
  *     KEY.shares/piece-00012-of-share-00002      bytes of a part that is not whole in the share
  *     KEY.shares/done                            stored before the upload is completed
@@ -95,7 +95,7 @@ static heft_status read_plan(heft_share_store *store, char **out, size_t *len, h
     return st;
 }
 
-/* Remove the upload of this process, which is not the upload of the plan. */
+/* Remove the upload of this process: the plan names a different upload. */
 static void abort_own(heft_s3_shares *s, const char *own)
 {
     char chosen[sizeof s->upload.id];
@@ -106,7 +106,7 @@ static void abort_own(heft_s3_shares *s, const char *own)
     strcpy(s->upload.id, chosen);
 }
 
-/* A server that stores the plan a second time would let each process use an upload of its own. */
+/* A server that stores the plan a second time would let each process use a separate upload. */
 static heft_status check_condition(const heft_s3_shares *s, heft_str body, heft_error *err)
 {
     long code;
@@ -121,7 +121,7 @@ static heft_status check_condition(const heft_s3_shares *s, heft_str body, heft_
                             "see, or convert without shares");
 }
 
-/* Store the plan with the id of the own upload, unless another process has. */
+/* Store the plan with the id of the own upload, unless a plan is stored. */
 static heft_status put_plan(const heft_s3_shares *s, const char *own, const char *text, size_t len,
                             heft_error *err)
 {
@@ -133,7 +133,7 @@ static heft_status put_plan(const heft_s3_shares *s, const char *own, const char
         return heft_error_plain(err, HEFT_E_LIMIT, "the text of the plan is too long");
     heft_status st = put_object(s, plan_name, all, "If-None-Match: *", &code, err);
     if (st)
-        return code == 412 || code == 409 ? HEFT_OK : st; /* 409: another request was faster */
+        return code == 412 || code == 409 ? HEFT_OK : st; /* 409: a different request was faster */
     return check_condition(s, all, err);
 }
 
@@ -156,9 +156,9 @@ static heft_status publish_plan(heft_share_store *store, const char *text, size_
     }
     if (!st)
         free(found);
-    if (*own && strcmp(own, s->upload.id) != 0)
-        abort_own(s, own);
-    else if (st && *own)
+    /* After an error without an answer the plan with this upload may be stored. */
+    bool is_refused = st == HEFT_E_UNSUPPORTED || (st && err->os == EACCES);
+    if (*own && (is_refused || (!st && strcmp(own, s->upload.id) != 0)))
         abort_own(s, own);
     return st;
 }
@@ -272,8 +272,8 @@ static bool has_data(heft_share_store *store, uint32_t number)
     return heft_s3_share_data_check((heft_s3_shares *)store, number, &ignored) == HEFT_OK;
 }
 
-/* Return true if `done` announces an object of this size and ETag.  Without the announcement, which
- * the process that completed the output has removed, the object must have replaced the old one. */
+/* Return true if `done` announces an object of this size and ETag.  The process that
+ * completed the output may have removed `done`; then the object must differ from the old object. */
 static bool is_announced(const heft_s3_shares *s, const heft_answer *object)
 {
     char *text, *rest;
@@ -310,22 +310,29 @@ typedef struct name_list {
     bool has_failed, has_plan, has_done;
 } name_list;
 
+static bool has_room(name_list *l)
+{
+    if (l->count < l->capacity)
+        return true;
+    size_t more = l->capacity ? 2 * l->capacity : 64;
+    heft_s3_name *larger = realloc(l->names, more * sizeof *larger);
+    if (!larger)
+        return false;
+    l->names = larger;
+    l->capacity = more;
+    return true;
+}
+
 /* Remember the names of records and pieces; other objects are not removed. */
 static void on_name(void *ctx, const char *name)
 {
     name_list *l = ctx;
     l->has_plan = l->has_plan || !strcmp(name, plan_name);
     l->has_done = l->has_done || !strcmp(name, heft_s3_done);
-    if ((strncmp(name, "share-", 6) && strncmp(name, "piece-", 6)) || l->has_failed ||
-        strlen(name) >= sizeof *l->names)
+    bool is_own = !strncmp(name, "share-", 6) || !strncmp(name, "piece-", 6);
+    if (!is_own || strlen(name) >= sizeof *l->names)
         return;
-    if (l->count == l->capacity) {
-        size_t more = l->capacity ? 2 * l->capacity : 64;
-        heft_s3_name *larger = realloc(l->names, more * sizeof *larger);
-        l->has_failed = !larger;
-        l->names = larger ? larger : l->names;
-        l->capacity = larger ? more : l->capacity;
-    }
+    l->has_failed = l->has_failed || !has_room(l);
     if (!l->has_failed)
         strcpy(l->names[l->count++], name);
 }
@@ -354,11 +361,11 @@ static heft_status remove_all(heft_share_store *store, bool with_data, heft_erro
     heft_s3_shares *s = (heft_s3_shares *)store;
     bool found;
     heft_error why;
-    heft_status st = HEFT_OK;
-    if (with_data)
-        st = heft_s3_upload_abort(&s->upload, &why);
-    else if (check_upload(s, &why)) /* removed, or of shares that have begun since */
+    heft_status st = with_data ? heft_s3_upload_abort(&s->upload, &why) : check_upload(s, &why);
+    if (st == HEFT_E_ARGUMENT) /* the objects belong to shares that have begun since */
         return HEFT_OK;
+    if (st == HEFT_E_NOTFOUND) /* the plan is removed; this process may have stored objects since */
+        st = HEFT_OK;
     if (st && why.os != ENOENT)
         return heft_error_plain(err, st, "%s", why.message);
     st = remove_objects(s, &found, err);

@@ -22,7 +22,7 @@ typedef struct heft_s3_shares {
 
 /* ---- parts and pieces, s3_share_record.c ---- */
 
-/* A part that no share writes as a whole consists of pieces, which are objects of their own until
+/* A part that no share writes as a whole consists of pieces, stored as separate objects until
  * the output is completed: at the borders of shares, beside the header and the trailer, and where
  * record headers are written last. */
 
@@ -30,7 +30,7 @@ typedef struct heft_s3_shares {
 heft_status heft_s3_shares_cut(heft_s3_shares *s, heft_error *err);
 /* Return the range of a part in the output. */
 heft_range heft_s3_part_range(const heft_s3_shares *s, uint32_t part);
-/* Return what a share writes of a part. */
+/* Return the bytes that a share writes of a part. */
 heft_s3_cut heft_s3_share_cut(const heft_s3_shares *s, uint32_t share, uint32_t part);
 /* Get the first and the last part with bytes of a share; false: the share has no bytes. */
 bool heft_s3_share_parts(const heft_s3_shares *s, uint32_t share, uint32_t *first, uint32_t *last);
@@ -42,7 +42,7 @@ heft_status heft_s3_piece_address(heft_address *out, const heft_s3_shares *s, ui
 /* Set the address of an object beside the output. */
 heft_status heft_s3_shares_address(heft_address *out, const heft_s3_shares *s, const char *name,
                                    heft_error *err);
-/* Return the record of a share as it is stored, with the ETags of its parts and the hashes of its
+/* Return the record of a share as it is stored, with the ETags of the parts and the hashes of the
  * pieces, to be freed; NULL without memory. */
 char *heft_s3_share_record(size_t *len, const heft_s3_shares *s, uint32_t share, heft_str record);
 /* Take ETags and hashes out of a stored record; the text becomes that of heft_share_write().

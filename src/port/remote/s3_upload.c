@@ -1,9 +1,9 @@
 /* s3_upload.c - calls of a multipart upload of S3.
  *
  *     POST ?uploads=                  begins; the answer has the id of the upload
- *     PUT ?partNumber=N&uploadId=ID   stores a part; the header ETag of the answer is its digest
+ *     PUT ?partNumber=N&uploadId=ID   stores a part; the header ETag of the answer is the digest
  *     GET ?uploadId=ID                lists the parts, at most 1000 in an answer
- *     POST ?uploadId=ID               lists the parts: the object appears with these bytes
+ *     POST ?uploadId=ID               lists all parts: the object appears
  *     DELETE ?uploadId=ID             removes all parts */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* sink_s3.c - a sink that writes an object of S3 by a multipart upload of its own. */
+/* sink_s3.c - a sink that writes an object of S3 by a separate multipart upload. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
