@@ -161,6 +161,11 @@ int cmd_convert(int argc, char **argv)
         return code;
     r.in = args.item[0];
     j->out = args.item[1];
+    if (j->abort) {
+        code = job_give_up(j);
+        job_release(j);
+        return code;
+    }
     code = prepare(&r);
     /* An incomplete model opens; heft_file_convert() reports what is missing. */
     if (!code && (j->resume ? resume_open(&f, j, r.in, &err) : model_try_open(&f, r.in, &err)))

@@ -92,6 +92,11 @@ int cmd_merge(int argc, char **argv)
     r.in.paths = args.item;
     r.in.count = (uint32_t)args.count - 1;
     r.job.out = args.item[r.in.count];
+    if (r.job.abort) {
+        code = job_give_up(&r.job);
+        job_release(&r.job);
+        return code;
+    }
     code = prepare(&r);
     if (!code)
         code = r.job.share.number || r.job.finish ? job_convert_share(&r.job, inputs_model(&r.in))

@@ -94,6 +94,8 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
           "write only share I of N; auto: as Open MPI, MPICH or Slurm says" },
         { C | M, "finish", 0, OPT_FLAG, &j->finish, NULL,
           "complete OUT from the shares that are there" },
+        { C | M, "abort", 0, OPT_FLAG, &j->abort, NULL,
+          "give up the shares of OUT: remove their data and records" },
         { C | A, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL,
           "print notes and a summary on stderr" },
         { M | S, "verbose", 'v', OPT_FLAG, &model_settings.verbose, NULL, "print notes on stderr" },
@@ -347,6 +349,15 @@ int job_convert_share(job *j, const heft_file *f)
     j->bytes = j->written.bytes;
     say_share(j, &j->written);
     return gptrs_check(&j->rules.gptrs, j->source);
+}
+
+int job_give_up(const job *j)
+{
+    heft_error err;
+    if (j->share_text || j->finish || j->dry_run || j->resume)
+        return say_usage(j->usage.command,
+                         "--abort excludes --share, --finish, --dry-run and --resume");
+    return heft_share_abort(j->out, &err) ? say_error(j->out, &err) : CODE_DONE;
 }
 
 void job_say_result(const job *j)

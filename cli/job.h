@@ -18,7 +18,7 @@ typedef struct job {
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
     uint64_t align, threads, max_bytes, count;
-    bool strict, allow_loss, dry_run, force, no_sync, finish, resume;
+    bool strict, allow_loss, dry_run, force, no_sync, finish, abort, resume;
     const char *share_text; /* "I/N", "auto" or NULL */
     heft_share share;       /* number 0: the whole file */
     opt_list unset;
@@ -67,6 +67,8 @@ heft_duplicates job_duplicates(const job *j);
 int job_convert(job *j, const heft_file *f);
 /* Write a share of the conversion, or complete its output, as --share or --finish says. */
 int job_convert_share(job *j, const heft_file *f);
+/* Give up the shares of the output, as --abort says. */
+int job_give_up(const job *j);
 /* Append to the error of a conversion with losses the option that settles the matter. */
 void job_name_way_out(const job *j, heft_error *err);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */

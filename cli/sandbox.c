@@ -174,7 +174,8 @@ static bool writes_shares(const opt_usage *u)
         const opt *o = &u->options[i];
         if (!strcmp(o->name, "share") && *(const char *const *)o->target)
             return true;
-        if (!strcmp(o->name, "finish") && *(const bool *)o->target)
+        bool is_flag = !strcmp(o->name, "finish") || !strcmp(o->name, "abort");
+        if (is_flag && *(const bool *)o->target)
             return true;
     }
     return false;

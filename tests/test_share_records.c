@@ -379,6 +379,81 @@ static void ranges_cover_the_payload_once(void **state)
     drop(&f);
 }
 
+/* A sink that counts how often each byte is written. */
+typedef struct counting_sink {
+    heft_sink base;
+    uint8_t *written; /* by byte of the output */
+    size_t size;
+} counting_sink;
+
+static heft_status count_bytes(heft_sink *s, uint64_t offset, const void *data, size_t len,
+                               heft_error *err)
+{
+    const counting_sink *c = (const counting_sink *)s;
+    (void)data;
+    (void)err;
+    assert_true(offset <= c->size && len <= c->size - offset);
+    for (size_t i = 0; i < len; i++)
+        c->written[offset + i]++;
+    return HEFT_OK;
+}
+
+static heft_status end_counting(heft_sink *s, heft_error *err)
+{
+    (void)s;
+    (void)err;
+    return HEFT_OK;
+}
+
+static void discard_counting(heft_sink *s)
+{
+    (void)s;
+    fail();
+}
+
+static void require_counts(const heft_share_plan *plan, uint32_t number, const counting_sink *c)
+{
+    for (size_t from = 0; from <= c->size; from += 97)
+        for (uint64_t length = 0; length < 3000; length = 3 * length + 1) {
+            uint64_t count = 0;
+            for (size_t i = from; i < c->size && i - from < length; i++)
+                count += c->written[i];
+            assert_true(heft_share_bytes_in(plan, number, (heft_range){ from, length }) == count);
+        }
+    assert_true(!heft_share_bytes_in(plan, number, (heft_range){ UINT64_MAX, UINT64_MAX }));
+    assert_true(!heft_share_bytes_in(plan, SHARES + 1, (heft_range){ 0, c->size }));
+}
+
+static void the_bytes_of_a_share_in_a_range_are_known(void **state)
+{
+    static const char *const formats[] = { "npz", "ztensor", "safetensors" };
+    static const heft_sink_ops ops = { .size = sizeof ops,
+                                       .write_at = count_bytes,
+                                       .finish = end_counting,
+                                       .discard = discard_counting };
+    fixture f;
+    heft_error err;
+    (void)state;
+    make(&f, &crc);
+    for (size_t i = 0; i < HEFT_COUNT(formats); i++) {
+        heft_share_plan *plan;
+        heft_assert_ok(
+            heft_share_open(&plan, f.in, heft_format_find(formats[i]), SHARES, NULL, &err), &err);
+        for (uint32_t number = 1; number <= SHARES; number++) {
+            heft_blob record;
+            counting_sink c = { { &ops }, NULL, (size_t)heft_share_size(plan) };
+            c.written = calloc(1, c.size);
+            assert_non_null(c.written);
+            heft_assert_ok(heft_share_write(&record, plan, number, &c.base, &err), &err);
+            require_counts(plan, number, &c);
+            heft_blob_free(&record);
+            free(c.written);
+        }
+        heft_share_close(plan);
+    }
+    drop(&f);
+}
+
 static void wrong_sinks_and_numbers_are_refused(void **state)
 {
     fixture f;
@@ -479,6 +554,7 @@ int main(void)
         cmocka_unit_test(false_sums_are_noticed),
         cmocka_unit_test(numbers_of_shares_have_bounds),
         cmocka_unit_test(ranges_cover_the_payload_once),
+        cmocka_unit_test(the_bytes_of_a_share_in_a_range_are_known),
         cmocka_unit_test(wrong_sinks_and_numbers_are_refused),
         cmocka_unit_test(each_lack_of_memory_is_an_error),
     };

@@ -1,6 +1,6 @@
 /* share.h - a conversion as several shares, written by processes on several machines that need no
- * messages.  The general rules of heft.h apply.  Include this header in addition to
- * heft.h.
+ * messages, to a file that all see or to an object of S3.  The general rules of heft.h apply.
+ * Include this header in addition to heft.h.
  *
  *   heft_share_convert()   writes a share beside the output; the last share completes the output
  *   heft_share_find()      takes number and count from Open MPI, MPICH or Slurm
@@ -44,14 +44,18 @@ typedef struct heft_share_result {
 } heft_share_result;
 
 /* Write a share of a conversion to `path`.  The data and a record for each share are in the folder
- * "PATH.shares", which is created if necessary.  The call that finds the records of all shares
- * writes the rest, syncs and names the file, and removes the folder; several such calls at the same
- * time are harmless.  A share with a record is not written again.  If the process
- * ends before, call the function again for the same share; to give up, remove the folder.
+ * "PATH.shares", which is created if necessary; of an output "s3://BUCKET/KEY" the data are parts
+ * of one multipart upload, and the records objects "KEY.shares/...".  The call that finds the
+ * records of all shares writes the rest, syncs and names the file, and removes the folder; several
+ * such calls at the same time are harmless.  A share with a record is not written again.  If the
+ * process ends before, call the function again for the same share; to give up, call
+ * heft_share_abort().
  * flags: HEFT_SINK_... .  out and opt may be NULL; opt->planned_bytes is not used.
  *   HEFT_E_ARGUMENT     the folder has shares of a different plan: input, options, format or number
  *                       of shares differ; or the file exists and HEFT_SINK_REPLACE is not set
- *   HEFT_E_UNSUPPORTED  parts are compressed, so that sizes are not known in advance
+ *   HEFT_E_UNSUPPORTED  parts are compressed, so that sizes are not known in advance; or the
+ *                       server ignores the header If-None-Match
+ *   HEFT_E_NOTFOUND     the upload was given up meanwhile
  * and the errors of heft_file_convert(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_convert(heft_share_result *out, const heft_file *in,
                                                         const heft_format *to, const char *path,
@@ -59,12 +63,19 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_convert(heft_share_result *out, 
                                                         const heft_convert_options *opt,
                                                         heft_error *err);
 /* Complete the output from the records in "PATH.shares", as the last heft_share_convert() does.
- *   HEFT_E_NOTFOUND  shares are missing; *out has their number */
+ *   HEFT_E_NOTFOUND  shares are missing; *out has their number
+ *   HEFT_E_ARGUMENT  a record is damaged, or the server has lost or changed data of a share */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_finish(heft_share_result *out, const heft_file *in,
                                                        const heft_format *to, const char *path,
                                                        uint32_t flags,
                                                        const heft_convert_options *opt,
                                                        heft_error *err);
+
+/* Give up the shares of an output: remove the folder "PATH.shares", or the upload and the objects
+ * "s3://BUCKET/KEY.shares/...".  The output, if there is one, stays as it is.  Processes that still
+ * write shares fail.
+ *   HEFT_E_NOTFOUND  there are no shares */
+HEFT_API HEFT_MUST_CHECK heft_status heft_share_abort(const char *path, heft_error *err);
 
 /* Compute an id of a file, equal on every machine and for every copy of the file: of names, types,
  * shapes, metadata, offsets, stored checksums, and 256 blocks of 4096 bytes spread over the file
@@ -109,7 +120,8 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_share_hash(heft_hash *hashes, heft_blo
 
 /* ---- with sinks of your own --------------------------------------------------------------- */
 
-/* The plan of a conversion in shares.  One thread at a time. */
+/* The plan of a conversion in shares.  One thread at a time, but a sink may call heft_share_size(),
+ * heft_share_range() and heft_share_bytes_in() while the plan writes to the sink. */
 typedef struct heft_share_plan heft_share_plan;
 /* Plan a conversion in `count` shares.  The input and everything in opt are borrowed until
  * heft_share_close(). */
@@ -123,6 +135,11 @@ HEFT_API heft_hash heft_share_id(const heft_share_plan *p);
 HEFT_API uint64_t heft_share_size(const heft_share_plan *p);
 /* Return the range of the output with the payload of a share. */
 HEFT_API heft_range heft_share_range(const heft_share_plan *p, uint32_t number);
+/* Return the number of bytes that heft_share_write() writes in a range of the output: 0 outside of
+ * the range of the share, and fewer than the range has where heft_share_join() writes record
+ * headers between the payload (npz).  A sink that stores blocks knows in this way when a block is
+ * full. */
+HEFT_API uint64_t heft_share_bytes_in(const heft_share_plan *p, uint32_t number, heft_range range);
 /* Write a share.  The sink needs write_at; offsets are those of the output.  *record becomes a text
  * in JSON: keep the record only once the bytes are safe, and free it by heft_blob_free(). */
 HEFT_API HEFT_MUST_CHECK heft_status heft_share_write(heft_blob *record, heft_share_plan *p,

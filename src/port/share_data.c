@@ -26,7 +26,7 @@ static heft_status set_size(heft_sink *s, uint64_t size, heft_error *err)
 {
     data_sink *d = (data_sink *)s;
     struct stat info;
-    d->f->result.bytes = size;
+    d->f->base.result.bytes = size;
     int os = d->is_creator ? heft_disk_reserve(d->f->disk, d->s.staged.fd, size) : 0;
     if (os) {
         atomic_store(&d->s.has_failed, true);
@@ -50,7 +50,7 @@ static heft_status set_size(heft_sink *s, uint64_t size, heft_error *err)
 static void discard_data(heft_sink *s)
 {
     data_sink *d = (data_sink *)s;
-    d->f->result.about_output = atomic_load(&d->s.has_failed);
+    d->f->base.result.about_output = atomic_load(&d->s.has_failed);
     (void)heft_staged_close(&d->s.staged);
     free(d);
 }
@@ -61,8 +61,8 @@ static heft_status name_output(heft_share_folder *f, heft_error *err)
     char from[NAME_MAX + sizeof "/data"];
     struct stat info;
     snprintf(from, sizeof from, "%s/data", f->folder_name);
-    int failed = f->flags & HEFT_SINK_REPLACE ? f->disk->rename(f->dir, from, f->name)
-                                              : f->disk->rename_new(f->dir, from, f->name);
+    int failed = f->base.flags & HEFT_SINK_REPLACE ? f->disk->rename(f->dir, from, f->name)
+                                                   : f->disk->rename_new(f->dir, from, f->name);
     if (failed && errno == EINVAL) { /* no support for RENAME_NOREPLACE */
         bool is_taken = !fstatat(f->dir, f->name, &info, AT_SYMLINK_NOFOLLOW);
         errno = EEXIST;
@@ -129,7 +129,7 @@ static const heft_sink_ops data_ops = {
 /* Return true if a share has a record. */
 static bool has_records(const heft_share_folder *f)
 {
-    return heft_share_count_missing(f) < f->count;
+    return heft_share_count_missing(f) < f->base.count;
 }
 
 /* Open or create `data`.  Records vouch for bytes, and a new file would lack the bytes: no file
@@ -146,9 +146,10 @@ static int open_or_create(data_sink *d, const heft_share_folder *f, bool creates
                                       : heft_disk_create(f->disk, f->folder, "data", FLAGS, 0666);
 }
 
-heft_status heft_share_data_open(heft_sink **out, heft_share_folder *f, bool creates, bool is_last,
+heft_status heft_share_data_open(heft_sink **out, heft_share_store *s, uint32_t number,
                                  heft_error *err)
 {
+    heft_share_folder *f = (heft_share_folder *)s;
     data_sink *d = calloc(1, sizeof *d);
     if (!d)
         return heft_error_no_memory(err, "for a sink");
@@ -156,8 +157,8 @@ heft_status heft_share_data_open(heft_sink **out, heft_share_folder *f, bool cre
     d->s.staged = (heft_staged){ .disk = f->disk, .dir = f->folder };
     d->s.syncs = f->syncs;
     d->f = f;
-    d->is_last = is_last;
-    d->s.staged.fd = open_or_create(d, f, creates);
+    d->is_last = !number;
+    d->s.staged.fd = open_or_create(d, f, !d->is_last);
     *out = &d->s.base;
     if (d->s.staged.fd >= 0)
         return HEFT_OK;

@@ -1,16 +1,14 @@
 /* share_folder.h - the folder with the shares of a conversion beside the output. */
 #ifndef HEFT_SHARE_FOLDER_H
 #define HEFT_SHARE_FOLDER_H
-#include <heft/share.h>
-
 #include <limits.h>
 
+#include "port/share_store.h"
 #include "port/sink_file.h"
 
 typedef struct heft_share_folder {
+    heft_share_store base;
     const heft_disk *disk;
-    heft_share_plan *plan;
-    uint32_t count, flags;
     char *path;       /* path of the output, symbolic links resolved; owned */
     const char *name; /* last component of `path` */
     char folder_name[NAME_MAX + 1];
@@ -18,17 +16,16 @@ typedef struct heft_share_folder {
     bool exists;     /* the output exists, and will be replaced */
     struct stat old; /* attributes of the existing output */
     bool syncs;
-    heft_share_result result;
 } heft_share_folder;
 
 /* Name of an empty file in the folder: `data` has become the output, or will soon. */
 extern const char heft_share_done[];
 /* Return the number of shares without a record. */
 uint32_t heft_share_count_missing(const heft_share_folder *f);
-/* Open `data` as a sink; is_last: finishing gives the file the name of the output.
- *   HEFT_E_NOTFOUND  the file does not exist, and is not created, because `creates` is false or
- *                    shares have records */
-heft_status heft_share_data_open(heft_sink **out, heft_share_folder *f, bool creates, bool is_last,
+/* Open `data` as a sink; number 0: finishing gives the file the name of the output.
+ *   HEFT_E_NOTFOUND  the file does not exist, and is not created, because number is 0 or shares
+ *                    have records */
+heft_status heft_share_data_open(heft_sink **out, heft_share_store *s, uint32_t number,
                                  heft_error *err);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "port/port.h"
 
+struct heft_share_store;
+
 /* Functions of a build with libcurl. */
 typedef struct heft_remote {
     heft_status (*open_source)(heft_source **out, const char *url, const heft_url_options *opt,
@@ -14,6 +16,8 @@ typedef struct heft_remote {
     heft_status (*open_sink)(heft_sink **out, const char *url, uint32_t flags,
                              const heft_url_options *opt, heft_error *err);
     heft_status (*remove_kept)(const char *resume, heft_error *err);
+    heft_status (*open_shares)(struct heft_share_store **out, const char *url, uint32_t flags,
+                               const heft_url_options *opt, heft_error *err);
 } heft_remote;
 extern const heft_remote heft_curl_remote; /* remote/open_url.c */
 /* Return the table of this build, or NULL. */
@@ -22,6 +26,10 @@ const heft_remote *heft_host_remote(void);
 /* Open a sink for a URL; flags: see heft_sink_open_file(). */
 heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
                                const heft_url_options *url_opt, heft_error *err);
+
+/* Make the store of the shares of an output at a URL: see heft_share_folder_new(). */
+heft_status heft_share_store_open_url(struct heft_share_store **out, const char *url,
+                                      uint32_t flags, heft_error *err);
 
 /* Append the text to the string in a buffer.  All bytes are percent-encoded except unreserved bytes
  * and the bytes of `kept`.  Return false if the buffer is too small. */

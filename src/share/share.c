@@ -1,6 +1,7 @@
 /* share.c - write a range of a planned conversion, and join the records of all ranges. */
 #include "share/share_plan.h"
 
+#include "base/bisect.h"
 #include "base/blake3.h"
 #include "core/check/decoded_check.h"
 #include "core/write/cast_losses.h"
@@ -75,6 +76,8 @@ static heft_status plan(heft_share_plan *p, const heft_file *in, const heft_form
                                          &p->c, &p->err);
     if (!st)
         st = find_borders(p);
+    if (!st)
+        st = heft_planner_parts_in_order(&p->c.p, &p->file_order, &p->part_count, &p->err);
     p->is_own = st ? NULL : heft_plan_alloc(&p->c.p.plan, in->x.parts.len + (size_t)1);
     if (!st && !p->is_own)
         st = HEFT_E_NOMEM;
@@ -140,6 +143,46 @@ heft_range heft_share_range(const heft_share_plan *p, uint32_t number)
         return (heft_range){ 0, 0 };
     uint64_t from = p->borders[number - 1];
     return (heft_range){ from, p->borders[number] - from };
+}
+
+static heft_range overlap(heft_range a, heft_range b)
+{
+    uint64_t from = a.offset > b.offset ? a.offset : b.offset;
+    uint64_t to = a.offset + a.length < b.offset + b.length ? a.offset + a.length
+                                                            : b.offset + b.length;
+    return (heft_range){ from, from < to ? to - from : 0 };
+}
+
+static heft_range part_range(const heft_share_plan *p, uint32_t i)
+{
+    const heft_ix_part_row *row = heft_ix_part_row_at(&p->c.p.x, p->file_order[i]);
+    return (heft_range){ row->offset, row->stored };
+}
+
+/* Return the number of bytes of parts in a range, without the record headers between them. */
+static uint64_t payload_in(const heft_share_plan *p, heft_range r)
+{
+    uint64_t sum = 0;
+    heft_bisect b = { .end = p->part_count };
+    while (heft_bisect_next(&b)) {
+        heft_range part = part_range(p, b.mid);
+        heft_bisect_narrow(&b, part.offset + part.length <= r.offset);
+    }
+    for (uint32_t i = b.first; i < p->part_count; i++) {
+        heft_range part = part_range(p, i);
+        if (part.offset >= r.offset + r.length)
+            break;
+        sum += overlap(part, r).length;
+    }
+    return sum;
+}
+
+uint64_t heft_share_bytes_in(const heft_share_plan *p, uint32_t number, heft_range r)
+{
+    uint64_t most = r.offset < heft_share_size(p) ? heft_share_size(p) - r.offset : 0;
+    r.length = r.length < most ? r.length : most;
+    r = overlap(r, heft_share_range(p, number));
+    return p->c.p.plan.needs_preceding_digests ? payload_in(p, r) : r.length;
 }
 
 /* ---- parts of a share ---- */

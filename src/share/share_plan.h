@@ -11,9 +11,11 @@ struct heft_share_plan {
     heft_source_verifier uses; /* says whether a part has to stay whole; verifies nothing */
     heft_hash id;
     uint32_t count;
-    uint64_t *borders; /* offsets in the output where shares begin; count + 1 numbers */
-    uint8_t *is_own;   /* by part of the input: belongs to the share that is being written */
-    bool is_first;     /* the share that is being written has number 1 */
+    uint64_t *borders;    /* offsets in the output where shares begin; count + 1 numbers */
+    uint32_t *file_order; /* parts of the output by offset; part_count numbers */
+    uint32_t part_count;
+    uint8_t *is_own; /* by part of the input: belongs to the share that is being written */
+    bool is_first;   /* the share that is being written has number 1 */
     heft_error err;
 };
 

@@ -256,9 +256,9 @@ def refusals(folder, sources):
     p = run("convert", "--share", "auto", sources["plain"], out, status=2)
     for name in (b"OMPI_COMM_WORLD_RANK", b"PMI_RANK", b"SLURM_PROCID"):
         require(name in p.stderr, f"{name} is not named: {p.stderr}")
-    for args in (["--share", "1/2"], ["--finish"]):
-        p = run("convert", *args, sources["plain"], "s3://bucket/model.zt", status=5)
-        require(b"s3://bucket/model.zt: shares are written to a file" in p.stderr, p.stderr)
+    for args in (["--share", "1/2"], ["--finish"], ["--abort"]):
+        p = run("convert", *args, sources["plain"], "https://127.0.0.1:1/model.zt", status=5)
+        require(b"https://127.0.0.1:1/model.zt: " in p.stderr, p.stderr)
 
 
 def environment(folder, sources):
@@ -410,6 +410,35 @@ def finishing(folder, sources):
     require(b"already exists" in p.stderr, p.stderr)
     run("convert", "--finish", "--force", crc, out, status=2)
     require_same(out, one.read_bytes(), "finished again")
+
+
+def giving_up(folder, sources):
+    """--abort removes what shares have left, and nothing else."""
+    out = folder / "given-up.zt"
+    own = pathlib.Path(f"{out}.shares")
+
+    def refused(about, words, status=2, options=()):
+        p = run("convert", *options, "--abort", sources["plain"], out, status=status)
+        require(words in p.stderr, f"{about}: {p}")
+
+    refused("no folder", b"there are no shares")
+    for options in (["--share", "1/2"], ["--finish"], ["--dry-run"]):
+        refused(f"{options}", b"--abort excludes", options=options)
+    share(sources["plain"], out, 1, 2)
+    run("merge", "--abort", sources["plain"], folder / "missing.zt", out)
+    require(not own.exists(), "the folder is left")
+    share(sources["plain"], out, 1, 2)
+    (own / "letter").write_text("not of a share")
+    refused("a file of somebody else", b"cannot be removed", 4)
+    require([x.name for x in own.iterdir()] == ["letter"], "other files than that one are left")
+    (own / "data").write_text("not of a share")
+    refused("no plan", b"cannot be removed", 4)
+    require((own / "data").exists(), "a file is removed from a folder without a plan")
+    shutil.rmtree(own)
+    own.mkdir()
+    out.write_bytes(b"an older file")
+    run("convert", "--abort", sources["plain"], out)
+    require(not own.exists() and out.read_bytes() == b"an older file", "an empty folder is left")
 
 
 def changed_between(folder, sources):
@@ -738,8 +767,8 @@ def main():
     only = sys.argv[2:]  # names of tests
     tests = [each_case, merged, many_shares, damaged_source, strict_casts, other_plans, refusals,
              environment, damaged_records, full_disk, killed, finishing,
-             changed_between, all_at_once, results, comparisons,
-             sums_of_several_tensors,             other_results, bad_results,
+             giving_up, changed_between, all_at_once, results, comparisons,
+             sums_of_several_tensors, other_results, bad_results,
              open_mpi, slurm]
     reports = []
     with tempfile.TemporaryDirectory() as d:

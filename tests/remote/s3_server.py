@@ -1,9 +1,10 @@
-"""s3_server.py - a server of S3 for tests: objects by ranges and multipart uploads, with signatures.
+"""s3_server.py - a server of S3 for tests: objects by ranges, lists and multipart uploads, with signatures.
 
 Every request must have a signature of version 4, computed here from the specification, over its
 method, path, query, signed headers and body."""
 import hashlib
 import hmac
+import html
 import http.server
 import threading
 import urllib.parse
@@ -56,14 +57,21 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
 
     def handle_any(self):
         s = self.server
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        if len(body) < length:  # the client was killed
+            self.close_connection = True
+            return
         wrong = sign(self, body)
         url = urllib.parse.urlsplit(self.path)
         path = urllib.parse.unquote(url.path)
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
         with s.lock:
             s.requests.append((self.command, self.path))
+            s.path = path
             plan = s.plan(self.command, query) or {}
+        if "gate" in plan:
+            plan["gate"].wait(600)
         if wrong:
             s.refusals.append(wrong)
             self.answer(403, f"<Error><Code>SignatureDoesNotMatch</Code><Message>{wrong}</Message></Error>")
@@ -93,9 +101,18 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             pass
 
     def on_get(self, path, query, body):
+        if "uploadId" in query:
+            self.list_parts(path, query)
+            return
+        if "list-type" in query:
+            self.list_objects(path, query)
+            return
         data = self.server.objects.get(path)
         if data is None:
             self.answer(404, "<Error><Code>NoSuchKey</Code></Error>")
+            return
+        if not data:
+            self.answer(416, Content_Range="bytes */0")
             return
         first, last = (int(n) for n in self.headers["Range"].removeprefix("bytes=").split("-"))
         last = min(last, len(data) - 1)
@@ -104,6 +121,44 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             return
         self.answer(206, data[first:last + 1], ETag=self.server.etags.get(path, f'"{id(data)}-{len(data)}"'),
                     Content_Range=f"bytes {first}-{last}/{len(data)}")
+
+    def list_parts(self, path, query):
+        s = self.server
+        target, parts = s.uploads.get(query["uploadId"], (None, None))
+        if target != path:
+            self.answer(404, "<Error><Code>NoSuchUpload</Code></Error>")
+            return
+        numbers = sorted(n for n in parts if n > int(query.get("part-number-marker", 0)))
+        page = numbers[:s.page]
+        rows = "".join(f"<Part><PartNumber>{n}</PartNumber><LastModified>2026-01-01</LastModified><ETag>"
+                       f"{parts[n][0].replace(chr(34), s.quote)}</ETag><Size>{len(parts[n][1])}</Size></Part>"
+                       for n in page)
+        more = len(page) < len(numbers)
+        self.answer(200, '<?xml version="1.0"?><ListPartsResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+                    f"<NextPartNumberMarker>{page[-1] if page else 0}</NextPartNumberMarker>"
+                    f"<IsTruncated>{str(more).lower()}</IsTruncated>{rows}</ListPartsResult>")
+
+    def list_objects(self, path, query):
+        s = self.server
+        names = sorted(n.removeprefix(f"{path}/") for n in list(s.objects) if n.startswith(f"{path}/{query['prefix']}"))
+        after = query.get("continuation-token", "").removeprefix("after+/=")
+        names = [n for n in names if n > after]
+        page = names[:s.page]
+        more = len(page) < len(names)
+        token = f"<NextContinuationToken>after+/={page[-1]}</NextContinuationToken>" if more else ""
+        rows = "".join(f"<Contents><Key>{html.escape(n)}</Key><Size>{len(s.objects[f'{path}/{n}'])}</Size></Contents>"
+                       for n in page)
+        self.answer(200, f"<ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>{token}{rows}"
+                    "</ListBucketResult>")
+
+    def put_object(self, path, body):
+        s = self.server
+        with s.lock:
+            taken = self.headers.get("If-None-Match") == "*" and path in s.objects and s.obeys
+            if not taken:
+                s.objects[path] = body
+                s.etags[path] = f'"{hashlib.md5(body).hexdigest()}"'
+        self.answer(412 if taken else 200, ETag=f'"{hashlib.md5(body).hexdigest()}"')
 
     def on_post(self, path, query, body):
         s = self.server
@@ -136,6 +191,9 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
             self.answer(200, "<CompleteMultipartUploadResult></CompleteMultipartUploadResult>")
 
     def on_put(self, path, query, body):
+        if "uploadId" not in query:
+            self.put_object(path, body)
+            return
         target, parts = self.server.uploads.get(query.get("uploadId"), (None, None))
         if target != path:
             self.answer(404, "<Error><Code>NoSuchUpload</Code></Error>")
@@ -145,8 +203,12 @@ class S3Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, ETag=etag)
 
     def on_delete(self, path, query, body):
-        found = self.server.uploads.pop(query.get("uploadId"), None)
-        self.answer(204 if found else 404)
+        if "uploadId" in query:
+            found = self.server.uploads.pop(query["uploadId"], None)
+            self.answer(204 if found else 404)
+        else:
+            self.server.objects.pop(path, None)
+            self.answer(204)
 
 
 class S3Server(http.server.ThreadingHTTPServer):
@@ -156,6 +218,7 @@ class S3Server(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), S3Handler)
         self.lock, self.objects, self.etags, self.count = threading.Lock(), {}, {}, 0
+        self.page, self.quote, self.obeys = 1000, '"', True  # rows of a list, quotation marks in it, conditions
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.reset()
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -163,6 +226,9 @@ class S3Server(http.server.ThreadingHTTPServer):
     def reset(self, plan=None):
         self.requests, self.refusals, self.uploads = [], [], {}
         self.plan = plan or (lambda method, query: None)
+
+    def reset_plan(self):
+        self.plan = lambda method, query: None
 
     def handle_error(self, *args):
         pass

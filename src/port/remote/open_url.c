@@ -9,9 +9,9 @@
 
 #include "base/text.h"
 #include "port/remote/partial_file.h"
-#include "port/remote/session.h"
+#include "port/remote/s3_shares.h"
 
-enum { NAME_BYTES = 256 };
+enum { NAME_BYTES = 256, MAX_LIST = 16 << 20 /* bytes of the list of a repository */ };
 
 typedef struct url_folder { /* ctx of a heft_shard_folder */
     heft_session *session;
@@ -213,7 +213,7 @@ static heft_status resolve_repository(url_folder *f, heft_error *err)
     heft_status st = t && url ? heft_address_of(t, f->url, err)
                               : heft_error_no_memory(err, "for an address");
     if (!st && t->is_repository) {
-        st = heft_url_read_whole(&text, &length, f->session, t, err);
+        st = heft_url_read_whole(&text, &length, f->session, t, MAX_LIST, err);
         if (!st)
             st = heft_settings_parse_json(&s, (heft_str){ text, length }, NULL, err);
         if (!st)
@@ -285,4 +285,4 @@ static heft_status open_source(heft_source **out, const char *url, const heft_ur
 }
 
 const heft_remote heft_curl_remote = { open_source, open_file, heft_s3_sink_open,
-                                       heft_partial_remove_all };
+                                       heft_partial_remove_all, heft_s3_shares_new };

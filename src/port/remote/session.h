@@ -95,8 +95,11 @@ void heft_session_cancel(heft_session *s, heft_request *r); /* the lock is held 
 /* flags: see heft_sink_open_file().  HEFT_SINK_SYNC is ignored. */
 heft_status heft_s3_sink_open(heft_sink **out, const char *url, uint32_t flags,
                               const heft_url_options *opt, heft_error *err);
+/* Refuse an address that cannot be written. */
+heft_status heft_s3_check_address(const char *url, heft_error *err);
 /* Return true while this process writes an object: parts and downloaded blocks share memory. */
 bool heft_s3_is_writing(void);
+void heft_s3_count_writer(bool begins);
 
 enum { HEFT_S3_ETAG = 64 };
 /* Compute the ETag of an object from the ETags of its parts, `step` bytes apart; false: the server
@@ -116,8 +119,8 @@ heft_status heft_url_source_finish(heft_source *source, heft_error *err);
 /* Replace an open source by a source that keeps the blocks on the disk, resumed_source.c.  opt is
  * borrowed from the session.  After an error the caller closes the source, too. */
 heft_status heft_resumed_source(heft_source **source, const heft_url_options *opt, heft_error *err);
-/* Read a small file as a whole: a list of files. */
+/* Read a file of at most `most` bytes as a whole; *out has room for a byte more. */
 heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
-                                const heft_address *target, heft_error *err);
+                                const heft_address *target, uint64_t most, heft_error *err);
 
 #endif

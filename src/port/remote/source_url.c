@@ -491,9 +491,8 @@ heft_status heft_url_source_finish(heft_source *source, heft_error *err)
 }
 
 heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
-                                const heft_address *target, heft_error *err)
+                                const heft_address *target, uint64_t most, heft_error *err)
 {
-    enum { MAX = 16 << 20 };
     heft_source *source;
     *out = NULL;
     *length = 0;
@@ -501,13 +500,12 @@ heft_status heft_url_read_whole(char **out, size_t *length, heft_session *s,
     if (st)
         return st;
     st = heft_url_source_finish(source, err);
-    if (!st && source->size > MAX)
-        st = heft_error_plain(err, HEFT_E_LIMIT, "the list of files has more than %U bytes",
-                              (uint64_t)MAX);
+    if (!st && source->size > most)
+        st = heft_error_plain(err, HEFT_E_LIMIT, "has more than %U bytes", most);
     *length = st ? 0 : (size_t)source->size;
     *out = st ? NULL : malloc(*length + 1);
     if (!st && !*out)
-        st = heft_error_no_memory(err, "for a list of files");
+        st = heft_error_no_memory(err, "for a file");
     if (!st && *length)
         st = source->ops->read(source, 0, *out, *length, err);
     source->ops->close(source);
