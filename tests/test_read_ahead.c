@@ -18,7 +18,7 @@ enum { MIB = 1 << 20, BLOCK = 8 * MIB, WINDOW = 8, STEP = 4096 };
 static struct {
     pthread_mutex_t lock;
     unsigned threads;    /* threads that were begun */
-    unsigned calls;      /* of pread() */
+    unsigned calls;      /* calls of pread() */
     uint64_t bytes;      /* returned by pread() */
     size_t largest;      /* request */
     uint64_t broken;     /* a request ends before this byte, or fails with EIO; UINT64_MAX: none */
