@@ -296,19 +296,19 @@ static void only_partial_files_of_the_output_are_removed(void **state)
 
 int main(void)
 {
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, heft_test_dir_remove)
+#define IN_DIR(test) cmocka_unit_test_setup_teardown(test, set_up, heft_test_dir_remove)
     const struct CMUnitTest tests[] = {
-        CASE(blocks_are_used_by_the_next_process),
-        CASE(lengths_of_blocks),
-        CASE(files_of_another_version_are_replaced),
-        CASE(every_byte_of_the_head_is_compared),
-        CASE(files_that_end_in_the_list_are_replaced),
-        CASE(damaged_blocks_are_not_used),
-        CASE(a_block_is_valid_at_its_number_only),
-        CASE(two_processes_do_not_share_a_file),
-        CASE(files_that_cannot_be_kept_are_refused),
-        CASE(links_and_pipes_are_refused),
-        CASE(only_partial_files_of_the_output_are_removed),
+        IN_DIR(blocks_are_used_by_the_next_process),
+        IN_DIR(lengths_of_blocks),
+        IN_DIR(files_of_another_version_are_replaced),
+        IN_DIR(every_byte_of_the_head_is_compared),
+        IN_DIR(files_that_end_in_the_list_are_replaced),
+        IN_DIR(damaged_blocks_are_not_used),
+        IN_DIR(a_block_is_valid_at_its_number_only),
+        IN_DIR(two_processes_do_not_share_a_file),
+        IN_DIR(files_that_cannot_be_kept_are_refused),
+        IN_DIR(links_and_pipes_are_refused),
+        IN_DIR(only_partial_files_of_the_output_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
