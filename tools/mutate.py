@@ -194,6 +194,8 @@ class Test:
 
         def restrict():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            for number in (signal.SIGINT, signal.SIGQUIT):  # shells ignore both in the background
+                signal.signal(number, signal.SIG_DFL)
 
         child = subprocess.Popen(self.command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
