@@ -41,6 +41,16 @@ void __wrap_heft_session_signal(heft_session *s)
     assert_int_equal(locks, 1);
 }
 
+static bool has_scratch = true;
+
+heft_status __real_heft_scratch_temporary(heft_scratch **out, uint64_t size, heft_error *err);
+heft_status __wrap_heft_scratch_temporary(heft_scratch **out, uint64_t size, heft_error *err);
+heft_status __wrap_heft_scratch_temporary(heft_scratch **out, uint64_t size, heft_error *err)
+{
+    return has_scratch ? __real_heft_scratch_temporary(out, size, err)
+                       : heft_error_plain(err, HEFT_E_IO, "no temporary file");
+}
+
 /* ---- a libcurl that records ---- */
 
 typedef size_t receive(char *data, size_t unit, size_t count, void *ctx);
@@ -63,15 +73,20 @@ static struct {
     curl_off_t length, retry_after;
 } server;
 
+static int handles; /* handles that are open */
+static bool has_handles = true, has_headers = true;
+
 static CURL *easy_init(void)
 {
     static int handle;
-    return &handle;
+    handles += has_handles;
+    return has_handles ? &handle : NULL;
 }
 
 static void easy_cleanup(CURL *e)
 {
-    (void)e;
+    assert_non_null(e);
+    handles--;
 }
 
 static CURLcode easy_setopt(CURL *e, CURLoption option, ...)
@@ -124,6 +139,8 @@ static struct curl_slist *slist_append(struct curl_slist *list, const char *text
 {
     static struct curl_slist head;
     (void)list;
+    if (!has_headers)
+        return NULL;
     snprintf(sent.headers + strlen(sent.headers), sizeof sent.headers - strlen(sent.headers),
              "%s\n", text);
     return &head;
@@ -168,8 +185,9 @@ static bool begin(heft_request *r)
     return heft_transfer_begin(r);
 }
 
-/* Receive an answer: lines of the header, separated by '\n', and zeros as the body. */
-static void receive_answer(heft_request *r, long code, const char *lines, size_t body)
+/* Receive an answer: lines of the header, separated by '\n', and zeros as the body.  Return whether
+ * the body was taken. */
+static bool receive_answer(heft_request *r, long code, const char *lines, size_t body)
 {
     static char zeros[64];
     char text[512];
@@ -181,14 +199,17 @@ static void receive_answer(heft_request *r, long code, const char *lines, size_t
         assert_int_equal(sent.on_header(line, 1, (size_t)(end - line), r), end - line);
     }
     assert_true(body <= sizeof zeros);
-    if (body)
-        sent.on_body(zeros, 1, body, r);
+    size_t taken = body ? sent.on_body(zeros, 1, body, r) : 0;
+    assert_true(taken == body || !taken);
     assert_int_equal(locks, 0);
+    return taken == body;
 }
 
 static void end(heft_request *r)
 {
     heft_transfer_end(r);
+    heft_transfer_end(r);
+    assert_int_equal(handles, 0);
     if (r->spool)
         r->spool->ops->close(r->spool);
 }
@@ -223,11 +244,13 @@ static void answers_are_compared_with_the_request(void **state)
         { true, 0, 10, 206, "", "bytes 0-9/20", 11, "more bytes than requested", 0 },
         { true, 0, 10, 206, "content-encoding: gzip\n", "bytes 0-9/20", 10, "compressed", 0 },
         { true, 0, 10, 416, "", "bytes */0", 3, NULL, 0 },
+        { true, 0, 10, 404, "", "bytes */0", 3, "does not exist", 0 },
         { true, 0, 10, 416, "", "bytes */1", 3, "HTTP status 416", 0 },
         { true, 0, 10, 416, "", "", 3, "HTTP status 416", 0 },
         { false, 5, 10, 206, same, "bytes 5-14/20", 10, NULL, SIZE },
         { false, 5, 10, 206, same, "bytes 5-14/*", 10, NULL, SIZE },
         { false, 10, 10, 206, same, "bytes 10-19/20", 10, NULL, SIZE },
+        { false, 11, 10, 206, same, "bytes 11-19/20", 9, NULL, SIZE },
         { false, 15, 10, 206, same, "bytes 15-19/20", 5, NULL, SIZE },
         { false, 5, 10, 206, same, "bytes 5-14/20", 9, "truncated", 0 },
         { false, 15, 10, 206, same, "bytes 15-19/20", 6, "truncated", 0 }, /* past the end */
@@ -242,6 +265,7 @@ static void answers_are_compared_with_the_request(void **state)
         { false, 5, 10, 206, "etag: a\nlast-modified: m\n", "bytes 5-14/20", 10, "changed", 0 },
         { false, 5, 10, 206, same, "bytes 5-13/20", 9, "another range", 0 },
         { false, 5, 10, 206, same, "bytes 4-14/20", 10, "another range", 0 },
+        { false, 20, 10, 206, same, "bytes 20-20/20", 0, "truncated", 0 },
         { false, 5, 10, 416, same, "bytes */0", 3, "HTTP status 416", 0 },
         { false, 5, 10, 200, same, "", 3, "changed", 0 },
         { false, 5, 10, 200, same, "", 0, "changed", 0 },
@@ -259,7 +283,9 @@ static void answers_are_compared_with_the_request(void **state)
         assert_true(begin(&r));
         snprintf(lines, sizeof lines, "HTTP/1.1 206 x\n%s%s%s", cases[i].version,
                  *cases[i].range ? "content-range: " : "", cases[i].range);
-        receive_answer(&r, cases[i].code, lines, cases[i].body);
+        bool is_taken = receive_answer(&r, cases[i].code, lines, cases[i].body);
+        assert_int_equal(is_taken, !r.status);
+        assert_int_equal(r.have, is_taken && cases[i].code == 206 ? cases[i].body : 0);
         assert_false(heft_transfer_judge(&r, CURLE_OK));
         if (cases[i].message) {
             if (!r.status || !strstr(r.error.message, cases[i].message))
@@ -268,6 +294,41 @@ static void answers_are_compared_with_the_request(void **state)
                    r.have != (cases[i].code == 206 ? cases[i].body : 0))
             fail_msg("case %zu: status %d, '%s', size %llu, %zu bytes", i, r.status,
                      r.error.message, (unsigned long long)r.size, r.have);
+        end(&r);
+    }
+}
+
+/* A transfer that failed is no answer, even if the answer seems to be whole. */
+static void failed_transfers_are_not_answers(void **state)
+{
+    static const struct {
+        bool is_first;
+        long code;
+        const char *lines;
+        size_t body;
+    } cases[] = {
+        { true, 206, "content-range: bytes 0-9/20\n", 10 },
+        { true, 200, "", 0 },
+        { true, 416, "content-range: bytes */0\n", 0 },
+        { false, 206, "etag: a\nlast-modified: m\nx-linked-etag: l\ncontent-range: bytes 0-9/20\n",
+          10 },
+        { false, 200, "", 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t buf[10];
+        heft_request r = { .target = &plain,
+                           .pinned = cases[i].is_first ? NULL : &first,
+                           .size = cases[i].is_first ? HEFT_UNKNOWN_LENGTH : SIZE,
+                           .buf = buf,
+                           .length = 10 };
+        assert_true(begin(&r));
+        receive_answer(&r, cases[i].code, cases[i].lines, cases[i].body);
+        assert_int_equal(r.status, HEFT_OK);
+        assert_true(heft_transfer_judge(&r, CURLE_RECV_ERROR));
+        assert_true(!r.is_whole && r.size != 0);
+        assert_false(heft_transfer_judge(&r, CURLE_SSL_CONNECT_ERROR));
+        assert_non_null(strstr(r.error.message, "cannot be read from the server"));
         end(&r);
     }
 }
@@ -290,7 +351,7 @@ static void a_repeated_request_asks_for_the_missing_bytes(void **state)
     assert_true(begin(&r));
     assert_string_equal(text_of(CURLOPT_RANGE), "9-14");
     snprintf(lines, sizeof lines, "%scontent-range: bytes 9-14/20\n", version);
-    receive_answer(&r, 206, lines, 6);
+    assert_true(receive_answer(&r, 206, lines, 2) && receive_answer(&r, 206, "", 4));
     assert_false(heft_transfer_judge(&r, CURLE_OK));
     assert_int_equal(r.status, HEFT_OK);
     end(&r);
@@ -326,14 +387,32 @@ static void whole_files_fit_the_limit(void **state)
         heft_request r = { .target = &plain, .size = HEFT_UNKNOWN_LENGTH, .buf = buf, .length = 4 };
         server.length = cases[i].length;
         assert_true(begin(&r));
-        receive_answer(&r, 200, "etag: a\n", cases[i].body);
+        bool is_taken = receive_answer(&r, 200, "etag: a\n", cases[i].body);
+        const heft_scratch *spool = r.spool;
         if (!r.status)
-            receive_answer(&r, 200, "", cases[i].more);
+            is_taken = receive_answer(&r, 200, "", cases[i].more);
+        assert_int_equal(is_taken, cases[i].fits);
+        assert_true(!cases[i].body || r.spool == spool);
         assert_false(heft_transfer_judge(&r, CURLE_OK));
         assert_int_equal(r.status, cases[i].fits ? HEFT_OK : HEFT_E_LIMIT);
         assert_true(!cases[i].fits || (r.is_whole && r.spooled == cases[i].body + cases[i].more));
         end(&r);
     }
+}
+
+static void a_whole_file_needs_a_temporary_file(void **state)
+{
+    uint8_t buf[4];
+    heft_request r = { .target = &plain, .size = HEFT_UNKNOWN_LENGTH, .buf = buf, .length = 4 };
+    (void)state;
+    server.length = -1;
+    has_scratch = false;
+    assert_true(begin(&r));
+    assert_false(receive_answer(&r, 200, "", 4));
+    assert_int_equal(r.status, HEFT_E_IO);
+    assert_string_equal(r.error.message, "no temporary file");
+    end(&r);
+    has_scratch = true;
 }
 
 /* ---- repeated requests, and messages ---- */
@@ -529,10 +608,41 @@ static void bodies_and_digests_are_sent(void **state)
         assert_string_equal(text_of(CURLOPT_CUSTOMREQUEST), cases[k].method);
         assert_non_null(strstr(text_of(CURLOPT_URL), "?uploads="));
         assert_int_equal(text_of(CURLOPT_POSTFIELDS) != NULL, cases[k].has_body);
+        assert_int_equal(r.headers != NULL, *expected != '\0');
+        if (cases[k].has_body)
+            assert_string_equal(text_of(CURLOPT_POSTFIELDS), x.body ? cases[k].body : "");
         assert_int_equal(number_of(CURLOPT_POSTFIELDSIZE_LARGE),
                          cases[k].has_body ? (long)x.body_bytes : -1);
         end(&r);
     }
+}
+
+static void close_spool(heft_scratch *s)
+{
+    s->ops = NULL;
+}
+
+static void memory_is_released_before_the_next_transfer(void **state)
+{
+    static const heft_scratch_ops spool_ops = { .close = close_spool };
+    heft_scratch spool = { .ops = &spool_ops };
+    uint8_t buf[4];
+    heft_request r = { .target = &plain, .buf = buf, .length = 4, .spool = &spool, .spooled = 7 };
+    struct curl_slist kept;
+    (void)state;
+    has_handles = false;
+    assert_false(begin(&r));
+    has_handles = true;
+    assert_true(begin(&r));
+    assert_true(!spool.ops && !r.spool && !r.spooled);
+    end(&r);
+    heft_address target = { .url = "https://host/key", .session = "token" };
+    r = (heft_request){ .target = &target, .buf = buf, .length = 4, .headers = &kept };
+    has_headers = false;
+    assert_true(begin(&r));
+    has_headers = true;
+    assert_ptr_equal(r.headers, &kept);
+    end(&r);
 }
 
 /* ---- trust ---- */
@@ -590,14 +700,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_compared_with_the_request),
+        cmocka_unit_test(failed_transfers_are_not_answers),
         cmocka_unit_test(a_repeated_request_asks_for_the_missing_bytes),
         cmocka_unit_test(whole_files_fit_the_limit),
+        cmocka_unit_test(a_whole_file_needs_a_temporary_file),
         cmocka_unit_test(temporary_failures_are_repeated),
         cmocka_unit_test(a_server_may_delay_requests_by_a_minute),
         cmocka_unit_test(cancelled_and_failed_requests_are_not_repeated),
         cmocka_unit_test(calls_are_done_with_any_status_of_success),
         cmocka_unit_test(the_text_of_an_answer_is_cut),
         cmocka_unit_test(bodies_and_digests_are_sent),
+        cmocka_unit_test(memory_is_released_before_the_next_transfer),
         cmocka_unit_test(credentials_are_sent_to_the_first_host_only),
         cmocka_unit_test(authorities_are_those_of_the_environment),
     };
