@@ -249,6 +249,18 @@ def all_tests():
             yield Test(t["name"], t["cmd"], t["env"], folder)
 
 
+def build(args):
+    """Builds the programs of the chosen tests, or everything."""
+    targets = set()
+    for t in all_tests() if args.tests else []:
+        if re.search(args.tests, t.name):
+            paths = [(pathlib.Path(t.folder) / word).resolve() for word in t.command]
+            targets |= {str(p.relative_to(BUILD)) for p in paths if p.is_relative_to(BUILD)}
+            targets |= {"tests/samples.stamp"} if "HEFT_SAMPLES" in t.env else set()
+    subprocess.run(["ninja", "-C", str(BUILD), "-j", str(args.jobs), "--quiet", *sorted(targets)],
+                   check=True)
+
+
 def record(test):
     """Runs the test once without a mutant, and records mutants that the test can notice."""
     path = SEEN / test.key()
@@ -415,14 +427,14 @@ def main():
     found = write_mutants(names)
     rows, stale = accepted(found)
     judged = ("src", "cli", "include", "tests")
-    tree = digest(*[TOP / n for n in names if n.split("/")[0] in judged])
+    tree = digest(*[TOP / n for n in names if n.split("/")[0] in judged]) + args.tests
     known, last = read_book(args.book, tree)
     taken = chosen(found, args, last)
     if args.list:
         for m in taken:
             print(m.id, show(m))
         return 0
-    subprocess.run(["ninja", "-C", str(BUILD), "-j", str(args.jobs), "--quiet"], check=True)
+    build(args)
     tests = record_all(args.jobs, args.tests)
     if args.unseen:
         for m in taken:
