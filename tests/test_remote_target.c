@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "port/remote/session.h"
 
@@ -172,6 +173,8 @@ static void the_token_comes_from_the_first_setting(void **state)
     assert_string_equal(address_of("hf://o/n/f").bearer, "");
     save_text(named, "");
     assert_string_equal(address_of("hf://o/n/f").bearer, "");
+    assert_int_equal(unlink(named), 0);
+    assert_string_equal(address_of("hf://o/n/f").bearer, "");
 }
 
 /* A part of a token would be sent to the server, and refused there without a reason. */
@@ -186,6 +189,40 @@ static void tokens_that_do_not_fit_are_left_out(void **state)
     assert_string_equal(address_of("hf://o/n/f").bearer, "");
     setenv("HF_TOKEN", token + 1, 1);
     assert_string_equal(address_of("hf://o/n/f").bearer, token + 1);
+    unsetenv("HF_TOKEN");
+    const char *path = heft_test_path(*state, "token");
+    setenv("HF_TOKEN_PATH", path, 1);
+    for (size_t len = SIZE - 2; len <= SIZE; len++) {
+        char line[SIZE + 2];
+        snprintf(line, sizeof line, "%.*s\n", (int)len, token);
+        save_text(path, line);
+        assert_int_equal(strlen(address_of("hf://o/n/f").bearer), len < SIZE - 1 ? len : 0);
+    }
+}
+
+/* A path that is one byte too long ends in "toke", which is a file, too. */
+static void a_home_folder_may_have_a_long_path(void **state)
+{
+    enum { BELOW = sizeof "/.cache/huggingface/token" - 1 };
+    static const char *const folders[] = { ".cache", ".cache/huggingface" };
+    char path[PATH_MAX], home[PATH_MAX + 1];
+    const char *dir = *state;
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/.cache/huggingface/%s", dir, i ? "toke" : "token");
+        save_text(path, i ? "wrong" : "right");
+    }
+    for (size_t len = PATH_MAX - 1; len <= PATH_MAX; len++) {
+        size_t n = strlen(dir), most = len - BELOW;
+        memset(home, '/', most); /* any number of slashes stands for a slash */
+        memcpy(home, dir, n);
+        home[most] = '\0';
+        setenv("HOME", home, 1);
+        assert_string_equal(address_of("hf://o/n/f").bearer, len < PATH_MAX ? "right" : "");
+    }
 }
 
 /* ---- S3 ---- */
@@ -201,6 +238,7 @@ static void keys_of_s3_are_urls(void **state)
         { "eu-1", "eu-2", "", "b/a b", "https://s3.eu-1.amazonaws.com/b/a%20b" },
         { "", "", "http://h", "b/k", "http://h/b/k" },
         { "", "", "http://h//", "b.c/k//l", "http://h/b.c/k//l" },
+        { "", "", "/", "b/k", "/b/k" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -234,6 +272,51 @@ static void requests_are_signed_with_both_keys_only(void **state)
     assert_true(!*a.user && !*a.signature && !*a.session);
 }
 
+/* Return true if a text of the address has so many letters v. */
+static bool has_letters(const heft_address *a, const char *letters)
+{
+    return strstr(a->user, letters) || strstr(a->signature, letters) || strstr(a->url, letters) ||
+           strstr(a->session, letters);
+}
+
+static void settings_that_do_not_fit_are_left_out(void **state)
+{
+    static const struct {
+        const char *variable, *key;
+        size_t size;
+    } rows[] = {
+        { "AWS_ACCESS_KEY_ID", "aws_access_key_id", 256 },
+        { "AWS_SECRET_ACCESS_KEY", "aws_secret_access_key", 512 },
+        { "AWS_REGION", "region", 64 },
+        { "AWS_ENDPOINT_URL", "endpoint_url", 1024 },
+        { "AWS_SESSION_TOKEN", "aws_session_token", 4096 },
+    };
+    char value[4096 + 1], text[4096 + 256];
+    const char *path = heft_test_path(*state, "config");
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows - 1; i++) {
+        bool is_file = i % 2; /* lines of the file are shorter than the longest token */
+        size_t size = rows[i / 2].size;
+        for (size_t len = size - 1; len <= size; len++) {
+            memset(value, 'v', len);
+            value[len] = '\0';
+            setenv("AWS_ACCESS_KEY_ID", "id", 1);
+            setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+            setenv("AWS_CONFIG_FILE", path, 1);
+            snprintf(text, sizeof text, "[default]\n%s = %s\n", rows[i / 2].key,
+                     is_file ? value : "");
+            save_text(path, text);
+            if (is_file)
+                unsetenv(rows[i / 2].variable);
+            else
+                setenv(rows[i / 2].variable, value, 1);
+            heft_address a = address_of("s3://b/k");
+            if (has_letters(&a, value) != (len < size) || has_letters(&a, "vv") != (len < size))
+                fail_msg("%s, %zu letters: %s", rows[i / 2].key, len, a.url);
+        }
+        unsetenv(rows[i / 2].variable);
+    }
+}
+
 static void profiles_have_keys_and_settings(void **state)
 {
     static const char credentials[] = "aws_access_key_id = early\n"
@@ -241,6 +324,9 @@ static void profiles_have_keys_and_settings(void **state)
                                       "# aws_access_key_id = comment\n"
                                       "; aws_access_key_id = comment\n"
                                       "aws_access_key = short\n"
+                                      "aws_access_key_id other = two\n"
+                                      "=none\n"
+                                      " = none\n"
                                       "aws_access_key_id2 = long\n"
                                       "  aws_access_key_id\t = \t id \t\r\n"
                                       "aws_access_key_id = second\n"
@@ -294,8 +380,10 @@ int main(void)
         IN_DIR(addresses_that_do_not_fit_are_refused),
         IN_DIR(the_token_comes_from_the_first_setting),
         IN_DIR(tokens_that_do_not_fit_are_left_out),
+        IN_DIR(a_home_folder_may_have_a_long_path),
         IN_DIR(keys_of_s3_are_urls),
         IN_DIR(requests_are_signed_with_both_keys_only),
+        IN_DIR(settings_that_do_not_fit_are_left_out),
         IN_DIR(profiles_have_keys_and_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
