@@ -1,6 +1,7 @@
 /* test_remote_partial.c - downloads that are kept on the disk, and used by the next process. */
 #include "heft_test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,6 +12,60 @@
 #include "port/remote/partial_file.h"
 
 enum { BLOCK = HEFT_PARTIAL_BLOCK, HEAD = 88, LIST = 4096, DATA = 8192, REST = 5 };
+
+/* ---- calls that fail ---- */
+
+typedef enum call { NO_CALL, CALLOC, FSTAT, FTRUNCATE, PWRITE, UNLINKAT } call;
+
+static struct {
+    call fails;
+    int at; /* number of the call that fails, from 1 */
+    int calls;
+    int os; /* errno */
+} plan;
+
+static bool fails(call c)
+{
+    errno = plan.os ? plan.os : ENOSPC;
+    return c == plan.fails && ++plan.calls == plan.at;
+}
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails(CALLOC) ? NULL : __real_calloc(n, size);
+}
+
+int __real_fstat64(int fd, struct stat *info);
+int __wrap_fstat64(int fd, struct stat *info);
+int __wrap_fstat64(int fd, struct stat *info)
+{
+    return fails(FSTAT) ? -1 : __real_fstat64(fd, info);
+}
+
+int __real_ftruncate64(int fd, off_t size);
+int __wrap_ftruncate64(int fd, off_t size);
+int __wrap_ftruncate64(int fd, off_t size)
+{
+    return fails(FTRUNCATE) ? -1 : __real_ftruncate64(fd, size);
+}
+
+ssize_t __real_pwrite64(int fd, const void *from, size_t len, off_t off);
+ssize_t __wrap_pwrite64(int fd, const void *from, size_t len, off_t off);
+ssize_t __wrap_pwrite64(int fd, const void *from, size_t len, off_t off)
+{
+    return fails(PWRITE) ? -1 : __real_pwrite64(fd, from, len, off);
+}
+
+int __real_unlinkat(int dir, const char *name, int flags);
+int __wrap_unlinkat(int dir, const char *name, int flags);
+int __wrap_unlinkat(int dir, const char *name, int flags)
+{
+    return fails(UNLINKAT) ? -1 : __real_unlinkat(dir, name, flags);
+}
+
+/* ---- files ---- */
 
 static const char *folder;
 static char stem[PATH_MAX];
@@ -79,6 +134,32 @@ static void blocks_are_used_by_the_next_process(void **state)
     assert_memory_equal(loaded + 64, block + 64, REST);
     assert_int_equal(heft_partial_read(p, BLOCK, loaded, REST + 1, &err), HEFT_E_IO);
     heft_partial_close(p);
+}
+
+static void a_file_that_is_cut_later_gives_no_block(void **state)
+{
+    (void)state;
+    const char *path = keep_two();
+    heft_partial *p = open_version(BLOCK + REST, version, false);
+    assert_true(heft_partial_load(p, 1, loaded));
+    assert_int_equal(truncate(path, DATA + BLOCK), 0);
+    assert_false(heft_partial_load(p, 1, loaded));
+    heft_partial_close(p);
+}
+
+static void descriptor_0_is_closed(void **state)
+{
+    (void)state;
+    int kept = dup(0);
+    close(0);
+    heft_partial *p = open_version(1, version, false);
+    assert_int_equal(fcntl(0, F_GETFD), -1);
+    heft_partial_close(p);
+    heft_error err;
+    assert_int_equal(heft_partial_remove_all(stem, &err), HEFT_OK);
+    assert_int_equal(fcntl(0, F_GETFD), -1);
+    assert_int_equal(dup2(kept, 0), 0);
+    close(kept);
 }
 
 static void lengths_of_blocks(void **state)
@@ -226,9 +307,15 @@ static void files_that_cannot_be_kept_are_refused(void **state)
     (void)state;
     refuse(stem, ((uint64_t)16 << 20) * BLOCK + 1, HEFT_E_LIMIT, "too large");
     refuse(stem, UINT64_MAX, HEFT_E_LIMIT, "too large");
+    plan.fails = FSTAT; /* a file at the limit is refused later */
+    plan.at = 1;
+    plan.calls = 0;
+    refuse(stem, ((uint64_t)16 << 20) * BLOCK, HEFT_E_IO, "not a regular file");
+    plan.fails = NO_CALL;
     snprintf(path, sizeof path, "%s/missing/out", folder);
     refuse(path, 1, HEFT_E_IO, "cannot be kept");
     assert_int_equal(heft_partial_remove_all(path, &err), HEFT_E_IO);
+    assert_non_null(strstr(err.message, "the kept download cannot be removed"));
     /* A name of 255 bytes fits, and one of 256 does not. */
     int most = 255 - (1 + 11 + 16);
     for (int len = most; len <= most + 1; len++) {
@@ -240,6 +327,53 @@ static void files_that_cannot_be_kept_are_refused(void **state)
         heft_partial_close(p);
         assert_int_equal(heft_partial_remove_all(path, &err), HEFT_OK);
     }
+}
+
+/* Begin a file and store a block while each call fails in turn. */
+static void each_failed_call_is_reported(void **state)
+{
+    static const struct {
+        call c;
+        int calls;
+        heft_status st;
+        const char *message;
+    } rows[] = { { CALLOC, 2, HEFT_E_NOMEM, "list of blocks" },
+                 { FSTAT, 1, HEFT_E_IO, "download" },
+                 { FTRUNCATE, 2, HEFT_E_IO, "download" },
+                 { PWRITE, 3, HEFT_E_IO, "download" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int at = 1; at <= rows[i].calls + 1; at++) {
+            heft_error err;
+            heft_partial *p = NULL;
+            bool was_other, is_last = at > rows[i].calls;
+            plan.fails = rows[i].c;
+            plan.at = at;
+            plan.calls = 0;
+            heft_status st = heft_partial_open(&p, stem, "address", 1, version, &was_other, &err);
+            assert_int_equal(st != HEFT_OK, !p);
+            if (!st)
+                st = heft_partial_store(p, 0, block, &err);
+            plan.fails = NO_CALL;
+            assert_int_equal(st, is_last ? HEFT_OK : rows[i].st);
+            assert_true(is_last || strstr(err.message, rows[i].message));
+            heft_partial_close(p);
+            assert_int_equal(heft_partial_remove_all(stem, &err), HEFT_OK);
+        }
+}
+
+/* A file that cannot get its length is begun again. */
+static void a_file_of_the_wrong_length_is_replaced(void **state)
+{
+    (void)state;
+    keep_two();
+    plan.fails = FTRUNCATE;
+    plan.at = 1;
+    plan.calls = 0;
+    heft_partial *p = open_version(BLOCK + REST, version, true);
+    plan.fails = NO_CALL;
+    assert_false(heft_partial_has(p, 0) || heft_partial_has(p, 1));
+    heft_partial_close(p);
 }
 
 static void links_and_pipes_are_refused(void **state)
@@ -294,11 +428,40 @@ static void only_partial_files_of_the_output_are_removed(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
+/* The other files are removed all the same; a file that another process has
+ * removed is not an error. */
+static void a_failed_removal_is_reported(void **state)
+{
+    static const char *const names[] = { ".out.heft-part-0123456789abcdef",
+                                         ".out.heft-part-1123456789abcdef" };
+    static const int errors[] = { 0, EACCES, ENOENT };
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        heft_error err;
+        for (size_t k = 0; k < 2; k++)
+            heft_test_save(heft_test_path(*state, names[k]), "", 0);
+        plan.fails = errors[i] ? UNLINKAT : NO_CALL;
+        plan.at = 1;
+        plan.calls = 0;
+        plan.os = errors[i];
+        errno = EPERM; /* of an earlier call */
+        heft_status st = heft_partial_remove_all(stem, &err);
+        plan.fails = NO_CALL;
+        plan.os = 0;
+        assert_int_equal(st, errors[i] == EACCES ? HEFT_E_IO : HEFT_OK);
+        if (st)
+            assert_int_equal(err.os, EACCES);
+        assert_int_equal(heft_test_dir_entries(*state), errors[i] ? 1 : 0);
+        assert_int_equal(heft_partial_remove_all(stem, &err), HEFT_OK);
+    }
+}
+
 int main(void)
 {
 #define IN_DIR(test) cmocka_unit_test_setup_teardown(test, set_up, heft_test_dir_remove)
     const struct CMUnitTest tests[] = {
         IN_DIR(blocks_are_used_by_the_next_process),
+        IN_DIR(a_file_that_is_cut_later_gives_no_block),
+        IN_DIR(descriptor_0_is_closed),
         IN_DIR(lengths_of_blocks),
         IN_DIR(files_of_another_version_are_replaced),
         IN_DIR(every_byte_of_the_head_is_compared),
@@ -307,7 +470,10 @@ int main(void)
         IN_DIR(a_block_is_valid_at_its_number_only),
         IN_DIR(two_processes_do_not_share_a_file),
         IN_DIR(files_that_cannot_be_kept_are_refused),
+        IN_DIR(each_failed_call_is_reported),
+        IN_DIR(a_file_of_the_wrong_length_is_replaced),
         IN_DIR(links_and_pipes_are_refused),
+        IN_DIR(a_failed_removal_is_reported),
         IN_DIR(only_partial_files_of_the_output_are_removed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,8 @@ static const char *setting(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Read the first line of a file up to a space; the text is empty if there is no such file, or if the
- * line does not fit. */
+/* Read the first line of a file up to a space; the text is empty if the file does not exist, or if
+ * the line does not fit. */
 static void read_line(char *out, size_t size, const char *path)
 {
     FILE *f = fopen(path, "re");
@@ -27,7 +27,7 @@ static void read_line(char *out, size_t size, const char *path)
         fclose(f);
 }
 
-/* Join a folder and a name; the path is empty if there is no folder, or if the path does not fit. */
+/* Join a folder and a name; the path is empty without a folder, or if the path does not fit. */
 static void join_path(char path[PATH_MAX], const char *folder, const char *name)
 {
     if (!folder || snprintf(path, PATH_MAX, "%s%s", folder, name) >= PATH_MAX)
