@@ -173,6 +173,23 @@ static void distant_reads_request_only_their_bytes(void **state)
     assert_int_equal(plan.largest, STEP);
 }
 
+/* A gap of 64 MiB belongs to reads in order, a gap of one byte more does not. */
+static void reads_in_order_may_leave_a_gap(void **state)
+{
+    const uint64_t begin = 128 * (uint64_t)MIB, near = 64 * (uint64_t)MIB, size = 2 * begin;
+    (void)state;
+    for (uint64_t more = 0; more < 2; more++) {
+        int fd = memfd_create("heft-test", MFD_CLOEXEC);
+        assert_int_equal(ftruncate(fd, (off_t)size), 0);
+        close(open_file(0));
+        heft_read_ahead *a = open_ahead(fd, size);
+        assert_int_equal(heft_read_ahead_read(a, begin, buffer, STEP), STEP);
+        assert_int_equal(heft_read_ahead_read(a, begin + STEP + near + more, buffer, STEP), STEP);
+        close_ahead(a, fd);
+        assert_int_equal(plan.largest, more ? STEP : BLOCK);
+    }
+}
+
 /* Two threads of a program read a file in order: each block is still read once. */
 static void reads_at_two_offsets_share_the_blocks(void **state)
 {
@@ -279,6 +296,7 @@ int main(void)
         cmocka_unit_test(sequential_reads_request_each_block_once),
         cmocka_unit_test(small_reads_become_sequential_after_a_mebibyte),
         cmocka_unit_test(distant_reads_request_only_their_bytes),
+        cmocka_unit_test(reads_in_order_may_leave_a_gap),
         cmocka_unit_test(reads_at_two_offsets_share_the_blocks),
         cmocka_unit_test(a_range_is_requested_up_to_the_window),
         cmocka_unit_test(failed_requests_leave_the_bytes_before_readable),
