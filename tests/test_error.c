@@ -160,6 +160,13 @@ static void quotes_controls_only_as_escapes(void **state)
         { "\xC2\xA0", "'\xC2\xA0'" },
         { "\xC3\x80", "'\xC3\x80'" },
         { "\xE2\x82\x80", "'\xE2\x82\x80'" },
+        /* the first and the last character of each length */
+        { "\xDF\xBF", "'\xDF\xBF'" },
+        { "\xE0\xA0\x80", "'\xE0\xA0\x80'" },
+        { "\xEF\xBF\xBF", "'\xEF\xBF\xBF'" },
+        { "\xF0\x90\x80\x80", "'\xF0\x90\x80\x80'" },
+        { "\xF4\x8F\xBF\xBF", "'\xF4\x8F\xBF\xBF'" },
+        { "\xF4\x90\x80\x80", "'\\xf4\\x90\\x80\\x80'" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         heft_error e;

@@ -7,6 +7,7 @@
 #include "base/blake3.h"
 #include "model/blocks.h"
 #include "model/dtype.h"
+#include "model/number.h"
 #include "test_memory.h"
 
 enum { CHUNK = 1024, MAX_CHUNKS = 3 * 16 + 1, ALIGNMENTS = 65 };
@@ -176,24 +177,137 @@ static void casts_equal_the_portable_form(void **state)
     assert_true(known > 200);
 }
 
+/* Return how many elements a kernel casts.  `number` is an f32 at the end of the second block; the
+ * other elements are zeros. */
+static size_t count_cast(const pair *p, size_t n, bool stops_at_loss, uint32_t number)
+{
+    static uint64_t in[ELEMENTS], out[ELEMENTS];
+    memset(in, 0, sizeof in);
+    if (p->from == HEFT_F32)
+        memcpy((uint8_t *)in + (2 * HEFT_KERNEL_BLOCK - 1) * sizeof number, &number, sizeof number);
+    return p->kernels->cast((uint8_t *)out, p->to, (const uint8_t *)in, p->from, n, stops_at_loss);
+}
+
+/* Return how many of n elements a kernel has to cast: whole blocks if there are steps from type to
+ * type, all if bytes are looked up in a table that pays. */
+static size_t expected_count(const pair *p, size_t n, bool stops_at_loss)
+{
+    enum { PAYS = 2048 };
+    uint32_t size = heft_dtype_size(p->from);
+    bool is_halves = p->from == HEFT_F4_E2M1, is_int = !heft_dtype_is_float(p->to);
+    size_t whole = n - n % HEFT_KERNEL_BLOCK;
+    if (p->from == HEFT_F6_E2M3 || p->from == HEFT_F6_E3M2 || p->to == HEFT_F6_E2M3 ||
+        p->to == HEFT_F6_E3M2)
+        return 0;
+    if (size == 1 || is_halves)
+        return n < PAYS || stops_at_loss                       ? 0
+               : (is_halves && n % 2) || p->to == HEFT_F4_E2M1 ? whole
+                                                               : n;
+    if (p->to == HEFT_BOOL)
+        return 0;
+    if (stops_at_loss &&
+        (!heft_dtype_is_float(p->from) || p->to == HEFT_F8_E8M0 || (p->from == HEFT_F64 && is_int)))
+        return 0;
+    return whole;
+}
+
+static void check_counts(const pair *p)
+{
+    static const size_t lengths[] = { 0,    255,  256,  511,  512,  2047,
+                                      2048, 2049, 2050, 2303, 2304, 2560 };
+    for (size_t i = 0; i < 2 * sizeof lengths / sizeof *lengths; i++) {
+        size_t n = lengths[i / 2], count = count_cast(p, n, i % 2, 0);
+        if (count != expected_count(p, n, i % 2))
+            fail_msg("%s: %s to %s casts %zu of %zu elements", p->kernels->name,
+                     heft_dtype_get(p->from)->name, heft_dtype_get(p->to)->name, count, n);
+    }
+}
+
+static bool is_lost(uint32_t number, heft_dtype to)
+{
+    uint64_t lost[HEFT_CAST_LOSSES] = { 0 }, out, any = 0;
+    uint32_t in[2] = { number };
+    assert_true(heft_cast_counted(&out, to, in, HEFT_F32, 2, lost));
+    for (size_t i = 0; i < HEFT_CAST_LOSSES; i++)
+        any |= lost[i];
+    return any;
+}
+
+/* The largest f32 that a cast keeps is cast with its block, the next one is left over. */
+static void check_limit(const pair *p)
+{
+    const uint32_t infinity = 0x7F800000, sign = 1u << 31, minus_one = 0xBF800000;
+    uint32_t kept = 0, lost = infinity;
+    while (lost - kept > 1) {
+        uint32_t middle = kept + (lost - kept) / 2;
+        *(is_lost(middle, p->to) ? &lost : &kept) = middle;
+    }
+    bool is_signed = heft_dtype_is_float(p->to) || heft_dtype_is_signed_int(p->to);
+    assert_int_equal(count_cast(p, ELEMENTS, true, kept), ELEMENTS);
+    assert_int_equal(count_cast(p, ELEMENTS, true, lost), HEFT_KERNEL_BLOCK);
+    assert_int_equal(count_cast(p, ELEMENTS, true, infinity | 1), HEFT_KERNEL_BLOCK);
+    assert_int_equal(count_cast(p, ELEMENTS, true, is_signed ? kept | sign : kept), ELEMENTS);
+    assert_int_equal(count_cast(p, ELEMENTS, true, is_signed ? lost | sign : minus_one),
+                     HEFT_KERNEL_BLOCK);
+}
+
+static void whole_blocks_are_cast_up_to_a_loss(void **state)
+{
+    uint32_t limits = 0;
+    (void)state;
+    for (const heft_simd_set *s = heft_simd_sets;; s++) {
+        for (uint32_t i = 0; s->is_supported() && i < 256 * 256; i++) {
+            pair p = { s->kernels, (heft_dtype)(i / 256), (heft_dtype)(i % 256) };
+            if (p.to == p.from || !is_compared(p.to) || !is_compared(p.from))
+                continue;
+            check_counts(&p);
+            if (p.from == HEFT_F32 && expected_count(&p, ELEMENTS, true)) {
+                check_limit(&p);
+                limits++;
+            }
+        }
+        if (s->kernels == &heft_portable_kernels)
+            break;
+    }
+    assert_true(limits >= 16);
+}
+
 /* ---- block types ---- */
 
-static void check_blocks(const heft_kernels *k, heft_dtype type)
+enum { BLOCKS = 9 };
+
+static void check_blocks_at(const heft_kernels *k, heft_dtype type, const uint8_t *in)
 {
-    enum { BLOCKS = 9, FLOATS = BLOCKS * HEFT_BLOCK_ELEMENTS };
+    enum { FLOATS = BLOCKS * HEFT_BLOCK_ELEMENTS };
     static float out[FLOATS], expected[FLOATS];
     const heft_dtype_info *d = heft_dtype_get(type);
     size_t floats = (size_t)BLOCKS * d->block_elems;
     memset(out, 0xA5, sizeof out);
     memset(expected, 0xA5, sizeof expected);
-    k->decode_blocks(out, type, input + 1, BLOCKS);
+    k->decode_blocks(out, type, in, BLOCKS);
     for (size_t i = 0; i < BLOCKS; i++) {
         float block[HEFT_BLOCK_ELEMENTS];
-        heft_block_decode(block, type, input + 1 + i * d->block_bytes);
+        heft_block_decode(block, type, in + i * d->block_bytes);
         memcpy(expected + i * d->block_elems, block, d->block_elems * sizeof *block);
     }
     if (memcmp(out, expected, sizeof out) != 0)
         fail_msg("%s: %zu elements of %s differ", k->name, floats, d->name);
+}
+
+/* Compare blocks of any bytes, and blocks whose scale or minimum is NaN or infinite. */
+static void check_blocks(const heft_kernels *k, heft_dtype type)
+{
+    static const uint16_t halves[] = { 0x7E01, 0xFE01, 0x7C01, 0x7C00, 0xFC00, 0x7BFF, 0x8000 };
+    static uint8_t in[BLOCKS * HEFT_BLOCK_ELEMENTS * sizeof(float)];
+    uint32_t bytes = heft_dtype_get(type)->block_bytes;
+    check_blocks_at(k, type, input + 1);
+    for (uint32_t at = 0; at + 1 < bytes; at++)
+        for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+            memcpy(in, input + 1, (size_t)BLOCKS * bytes);
+            in[at + bytes] = (uint8_t)halves[i];
+            in[at + bytes + 1] = (uint8_t)(halves[i] >> 8);
+            check_blocks_at(k, type, in);
+        }
 }
 
 static void blocks_equal_the_portable_form(void **state)
@@ -228,6 +342,7 @@ int main(void)
         cmocka_unit_test(chunks_equal_the_portable_form),
         cmocka_unit_test(parents_equal_the_portable_form),
         cmocka_unit_test(casts_equal_the_portable_form),
+        cmocka_unit_test(whole_blocks_are_cast_up_to_a_loss),
         cmocka_unit_test(blocks_equal_the_portable_form),
         cmocka_unit_test(the_chosen_kernels_are_supported),
     };

@@ -68,7 +68,11 @@ static void names_foreign_formats(void **state)
                  { "\x1f\x8b\x08", "gzip" },
                  { "\x28\xb5\x2f\xfd", "zstd" },
                  { "{\"a\": 1}", "JSON" },
-                 { " \n<!DocType HTML>", "HTML page" },
+                 { " \t\n\v\f\r<!DocType HTML>", "HTML page" },
+                 { "\x08<!DOCTYPE html>", "unknown format" }, /* the characters next to space */
+                 { "\x0e<!DOCTYPE html>", "unknown format" },
+                 { "<!DOCTYP@ html>", "unknown format" },
+                 { "{\"MESSAGE\": 1}", "error message of a server in JSON" },
                  { "\xef\xbb\xbf<html lang=en>", "HTML page" },
                  { "Invalid username or password.", "log in to the hub" },
                  { "{ \"error\" : \"Repository not found\"}", "error message of a server in JSON" },

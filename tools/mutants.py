@@ -208,9 +208,11 @@ def without_cast(source, node):
 
 
 def is_minimum(source, condition, values):
-    """Return True for the values of `a < b ? a : b` and of `a < b ? b - a : 0`."""
+    """Return True for the values of `a < b ? a : b`, also with a 0, and of `a < b ? b - a : 0`."""
     operands = {without_cast(source, o) for o in children(bare(condition))}
     found = {without_cast(source, v) for v in values}
+    if len(found) == 2 and operands == found:
+        return True
     if "0" in found:
         value = next((bare(v) for v in values if without_cast(source, v) != "0"), None)
         is_rest = value is not None and value.kind == K.BINARY_OPERATOR and operator(

@@ -13,6 +13,8 @@ longer than ten times the normal time and 10 s has failed.
   --seed N              other mutants
   --list                print the mutants instead of running them
   --unseen              print the mutants that change no value in any test; they survive
+  --tests PATTERN       run only tests whose names match the regular expression, when time is short:
+                        the results are kept in a book of their own
   --book FILE           where the results are (.dev/mutants.jsonl)
 
 Results of the same sources and tests are not run again. tools/mutants.tsv lists mutants that no
@@ -49,9 +51,10 @@ BUILD = TREE / "build"  # inside, since heft finds profiles in ../share
 ACCEPTED = TOP / "tools/mutants.tsv"
 RUNTIME = TOP / "tools/mutant.h"
 LAYERS = ["base", "model", "grammar", "format", "companion", "scan", "sign", "share", "core",
-          "params", "port", "cli"]
+          "params", "simd", "port", "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
 TEMPLATES = {"src/simd/blake3_lanes.h"}  # need names that are defined before they are included
+ELSEWHERE = ("src/port/windows/", "src/port_none/")  # sources of other builds
 MUTANTS = 1 << 17  # equal to MUTANTS in mutant.h
 FAILED_LINE = re.compile(rb"^not ok (?!.*# SKIP)", re.M)
 
@@ -84,7 +87,7 @@ def write_changed(path, data):
 
 def is_source(name):
     is_code = name.startswith(("src/", "cli/")) and name.endswith((".c", ".h"))
-    return is_code and name not in TEMPLATES
+    return is_code and name not in TEMPLATES and not name.startswith(ELSEWHERE)
 
 
 def copy_tree(names):
@@ -191,6 +194,8 @@ class Test:
 
         def restrict():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            for number in (signal.SIGINT, signal.SIGQUIT):  # shells ignore both in the background
+                signal.signal(number, signal.SIG_DFL)
 
         child = subprocess.Popen(self.command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -244,6 +249,18 @@ def all_tests():
             yield Test(t["name"], t["cmd"], t["env"], folder)
 
 
+def build(args):
+    """Builds the programs of the chosen tests, or everything."""
+    targets = set()
+    for t in all_tests() if args.tests else []:
+        if re.search(args.tests, t.name):
+            paths = [(pathlib.Path(t.folder) / word).resolve() for word in t.command]
+            targets |= {str(p.relative_to(BUILD)) for p in paths if p.is_relative_to(BUILD)}
+            targets |= {"tests/samples.stamp"} if "HEFT_SAMPLES" in t.env else set()
+    subprocess.run(["ninja", "-C", str(BUILD), "-j", str(args.jobs), "--quiet", *sorted(targets)],
+                   check=True)
+
+
 def record(test):
     """Runs the test once without a mutant, and records mutants that the test can notice."""
     path = SEEN / test.key()
@@ -261,9 +278,9 @@ def record(test):
     test.works, test.seconds, test.seen = pickle.loads(path.read_bytes())
 
 
-def record_all(jobs):
+def record_all(jobs, pattern):
     SEEN.mkdir(parents=True, exist_ok=True)
-    tests = list(all_tests())
+    tests = [t for t in all_tests() if re.search(pattern, t.name)]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         list(pool.map(record, tests))
     for t in tests:
@@ -363,8 +380,12 @@ def arguments():
     p.add_argument("--list", action="store_true")
     p.add_argument("--unseen", action="store_true")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--book", type=pathlib.Path, default=TOP / ".dev/mutants.jsonl")
-    return p.parse_args()
+    p.add_argument("--tests", default="")
+    p.add_argument("--book", type=pathlib.Path)
+    args = p.parse_args()
+    name = "mutants-some-tests.jsonl" if args.tests else "mutants.jsonl"
+    args.book = args.book or TOP / ".dev" / name
+    return args
 
 
 def show(mutant):
@@ -406,15 +427,15 @@ def main():
     found = write_mutants(names)
     rows, stale = accepted(found)
     judged = ("src", "cli", "include", "tests")
-    tree = digest(*[TOP / n for n in names if n.split("/")[0] in judged])
+    tree = digest(*[TOP / n for n in names if n.split("/")[0] in judged]) + args.tests
     known, last = read_book(args.book, tree)
     taken = chosen(found, args, last)
     if args.list:
         for m in taken:
             print(m.id, show(m))
         return 0
-    subprocess.run(["ninja", "-C", str(BUILD), "-j", str(args.jobs), "--quiet"], check=True)
-    tests = record_all(args.jobs)
+    build(args)
+    tests = record_all(args.jobs, args.tests)
     if args.unseen:
         for m in taken:
             if m.key not in rows and not any(t.seen[m.id] for t in tests):

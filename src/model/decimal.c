@@ -106,21 +106,6 @@ static void begin(state *s, uint64_t mant, uint32_t exp)
     s->even = !(full & 1);
 }
 
-static void round_up(digits *out)
-{
-    int32_t i = out->count;
-    while (i && out->d[i - 1] == '9')
-        i--;
-    if (i) {
-        out->d[i - 1]++;
-        out->count = i;
-    } else {
-        out->d[0] = '1';
-        out->count = 1;
-        out->exp10++;
-    }
-}
-
 static void generate(state *s, digits *out)
 {
     bool low = false, high = false;
@@ -136,8 +121,9 @@ static void generate(state *s, digits *out)
     multiply(&s->rest, 2);
     int half = compare(&s->rest, &s->unit);
     bool odd = (out->d[out->count - 1] - '0') & 1;
+    /* Never 9 + 1: the digit before would have ended the loop, since its successor reads back. */
     if (high && (!low || half > 0 || (half == 0 && odd)))
-        round_up(out);
+        out->d[out->count - 1]++;
 }
 
 static digits shortest(uint64_t mant, uint32_t exp)

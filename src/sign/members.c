@@ -28,7 +28,7 @@ heft_status heft_read_members(heft_member_reader *r, heft_json_kind first,
             return st ? st : j->st;
         seen |= i < count ? 1u << i : 0;
     }
-    for (size_t i = 0; i < count && !j->st; i++)
+    for (size_t i = 0; i < count; i++)
         if (members[i].is_required && !(seen >> i & 1))
             return heft_json_fail(j, "the member '%s' is missing", members[i].name);
     return j->st;

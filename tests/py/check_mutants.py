@@ -29,6 +29,10 @@ static unsigned largest(unsigned a, unsigned b)
         a = (unsigned)b;
     return a;
 }
+static int positive(long a)
+{
+    return a > 0 ? (int)a : 0;
+}
 static unsigned rest(unsigned a, unsigned b)
 {
     return a < b ? b - a : 0;
@@ -46,7 +50,7 @@ int main(void)
 {
     int wrong = check("abcdefg", 7) || check("ab-5-", 4) || check("abc", 2) || said;
     wrong = wrong || least(1, 2) != 1 || least(2, 1) != 1 || rest(1, 3) != 2 || rest(3, 1);
-    wrong = wrong || largest(1, 2) != 2 || largest(2, 1) != 2;
+    wrong = wrong || positive(1) != 1 || positive(-1) || largest(1, 2) != 2 || largest(2, 1) != 2;
     wrong = wrong || !check("abcdefghi", 9) || said != 1 || !check("ab-4", 4) || said != 2;
     return wrong || check("ab-5-", 4) || check("ab-", 2) || !check("xb", 2) || said != 2;
 }

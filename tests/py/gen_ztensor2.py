@@ -602,6 +602,12 @@ def bad_sparse(s):
                                      }, "a column twice")):
         own = {k: v for k, v in (csr | parts).items() if v}
         s.bad(f"ztensor2_csr_{name}.zt", sparse(shape, "zt.sparse_csr/1", **own), "reject", why)
+    for role in csr:  # the number of parts is right
+        own = {k if k != role else "other": v for k, v in csr.items()}
+        s.bad(f"ztensor2_csr_no_{role}.zt", sparse([3, 4], "zt.sparse_csr/1", **own), "reject",
+              f"other in place of {role}")
+    s.bad("ztensor2_csr_four.zt", sparse([3, 4], "zt.sparse_csr/1", other=values, **csr), "reject",
+          "a fourth part")
     empty = {"values": ("f32", []), "indices": ("u32", []), "indptr": ("u32", [])}
     s.bad("ztensor2_csr_overflow.zt", sparse([2**64 - 1, 1], "zt.sparse_csr/1", **empty), "reject",
           "the number of row pointers overflows to 0, as many as there are", "ztensor/structure")
@@ -617,6 +623,12 @@ def bad_sparse(s):
                                                                                 "twice")):
         own = {k: v for k, v in (coo | parts).items() if v}
         s.bad(f"ztensor2_coo_{name}.zt", sparse(shape, "zt.sparse_coo/1", **own), "reject", why)
+    for role in coo:
+        own = {k if k != role else "other": v for k, v in coo.items()}
+        s.bad(f"ztensor2_coo_no_{role}.zt", sparse([3, 4], "zt.sparse_coo/1", **own), "reject",
+              f"other in place of {role}")
+    s.bad("ztensor2_coo_three.zt", sparse([3, 4], "zt.sparse_coo/1", other=values, **coo), "reject",
+          "a third part")
 
 
 def bad_names(s):

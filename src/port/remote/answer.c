@@ -78,7 +78,7 @@ static void read_range(heft_answer *a, heft_str s)
     }
     bool has_total = take_number(&a->total, &s) && !s.len;
     a->has_total = has_total && (is_unsatisfied || a->last < a->total);
-    a->has_range = !is_unsatisfied && (a->has_total || (!has_total && take(&s, "*") && !s.len));
+    a->has_range = !is_unsatisfied && (a->has_total || (take(&s, "*") && !s.len));
 }
 
 /* Another answer follows.  The hub states the digest in a redirect to the server of the content,

@@ -63,8 +63,7 @@ static bool make_name(char out[NAME_MAX + 1], const char *stem, const char *addr
     char digits[NAME_DIGITS + 1] = "";
     heft_blake3_id(id, address, strlen(address));
     heft_hex_text(digits, id, NAME_DIGITS / 2);
-    int n = snprintf(out, NAME_MAX + 1, ".%s%s%s", name_of(stem), suffix, digits);
-    return n > 0 && n <= NAME_MAX;
+    return snprintf(out, NAME_MAX + 1, ".%s%s%s", name_of(stem), suffix, digits) <= NAME_MAX;
 }
 
 /* ---- reading and writing ---- */
@@ -129,9 +128,9 @@ static heft_status begin_file(heft_partial *p, heft_error *err)
 /* Use the file if the head is as expected, and begin again otherwise. */
 static heft_status use_file(heft_partial *p, bool *was_other, heft_error *err)
 {
-    head found;
+    head found = { .form = 0 };
     heft_error ignored;
-    struct stat info;
+    struct stat info = { .st_mode = 0 };
     if (fstat(p->fd, &info) || !S_ISREG(info.st_mode))
         return heft_os_error(err, EINVAL, "the file for the download is not a regular file");
     if (flock(p->fd, LOCK_EX | LOCK_NB))
@@ -185,10 +184,11 @@ heft_status heft_partial_open(heft_partial **out, const char *stem, const char *
 
 void heft_partial_close(heft_partial *p)
 {
-    if (p && p->fd >= 0)
+    if (!p)
+        return;
+    if (p->fd >= 0)
         close(p->fd);
-    if (p)
-        free(p->digests);
+    free(p->digests);
     free(p);
 }
 

@@ -16,24 +16,22 @@ static const char *setting(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* Read the first line of a file, without space at the end; false: no such file, or too long. */
-static bool read_line(char *out, size_t size, const char *path)
+/* Read the first line of a file up to a space; the text is empty if the file does not exist, or if
+ * the line does not fit. */
+static void read_line(char *out, size_t size, const char *path)
 {
     FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    bool found = fgets(out, (int)size, f);
-    fclose(f);
-    if (found)
-        out[strcspn(out, "\r\n \t")] = '\0';
-    return found && *out;
+    size_t len = f && fgets(out, (int)size, f) ? strcspn(out, "\r\n \t") : 0;
+    out[len + 1 < size ? len : 0] = '\0';
+    if (f)
+        fclose(f);
 }
 
-static bool in_home(char path[PATH_MAX], const char *below)
+/* Join a folder and a name; the path is empty without a folder, or if the path does not fit. */
+static void join_path(char path[PATH_MAX], const char *folder, const char *name)
 {
-    const char *home = setting("HOME");
-    int n = home ? snprintf(path, PATH_MAX, "%s/%s", home, below) : -1;
-    return n > 0 && n < PATH_MAX;
+    if (!folder || snprintf(path, PATH_MAX, "%s%s", folder, name) >= PATH_MAX)
+        *path = '\0';
 }
 
 /* ---- the hub ---- */
@@ -41,21 +39,18 @@ static bool in_home(char path[PATH_MAX], const char *below)
 /* Find the token in HF_TOKEN, or in the file of `hf auth login`. */
 static void find_token(char *out, size_t size)
 {
-    char path[PATH_MAX] = "";
+    char path[PATH_MAX];
     const char *token = setting("HF_TOKEN"), *named = setting("HF_TOKEN_PATH"),
                *home = setting("HF_HOME");
     if (token && strlen(token) < size)
         strcpy(out, token);
     if (token)
         return;
-    if (named)
-        snprintf(path, sizeof path, "%s", named);
-    else if (home)
-        snprintf(path, sizeof path, "%s/token", home);
-    else if (!in_home(path, ".cache/huggingface/token"))
-        return;
-    if (!read_line(out, size, path))
-        *out = '\0';
+    if (named || home)
+        join_path(path, named ? named : home, named ? "" : "/token");
+    else
+        join_path(path, setting("HOME"), "/.cache/huggingface/token");
+    read_line(out, size, path);
 }
 
 static heft_str take_until(const char **p, const char *stops)
@@ -108,15 +103,21 @@ static heft_status hub_target(heft_address *t, const char *name, heft_error *err
     snprintf(t->url, sizeof t->url, "%.*s/%s%s", len ? (int)len : 22,
              len ? endpoint : "https://huggingface.co", file ? "" : "api/",
              *kind || file ? kind : "models/");
-    bool fits = heft_url_append(t->url, sizeof t->url, owner, "") &&
-                heft_url_append(t->url, sizeof t->url, HEFT_STR("/"), "/") &&
-                heft_url_append(t->url, sizeof t->url, repository, "") &&
-                heft_url_append(t->url, sizeof t->url,
-                                file ? HEFT_STR("/resolve/") : HEFT_STR("/revision/"), "/") &&
-                heft_url_append(t->url, sizeof t->url, revision, "%");
-    if (fits && file)
-        fits = heft_url_append(t->url, sizeof t->url, HEFT_STR("/"), "/") &&
-               heft_url_append(t->url, sizeof t->url, heft_str_from(file), "/");
+    const struct {
+        heft_str text;
+        const char *kept;
+    } parts[] = {
+        { owner, "" },
+        { HEFT_STR("/"), "/" },
+        { repository, "" },
+        { file ? HEFT_STR("/resolve/") : HEFT_STR("/revision/"), "/" },
+        { revision, "%" },
+        { HEFT_STR("/"), "/" },
+        { file ? heft_str_from(file) : HEFT_STR(""), "/" },
+    };
+    bool fits = true;
+    for (size_t i = 0, count = file ? 7 : 5; i < count; i++)
+        fits &= heft_url_append(t->url, sizeof t->url, parts[i].text, parts[i].kept);
     find_token(t->bearer, sizeof t->bearer);
     return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
 }
@@ -132,14 +133,13 @@ static bool find_in_file(char *out, size_t size, const char *path, const char *s
     FILE *f = fopen(path, "re");
     while (f && !found && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\r\n")] = '\0';
-        char *p = line + strspn(line, " \t"), *value = strchr(p, '=');
+        char *p = line + strspn(line, " \t");
+        size_t name = strcspn(p, " \t=");
+        char *value = p + name + strspn(p + name, " \t");
         if (*p == '[') {
             p[strcspn(p, "]")] = '\0';
             is_section = !strcmp(p + 1, section);
-        } else if (is_section && value && *p != '#' && *p != ';') {
-            size_t name = (size_t)(value - p);
-            while (name && (p[name - 1] == ' ' || p[name - 1] == '\t'))
-                name--;
+        } else if (is_section && *value == '=') {
             value += 1 + strspn(value + 1, " \t");
             for (size_t n = strlen(value); n && (value[n - 1] == ' ' || value[n - 1] == '\t');)
                 value[--n] = '\0';
@@ -153,28 +153,31 @@ static bool find_in_file(char *out, size_t size, const char *path, const char *s
     return found;
 }
 
-/* Look for a setting in variables, then in the two files of the user's profile. */
-static bool find_s3(char *out, size_t size, const char *const variables[2], const char *key)
+/* Look for a setting in variables, of which NULL is the last, then in the files of the profile. */
+static bool find_s3(char *out, size_t size, const char *const *variables, const char *key)
 {
+    static const struct {
+        const char *variable, *name, *prefix;
+    } files[] = {
+        { "AWS_SHARED_CREDENTIALS_FILE", "/.aws/credentials", "" }, /* secrets */
+        { "AWS_CONFIG_FILE", "/.aws/config", "profile " },          /* other settings */
+    };
     char path[PATH_MAX], section[300];
     const char *profile = setting("AWS_PROFILE");
     *out = '\0';
-    for (int i = 0; i < 2 && variables[i]; i++) {
-        const char *value = setting(variables[i]);
+    for (; *variables; variables++) {
+        const char *value = setting(*variables);
         if (value && strlen(value) < size) {
             strcpy(out, value);
             return true;
         }
     }
     profile = profile ? profile : "default";
-    for (int i = 0; i < 2; i++) { /* the first file has secrets, the second other settings */
-        const char *named = setting(i ? "AWS_CONFIG_FILE" : "AWS_SHARED_CREDENTIALS_FILE");
-        if (named)
-            snprintf(path, sizeof path, "%s", named);
-        else if (!in_home(path, i ? ".aws/config" : ".aws/credentials"))
-            continue;
-        snprintf(section, sizeof section, "%s%s", i && strcmp(profile, "default") ? "profile " : "",
-                 profile);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *named = setting(files[i].variable);
+        join_path(path, named ? named : setting("HOME"), named ? "" : files[i].name);
+        snprintf(section, sizeof section, "%s%s",
+                 strcmp(profile, "default") != 0 ? files[i].prefix : "", profile);
         if (find_in_file(out, size, path, section, key))
             return true;
     }
@@ -183,11 +186,12 @@ static bool find_s3(char *out, size_t size, const char *const variables[2], cons
 
 heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_error *err)
 {
-    static const char *const keys[2] = { "AWS_ACCESS_KEY_ID" },
-                             *const secrets[2] = { "AWS_SECRET_ACCESS_KEY" },
-                             *const sessions[2] = { "AWS_SESSION_TOKEN" },
-                             *const regions[2] = { "AWS_REGION", "AWS_DEFAULT_REGION" },
-                             *const endpoints[2] = { "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL" };
+    static const char *const keys[] = { "AWS_ACCESS_KEY_ID", NULL },
+                             *const secrets[] = { "AWS_SECRET_ACCESS_KEY", NULL },
+                             *const sessions[] = { "AWS_SESSION_TOKEN", NULL },
+                             *const regions[] = { "AWS_REGION", "AWS_DEFAULT_REGION", NULL },
+                             *const endpoints[] = { "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
+                                                    NULL };
     char key[256], secret[512], region[64], endpoint[1024];
     const char *p = bucket_and_key;
     heft_str bucket = take_until(&p, "/");
@@ -212,8 +216,8 @@ heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_err
         snprintf(t->signature, sizeof t->signature, "aws:amz:%s:s3", region);
     } else
         *t->session = '\0';
-    bool fits = heft_url_append(t->url, sizeof t->url, bucket, "") &&
-                heft_url_append(t->url, sizeof t->url, heft_str_from(p), "/");
+    bool fits = heft_url_append(t->url, sizeof t->url, bucket, "");
+    fits &= heft_url_append(t->url, sizeof t->url, heft_str_from(p), "/");
     return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
 }
 

@@ -40,7 +40,7 @@ static heft_status check_version(heft_request *r)
         return HEFT_OK;
     bool is_same = !strcmp(a->etag, pinned->etag) && !strcmp(a->modified, pinned->modified) &&
                    !strcmp(a->linked, pinned->linked);
-    return is_same && (!a->has_total || a->total == r->size) ? HEFT_OK : changed(r);
+    return is_same ? HEFT_OK : changed(r);
 }
 
 /* The range of an answer must begin at the first missing byte. */
@@ -54,7 +54,7 @@ static heft_status check_range(heft_request *r)
         return r->status;
     if (!r->pinned && !a->has_total)
         return reject(r, HEFT_E_IO, "the server does not say how large the file is");
-    if (!r->pinned && !r->have)
+    if (!r->pinned)
         r->size = a->total;
     if (a->has_total && a->total != r->size)
         return changed(r);
@@ -76,14 +76,15 @@ static bool begin_spool(heft_request *r)
 {
     curl_off_t length = -1;
     r->curl->easy_getinfo(r->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    uint64_t limit = heft_session_options(r->session)->spool_bytes;
+    uint64_t size = length > 0 ? (uint64_t)length : 0,
+             limit = heft_session_options(r->session)->spool_bytes;
     heft_error why;
-    if (length > 0 && (uint64_t)length > limit)
+    if (size > limit)
         r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
                                      "the server sends no ranges, and the file has %U bytes, more "
                                      "than the limit of %U for a whole download",
-                                     (uint64_t)length, limit);
-    else if (heft_scratch_temporary(&r->spool, length > 0 ? (uint64_t)length : 0, &why))
+                                     size, limit);
+    else if (heft_scratch_temporary(&r->spool, size, &why))
         reject(r, HEFT_E_IO, why.message);
     r->is_whole = true;
     return !r->status;
@@ -161,7 +162,8 @@ static unsigned retry_after(const heft_request *r)
 {
     curl_off_t seconds = 0;
     r->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &seconds);
-    return seconds <= 0 ? 0 : seconds > MAX_RETRY_AFTER ? MAX_RETRY_AFTER : (unsigned)seconds;
+    seconds = seconds > 0 ? seconds : 0;
+    return (unsigned)(seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER);
 }
 
 static bool is_temporary_status(long code)
@@ -234,9 +236,7 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
     if (r->exchange)
         return judge_exchange(r, result);
     bool is_range = code == 206, is_answer = result == CURLE_OK && (is_range || code == 200);
-    uint64_t end = r->size == HEFT_UNKNOWN_LENGTH || r->size - r->offset > r->length
-                       ? r->length
-                       : r->size - r->offset;
+    uint64_t left = r->size - r->offset, end = left < r->length ? left : r->length;
     if (result == CURLE_OK && code == 416 && !r->pinned && r->answer.has_total &&
         !r->answer.total) {
         r->size = 0;
@@ -250,7 +250,7 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
         r->is_whole = true;
         return false;
     }
-    if (is_answer && r->have == end && end && r->size != HEFT_UNKNOWN_LENGTH)
+    if (is_answer && r->have == end && end)
         return false;
     return judge_failure(r, result, is_answer);
 }
