@@ -272,3 +272,24 @@ void heft_session_wait(heft_session *s)
 {
     pthread_cond_wait(&s->changed, &s->lock);
 }
+
+void heft_session_wait_for(heft_session *s, heft_request *r, size_t bytes)
+{
+    while (r->state != HEFT_REQUEST_DONE && r->have < bytes) {
+        r->wanted = r->wanted < bytes ? r->wanted : bytes;
+        if (r->have < bytes) /* otherwise they arrived before `wanted` was set */
+            heft_session_wait(s);
+    }
+}
+
+/* libcurl passes 16 KiB at a time.  To lock the session and to wake a thread for each of them would
+ * take longer than the transfer. */
+void heft_session_received(heft_session *s, heft_request *r, size_t bytes)
+{
+    if ((r->have += bytes) < r->wanted)
+        return;
+    pthread_mutex_lock(&s->lock);
+    r->wanted = SIZE_MAX;
+    heft_session_signal(s);
+    pthread_mutex_unlock(&s->lock);
+}

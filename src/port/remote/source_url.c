@@ -11,7 +11,7 @@
 #include "port/remote/source_url.h"
 
 enum { HEAD = HEFT_URL_HEAD, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
-enum { SPREAD = 32 << 20 };
+enum { SPREAD = 32 << 20, WAIT = 256 << 10 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
@@ -50,6 +50,7 @@ static block *new_block(url_source *u, uint64_t offset, size_t length)
                                  .offset = offset,
                                  .buf = buf,
                                  .length = length,
+                                 .wanted = SIZE_MAX,
                                  .size = u->base.size,
                                  .pinned = &u->pinned };
     b->capacity = length;
@@ -255,16 +256,16 @@ void heft_url_let_go(url_source *u, const url_bytes *bytes)
         free_block(u, b); /* cancelled, or failed: the next read sends a new request */
 }
 
-/* Wait for the byte at the offset in a block. */
-static heft_status wait_for_byte(url_bytes *out, url_source *u, block *b, uint64_t offset,
-                                 heft_error *err)
+/* Wait for bytes at the offset in a block: `len`, but not more than WAIT or than the block has. */
+static heft_status wait_for_bytes(url_bytes *out, url_source *u, block *b, uint64_t offset,
+                                  uint64_t len, heft_error *err)
 {
     heft_request *r = &b->request;
-    size_t at = (size_t)(offset - r->offset);
+    size_t at = (size_t)(offset - r->offset), left = r->length - at;
+    size_t need = len < WAIT ? (size_t)len : WAIT;
     b->readers++;
     b->used = ++u->clock;
-    while (r->have <= at && r->state != HEFT_REQUEST_DONE)
-        heft_session_wait(u->session);
+    heft_session_wait_for(u->session, r, at + (need < left ? need : left));
     *out = (url_bytes){ b, r->buf + at, r->have > at ? r->have - at : 0 };
     if (out->count)
         return HEFT_OK;
@@ -314,7 +315,7 @@ heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64
             b->readers--;
         }
         if (!st)
-            st = wait_for_byte(out, u, b, offset, err);
+            st = wait_for_bytes(out, u, b, offset, len, err);
     }
     return st;
 }

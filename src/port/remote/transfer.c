@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5 };
+enum { BUFFER = 100 << 10 }; /* bytes that libcurl receives at once */
 
 /* ---- answers ---- */
 
@@ -115,10 +116,7 @@ static bool store_range(heft_request *r, const char *data, size_t len)
         return false;
     }
     memcpy(r->buf + r->have, data, len);
-    heft_session_lock(r->session);
-    r->have += len;
-    heft_session_signal(r->session);
-    heft_session_unlock(r->session);
+    heft_session_received(r->session, r, len);
     return true;
 }
 
@@ -364,7 +362,8 @@ bool heft_transfer_begin(heft_request *r)
     curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     /* Without TLS there is no HTTP/2, and requests would wait for the first answer in vain. */
     curl->easy_setopt(e, CURLOPT_PIPEWAIT, strncmp(r->target->url, "https:", 6) ? 0L : 1L);
-    curl->easy_setopt(e, CURLOPT_BUFFERSIZE, 512L << 10);
+    /* A larger one would leave the processor's cache, and malloc() would map each one anew. */
+    curl->easy_setopt(e, CURLOPT_BUFFERSIZE, (long)BUFFER);
     curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)heft_session_options(r->session)->timeout);
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)heft_session_options(r->session)->timeout);
