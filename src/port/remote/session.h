@@ -51,7 +51,8 @@ typedef struct heft_exchange {
     char digest[65]; /* SHA-256 of the body as hexadecimal digits; empty: not known */
     char *text; /* receives the body of the answer, cut to text_size - 1 bytes and terminated */
     size_t text_size;
-    long code; /* HTTP status of the answer */
+    bool ends_upload; /* is sent also after an interruption */
+    long code;        /* HTTP status of the answer */
     heft_answer answer;
 } heft_exchange;
 

@@ -131,7 +131,7 @@ static heft_status begin_upload(s3_sink *s, heft_error *err)
 static heft_status abort_upload(s3_sink *s, heft_error *err)
 {
     char query[sizeof s->id + 16];
-    heft_exchange x = { .method = "DELETE", .query = query };
+    heft_exchange x = { .method = "DELETE", .query = query, .ends_upload = true };
     snprintf(query, sizeof query, "?uploadId=%s", s->id);
     return *s->id ? ask(s, &x, err) : HEFT_OK;
 }
@@ -405,6 +405,7 @@ static heft_status complete(s3_sink *s, heft_error *err)
     snprintf(query, sizeof query, "?uploadId=%s", s->id);
     heft_exchange x = { .method = "POST",
                         .query = query,
+                        .ends_upload = true,
                         .body = list,
                         .body_bytes = at,
                         .header = s->may_replace ? NULL : "If-None-Match: *",

@@ -242,8 +242,10 @@ static void follow(url_source *u, uint64_t offset, size_t len)
 
 static heft_status fail(url_source *u, const heft_request *r, heft_error *err)
 {
-    u->status = r->status;
-    u->error = r->error;
+    if (r->status != HEFT_E_CANCELLED) {
+        u->status = r->status;
+        u->error = r->error;
+    }
     heft_error_set(err, r->status, HEFT_NOWHERE, "%s", r->error.message);
     return heft_error_os(err, r->status, r->error.os);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5 };
+enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5, LAST_SECONDS = 2 };
 enum { BUFFER = 100 << 10 }; /* bytes that libcurl receives at once */
 
 /* ---- answers ---- */
@@ -201,7 +201,7 @@ static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
     long code = status_of(r);
     bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
                                            : is_temporary_failure(result);
-    if (is_temporary && r->tries < MAX_TRIES) {
+    if (is_temporary && r->tries < MAX_TRIES && !heft_url_is_interrupted()) {
         r->retry_after = retry_after(r);
         return true;
     }
@@ -365,6 +365,8 @@ bool heft_transfer_begin(heft_request *r)
     /* A larger one would leave the processor's cache, and malloc() would map each one anew. */
     curl->easy_setopt(e, CURLOPT_BUFFERSIZE, (long)BUFFER);
     curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)heft_session_options(r->session)->timeout);
+    if (heft_url_is_interrupted()) /* the end of an upload */
+        curl->easy_setopt(e, CURLOPT_TIMEOUT, (long)LAST_SECONDS);
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)heft_session_options(r->session)->timeout);
     curl->easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
