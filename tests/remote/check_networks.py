@@ -178,6 +178,8 @@ def tls():
         code, out, err = heft("ls", f"https://localhost:{port}/a.safetensors", SSL_CERT_FILE=certificate)
         check("a redirect from https to http is refused", code == 4 and not server.requests, code, err,
               server.requests)
+        check("the message names the address of the redirect, and what to do",
+              f"redirects from https to {server.url}/a.safetensors" in err and "open that address" in err, err)
 
 
 def silence():

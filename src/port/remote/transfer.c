@@ -194,6 +194,24 @@ static void fail_status(heft_request *r, long code)
     r->error.os = is_missing ? ENOENT : code == 401 || code == 403 ? EACCES : EIO;
 }
 
+/* Say which redirect libcurl refused; false: the failure is another. */
+static bool refuse_redirect(heft_request *r, CURLcode result)
+{
+    char address[160];
+    const char *refused = NULL;
+    r->curl->easy_getinfo(r->easy, CURLINFO_EFFECTIVE_URL, &refused);
+    if (result != CURLE_UNSUPPORTED_PROTOCOL || !refused || r->exchange ||
+        !strcmp(refused, r->target->url))
+        return false;
+    heft_url_redact(address, sizeof address, refused);
+    r->status = heft_error_plain(&r->error, HEFT_E_IO,
+                                 "the server redirects from %s to %s, which is refused: if you "
+                                 "trust that address, open that address instead",
+                                 !strncmp(r->target->url, "https:", 6) ? "https" : "http", address);
+    r->error.os = EIO;
+    return true;
+}
+
 /* Return true if a failed transfer should be repeated; otherwise record the failure. */
 static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
 {
@@ -205,6 +223,8 @@ static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
         r->retry_after = retry_after(r);
         return true;
     }
+    if (refuse_redirect(r, result))
+        return false;
     if (result != CURLE_OK) {
         snprintf(text, sizeof text, "%s the server: %s",
                  r->exchange ? "cannot be written to" : "cannot be read from",
