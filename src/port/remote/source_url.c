@@ -11,7 +11,7 @@
 #include "port/remote/source_url.h"
 
 enum { HEAD = HEFT_URL_HEAD, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
-enum { SPREAD = 32 << 20, WAIT = 256 << 10 };
+enum { SPREAD = 32 << 20, ROW = 512 << 10, WAIT = 256 << 10 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
@@ -108,6 +108,13 @@ static uint64_t begin_of_request(const url_source *u, uint64_t offset)
     return begin;
 }
 
+/* Return how far apart the threads that read a file together may be: each may read a tensor of its
+ * own. */
+static uint64_t spread_of(const url_source *u)
+{
+    return u->is_read_whole || u->row >= ROW ? SPREAD : 0;
+}
+
 /* How much a block is needed; blocks with the lowest value are freed first. */
 typedef enum block_need {
     READ,       /* all bytes have been read */
@@ -124,7 +131,7 @@ static block_need need_of(const url_source *u, const block *b)
         return u->digest.method && end > u->digest.done ? READ_EARLY : READ;
     if (u->is_directed)
         return AHEAD;
-    uint64_t behind = u->ahead + (u->is_read_whole ? SPREAD : 0);
+    uint64_t behind = u->ahead + spread_of(u);
     return begin < u->expected + u->ahead && end + behind > u->expected ? AHEAD : UNREAD;
 }
 
@@ -216,15 +223,14 @@ static void cancel_ahead(url_source *u)
             heft_session_cancel(u->session, &b->request);
 }
 
-/* Let the window grow with the bytes that were read in a row; a read elsewhere ends the row.
- * Threads that read the whole file together are up to SPREAD bytes apart. */
+/* Let the window grow with the bytes that were read in a row; a read elsewhere ends the row. */
 static void follow(url_source *u, uint64_t offset, size_t len)
 {
     if (u->is_directed)
         return;
     uint64_t most = cache_limit(u) / 4 * 3;
     uint64_t distance = offset > u->expected ? offset - u->expected : u->expected - offset;
-    if (distance > GAP + u->ahead + (u->is_read_whole ? SPREAD : 0)) {
+    if (distance > GAP + u->ahead + spread_of(u)) {
         u->ahead = u->row = 0;
         cancel_ahead(u);
         u->expected = offset + len;
