@@ -23,6 +23,12 @@ heft_status heft_address_of(heft_address *out, const char *url, heft_error *err)
 /* Find the credentials, region and endpoint of S3. */
 heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_error *err);
 
+/* ---- repositories of the hub, hub_list.c ---- */
+
+/* Write hf://OWNER/NAME@COMMIT/FILE for the main file of the repository `url` to out, of
+ * HEFT_URL_MAX bytes.  list: the hub's answer. */
+heft_status heft_hub_main_file(char *out, const char *url, heft_str list, heft_error *err);
+
 /* ---- answers, answer.c ---- */
 
 /* The headers of an answer that Heft reads; texts are empty if the header is missing. */
