@@ -1,5 +1,5 @@
-/* fuzz_hub.c - fuzzes the hub's list of the files of a repository: the main file is a file at the top
- * of the repository, at a commit or at the revision of the user. */
+/* fuzz_hub.c - fuzzes the hub's list of the files of a repository: the main file is at the top of
+ * the repository, at a commit or at the revision of the user. */
 #include <ctype.h>
 #include <string.h>
 

@@ -219,7 +219,8 @@ static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
     long code = status_of(r);
     bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
                                            : is_temporary_failure(result);
-    if (is_temporary && r->tries < MAX_TRIES && !heft_url_is_interrupted()) {
+    bool is_last = r->exchange && r->exchange->ends_upload && heft_url_is_interrupted();
+    if (is_temporary && r->tries < MAX_TRIES && !is_last) {
         r->retry_after = retry_after(r);
         return true;
     }
