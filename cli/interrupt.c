@@ -1,6 +1,7 @@
 #include "interrupt.h"
 
 #include <errno.h>
+#include <heft/remote.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,6 +35,7 @@ static void record(int signal_number)
     int none = 0;
     if (!atomic_compare_exchange_strong(&pending, &none, signal_number))
         die_of(signal_number);
+    heft_url_interrupt(true);
 }
 
 static void handle_with(void (*handler)(int))

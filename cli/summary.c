@@ -228,6 +228,7 @@ static bool open_stream(stream *t, work *w, const heft_file *f, const char *path
                                                  : UINT64_MAX;
     if (!chunk_reader_open(&t->bytes, w, f, path, part, o->checks))
         return false;
+    chunk_reader_keep(&t->bytes);
     return !o->quantiles || quantiles_open(&t->q, t->type, most) || fail_without_memory(w, path);
 }
 

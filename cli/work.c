@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "model.h"
 
@@ -55,7 +56,7 @@ static bool restart(chunk_reader *p, work *w)
 bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char *path,
                        uint32_t part, heft_checked_read *checks)
 {
-    *p = (chunk_reader){ .f = f, .path = path, .part = part, .checks = checks };
+    *p = (chunk_reader){ .f = f, .path = path, .part = part, .checks = checks, .work = w };
     p->length = heft_part_at(f, part).length;
     p->mapped = model_settings.limits.read_bytes ? NULL /* views do not count */
                                                  : heft_part_view(f, part);
@@ -72,8 +73,42 @@ bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char 
     return false;
 }
 
+void chunk_reader_keep(chunk_reader *p)
+{
+    enum { MOST = 256 << 20 };
+    work *w = p->work;
+    pthread_mutex_lock(&w->lock);
+    if (p->buf && p->length <= MOST - w->kept)
+        p->kept = malloc((size_t)p->length);
+    w->kept += p->kept ? p->length : 0;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void drop_kept(chunk_reader *p)
+{
+    if (!p->kept)
+        return;
+    pthread_mutex_lock(&p->work->lock);
+    p->work->kept -= p->length;
+    pthread_mutex_unlock(&p->work->lock);
+    free(p->kept);
+    p->kept = NULL;
+}
+
+/* Append a chunk to the bytes that are kept. */
+static const uint8_t *keep(chunk_reader *p, uint64_t from, const void *data, size_t len)
+{
+    if (!p->kept || from != p->kept_bytes)
+        return data;
+    if (data != p->kept + from)
+        memcpy(p->kept + from, data, len);
+    p->kept_bytes += len;
+    return p->kept + from;
+}
+
 void chunk_reader_close(chunk_reader *p)
 {
+    drop_kept(p);
     free(p->buf);
     heft_stream_close(p->stream);
     p->buf = NULL;
@@ -87,6 +122,8 @@ const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t l
     bool is_next = p->stream && from == p->at;
     if (!is_next && p->mapped)
         return p->mapped + from;
+    if (p->kept && from + len <= p->kept_bytes)
+        return p->kept + from;
     if (!is_next && !restart(p, w))
         return NULL;
     is_next = from == p->at;
@@ -94,7 +131,7 @@ const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t l
                              : heft_part_read(p->buf, p->f, p->part, from, len, &err);
     p->at += is_next ? len : 0;
     if (!st)
-        return data;
+        return keep(p, from, data, len);
     work_fail(w, p->path, &err);
     return NULL;
 }

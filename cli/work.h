@@ -15,6 +15,7 @@ typedef struct work {
     const char *path;
     progress bar;
     uint64_t done, total; /* bytes */
+    uint64_t kept;        /* bytes that readers keep in memory */
     bool stopped;
     heft_error err;
     pthread_mutex_t lock;
@@ -39,6 +40,9 @@ typedef struct chunk_reader {
     heft_stream *stream;
     heft_checked_read *checks; /* verifies the first pass, or NULL */
     uint64_t at;               /* bytes read from the stream */
+    uint8_t *kept;             /* the part's first kept_bytes bytes, or NULL */
+    uint64_t kept_bytes;
+    work *work;
 } chunk_reader;
 
 /* Open a reader. checks verifies the digests of the bytes read, or is NULL. On failure the work is
@@ -46,6 +50,9 @@ typedef struct chunk_reader {
 bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char *path,
                        uint32_t part, heft_checked_read *checks);
 void chunk_reader_close(chunk_reader *p);
+/* Keep what is read in memory for a second pass, which would request the bytes of a server again.
+ * A mapped part, and one for which the readers have no memory left, is read twice. */
+void chunk_reader_keep(chunk_reader *p);
 /* Return bytes [from, from + len), len at most WORK_CHUNK. NULL on failure; the work is stopped. */
 const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t len);
 /* Return the length of the chunk at `from`: whole blocks of type t, at most WORK_CHUNK bytes. */

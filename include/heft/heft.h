@@ -94,7 +94,7 @@ typedef enum heft_status {
     HEFT_E_NOTFOUND = -7,    /* there is no tensor, part or format of that name */
     HEFT_E_ARGUMENT = -8,    /* the caller broke a rule of this header */
     HEFT_E_LOSSY = -9,       /* the target format cannot represent part of the model */
-    HEFT_E_CANCELLED = -10   /* a progress callback returned false */
+    HEFT_E_CANCELLED = -10   /* a progress callback returned false, or heft_url_interrupt() */
 } heft_status;
 
 #define HEFT_NONE           UINT32_MAX /* no tensor or part; the file itself as an owner of parts */

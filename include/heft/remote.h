@@ -51,6 +51,7 @@ HEFT_API void heft_url_redact(char *out, size_t size, const char *url);
  *   HEFT_E_UNSUPPORTED  this build has no libcurl
  *   HEFT_E_ARGUMENT     not a URL, or the URL names no file
  *   HEFT_E_LIMIT        the server has no ranges, and the file exceeds spool_bytes
+ *   HEFT_E_CANCELLED    heft_url_interrupt() was called, also from reads
  *   HEFT_E_IO           everything else: no such file (err->os is ENOENT), offline, no answer, a
  *                       refusal, an invalid answer; also from reads, when the file has changed */
 HEFT_API HEFT_MUST_CHECK heft_status heft_source_url(heft_source **out, const char *url,
@@ -65,6 +66,12 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_open_url(heft_file **out, const c
 /* Remove the files that heft_url_options.resume keeps beside the path.  HEFT_OK if there are none.
  *   HEFT_E_IO  a file cannot be removed */
 HEFT_API HEFT_MUST_CHECK heft_status heft_url_remove_kept(const char *resume, heft_error *err);
+
+/* End all waits for servers in this process, in all threads: within about a second they fail with
+ * HEFT_E_CANCELLED, as do later requests until heft_url_interrupt(false).  The removal of the parts
+ * of an unfinished upload is still requested, once, for two seconds at most; the completion of an
+ * upload is awaited, but not repeated.  Safe in a signal handler. */
+HEFT_API void heft_url_interrupt(bool interrupts);
 
 #ifdef __cplusplus
 }

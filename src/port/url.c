@@ -1,9 +1,22 @@
 /* url.c - the text of URLs, and calls of the functions for URLs that the build has. */
 #include "port/url.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static atomic_bool is_interrupted;
+
+void heft_url_interrupt(bool interrupts)
+{
+    atomic_store(&is_interrupted, interrupts);
+}
+
+bool heft_url_is_interrupted(void)
+{
+    return atomic_load(&is_interrupted);
+}
 
 static const char *const schemes[] = { "https://", "http://", "hf://", "s3://" };
 

@@ -23,6 +23,9 @@ extern const heft_remote heft_curl_remote; /* remote/open_url.c */
 /* Return the table of this build, or NULL. */
 const heft_remote *heft_host_remote(void);
 
+/* Return true after heft_url_interrupt(true). */
+bool heft_url_is_interrupted(void);
+
 /* Open a sink for a URL; flags: see heft_sink_open_file(). */
 heft_status heft_sink_open_url(heft_sink **out, const char *url, uint32_t flags,
                                const heft_url_options *url_opt, heft_error *err);

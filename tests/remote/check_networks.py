@@ -5,6 +5,7 @@ The options of the library are set by ctypes where the command has none."""
 import ctypes
 import os
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -13,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from loopback import Server, check, heft, run, safetensors, skip
+from loopback import HEFT, Server, check, heft, run, safetensors, skip
 
 LIBRARY = ctypes.CDLL(sys.argv[2])
 large = safetensors({"first": os.urandom(3 << 20), "second": b"123"})
@@ -38,6 +39,7 @@ class Options(ctypes.Structure):
 LIBRARY.heft_status_name.restype = ctypes.c_char_p
 LIBRARY.heft_source_url.argtypes = [ctypes.POINTER(ctypes.c_void_p), ctypes.c_char_p,
                                     ctypes.POINTER(Options), ctypes.POINTER(Error)]
+LIBRARY.heft_url_interrupt.argtypes = [ctypes.c_bool]
 LIBRARY.heft_source_close.argtypes = [ctypes.c_void_p]
 
 
@@ -176,6 +178,8 @@ def tls():
         code, out, err = heft("ls", f"https://localhost:{port}/a.safetensors", SSL_CERT_FILE=certificate)
         check("a redirect from https to http is refused", code == 4 and not server.requests, code, err,
               server.requests)
+        check("the message names the address of the redirect, and what to do",
+              f"redirects from https to {server.url}/a.safetensors" in err and "open that address" in err, err)
 
 
 def silence():
@@ -191,6 +195,43 @@ def silence():
           status == "io" and "Timeout was reached" in message, status, message)
     check("the request waits for the timeout", time.monotonic() - begin >= 1, message)
     done.set()
+
+
+BUSY = {"status": 503, "headers": {"Retry-After": "60"}}
+
+
+def interrupted_command(name, plan):
+    """Interrupt a conversion while it waits for bytes; without the interruption it would wait for
+    more than a minute."""
+    server.reset(plan)
+    with tempfile.TemporaryDirectory() as folder:
+        child = subprocess.Popen([HEFT, "convert", f"{server.url}/large.safetensors", f"{folder}/out.mag"],
+                                 stderr=subprocess.PIPE)
+        while child.poll() is None and len(server.requests) < 2:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        err = child.communicate()[1].decode()
+        check(f"SIGINT ends a command that waits for {name}",
+              child.returncode == -signal.SIGINT and "interrupted; nothing written" in err and
+              not os.listdir(folder) and time.monotonic() - begin < 30, child.returncode, err)
+
+
+def interruptions():
+    silence = threading.Event()
+    interrupted_command("bytes", lambda n, h: silence.wait(120) and None if n > 1 else None)
+    interrupted_command("the next attempt", lambda n, h: BUSY if n > 1 else None)
+    server.reset(lambda n, h: BUSY)
+    threading.Timer(0.2, LIBRARY.heft_url_interrupt, [True]).start()
+    status, message = open_url(f"{server.url}/large.safetensors")
+    check("heft_url_interrupt() ends a wait", status == "cancelled", status, message)
+    server.reset()
+    status, message = open_url(f"{server.url}/large.safetensors")
+    check("later requests are cancelled, too", status == "cancelled" and not server.requests, status, message)
+    LIBRARY.heft_url_interrupt(False)
+    status, message = open_url(f"{server.url}/large.safetensors")
+    check("heft_url_interrupt(false) allows requests again", status == "ok", status, message)
+    silence.set()
 
 
 def whole_files():
@@ -227,4 +268,4 @@ def ranges():
     server.reset()
 
 
-run(f"{server.url}/a.safetensors", (proxies, tls, silence, whole_files, ranges))
+run(f"{server.url}/a.safetensors", (proxies, tls, silence, interruptions, whole_files, ranges))

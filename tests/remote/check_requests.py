@@ -1,4 +1,5 @@
-"""check_requests.py HEFT: how many requests it takes to list the tensors of a file in each format.
+"""check_requests.py HEFT: how many requests it takes to list the tensors of a file in each format, and
+how many bytes to read them.
 
 A file has 300 tensors of 16 KiB, or an index that the first request does not hold."""
 import os
@@ -68,4 +69,14 @@ def torch():
     count("torch, an archive", zipped({f"layer.{i}": plain((size // 4,), i) for i in range(tensors)}), 3)
 
 
-run(f"{server.url}/small", (formats, torch))
+def statistics():
+    """Two threads read a tensor each, twice; the file is larger than the memory for its blocks."""
+    data = safetensors({f"layer.{i}": bytes(16 << 20) for i in range(6)}, dtype="F32")
+    server.reset()
+    server.files["/model"] = data
+    code, _, err = heft("stats", f"{server.url}/model")
+    check("heft stats requests every byte once", code == 0 and server.bytes == len(data), code, err,
+          len(data), [r[1].get("Range") for r in server.requests])
+
+
+run(f"{server.url}/small", (formats, torch, statistics))

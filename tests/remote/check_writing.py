@@ -2,6 +2,7 @@
 --sanitizer: bounds of memory do not hold, because HEFT keeps freed memory."""
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -113,6 +114,20 @@ def failures():
     check("a wrong key is refused", code == 4 and "credentials" in err and server.refusals, code, err)
 
 
+def interruption():
+    """Interrupt a conversion whose parts are refused for a while, before the last attempt."""
+    server.reset(lambda method, query: {"status": 503} if method == "PUT" else None)
+    child = subprocess.Popen([HEFT, "convert", "s3://bucket/a model.safetensors", "s3://bucket/stopped.mag"],
+                             stderr=subprocess.PIPE, env={**os.environ, **ENV})
+    while child.poll() is None and "PUT" not in kinds():
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    err = child.communicate()[1].decode()
+    check("an interruption ends the attempts, and nothing remains", child.returncode == -signal.SIGINT and
+          "interrupted; nothing written" in err and not server.uploads and "DELETE" in kinds(),
+          child.returncode, err, kinds())
+
+
 def peak(*args):
     """Return the exit status and the largest memory of a command in bytes, as seen while it runs."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "AWS_"))}
@@ -139,4 +154,4 @@ def memory():
     del server.objects["/bucket/much.safetensors"]
 
 
-run(server.url + "/x", (writing, failures, *([] if "--sanitizer" in sys.argv else [memory])))
+run(server.url + "/x", (writing, failures, interruption, *([] if "--sanitizer" in sys.argv else [memory])))

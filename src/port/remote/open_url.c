@@ -1,7 +1,6 @@
 /* open_url.c - open a model by a URL, with shards next to the first file.
  *
- * The address of a repository opens like a folder with the files of the repository.  The commit of
- * the list of files is the revision of all files. */
+ * The address of a repository opens like a folder with the files of the repository. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,77 +150,21 @@ static void close_folder(url_folder *f)
 
 /* ---- repositories ---- */
 
-/* Call fn with the names of the files at the top of the repository. */
-static heft_status each_name(void *ctx, void (*fn)(void *arg, const char *name), void *arg,
-                             heft_error *err)
-{
-    const heft_settings *s = ctx;
-    uint32_t list = heft_settings_find_path(s, HEFT_STR("siblings"));
-    uint32_t end = list == HEFT_NONE ? 0 : heft_settings_next(s, list);
-    (void)err;
-    for (uint32_t i = list == HEFT_NONE ? 0 : list + 1; i < end; i++) {
-        char name[NAME_BYTES];
-        heft_value v = heft_settings_value_at(s, i);
-        bool is_name = v.kind == HEFT_KIND_STR && heft_str_is(v.key, "rfilename") &&
-                       v.as.s.len < sizeof name && !memchr(v.as.s.ptr, '/', v.as.s.len) &&
-                       !memchr(v.as.s.ptr, '\0', v.as.s.len);
-        if (!is_name)
-            continue;
-        memcpy(name, v.as.s.ptr, v.as.s.len);
-        name[v.as.s.len] = '\0';
-        fn(arg, name);
-    }
-    return HEFT_OK;
-}
-
-/* Write hf://OWNER/NAME@COMMIT/FILE for the main file of a repository. */
-static heft_status choose_file(char *out, const char *url, const heft_settings *s, heft_error *err)
-{
-    char *file = NULL;
-    const char *passed_over;
-    heft_value sha;
-    heft_status st = heft_names_main_file(&file, &passed_over, each_name, (void *)(uintptr_t)s,
-                                          err);
-    if (st)
-        return st;
-    const char *revision = strchr(url, '@');
-    size_t len = revision ? (size_t)(revision - url) : strlen(url);
-    while (len && url[len - 1] == '/')
-        len--;
-    bool has_commit = heft_settings_find(&sha, s, HEFT_STR("sha")) && sha.kind == HEFT_KIND_STR &&
-                      sha.as.s.len == 40;
-    size_t named = revision ? strcspn(revision, "/") : 0;
-    int n = snprintf(out, HEFT_URL_MAX, "%.*s%s%.*s/%s", (int)len, url, has_commit ? "@" : "",
-                     has_commit ? 40 : (int)named,
-                     has_commit ? sha.as.s.ptr
-                     : revision ? revision
-                                : "",
-                     file);
-    free(file);
-    return n > 0 && n < HEFT_URL_MAX
-               ? HEFT_OK
-               : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
-}
-
 /* If the URL names a repository, replace it by the URL of the repository's main file. */
 static heft_status resolve_repository(url_folder *f, heft_error *err)
 {
     heft_address *t = malloc(sizeof *t);
     char *text = NULL, *url = malloc(HEFT_URL_MAX);
     size_t length;
-    heft_settings *s = NULL;
     heft_status st = t && url ? heft_address_of(t, f->url, err)
                               : heft_error_no_memory(err, "for an address");
     if (!st && t->is_repository) {
         st = heft_url_read_whole(&text, &length, f->session, t, MAX_LIST, err);
         if (!st)
-            st = heft_settings_parse_json(&s, (heft_str){ text, length }, NULL, err);
-        if (!st)
-            st = choose_file(url, f->url, s, err);
+            st = heft_hub_main_file(url, f->url, (heft_str){ text, length }, err);
         if (!st)
             strcpy(f->url, url);
     }
-    heft_settings_close(s);
     free(text);
     free(url);
     free(t);

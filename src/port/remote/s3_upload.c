@@ -42,7 +42,7 @@ heft_status heft_s3_upload_begin(heft_s3_upload *u, heft_error *err)
 heft_status heft_s3_upload_abort(heft_s3_upload *u, heft_error *err)
 {
     char query[sizeof u->id + 16];
-    heft_exchange x = { .method = "DELETE", .query = query };
+    heft_exchange x = { .method = "DELETE", .query = query, .ends_upload = true };
     snprintf(query, sizeof query, "?uploadId=%s", u->id);
     return *u->id ? heft_s3_ask(u->session, &u->target, &x, err) : HEFT_OK;
 }
@@ -159,7 +159,8 @@ heft_status heft_s3_upload_complete(heft_s3_upload *u, heft_s3_etag_text *etags,
                         .query = query,
                         .header = may_replace ? NULL : "If-None-Match: *",
                         .text = text,
-                        .text_size = sizeof text };
+                        .text_size = sizeof text,
+                        .ends_upload = true };
     char *list = list_of(&x.body_bytes, etags, count);
     if (!list)
         return heft_error_no_memory(err, "for the list of parts");

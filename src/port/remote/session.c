@@ -11,7 +11,10 @@
 
 #include "port/remote/transfer.h"
 
-enum { FIRST_DELAY = 100, IDLE = 1000 }; /* milliseconds */
+enum { FIRST_DELAY = 100, BUSY = 200, IDLE = 1000 }; /* milliseconds */
+
+/* CURLOPT_QUICK_EXIT of libcurl 7.87; earlier versions ignore the number. */
+static const CURLoption without_resolver = (CURLoption)(CURLOPTTYPE_LONG + 322);
 
 struct heft_session {
     pthread_mutex_t lock;
@@ -36,6 +39,8 @@ static int64_t now(void)
 
 static void end_transfer(heft_session *s, heft_request *r)
 {
+    if (r->easy && heft_url_is_interrupted()) /* do not wait for the name of the server */
+        s->curl->easy_setopt(r->easy, without_resolver, 1L);
     if (r->easy)
         s->curl->multi_remove_handle(s->multi, r->easy);
     heft_transfer_end(r);
@@ -56,6 +61,17 @@ static void finish(heft_session *s, heft_request *r)
     pthread_cond_broadcast(&s->changed);
 }
 
+/* Return true if the request is cancelled, or ends by an interruption. */
+static bool must_end(heft_request *r)
+{
+    bool ends_upload = r->exchange && r->exchange->ends_upload;
+    if (heft_url_is_interrupted() && !ends_upload && !r->is_cancelled) {
+        r->status = heft_error_plain(&r->error, HEFT_E_CANCELLED, "interrupted");
+        r->is_cancelled = true;
+    }
+    return r->is_cancelled;
+}
+
 /* Begin the requests that are due; return the milliseconds until the next due request. */
 static int begin_due(heft_session *s)
 {
@@ -63,7 +79,7 @@ static int begin_due(heft_session *s)
     heft_request *next;
     for (heft_request *r = s->queue; r; r = next) {
         next = r->next;
-        if (r->is_cancelled) {
+        if (must_end(r)) {
             finish(s, r);
         } else if (r->due > at) {
             wait = r->due - at < wait ? r->due - at : wait;
@@ -96,7 +112,7 @@ static void end_cancelled(heft_session *s)
     heft_request *next;
     for (heft_request *r = s->running; r; r = next) {
         next = r->next;
-        if (!r->is_cancelled)
+        if (!must_end(r))
             continue;
         stop_running(s, r);
         finish(s, r);
@@ -145,6 +161,7 @@ static void *run(void *ctx)
         end_cancelled(s);
         int wait = begin_due(s);
         bool is_ending = s->is_ending;
+        int most = s->queue || s->running ? BUSY : IDLE; /* look for an interruption meanwhile */
         pthread_mutex_unlock(&s->lock);
         if (is_ending)
             return NULL;
@@ -153,6 +170,7 @@ static void *run(void *ctx)
         pthread_mutex_lock(&s->lock);
         bool has_work = s->queue && s->running_count < s->options.connections && wait == IDLE;
         pthread_mutex_unlock(&s->lock);
+        wait = wait < most ? wait : most;
         s->curl->multi_poll(s->multi, NULL, 0, has_work ? 0 : wait, NULL);
     }
 }
@@ -274,4 +292,25 @@ void heft_session_signal(heft_session *s)
 void heft_session_wait(heft_session *s)
 {
     pthread_cond_wait(&s->changed, &s->lock);
+}
+
+void heft_session_wait_for(heft_session *s, heft_request *r, size_t bytes)
+{
+    while (r->state != HEFT_REQUEST_DONE && r->have < bytes) {
+        r->wanted = r->wanted < bytes ? r->wanted : bytes;
+        if (r->have < bytes) /* otherwise they arrived before `wanted` was set */
+            heft_session_wait(s);
+    }
+}
+
+/* libcurl passes 16 KiB at a time.  To lock the session and to wake a thread for each of them would
+ * take longer than the transfer. */
+void heft_session_received(heft_session *s, heft_request *r, size_t bytes)
+{
+    if ((r->have += bytes) < r->wanted)
+        return;
+    pthread_mutex_lock(&s->lock);
+    r->wanted = SIZE_MAX;
+    heft_session_signal(s);
+    pthread_mutex_unlock(&s->lock);
 }

@@ -1,6 +1,8 @@
 /* session.h - declarations shared by the files of src/port/remote. */
 #ifndef HEFT_PORT_REMOTE_SESSION_H
 #define HEFT_PORT_REMOTE_SESSION_H
+#include <stdatomic.h>
+
 #include "port/url.h"
 
 /* ---- addresses, target.c ---- */
@@ -20,6 +22,12 @@ typedef struct heft_address {
 heft_status heft_address_of(heft_address *out, const char *url, heft_error *err);
 /* Find the credentials, region and endpoint of S3. */
 heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_error *err);
+
+/* ---- repositories of the hub, hub_list.c ---- */
+
+/* Write hf://OWNER/NAME@COMMIT/FILE for the main file of the repository `url` to out, of
+ * HEFT_URL_MAX bytes.  list: the hub's answer. */
+heft_status heft_hub_main_file(char *out, const char *url, heft_str list, heft_error *err);
 
 /* ---- answers, answer.c ---- */
 
@@ -49,19 +57,22 @@ typedef struct heft_exchange {
     char digest[65]; /* SHA-256 of the body as hexadecimal digits; empty: not known */
     char *text; /* receives the body of the answer, cut to text_size - 1 bytes and terminated */
     size_t text_size;
-    long code; /* HTTP status of the answer */
+    bool ends_upload; /* is sent also after an interruption */
+    long code;        /* HTTP status of the answer */
     heft_answer answer;
 } heft_exchange;
 
-/* A request for a range; `have`, `state`, `status` change under the lock of the session. */
+/* A request for a range; `state` and `status` change under the lock of the session. */
 typedef struct heft_request {
     struct heft_request *next; /* in the queue, or in the list of running requests */
     const heft_address *target;
     const heft_answer *pinned; /* first answer, with the version of the file; NULL: first request */
     uint64_t offset, size;     /* size: of the file; of the first request HEFT_UNKNOWN_LENGTH */
     uint8_t *buf;
-    size_t length, have;
-    heft_scratch *spool; /* receives a whole file; NULL: not begun */
+    size_t length;
+    _Atomic size_t have;   /* bytes received */
+    _Atomic size_t wanted; /* a thread waits for so many bytes; SIZE_MAX: none waits */
+    heft_scratch *spool;   /* receives a whole file; NULL: not begun */
     uint64_t spooled;
     bool is_whole; /* the answer is the whole file */
     bool is_cancelled;
@@ -85,6 +96,10 @@ void heft_session_lock(heft_session *s);
 void heft_session_unlock(heft_session *s);
 void heft_session_signal(heft_session *s); /* tell waiting threads that a request has changed */
 void heft_session_wait(heft_session *s);   /* wait for a change of any request; the lock is held */
+/* Wait until a request is done or has received `bytes` bytes; the lock is held. */
+void heft_session_wait_for(heft_session *s, heft_request *r, size_t bytes);
+/* Count received bytes, and tell the thread that waits for them. */
+void heft_session_received(heft_session *s, heft_request *r, size_t bytes);
 /* Send a request soon, before all others if is_urgent.  The lock is held.  The request stays the
  * caller's, who frees the request only when the state is HEFT_REQUEST_DONE. */
 heft_status heft_session_send(heft_session *s, heft_request *r, bool is_urgent, heft_error *err);

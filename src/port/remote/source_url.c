@@ -11,7 +11,7 @@
 #include "port/remote/source_url.h"
 
 enum { HEAD = HEFT_URL_HEAD, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
-enum { SPREAD = 32 << 20 };
+enum { SPREAD = 32 << 20, ROW = 512 << 10, WAIT = 256 << 10 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
@@ -50,6 +50,7 @@ static block *new_block(url_source *u, uint64_t offset, size_t length)
                                  .offset = offset,
                                  .buf = buf,
                                  .length = length,
+                                 .wanted = SIZE_MAX,
                                  .size = u->base.size,
                                  .pinned = &u->pinned };
     b->capacity = length;
@@ -107,6 +108,13 @@ static uint64_t begin_of_request(const url_source *u, uint64_t offset)
     return begin;
 }
 
+/* Return how far apart the threads that read a file together may be: each may read a tensor of its
+ * own. */
+static uint64_t spread_of(const url_source *u)
+{
+    return u->is_read_whole || u->row >= ROW ? SPREAD : 0;
+}
+
 /* How much a block is needed; blocks with the lowest value are freed first. */
 typedef enum block_need {
     READ,       /* all bytes have been read */
@@ -123,7 +131,7 @@ static block_need need_of(const url_source *u, const block *b)
         return u->digest.method && end > u->digest.done ? READ_EARLY : READ;
     if (u->is_directed)
         return AHEAD;
-    uint64_t behind = u->ahead + (u->is_read_whole ? SPREAD : 0);
+    uint64_t behind = u->ahead + spread_of(u);
     return begin < u->expected + u->ahead && end + behind > u->expected ? AHEAD : UNREAD;
 }
 
@@ -215,15 +223,14 @@ static void cancel_ahead(url_source *u)
             heft_session_cancel(u->session, &b->request);
 }
 
-/* Let the window grow with the bytes that were read in a row; a read elsewhere ends the row.
- * Threads that read the whole file together are up to SPREAD bytes apart. */
+/* Let the window grow with the bytes that were read in a row; a read elsewhere ends the row. */
 static void follow(url_source *u, uint64_t offset, size_t len)
 {
     if (u->is_directed)
         return;
     uint64_t most = cache_limit(u) / 4 * 3;
     uint64_t distance = offset > u->expected ? offset - u->expected : u->expected - offset;
-    if (distance > GAP + u->ahead + (u->is_read_whole ? SPREAD : 0)) {
+    if (distance > GAP + u->ahead + spread_of(u)) {
         u->ahead = u->row = 0;
         cancel_ahead(u);
         u->expected = offset + len;
@@ -241,8 +248,10 @@ static void follow(url_source *u, uint64_t offset, size_t len)
 
 static heft_status fail(url_source *u, const heft_request *r, heft_error *err)
 {
-    u->status = r->status;
-    u->error = r->error;
+    if (r->status != HEFT_E_CANCELLED) {
+        u->status = r->status;
+        u->error = r->error;
+    }
     heft_error_set(err, r->status, HEFT_NOWHERE, "%s", r->error.message);
     return heft_error_os(err, r->status, r->error.os);
 }
@@ -255,16 +264,16 @@ void heft_url_let_go(url_source *u, const url_bytes *bytes)
         free_block(u, b); /* cancelled, or failed: the next read sends a new request */
 }
 
-/* Wait for the byte at the offset in a block. */
-static heft_status wait_for_byte(url_bytes *out, url_source *u, block *b, uint64_t offset,
-                                 heft_error *err)
+/* Wait for bytes at the offset in a block: `len`, but not more than WAIT or than the block has. */
+static heft_status wait_for_bytes(url_bytes *out, url_source *u, block *b, uint64_t offset,
+                                  uint64_t len, heft_error *err)
 {
     heft_request *r = &b->request;
-    size_t at = (size_t)(offset - r->offset);
+    size_t at = (size_t)(offset - r->offset), left = r->length - at;
+    size_t need = len < WAIT ? (size_t)len : WAIT;
     b->readers++;
     b->used = ++u->clock;
-    while (r->have <= at && r->state != HEFT_REQUEST_DONE)
-        heft_session_wait(u->session);
+    heft_session_wait_for(u->session, r, at + (need < left ? need : left));
     *out = (url_bytes){ b, r->buf + at, r->have > at ? r->have - at : 0 };
     if (out->count)
         return HEFT_OK;
@@ -314,7 +323,7 @@ heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64
             b->readers--;
         }
         if (!st)
-            st = wait_for_byte(out, u, b, offset, err);
+            st = wait_for_bytes(out, u, b, offset, len, err);
     }
     return st;
 }

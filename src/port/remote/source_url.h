@@ -44,7 +44,7 @@ typedef struct url_source {
     uint8_t *spare[SPARE_BUFFERS]; /* buffers of freed blocks */
     unsigned spare_count;
     url_digest digest;
-    heft_status status; /* the file has changed: all later reads fail */
+    heft_status status; /* of a request that failed: all later reads fail */
     heft_error error;
 } url_source;
 

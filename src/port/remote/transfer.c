@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5 };
+enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5, LAST_SECONDS = 2 };
+enum { BUFFER = 100 << 10 }; /* bytes that libcurl receives at once */
 
 /* ---- answers ---- */
 
@@ -116,10 +117,7 @@ static bool store_range(heft_request *r, const char *data, size_t len)
         return false;
     }
     memcpy(r->buf + r->have, data, len);
-    heft_session_lock(r->session);
-    r->have += len;
-    heft_session_signal(r->session);
-    heft_session_unlock(r->session);
+    heft_session_received(r->session, r, len);
     return true;
 }
 
@@ -198,6 +196,24 @@ static void fail_status(heft_request *r, long code)
     r->error.os = is_missing ? ENOENT : code == 401 || code == 403 ? EACCES : EIO;
 }
 
+/* Say which redirect libcurl refused; false: the failure is another. */
+static bool refuse_redirect(heft_request *r, CURLcode result)
+{
+    char address[160];
+    const char *refused = NULL;
+    r->curl->easy_getinfo(r->easy, CURLINFO_EFFECTIVE_URL, &refused);
+    if (result != CURLE_UNSUPPORTED_PROTOCOL || !refused || r->exchange ||
+        !strcmp(refused, r->target->url))
+        return false;
+    heft_url_redact(address, sizeof address, refused);
+    r->status = heft_error_plain(&r->error, HEFT_E_IO,
+                                 "the server redirects from %s to %s, which is refused: if you "
+                                 "trust that address, open that address instead",
+                                 !strncmp(r->target->url, "https:", 6) ? "https" : "http", address);
+    r->error.os = EIO;
+    return true;
+}
+
 /* Return true if a failed transfer should be repeated; otherwise record the failure. */
 static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
 {
@@ -205,10 +221,13 @@ static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
     long code = status_of(r);
     bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
                                            : is_temporary_failure(result);
-    if (is_temporary && r->tries < MAX_TRIES) {
+    bool is_last = r->exchange && r->exchange->ends_upload && heft_url_is_interrupted();
+    if (is_temporary && r->tries < MAX_TRIES && !is_last) {
         r->retry_after = retry_after(r);
         return true;
     }
+    if (refuse_redirect(r, result))
+        return false;
     if (result != CURLE_OK) {
         snprintf(text, sizeof text, "%s the server: %s",
                  r->exchange ? "cannot be written to" : "cannot be read from",
@@ -364,8 +383,11 @@ bool heft_transfer_begin(heft_request *r)
     curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     /* Without TLS there is no HTTP/2, and requests would wait for the first answer in vain. */
     curl->easy_setopt(e, CURLOPT_PIPEWAIT, strncmp(r->target->url, "https:", 6) ? 0L : 1L);
-    curl->easy_setopt(e, CURLOPT_BUFFERSIZE, 512L << 10);
+    /* A larger one would leave the processor's cache, and malloc() would map each one anew. */
+    curl->easy_setopt(e, CURLOPT_BUFFERSIZE, (long)BUFFER);
     curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)heft_session_options(r->session)->timeout);
+    if (heft_url_is_interrupted()) /* the end of an upload */
+        curl->easy_setopt(e, CURLOPT_TIMEOUT, (long)LAST_SECONDS);
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
     curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)heft_session_options(r->session)->timeout);
     curl->easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "port/remote/source_url.h"
 
-enum { DIGITS = 64 };
+enum { DIGITS = 64, STEP = 256 << 10 };
 
 const heft_digest *heft_find_sha256(void)
 {
@@ -93,7 +93,7 @@ static heft_status add_missing(url_source *u, heft_error *err)
         else if (!heft_url_digest_step(u)) {
             u->expected = d->done; /* request the bytes after this offset ahead */
             u->ahead = heft_session_options(u->session)->cache_bytes / 2;
-            st = heft_url_hold(&bytes, u, d->done, 1, err);
+            st = heft_url_hold(&bytes, u, d->done, STEP, err);
             if (!st)
                 heft_url_let_go(u, &bytes);
         }
@@ -142,7 +142,6 @@ heft_status heft_url_digest_end(url_source *u, bool *is_stated, heft_error *err)
 heft_status heft_url_digest_of(heft_source *bytes, heft_source *stated, bool *is_stated,
                                heft_error *err)
 {
-    enum { STEP = 256 << 10 };
     url_digest own, *d = &own;
     uint8_t found[HEFT_HASH_BYTES];
     begin(d, (const url_source *)stated);
