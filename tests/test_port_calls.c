@@ -108,7 +108,7 @@ WRAPPED(int, EVP_DigestInit_ex2, (EVP_MD_CTX * c, const EVP_MD *m, const OSSL_PA
 WRAPPED(int, EVP_DigestFinal_ex, (EVP_MD_CTX * c, unsigned char *out, unsigned *len), (c, out, len),
         BLAKE2_FINAL, 0)
 
-/* libcrypto is loaded, and its functions are found by their names. */
+/* libcrypto is loaded, and the functions are found by name. */
 void *__real_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags)

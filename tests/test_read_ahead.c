@@ -1,5 +1,6 @@
 /* test_read_ahead.c - reading ahead on slow file systems: the requests are counted, and the bytes
- * compared while requests, threads or memory fail.  meson.build intercepts pread() and others. */
+ * compared while requests, threads or memory fail.  meson.build intercepts pread() and further
+ * calls. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ void *__wrap_heft_buffer_new(size_t bytes)
 
 static uint8_t buffer[BLOCK];
 
-/* Open a file whose bytes are zeros, but for the offset at every multiple of STEP. */
+/* Open a file of zeros, with the offset at every multiple of STEP. */
 static int open_file(uint64_t size)
 {
     int fd = memfd_create("heft-test", MFD_CLOEXEC);
@@ -173,7 +174,7 @@ static void distant_reads_request_only_their_bytes(void **state)
     assert_int_equal(plan.largest, STEP);
 }
 
-/* A gap of 64 MiB belongs to reads in order, a gap of one byte more does not. */
+/* A gap of 64 MiB belongs to reads in order, a gap with a byte more does not. */
 static void reads_in_order_may_leave_a_gap(void **state)
 {
     const uint64_t begin = 128 * (uint64_t)MIB, near = 64 * (uint64_t)MIB, size = 2 * begin;

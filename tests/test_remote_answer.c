@@ -117,7 +117,7 @@ static void names_ignore_case_and_values_are_trimmed(void **state)
         heft_answer a = answer_of(&cases[i].line, 1);
         assert_string_equal(a.etag, cases[i].etag);
     }
-    /* 'A' and 'Z' are the first and the last letter; '@' and '[' are their neighbours. */
+    /* 'A' and 'Z' are the first and the last letter; '@' and '[' are the neighbours. */
     heft_answer a = answer_of((const char *[]){ "LAST-MODIFIED: Z", "X-LINKED-ETAG: L" }, 2);
     assert_string_equal(a.modified, "Z");
     assert_string_equal(a.linked, "L");
@@ -184,7 +184,7 @@ static void other_encodings_than_identity_are_noticed(void **state)
         assert_int_equal(answer_of(&cases[i].line, 1).is_encoded, cases[i].is_encoded);
 }
 
-/* The MD5s of "a" and "b", and the MD5 of the two MD5s, were computed by another program. */
+/* The MD5s of "a" and "b", and the MD5 of the two MD5s, were computed by openssl. */
 static void an_etag_of_parts_needs_md5s_in_quotation_marks(void **state)
 {
     static const struct {

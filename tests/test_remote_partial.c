@@ -320,7 +320,7 @@ static void files_that_cannot_be_kept_are_refused(void **state)
     refuse(path, 1, HEFT_E_IO, "cannot be kept");
     assert_int_equal(heft_partial_remove_all(path, &err), HEFT_E_IO);
     assert_non_null(strstr(err.message, "the kept download cannot be removed"));
-    /* A name of 255 bytes fits, and one of 256 does not. */
+    /* A name of 255 bytes fits, a name of 256 bytes does not. */
     int most = 255 - (1 + 11 + 16);
     for (int len = most; len <= most + 1; len++) {
         heft_partial *p = NULL;
@@ -366,7 +366,7 @@ static void each_failed_call_is_reported(void **state)
         }
 }
 
-/* A file that cannot get its length is begun again. */
+/* A file that cannot get the full length is begun again. */
 static void a_file_of_the_wrong_length_is_replaced(void **state)
 {
     (void)state;

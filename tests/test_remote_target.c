@@ -200,7 +200,7 @@ static void tokens_that_do_not_fit_are_left_out(void **state)
     }
 }
 
-/* A path that is one byte too long ends in "toke", which is a file, too. */
+/* A path that is a byte too long ends in "toke", which is a file, too. */
 static void a_home_folder_may_have_a_long_path(void **state)
 {
     enum { BELOW = sizeof "/.cache/huggingface/token" - 1 };

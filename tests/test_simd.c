@@ -233,7 +233,7 @@ static bool is_lost(uint32_t number, heft_dtype to)
     return any;
 }
 
-/* The largest f32 that a cast keeps is cast with its block, the next one is left over. */
+/* The largest f32 that a cast keeps is cast with the block, the next number is left over. */
 static void check_limit(const pair *p)
 {
     const uint32_t infinity = 0x7F800000, sign = 1u << 31, minus_one = 0xBF800000;
@@ -294,7 +294,7 @@ static void check_blocks_at(const heft_kernels *k, heft_dtype type, const uint8_
         fail_msg("%s: %zu elements of %s differ", k->name, floats, d->name);
 }
 
-/* Compare blocks of any bytes, and blocks whose scale or minimum is NaN or infinite. */
+/* Compare blocks of any bytes, and blocks with NaN or infinity as scale or minimum. */
 static void check_blocks(const heft_kernels *k, heft_dtype type)
 {
     static const uint16_t halves[] = { 0x7E01, 0xFE01, 0x7C01, 0x7C00, 0xFC00, 0x7BFF, 0x8000 };
