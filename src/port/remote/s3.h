@@ -42,6 +42,10 @@ heft_status heft_s3_put(heft_session *s, const heft_address *target, heft_str bo
 /* Call fn with the name, after the last '/', of each object below the prefix. */
 heft_status heft_s3_list(heft_session *s, const heft_address *bucket, const char *prefix,
                          heft_s3_name_fn *fn, void *ctx, heft_error *err);
+/* Read a page of the list, and call fn with each name; set `token` to the token of the next page,
+ * or to "" after the last. */
+heft_status heft_s3_read_names(char *xml, char *token, size_t size, heft_s3_name_fn *fn, void *ctx,
+                               heft_error *err);
 /* Remove the named objects; folder: an address that ends with '/'. */
 heft_status heft_s3_remove(heft_session *s, const heft_address *folder, heft_s3_name *names,
                            size_t count, heft_error *err);
@@ -69,6 +73,10 @@ typedef struct heft_s3_stored_part {
  * calls, err->os is ENOENT if the upload does not exist, because it was completed or aborted. */
 heft_status heft_s3_upload_list(heft_s3_stored_part *parts, uint32_t count, heft_s3_upload *u,
                                 heft_error *err);
+/* Read a page of the list of parts.  *marker: number of the last part of the page before, or 0;
+ * becomes the number of the last part of this page, or 0 after the last page. */
+heft_status heft_s3_read_parts(heft_s3_stored_part *parts, uint32_t count, char *xml,
+                               uint32_t *marker, heft_error *err);
 /* Make the object appear from parts 1 to count, `size` bytes in all.
  *   HEFT_E_ARGUMENT  the object exists, and may_replace is false */
 heft_status heft_s3_upload_complete(heft_s3_upload *u, heft_s3_etag_text *etags, uint32_t count,

@@ -36,9 +36,8 @@ heft_status heft_s3_put(heft_session *s, const heft_address *target, heft_str bo
 
 /* ---- lists ---- */
 
-/* Call fn with the names of a page; set `token` to the token of the next page, or to "". */
-static heft_status read_page(char *xml, char *token, size_t size, heft_s3_name_fn *fn, void *ctx,
-                             heft_error *err)
+heft_status heft_s3_read_names(char *xml, char *token, size_t size, heft_s3_name_fn *fn, void *ctx,
+                               heft_error *err)
 {
     char truncated[8] = "";
     bool is_whole = strstr(xml, "</ListBucketResult>");
@@ -79,7 +78,7 @@ heft_status heft_s3_list(heft_session *s, const heft_address *bucket, const char
         if (!st)
             st = heft_s3_ask(s, bucket, &x, err);
         if (!st)
-            st = read_page(text, token, sizeof token, fn, ctx, err);
+            st = heft_s3_read_names(text, token, sizeof token, fn, ctx, err);
     }
     free(text);
     return st;

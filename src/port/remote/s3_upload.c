@@ -61,10 +61,8 @@ static void unescape(char *text)
         }
 }
 
-/* Read a page of the list; *marker: number of the last part of the page, 0: there is no further
- * page. */
-static heft_status read_page(heft_s3_stored_part *parts, uint32_t count, char *xml,
-                             uint32_t *marker, heft_error *err)
+heft_status heft_s3_read_parts(heft_s3_stored_part *parts, uint32_t count, char *xml,
+                               uint32_t *marker, heft_error *err)
 {
     char number[24], bytes[24], truncated[8] = "";
     uint64_t n, size, last = 0;
@@ -112,7 +110,7 @@ heft_status heft_s3_upload_list(heft_s3_stored_part *parts, uint32_t count, heft
                      u->id);
         st = heft_s3_ask(u->session, &u->target, &x, err);
         if (!st)
-            st = read_page(parts, count, text, &marker, err);
+            st = heft_s3_read_parts(parts, count, text, &marker, err);
     }
     free(text);
     return st;
