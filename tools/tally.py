@@ -73,6 +73,17 @@ def count(text, status):
     )
 
 
+def excerpt(text):
+    """Return the failures of a TAP stream with their comments, and the end of the text."""
+    MOST, END = 100, 40  # lines
+    lines, failures, is_failure = text.splitlines(), [], False
+    for line in lines[:-END]:
+        is_failure = line.startswith("not ok") or (is_failure and line.startswith("#"))
+        if is_failure:
+            failures.append(line)
+    return "\n".join([*failures[:MOST], *lines[-END:]])
+
+
 def add(book, label, counts, since):
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     row = {
@@ -93,7 +104,7 @@ def run(book, label, command):
     text = p.stdout.decode(errors="replace")
     counts = count(text, p.returncode)
     if counts[1]:
-        print("\n".join(text.splitlines()[-60:]))
+        print(excerpt(text))
     return add(book, label, counts, since)
 
 
@@ -123,9 +134,8 @@ def meson(book, label, build, suites, args):
         text, status = t.get("stdout") or "", t["returncode"]
         if t["result"] not in ("OK", "SKIP"):
             status = status or 1
-            print(
-                f"--- {t['name']}: {t['result']}\n{text[-4000:]}\n{(t.get('stderr') or '')[-4000:]}"
-            )
+            print(f"--- {t['name']}: {t['result']}\n{excerpt(text)}\n"
+                  f"{(t.get('stderr') or '')[-4000:]}")
         total = [a + b for a, b in zip(total, count(text, status))]
     if not tests or (p.returncode and not total[1]):
         print(p.stdout.decode(errors="replace")[-4000:])
