@@ -75,10 +75,9 @@ bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char 
 
 void chunk_reader_keep(chunk_reader *p)
 {
-    enum { MOST = 256 << 20 };
     work *w = p->work;
     pthread_mutex_lock(&w->lock);
-    if (p->buf && p->length <= MOST - w->kept)
+    if (p->buf && p->length <= WORK_KEPT - w->kept)
         p->kept = malloc((size_t)p->length);
     w->kept += p->kept ? p->length : 0;
     pthread_mutex_unlock(&w->lock);

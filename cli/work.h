@@ -7,7 +7,10 @@
 
 #include "progress_line.h"
 
-enum { WORK_CHUNK = 1 << 20 }; /* bytes processed at a time */
+enum {
+    WORK_CHUNK = 1 << 20, /* bytes processed at a time */
+    WORK_KEPT = 256 << 20 /* most bytes that all readers together keep in memory */
+};
 
 typedef struct work {
     void *ctx;

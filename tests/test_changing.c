@@ -86,6 +86,7 @@ static void summarise_tensor(void *ctx, size_t i)
     v->ok = summarise(&v->sum, w, v->f, "file", (uint32_t)i, &options);
 }
 
+/* Without memory for the bytes of the first pass the bytes are read again. */
 static void statistics_of_a_changing_file_fail(void **state)
 {
     static const double later[] = { 3e6, -3e6, 1e308, -1e308, 1e-320, NAN, HUGE_VAL, -HUGE_VAL };
@@ -99,13 +100,35 @@ static void statistics_of_a_changing_file_fail(void **state)
             memcpy(b.p + at + 8 * k, &(double){ (double)k + 1 }, sizeof(double));
         heft_test_le(b.p + at, 8, sizeof(double));
         task v = { .f = open_changing(&c, b, at, &later[i], sizeof later[i]) };
-        work w = { .ctx = &v, .path = "file" };
+        work w = { .ctx = &v, .path = "file", .kept = WORK_KEPT };
         c.change_pass = 2;
         assert_int_equal(work_run(&w, 1, summarise_tensor), HEFT_E_IO);
         assert_false(v.ok);
         assert_non_null(strstr(w.err.message, "changed while it was being read"));
         release(&c, (heft_file *)(uintptr_t)v.f);
     }
+}
+
+static void statistics_of_bytes_in_memory_are_those_of_the_first_pass(void **state)
+{
+    static const test_tensor t = { "t", HEFT_F64, 1, { 8 } };
+    const double first = 1, later = NAN;
+    changing c;
+    (void)state;
+    heft_bytes b = heft_test_model("safetensors", &t, 1);
+    uint64_t at = offset_of(b, "data");
+    for (size_t k = 0; k < 8; k++)
+        memcpy(b.p + at + 8 * k, &first, sizeof first);
+    task v = { .f = open_changing(&c, b, at, &later, sizeof later) };
+    work w = { .ctx = &v, .path = "file" };
+    c.change_pass = 2;
+    assert_int_equal(work_run(&w, 1, summarise_tensor), 0);
+    assert_true(v.ok);
+    assert_int_equal(v.sum.finite, 8);
+    assert_true(v.sum.mean == first);
+    assert_int_equal(c.pass, 1);
+    assert_int_equal(w.kept, 0);
+    release(&c, (heft_file *)(uintptr_t)v.f);
 }
 
 static void every_finite_value_is_in_a_bin_of_the_histogram(void **state)
@@ -270,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statistics_of_a_changing_file_fail),
+        cmocka_unit_test(statistics_of_bytes_in_memory_are_those_of_the_first_pass),
         cmocka_unit_test(every_finite_value_is_in_a_bin_of_the_histogram),
         cmocka_unit_test(changing_data_cannot_be_converted_to_sparse),
         cmocka_unit_test(changing_indices_cannot_be_converted_to_dense),

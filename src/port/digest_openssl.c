@@ -8,7 +8,7 @@
 
 static bool init(void *state)
 {
-    return heft_crypto->SHA256_Init(state);
+    return !heft_crypto_load(NULL) && heft_crypto->SHA256_Init(state);
 }
 
 static void update(void *state, const void *data, size_t len)
