@@ -307,7 +307,8 @@ void heft_session_wait_for(heft_session *s, heft_request *r, size_t bytes)
  * take longer than the transfer. */
 void heft_session_received(heft_session *s, heft_request *r, size_t bytes)
 {
-    if ((r->have += bytes) < r->wanted)
+    size_t have = atomic_fetch_add(&r->have, bytes) + bytes;
+    if (have < r->wanted)
         return;
     pthread_mutex_lock(&s->lock);
     r->wanted = SIZE_MAX;

@@ -146,11 +146,12 @@ static size_t on_exchange_body(char *data, size_t unit, size_t count, void *ctx)
 {
     heft_request *r = ctx;
     heft_exchange *x = r->exchange;
-    size_t space = x->text_size ? x->text_size - 1 - r->have : 0;
+    size_t have = r->have, space = x->text_size ? x->text_size - 1 - have : 0;
     size_t n = unit * count < space ? unit * count : space;
     if (n) {
-        memcpy(x->text + r->have, data, n);
-        x->text[r->have += n] = '\0';
+        memcpy(x->text + have, data, n);
+        x->text[have + n] = '\0';
+        r->have = have + n;
     }
     return unit * count;
 }
