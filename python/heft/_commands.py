@@ -122,6 +122,11 @@ def _unless_share(result):
     return lambda done: None if done.arguments["share"] is not None else result(done)
 
 
+def _unless_abort(result):
+    """Nothing is written when shares are given up."""
+    return lambda done: None if done.arguments["abort"] else result(done)
+
+
 # ---- the table ----
 
 @dataclass(frozen=True)
@@ -205,14 +210,14 @@ _COMMANDS = [
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
              defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
     _Command("convert", {"source": path_words, "target": path_words},
-             _of_result(Converted, "target"),
-             "Converted",
+             _unless_abort(_of_result(Converted, "target")),
+             "Converted | None",
              "Write a file or a folder in another format. The target appears whole or not at all."),
     _Command("split", {"source": path_words, "folder": path_words}, _split_result, "Split",
              "Write a model as shards. Needs max_size or count."),
     _Command("merge", {"sources": _paths, "target": path_words},
-             _of_result(Converted, "target"),
-             "Converted",
+             _unless_abort(_of_result(Converted, "target")),
+             "Converted | None",
              "Write all tensors of several files, or of a folder of shards, into one file."),
     _Command("append", {"file": path_words, "sources": _paths}, _of_result(Appended, "file"),
              "Appended",

@@ -367,6 +367,7 @@ def convert(
     resume: bool = ...,
     share: str | tuple[int, int] | None = ...,
     finish: bool = ...,
+    abort: bool = ...,
     threads: int | None = ...,
     verbose: bool = ...,
     key: str | None = ...,
@@ -378,7 +379,7 @@ def convert(
     offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Converted: ...
+) -> Converted | None: ...
 
 def diff(
     a: str | os.PathLike[str],
@@ -498,6 +499,7 @@ def merge(
     no_sync: bool = ...,
     share: str | tuple[int, int] | None = ...,
     finish: bool = ...,
+    abort: bool = ...,
     threads: int | None = ...,
     verbose: bool = ...,
     key: str | None = ...,
@@ -509,7 +511,7 @@ def merge(
     offline: bool = ...,
     no_sandbox: bool = ...,
     progress: Callable[[int, int], object] | bool | None = ...,
-) -> Converted: ...
+) -> Converted | None: ...
 
 def sbom(
     file: str | os.PathLike[str],

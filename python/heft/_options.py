@@ -257,6 +257,7 @@ OPTIONS = [Option(*row) for row in (
     ("output", "verify diff hash stats", PATH, "with share, the stem of the record; default: of the model"),
     ("join", "verify diff hash stats", PATH, "read the records with this stem, and return the result"),
     ("finish", "convert merge", FLAG, "complete the target from its shares"),
+    ("abort", "convert merge", FLAG, "remove the shares of the target that are written; returns None"),
     ("threads", WRITING, NUMBER, "number of threads; 0: one per processor"),
     ("verbose", "info diff " + WRITING + " edit", FLAG, "also report notes, and the memory of an index"),
     ("key", NO_QUIET, TEXT, "open only this part of a nested checkpoint, e.g. state_dict"),

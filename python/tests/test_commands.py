@@ -412,6 +412,16 @@ def test_shares_complete_the_target(tmp_path):
     assert heft.convert(file, want, force=True).share is None
 
 
+def test_shares_are_given_up(tmp_path):
+    file, target = tmp_path / "a.safetensors", tmp_path / "b.zt"
+    heft.save({"a": b"1234" * 100, "b": b"5678"}, file)
+    heft.convert(file, target, share=(1, 2))
+    assert heft.convert(file, target, abort=True) is None
+    assert sorted(tmp_path.iterdir()) == [file]
+    with pytest.raises(heft.Error, match="no shares"):
+        heft.convert(file, target, abort=True)
+
+
 @pytest.mark.parametrize("share", [(0, 2), (3, 2), "x", (1,), (1, 2.5), (True, 2), 5])
 def test_other_shares_are_refused(share, tmp_path):
     heft.save({"a": b"1234"}, tmp_path / "a.safetensors")
