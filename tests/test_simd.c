@@ -225,9 +225,9 @@ static void check_counts(const pair *p)
 
 static bool is_lost(uint32_t number, heft_dtype to)
 {
-    uint64_t lost[HEFT_CAST_LOSSES] = { 0 }, out, any = 0;
+    uint64_t lost[HEFT_CAST_LOSSES] = { 0 }, out[4], any = 0;
     uint32_t in[2] = { number };
-    assert_true(heft_cast_counted(&out, to, in, HEFT_F32, 2, lost));
+    assert_true(heft_cast_counted(out, to, in, HEFT_F32, 2, lost));
     for (size_t i = 0; i < HEFT_CAST_LOSSES; i++)
         any |= lost[i];
     return any;

@@ -15,7 +15,7 @@
 
 /* Members are named like the functions. */
 typedef struct heft_crypto_functions {
-#define FUNCTION(name) __typeof__(name) *name;
+#define FUNCTION(name) __typeof__(name) *(name);
 #include "port/crypto_functions.def"
 #undef FUNCTION
 } heft_crypto_functions;
