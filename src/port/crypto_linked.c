@@ -2,7 +2,7 @@
 #include "port/crypto_library.h"
 
 static const heft_crypto_functions functions = {
-#define FUNCTION(name) .name = name,
+#define FUNCTION(name) .name = (name),
 #include "port/crypto_functions.def"
 #undef FUNCTION
 };
