@@ -108,6 +108,8 @@ WRAPPED(int, EVP_DigestInit_ex2, (EVP_MD_CTX * c, const EVP_MD *m, const OSSL_PA
 WRAPPED(int, EVP_DigestFinal_ex, (EVP_MD_CTX * c, unsigned char *out, unsigned *len), (c, out, len),
         BLAKE2_FINAL, 0)
 
+static void *crypto_library; /* the last library that was opened */
+
 /* libcrypto is loaded, and the functions are found by name. */
 void *__real_dlopen(const char *name, int flags);
 void *__wrap_dlopen(const char *name, int flags);
@@ -116,12 +118,15 @@ void *__wrap_dlopen(const char *name, int flags)
     bool is_to_fail = fails(DLOPEN);
     void *library = __real_dlopen(is_to_fail ? "libmissing.so.3" : name, flags);
     errno = is_to_fail ? plan.os : errno;
+    crypto_library = library;
     return library;
 }
 
 void *__real_dlsym(void *library, const char *name);
 void *__wrap_dlsym(void *library, const char *name);
-void *__wrap_dlsym(void *library, const char *name)
+/* Sanitizers call the function before checked code can run. */
+__attribute__((no_sanitize("address", "undefined"))) void *__wrap_dlsym(void *library,
+                                                                        const char *name)
 {
     static const struct {
         const char *name;
@@ -135,6 +140,8 @@ void *__wrap_dlsym(void *library, const char *name)
         { "EVP_DigestInit_ex2", (void (*)(void))__wrap_EVP_DigestInit_ex2 },
         { "EVP_DigestFinal_ex", (void (*)(void))__wrap_EVP_DigestFinal_ex },
     };
+    if (!crypto_library || library != crypto_library)
+        return __real_dlsym(library, name);
     void *found = __real_dlsym(library, fails(DLSYM) ? "missing" : name);
     for (size_t i = 0; found && i < HEFT_COUNT(wrapped); i++)
         if (!strcmp(name, wrapped[i].name))
