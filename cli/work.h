@@ -53,8 +53,8 @@ typedef struct chunk_reader {
 bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char *path,
                        uint32_t part, heft_checked_read *checks);
 void chunk_reader_close(chunk_reader *p);
-/* Keep what is read in memory for a second pass, which would request the bytes of a server again.
- * A mapped part, and one for which the readers have no memory left, is read twice. */
+/* Keep the bytes of the part in memory for a second pass: a second read would request the bytes
+ * of a server again.  A mapped part is read twice, and so is a part beyond WORK_KEPT. */
 void chunk_reader_keep(chunk_reader *p);
 /* Return bytes [from, from + len), len at most WORK_CHUNK. NULL on failure; the work is stopped. */
 const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t len);

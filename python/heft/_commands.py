@@ -117,14 +117,9 @@ def _each(result):
     return results
 
 
-def _unless_share(result):
-    """A share writes a record, and returns None."""
-    return lambda done: None if done.arguments["share"] is not None else result(done)
-
-
-def _unless_abort(result):
-    """Nothing is written when shares are given up."""
-    return lambda done: None if done.arguments["abort"] else result(done)
+def _unless(option, result):
+    """With this option the command has no result: a record is written, or shares are removed."""
+    return lambda done: None if done.arguments[option] else result(done)
 
 
 # ---- the table ----
@@ -181,7 +176,7 @@ JSON = ("--json",)
 _COMMANDS = [
     _Command("info", {"file": path_words}, _of_document(Info, "file"), "Info",
              "Return facts of a file: format, version, counts, metadata, checksums.", flags=JSON),
-    _Command("verify", {"files": _paths}, _unless_share(_each(Report)),
+    _Command("verify", {"files": _paths}, _unless("share", _each(Report)),
              "Report | list[Report] | None",
              "Check structure, checksums, padding and reserved bits of a file, or of several, "
              "which gives a list.\nFaults are findings, not exceptions; a file that cannot be "
@@ -198,25 +193,25 @@ _COMMANDS = [
     _Command("sbom", {"file": path_words}, _bill, "Bill",
              "Return a bill of materials of a model: name, licence, base models, datasets, task, counts, "
              "digests. With\noutput the bill is also written to that file."),
-    _Command("diff", {"a": path_words, "b": path_words}, _unless_share(_of_document(Difference)),
+    _Command("diff", {"a": path_words, "b": path_words}, _unless("share", _of_document(Difference)),
              "Difference | None",
              "Compare names, element types, shapes and values of two files, across formats.",
              statuses=(0, 1), flags=JSON),
-    _Command("hash", {"file": path_words}, _unless_share(_of_document(Digests, "file")),
+    _Command("hash", {"file": path_words}, _unless("share", _of_document(Digests, "file")),
              "Digests | None",
              "Return content digests, equal for equal tensors whatever the format.", flags=JSON),
-    _Command("stats", {"file": path_words, "patterns": _globs}, _unless_share(_of_document(Stats, "file")),
+    _Command("stats", {"file": path_words, "patterns": _globs}, _unless("share", _of_document(Stats, "file")),
              "Stats | None",
              "Compute minimum, maximum, mean and more of the tensors whose names match a pattern.",
              defaults={"patterns": ()}, statuses=(0, 1), flags=JSON),
     _Command("convert", {"source": path_words, "target": path_words},
-             _unless_abort(_of_result(Converted, "target")),
+             _unless("abort", _of_result(Converted, "target")),
              "Converted | None",
              "Write a file or a folder in another format. The target appears whole or not at all."),
     _Command("split", {"source": path_words, "folder": path_words}, _split_result, "Split",
              "Write a model as shards. Needs max_size or count."),
     _Command("merge", {"sources": _paths, "target": path_words},
-             _unless_abort(_of_result(Converted, "target")),
+             _unless("abort", _of_result(Converted, "target")),
              "Converted | None",
              "Write all tensors of several files, or of a folder of shards, into one file."),
     _Command("append", {"file": path_words, "sources": _paths}, _of_result(Appended, "file"),

@@ -16,7 +16,7 @@ heft_status heft_source_check(const heft_source *s, heft_error *err);
 heft_status heft_sink_check(const heft_sink *s, heft_error *err);
 /* Check the host and all tables that the host refers to. */
 heft_status heft_host_check(const heft_host *h, heft_error *err);
-/* Load what the digest needs, before its init(). */
+/* Load the library of a digest, if the digest has one.  Call this function before init(). */
 static inline heft_status heft_digest_load(const heft_digest *d, heft_error *err)
 {
     return HEFT_HAS(d, load) ? d->load(err) : HEFT_OK;

@@ -14,7 +14,7 @@ typedef struct chain {
     X509_STORE *trusted;
 } chain;
 
-/* ---- lists of certificates: those of OpenSSL are macros, which call libcrypto by name ---- */
+/* ---- lists of certificates: the macros of OpenSSL would call libcrypto by name ---- */
 
 static STACK_OF(X509) * new_list(void)
 {

@@ -64,6 +64,13 @@ static heft_status agree_on_plan(heft_share_store *s, bool creates, heft_error *
     return st;
 }
 
+heft_status heft_share_refuse_plan(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_ARGUMENT,
+                            "the plan of its shares is damaged; give up these shares with "
+                            "--abort (heft_share_abort()), and write all shares again");
+}
+
 /* Read the number of shares from the plan in the open store. */
 static heft_status read_count(heft_share_store *s, uint32_t *count, heft_error *err)
 {
@@ -74,10 +81,7 @@ static heft_status read_count(heft_share_store *s, uint32_t *count, heft_error *
         return st;
     *count = count_in(text);
     free(text);
-    return *count ? HEFT_OK
-                  : heft_error_plain(err, HEFT_E_ARGUMENT,
-                                     "the plan of its shares is damaged; give up these shares with "
-                                     "--abort (heft_share_abort()), and write all shares again");
+    return *count ? HEFT_OK : heft_share_refuse_plan(err);
 }
 
 /* ---- a share ---- */

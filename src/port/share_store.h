@@ -53,6 +53,8 @@ struct heft_share_store {
 enum { HEFT_SHARE_NAME_BYTES = 40, HEFT_SHARE_MAX_RECORD = 1 << 30 };
 /* Write the name of the record of a share: "share-00002-of-8". */
 void heft_share_record_name(char name[HEFT_SHARE_NAME_BYTES], uint32_t number, uint32_t count);
+/* Refuse a plan whose text is damaged; returns HEFT_E_ARGUMENT. */
+heft_status heft_share_refuse_plan(heft_error *err);
 
 /* Find the output at a path, and make a store that is not open yet.
  *   HEFT_E_ARGUMENT  the output exists, and HEFT_SINK_REPLACE is not set */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/blake3.h"
 #include "port/remote/s3_shares.h"
 
@@ -45,11 +46,13 @@ static heft_status name_piece(heft_address *out, void *ctx, uint32_t part, heft_
                               heft_error *err)
 {
     const share_sink *k = ctx;
+    heft_s3_name name;
     heft_blake3 h;
     heft_blake3_init(&h);
     heft_blake3_update(&h, bytes.ptr, bytes.len);
     heft_blake3_final(&h, heft_s3_piece(k->s, k->number, part));
-    return heft_s3_piece_address(out, k->s, k->number, part, err);
+    heft_s3_piece_name(name, k->number, part);
+    return heft_s3_shares_address(out, k->s, name, err);
 }
 
 static heft_status write_share(heft_sink *sink, uint64_t offset, const void *data, size_t len,
@@ -99,39 +102,21 @@ typedef struct extent { /* bytes of the output that are no payload */
 typedef struct last_sink {
     heft_sink base;
     heft_s3_shares *s;
-    extent *extents;
-    uint8_t *bytes;
-    size_t count, capacity, length, bytes_capacity;
+    heft_memory mem;
+    heft_vec extents, bytes;
     heft_s3_parts parts;
 } last_sink;
-
-static bool grow(void **block, size_t *capacity, size_t wanted, size_t unit)
-{
-    size_t more = *capacity ? *capacity : 64;
-    while (more < wanted)
-        more *= 2;
-    void *larger = more > *capacity ? realloc(*block, more * unit) : *block;
-    if (!larger)
-        return false;
-    *block = larger;
-    *capacity = more;
-    return true;
-}
 
 static heft_status write_last(heft_sink *sink, uint64_t offset, const void *data, size_t len,
                               heft_error *err)
 {
     last_sink *k = (last_sink *)sink;
-    void *extents = k->extents, *bytes = k->bytes;
-    bool has_memory = grow(&extents, &k->capacity, k->count + 1, sizeof *k->extents);
-    k->extents = extents;
-    has_memory = has_memory && grow(&bytes, &k->bytes_capacity, k->length + len, 1);
-    k->bytes = bytes;
-    if (!has_memory)
+    const extent e = { offset, len, k->bytes.len };
+    if (!heft_vec_reserve(&k->mem, &k->bytes, len, 1) ||
+        !heft_vec_add(&k->mem, &k->extents, &e, sizeof e))
         return heft_error_no_memory(err, "for the header of an upload");
-    memcpy(k->bytes + k->length, data, len);
-    k->extents[k->count++] = (extent){ offset, len, k->length };
-    k->length += len;
+    memcpy((uint8_t *)k->bytes.ptr + k->bytes.len, data, len);
+    k->bytes.len += (uint32_t)len;
     return HEFT_OK;
 }
 
@@ -159,16 +144,12 @@ static heft_status read_piece(char **out, const heft_s3_shares *s, uint32_t shar
 {
     static const char what[] = "a piece of part";
     heft_s3_cut cut = heft_s3_share_cut(s, share, part);
-    heft_address *target = malloc(sizeof *target);
+    heft_s3_name name;
     uint8_t hash[HEFT_HASH_BYTES];
     heft_blake3 h;
     size_t len = 0;
-    *out = NULL;
-    heft_status st = target ? heft_s3_piece_address(target, s, share, part, err)
-                            : heft_error_no_memory(err, "for an address");
-    if (!st)
-        st = heft_s3_read(out, &len, s->upload.session, target, cut.length, err);
-    free(target);
+    heft_s3_piece_name(name, share, part);
+    heft_status st = heft_s3_shares_read(out, &len, s, name, cut.length, err);
     if (st == HEFT_E_NOTFOUND || st == HEFT_E_LIMIT)
         return run_again(st == HEFT_E_LIMIT ? HEFT_E_ARGUMENT : st, s, what, part, share, err);
     if (st)
@@ -200,13 +181,15 @@ static bool is_whole(const heft_s3_shares *s, uint32_t *share, uint32_t part)
 static uint64_t copy_extents(uint8_t *to, const last_sink *k, size_t *first, heft_range p)
 {
     uint64_t copied = 0, end = p.offset + p.length;
-    while (*first < k->count && k->extents[*first].offset + k->extents[*first].length <= p.offset)
+    const extent *all = k->extents.ptr;
+    while (*first < k->extents.len && all[*first].offset + all[*first].length <= p.offset)
         ++*first;
-    for (size_t i = *first; i < k->count && k->extents[i].offset < end; i++) {
-        const extent *e = &k->extents[i];
+    for (size_t i = *first; i < k->extents.len && all[i].offset < end; i++) {
+        const extent *e = &all[i];
         uint64_t from = e->offset > p.offset ? e->offset : p.offset;
         uint64_t until = e->offset + e->length < end ? e->offset + e->length : end;
-        memcpy(to + (from - p.offset), k->bytes + e->at + (from - e->offset), until - from);
+        memcpy(to + (from - p.offset), (const uint8_t *)k->bytes.ptr + e->at + (from - e->offset),
+               until - from);
         copied += until - from;
     }
     return copied;
@@ -261,8 +244,8 @@ static heft_status send_rest(last_sink *k, heft_error *err)
     k->parts.part_bytes = s->part_bytes;
     k->parts.cut = cut_last;
     k->parts.ctx = k;
-    if (k->count)
-        qsort(k->extents, k->count, sizeof *k->extents, by_offset);
+    if (k->extents.len)
+        qsort(k->extents.ptr, k->extents.len, sizeof(extent), by_offset);
     for (uint32_t i = 1; i <= s->part_count && !st; i++)
         if (!is_whole(s, &share, i))
             st = assemble(k, buf, i, share, &first, err);
@@ -329,26 +312,18 @@ static heft_status announce(const heft_s3_shares *s, heft_error *err)
 {
     char text[HEFT_S3_ETAG + 32], etag[HEFT_S3_ETAG];
     long code;
-    heft_address *target = malloc(sizeof *target);
-    if (!target)
-        return heft_error_no_memory(err, "for an address");
     bool is_known = heft_s3_etag(etag, *s->etags, sizeof *s->etags, s->part_count);
     int n = snprintf(text, sizeof text, "%" PRIu64 " %s\n", heft_share_size(s->base.plan),
                      is_known ? etag : "");
-    heft_status st = heft_s3_shares_address(target, s, heft_s3_done, err);
-    if (!st)
-        st = heft_s3_put(s->upload.session, target, (heft_str){ text, (size_t)n }, NULL, &code,
-                         err);
-    free(target);
-    return st;
+    return heft_s3_shares_put(s, heft_s3_done, (heft_str){ text, (size_t)n }, NULL, &code, err);
 }
 
 static void discard_last(heft_sink *sink)
 {
     last_sink *k = (last_sink *)sink;
     heft_s3_parts_free(&k->parts);
-    free(k->extents);
-    free(k->bytes);
+    heft_vec_free(&k->mem, &k->extents, sizeof(extent));
+    heft_vec_free(&k->mem, &k->bytes, 1);
     free(k);
 }
 
@@ -392,6 +367,7 @@ heft_status heft_s3_share_data_open(heft_sink **out, heft_share_store *store, ui
     if (last) {
         last->base.ops = &last_ops;
         last->s = s;
+        last->mem = (heft_memory){ &heft_libc_allocator, UINT64_MAX, 0 };
         return HEFT_OK;
     }
     k->base.ops = &share_ops;

@@ -75,12 +75,36 @@ heft_status heft_s3_shares_address(heft_address *out, const heft_s3_shares *s, c
                : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
 }
 
-heft_status heft_s3_piece_address(heft_address *out, const heft_s3_shares *s, uint32_t share,
-                                  uint32_t part, heft_error *err)
+heft_status heft_s3_shares_read(char **out, size_t *len, const heft_s3_shares *s, const char *name,
+                                uint64_t most, heft_error *err)
 {
-    heft_s3_name name;
-    snprintf(name, sizeof name, "piece-%05u-of-share-%05u", (unsigned)part, (unsigned)share);
-    return heft_s3_shares_address(out, s, name, err);
+    heft_address *target = malloc(sizeof *target);
+    *out = NULL;
+    heft_status st = target ? heft_s3_shares_address(target, s, name, err)
+                            : heft_error_no_memory(err, "for an address");
+    if (!st)
+        st = heft_s3_read(out, len, s->upload.session, target, most, err);
+    free(target);
+    return st;
+}
+
+heft_status heft_s3_shares_put(const heft_s3_shares *s, const char *name, heft_str body,
+                               const char *header, long *code, heft_error *err)
+{
+    heft_address *target = malloc(sizeof *target);
+    *code = 0;
+    heft_status st = target ? heft_s3_shares_address(target, s, name, err)
+                            : heft_error_no_memory(err, "for an address");
+    if (!st)
+        st = heft_s3_put(s->upload.session, target, body, header, code, err);
+    free(target);
+    return st;
+}
+
+void heft_s3_piece_name(heft_s3_name name, uint32_t share, uint32_t part)
+{
+    snprintf(name, sizeof(heft_s3_name), "piece-%05u-of-share-%05u", (unsigned)part,
+             (unsigned)share);
 }
 
 /* ---- records ---- */

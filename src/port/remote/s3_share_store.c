@@ -14,38 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "port/remote/s3_shares.h"
 #include "port/sink_file.h"
 
 static const char plan_name[] = "plan", upload_line[] = "upload ";
-
-/* ---- small objects ---- */
-
-static heft_status read_object(char **out, size_t *len, const heft_s3_shares *s, const char *name,
-                               heft_error *err)
-{
-    heft_address *target = malloc(sizeof *target);
-    *out = NULL;
-    heft_status st = target ? heft_s3_shares_address(target, s, name, err)
-                            : heft_error_no_memory(err, "for an address");
-    if (!st)
-        st = heft_s3_read(out, len, s->upload.session, target, HEFT_SHARE_MAX_RECORD, err);
-    free(target);
-    return st;
-}
-
-static heft_status put_object(const heft_s3_shares *s, const char *name, heft_str body,
-                              const char *header, long *code, heft_error *err)
-{
-    heft_address *target = malloc(sizeof *target);
-    *code = 0;
-    heft_status st = target ? heft_s3_shares_address(target, s, name, err)
-                            : heft_error_no_memory(err, "for an address");
-    if (!st)
-        st = heft_s3_put(s->upload.session, target, body, header, code, err);
-    free(target);
-    return st;
-}
 
 static heft_status remove_object(const heft_s3_shares *s, const char *name, heft_error *err)
 {
@@ -76,16 +49,14 @@ static heft_status read_plan(heft_share_store *store, char **out, size_t *len, h
 {
     heft_s3_shares *s = (heft_s3_shares *)store;
     *s->upload.id = '\0';
-    heft_status st = read_object(out, len, s, plan_name, err);
+    heft_status st = heft_s3_shares_read(out, len, s, plan_name, HEFT_SHARE_MAX_RECORD, err);
     if (st == HEFT_E_NOTFOUND)
         return heft_error_plain(err, st, "there are no shares: the object '%splan' does not exist",
                                 s->prefix);
     if (!st && !take_upload(s, *out, len)) {
         free(*out);
         *out = NULL;
-        st = heft_error_plain(err, HEFT_E_ARGUMENT,
-                              "the plan of its shares is damaged; give up these shares with "
-                              "--abort (heft_share_abort()), and write all shares again");
+        st = heft_share_refuse_plan(err);
     }
     if (!st && s->base.plan) {
         st = heft_s3_shares_cut(s, err);
@@ -111,7 +82,7 @@ static heft_status check_condition(const heft_s3_shares *s, heft_str body, heft_
 {
     long code;
     heft_error ignored;
-    heft_status st = put_object(s, plan_name, body, "If-None-Match: *", &code, err);
+    heft_status st = heft_s3_shares_put(s, plan_name, body, "If-None-Match: *", &code, err);
     if (st)
         return code == 412 || code == 409 ? HEFT_OK : st;
     (void)(remove_object(s, plan_name, &ignored) == HEFT_OK);
@@ -131,7 +102,7 @@ static heft_status put_plan(const heft_s3_shares *s, const char *own, const char
     heft_str all = { body, (size_t)n };
     if (n < 0 || (size_t)n >= sizeof body)
         return heft_error_plain(err, HEFT_E_LIMIT, "the text of the plan is too long");
-    heft_status st = put_object(s, plan_name, all, "If-None-Match: *", &code, err);
+    heft_status st = heft_s3_shares_put(s, plan_name, all, "If-None-Match: *", &code, err);
     if (st)
         return code == 412 || code == 409 ? HEFT_OK : st; /* 409: a different request was faster */
     return check_condition(s, all, err);
@@ -171,7 +142,7 @@ static heft_status read_record(heft_share_store *store, uint32_t number, char **
     heft_s3_shares *s = (heft_s3_shares *)store;
     char name[HEFT_SHARE_NAME_BYTES];
     heft_share_record_name(name, number, store->count);
-    heft_status st = read_object(out, len, s, name, err);
+    heft_status st = heft_s3_shares_read(out, len, s, name, HEFT_SHARE_MAX_RECORD, err);
     if (st == HEFT_E_NOTFOUND)
         return heft_error_plain(err, st, "%s is missing", name);
     if (st)
@@ -213,7 +184,7 @@ static heft_status publish_record(heft_share_store *store, uint32_t number, heft
         st = heft_error_no_memory(err, "for the record of a share");
     heft_share_record_name(name, number, store->count);
     if (!st)
-        st = put_object(s, name, (heft_str){ text, len }, NULL, &code, err);
+        st = heft_s3_shares_put(s, name, (heft_str){ text, len }, NULL, &code, err);
     free(text);
     store->result.about_output = st;
     return st;
@@ -281,7 +252,7 @@ static bool is_announced(const heft_s3_shares *s, const heft_answer *object)
     heft_error ignored;
     if (object->total != heft_share_size(s->base.plan))
         return false;
-    if (read_object(&text, &len, s, heft_s3_done, &ignored))
+    if (heft_s3_shares_read(&text, &len, s, heft_s3_done, HEFT_SHARE_MAX_RECORD, &ignored))
         return !s->exists || strcmp(object->etag, s->old.etag) != 0;
     text[strcspn(text, "\n")] = '\0';
     uint64_t size = strtoull(text, &rest, 10);
@@ -305,23 +276,10 @@ static bool is_completed(heft_share_store *store)
 }
 
 typedef struct name_list {
-    heft_s3_name *names;
-    size_t count, capacity;
+    heft_memory mem;
+    heft_vec names; /* heft_s3_name */
     bool has_failed, has_plan, has_done;
 } name_list;
-
-static bool has_room(name_list *l)
-{
-    if (l->count < l->capacity)
-        return true;
-    size_t more = l->capacity ? 2 * l->capacity : 64;
-    heft_s3_name *larger = realloc(l->names, more * sizeof *larger);
-    if (!larger)
-        return false;
-    l->names = larger;
-    l->capacity = more;
-    return true;
-}
 
 /* Remember the names of records and pieces; other objects are not removed. */
 static void on_name(void *ctx, const char *name)
@@ -330,29 +288,30 @@ static void on_name(void *ctx, const char *name)
     l->has_plan = l->has_plan || !strcmp(name, plan_name);
     l->has_done = l->has_done || !strcmp(name, heft_s3_done);
     bool is_own = !strncmp(name, "share-", 6) || !strncmp(name, "piece-", 6);
-    if (!is_own || strlen(name) >= sizeof *l->names)
+    if (!is_own || strlen(name) >= sizeof(heft_s3_name))
         return;
-    l->has_failed = l->has_failed || !has_room(l);
-    if (!l->has_failed)
-        strcpy(l->names[l->count++], name);
+    heft_s3_name *to = heft_vec_push(&l->mem, &l->names, sizeof *to);
+    if (to)
+        strcpy(*to, name);
+    l->has_failed = l->has_failed || !to;
 }
 
 /* Remove all objects, the plan behind the records. */
 static heft_status remove_objects(heft_s3_shares *s, bool *found, heft_error *err)
 {
-    name_list l = { .count = 0 };
+    name_list l = { .mem = { &heft_libc_allocator, UINT64_MAX, 0 } };
     heft_session *session = s->upload.session;
     heft_status st = heft_s3_list(session, &s->bucket, s->prefix, on_name, &l, err);
-    *found = l.count || l.has_plan || l.has_done;
+    *found = l.names.len || l.has_plan || l.has_done;
     if (!st && l.has_failed)
         st = heft_error_no_memory(err, "for a list of objects");
     if (!st)
-        st = heft_s3_remove(session, &s->folder, l.names, l.count, err);
+        st = heft_s3_remove(session, &s->folder, l.names.ptr, l.names.len, err);
     if (!st && l.has_plan)
         st = remove_object(s, plan_name, err);
     if (!st && l.has_done)
         st = remove_object(s, heft_s3_done, err);
-    free(l.names);
+    heft_vec_free(&l.mem, &l.names, sizeof(heft_s3_name));
     return st;
 }
 

@@ -36,12 +36,16 @@ heft_s3_cut heft_s3_share_cut(const heft_s3_shares *s, uint32_t share, uint32_t 
 bool heft_s3_share_parts(const heft_s3_shares *s, uint32_t share, uint32_t *first, uint32_t *last);
 /* Return the hash of a piece: from the record of the share, or set by the sink of the share. */
 uint8_t *heft_s3_piece(const heft_s3_shares *s, uint32_t share, uint32_t part);
-/* Set the address of the object with a piece. */
-heft_status heft_s3_piece_address(heft_address *out, const heft_s3_shares *s, uint32_t share,
-                                  uint32_t part, heft_error *err);
+/* Write the name of the object with a piece. */
+void heft_s3_piece_name(heft_s3_name name, uint32_t share, uint32_t part);
 /* Set the address of an object beside the output. */
 heft_status heft_s3_shares_address(heft_address *out, const heft_s3_shares *s, const char *name,
                                    heft_error *err);
+/* Call heft_s3_read() and heft_s3_put() for an object beside the output. */
+heft_status heft_s3_shares_read(char **out, size_t *len, const heft_s3_shares *s, const char *name,
+                                uint64_t most, heft_error *err);
+heft_status heft_s3_shares_put(const heft_s3_shares *s, const char *name, heft_str body,
+                               const char *header, long *code, heft_error *err);
 /* Return the record of a share as it is stored, with the ETags of the parts and the hashes of the
  * pieces, to be freed; NULL without memory. */
 char *heft_s3_share_record(size_t *len, const heft_s3_shares *s, uint32_t share, heft_str record);
