@@ -20,7 +20,7 @@ TENSORS = {"first": os.urandom(40 * MIB), "second": os.urandom(40 * MIB), "third
 def requests(folder, path):
     """How each way of reading appears to the file system; all ways give the same digests."""
     expected = [line.split()[0] for line in heft("hash", path)[1].splitlines()]
-    with mounted(SLOW_FS, folder, path, latency=5000) as m:
+    with mounted(SLOW_FS, folder, path, latency=20000) as m:
         for way in ("auto", "direct", "read", "map"):
             m.counts()
             code, out, err = heft("hash", "--access", way, m.path)
