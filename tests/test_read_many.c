@@ -155,6 +155,72 @@ static void direct_access_reads_any_range(void **state)
     free(bytes);
 }
 
+/* ---- sources with an executor ---- */
+
+typedef struct waiting_source {
+    heft_source base;
+    heft_source *inner;
+} waiting_source;
+
+static size_t counted_runs;
+
+static heft_status read_inner(heft_source *s, uint64_t at, void *buf, size_t len, heft_error *err)
+{
+    heft_source *inner = ((waiting_source *)s)->inner;
+    return inner->ops->read(inner, at, buf, len, err);
+}
+
+static void close_inner(heft_source *s)
+{
+    heft_source_close(((waiting_source *)s)->inner);
+}
+
+static void run_counted(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+{
+    (void)ctx;
+    counted_runs++;
+    for (size_t i = 0; i < n; i++)
+        fn(arg, i);
+}
+
+static const heft_executor *counting_executor(const heft_source *s)
+{
+    static const heft_executor e = { .size = sizeof e, .run = run_counted, .width = 16 };
+    (void)s;
+    return &e;
+}
+
+/* The executor of a source reads many parts, unless the host has no executor: then its functions
+ * are called by one thread only. */
+static void uses_the_executor_of_the_source(void **state)
+{
+    static const heft_source_ops ops = {
+        .size = sizeof ops, .read = read_inner, .close = close_inner, .executor = counting_executor
+    };
+    heft_bytes model = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
+    (void)state;
+    for (size_t has_executor = 0; has_executor < 2; has_executor++) {
+        waiting_source s = { { &ops, model.len }, NULL };
+        heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+        heft_host host;
+        heft_error err;
+        heft_file *f;
+        request r;
+        heft_host_copy(&host, NULL, sizeof host);
+        host.executor = has_executor ? host.executor : NULL;
+        o.host = &host;
+        counted_runs = 0;
+        heft_assert_ok(heft_source_open_memory(&s.inner, model.p, model.len, &err), &err);
+        heft_assert_ok(heft_file_open_source(&f, &s.base, &o, &err), &err);
+        prepare(&r, f);
+        heft_assert_ok(read_all(&r, NULL, NULL, &err), &err);
+        assert_int_equal(counted_runs, has_executor);
+        assert_all_read(&r);
+        finish(&r);
+    }
+    heft_test_free(&model);
+}
+
 /* ---- every kind of part ---- */
 
 /* Return a NumPy array stored column by column, with big-endian elements. */
@@ -350,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_A_DIRECTORY(reads_parts_with_every_access),
         IN_A_DIRECTORY(direct_access_reads_any_range),
+        cmocka_unit_test(uses_the_executor_of_the_source),
         cmocka_unit_test(reads_strided_and_compressed_parts),
         cmocka_unit_test(reports_progress_and_stops_on_request),
         cmocka_unit_test(refuses_an_unknown_part),

@@ -21,6 +21,8 @@ extern "C" {
 
 /* ---- sources ------------------------------------------------------------------------------ */
 
+typedef struct heft_executor heft_executor;
+
 /* A source supplies the bytes of a file.  Define a struct with a heft_source as the first member,
  * for heft_file_open_source().  All functions are called by several threads at once; functions
  * marked optional may be NULL. */
@@ -51,6 +53,10 @@ typedef struct heft_source_ops {
      * digest. */
     void (*begin_digest)(heft_source *s);
     heft_status (*check_digest)(heft_source *s, bool *is_stated, heft_error *err);
+    /* Optional, for a source whose requests take long.  Return an executor with more threads than
+     * processors, or NULL: heft_part_read_many() uses it instead of the host's, so that many
+     * requests are sent at the same time.  Never called if the host has no executor. */
+    const heft_executor *(*executor)(const heft_source *s);
 } heft_source_ops;
 struct heft_source {
     const heft_source_ops *ops;
@@ -229,7 +235,7 @@ HEFT_API void heft_edit_close(heft_edit *e);
 
 /* ---- threads ------------------------------------------------------------------------------ */
 
-typedef struct heft_executor {
+struct heft_executor {
     size_t size; /* = sizeof(heft_executor) */
     /* Call fn(arg, i) once for every i < n, started in increasing order, on at most width threads;
      * return when all calls have returned.  Called by several threads at once: threads that called
@@ -238,7 +244,7 @@ typedef struct heft_executor {
     void *ctx;
     uint32_t width;       /* number of threads */
     uint32_t reserved[3]; /* 0 */
-} heft_executor;
+};
 /* Return an executor with that many system threads; 0: one for each available processor. */
 HEFT_API heft_executor heft_executor_threads(uint32_t width);
 

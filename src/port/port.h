@@ -105,6 +105,10 @@ int heft_source_descriptor(const heft_source *s);
 
 extern const heft_allocator heft_libc_allocator;
 extern const heft_executor heft_all_threads;
+/* Threads for requests that take long, more than there are processors. */
+extern const heft_executor heft_waiting_threads;
+/* Return true on a thread of heft_waiting_threads. */
+bool heft_is_waiting_thread(void);
 void heft_os_entropy(void *buf, size_t len);
 extern const heft_digest heft_isal_crc32, heft_isal_crc32c; /* crc_isal.c */
 extern const heft_digest heft_openssl_sha256;               /* digest_openssl.c */

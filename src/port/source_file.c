@@ -126,12 +126,11 @@ static heft_status read_file(heft_source *s, uint64_t off, void *buf, size_t len
     int change = atomic_load(&f->change);
     if (change)
         return change_error(err, change, HEFT_NOWHERE);
-    if (f->direct) {
-        size_t done = heft_direct_read(f->direct, off, buf, len);
-        return pread_all(f, off + done, (uint8_t *)buf + done, len - done, err);
-    }
-    if (f->ahead) {
-        size_t done = heft_read_ahead_read(f->ahead, off, buf, len);
+    /* Where many threads read at the same time, reading ahead would only cost a copy. */
+    bool is_ahead = f->ahead && !heft_is_waiting_thread();
+    if (is_ahead || f->direct) {
+        size_t done = is_ahead ? heft_read_ahead_read(f->ahead, off, buf, len)
+                               : heft_direct_read(f->direct, off, buf, len);
         return pread_all(f, off + done, (uint8_t *)buf + done, len - done, err);
     }
     if (!f->map || len >= PREAD_MIN)
@@ -189,6 +188,11 @@ static void dont_need(heft_source *s, uint64_t off, uint64_t len)
         heft_pages_drop((void *)from, to - from);
 }
 
+static const heft_executor *executor(const heft_source *s)
+{
+    return ((const file_source *)s)->ahead ? &heft_waiting_threads : NULL;
+}
+
 static void close_file(heft_source *s)
 {
     file_source *f = (file_source *)s;
@@ -217,6 +221,7 @@ static const heft_source_ops ops = {
     .populate = populate,
     .dont_need = dont_need,
     .check_unchanged = check_unchanged,
+    .executor = executor,
 };
 
 int heft_source_descriptor(const heft_source *s)
@@ -249,6 +254,7 @@ static heft_status prepare_reads(file_source *f, heft_access access, heft_error 
         bool is_direct = access == HEFT_ACCESS_DIRECT ||
                          (access == HEFT_ACCESS_AUTO && cost == HEFT_COST_PASSING);
         f->ahead = heft_read_ahead_new(f->fd, f->base.size, is_direct);
+        f->direct = is_direct ? heft_direct_open(f->fd, NULL, f->base.size) : NULL;
         return HEFT_OK; /* without memory to read ahead, by single reads */
     }
     heft_status st = map_file(f, access, err);

@@ -1,4 +1,4 @@
-"""check_slow_files.py HEFT SLOW_FS: files on a file system with slow requests. TAP on stdout.
+"""check_slow_files.py HEFT SLOW_FS LOAD_ALL: files on a file system with slow requests. TAP on stdout.
 
 The file system counts requests, so that the test does not depend on time."""
 import os
@@ -12,7 +12,7 @@ from slow_mount import mounted, obstacle
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "remote"))
 from loopback import check, heft, safetensors, skip  # pylint: disable=wrong-import-position
 
-SLOW_FS = sys.argv[2]
+SLOW_FS, LOAD_ALL = sys.argv[2:4]
 KIB, MIB = 1 << 10, 1 << 20
 TENSORS = {"first": os.urandom(40 * MIB), "second": os.urandom(40 * MIB), "third": b"123"}
 
@@ -40,6 +40,27 @@ def requests(folder, path):
         code, out, err = heft("cat", m.path, "third")
         number, size, *_ = m.counts()
         check("a small tensor needs few bytes", (code, out) == (0, b"123") and size < MIB, code, err, size)
+
+
+def load_all(path):
+    done = subprocess.run([LOAD_ALL, path], capture_output=True, check=False)
+    return done.returncode, done.stdout, done.stderr.decode(errors="replace")
+
+
+def many_parts(folder, path):
+    """One call that reads all parts reads them straight, by more threads than there are processors."""
+    with mounted(SLOW_FS, folder, path, latency=20000) as m:
+        code, out, err = load_all(m.path)
+        number, size, _, at_once = m.counts()
+        shown = f"{number} requests, {size // number} bytes on average, {at_once} at once"
+        print(f"# many parts: {shown}")
+        check("many parts: the bytes are those of the local file", (code, out) == (0, b"".join(TENSORS.values())),
+              code, err)
+        check("many parts: nothing is read twice", size < 1.1 * os.path.getsize(path), shown)
+        check("many parts: more requests are sent at once than by reading ahead", at_once >= 12, shown)
+    with mounted(SLOW_FS, folder, path, latency=1000, fail=os.path.getsize(path) // 2, errno=5) as m:
+        code, _, err = load_all(m.path)
+        check("many parts: error 5 at an offset", code == 1 and "Input/output error" in err, code, err)
 
 
 def faults(folder, path):
@@ -74,6 +95,7 @@ def main():
                 print("1..0 # SKIP the system does not mount file systems of FUSE")
                 return 0
         requests(folder, path)
+        many_parts(folder, path)
         faults(folder, path)
     import loopback
     print(f"1..{loopback.number}")

@@ -86,8 +86,15 @@ static inline bool heft_digest_joins(const heft_digest *d)
     return HEFT_HAS(d, combine);
 }
 const heft_codec *heft_host_codec(const heft_host *h, heft_encoding e); /* NULL if unknown */
+/* Call fn(arg, i) for every i below n, on the threads of the executor; NULL: on this thread. */
+void heft_executor_run(const heft_executor *e, size_t n, void (*fn)(void *arg, size_t i),
+                       void *arg);
 /* Call fn(arg, i) for every i below n, on the host's threads. */
-void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg);
+static inline void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i),
+                                 void *arg)
+{
+    heft_executor_run(h->executor, n, fn, arg);
+}
 /* Initialise an empty index with the host's allocator and threads, and a fresh hash secret. */
 void heft_host_init_index(const heft_host *h, heft_index *x, const heft_limits *limits);
 

@@ -70,10 +70,10 @@ void heft_host_copy(heft_host *out, const heft_host *from, size_t size)
     memcpy(out, &size, sizeof size);
 }
 
-void heft_host_run(const heft_host *h, size_t n, void (*fn)(void *arg, size_t i), void *arg)
+void heft_executor_run(const heft_executor *e, size_t n, void (*fn)(void *arg, size_t i), void *arg)
 {
-    if (h->executor && n > 1) {
-        h->executor->run(h->executor->ctx, n, fn, arg);
+    if (e && n > 1) {
+        e->run(e->ctx, n, fn, arg);
         return;
     }
     for (size_t i = 0; i < n; i++)

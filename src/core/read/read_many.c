@@ -135,6 +135,18 @@ static void read_chunk(void *arg, size_t chunk)
     }
 }
 
+/* Return the host's executor, or that of the source of the first part: a source whose requests take
+ * long has an executor with more threads. */
+static const heft_executor *choose_executor(const read_job *j)
+{
+    const heft_executor *own = j->f->host->executor, *wide = NULL;
+    uint32_t number = j->count ? heft_global_offset_file(&j->f->x, row_at(j, 0)->offset) : 0;
+    const heft_source *s = heft_file_source(j->f, number);
+    if (own && s && HEFT_HAS(s->ops, executor))
+        wide = s->ops->executor(s);
+    return wide ? wide : own;
+}
+
 heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const uint32_t *parts,
                                 uint32_t count, heft_progress_fn on_progress, void *ctx,
                                 heft_error *err)
@@ -154,7 +166,7 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
         st = split_chunks(&j, err);
     }
     if (!st) {
-        heft_host_run(f->host, j.chunks.len, read_chunk, &j);
+        heft_executor_run(choose_executor(&j), j.chunks.len, read_chunk, &j);
         st = heft_progress_end(&j.progress, err);
     }
     if (!st)
