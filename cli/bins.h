@@ -1,10 +1,9 @@
 /* bins.h - a histogram of equally wide bins between two values. */
 #ifndef HEFT_CLI_BINS_H
 #define HEFT_CLI_BINS_H
-#include <stddef.h>
-#include <stdint.h>
+#include <heft/floats.h>
 
-enum { SUMMARY_BINS = 8 };
+enum { SUMMARY_BINS = HEFT_F32_BINS };
 
 typedef struct bins {
     double min, max, low, scale;

@@ -2,32 +2,6 @@
 
 #include <string.h>
 
-#include "float_sets.h"
-
-static const float_loops *loops_now(void)
-{
-    const float_set *s = float_sets;
-    while (!s->is_supported())
-        s++;
-    return s->loops;
-}
-
-float_block float_block_of(const float *v, size_t n)
-{
-    return loops_now()->block_of(v, n);
-}
-
-double float_squares(const float *v, size_t n, double mean)
-{
-    return loops_now()->squares(v, n, mean);
-}
-
-void float_count_bins(uint64_t counts[SUMMARY_BINS], const float *v, size_t n,
-                      const float_edges *edges)
-{
-    loops_now()->count_bins(counts, v, n, edges);
-}
-
 /* Return the float at a position in the order of all floats: 0 is the most negative NaN. */
 static float float_at(uint32_t position)
 {
@@ -44,9 +18,9 @@ static uint32_t position_of(float v)
     return bits >> 31 ? ~bits : bits | UINT32_C(1) << 31;
 }
 
-float_edges float_edges_of(const bins *b)
+heft_f32_edges float_edges_of(const bins *b)
 {
-    float_edges e;
+    heft_f32_edges e;
     uint32_t least = position_of((float)b->min), end = position_of((float)b->max) + 1;
     for (size_t i = 0; i <= SUMMARY_BINS; i++) {
         uint32_t low = least, high = end;

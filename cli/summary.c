@@ -8,7 +8,7 @@
 #include "number_text.h"
 #include "value_counts.h"
 
-enum { BLOCK = FLOAT_BLOCK }; /* values converted at a time */
+enum { BLOCK = 4096 }; /* values converted at a time */
 
 typedef struct stream {
     chunk_reader bytes;
@@ -17,9 +17,9 @@ typedef struct stream {
     size_t numbers_per_element;
     bool has_quantiles;
     quantiles q;
-    bins bins;           /* in the second pass */
-    float_edges edges;   /* f32: the same */
-    value_counts counts; /* types with few codes */
+    bins bins;            /* in the second pass */
+    heft_f32_edges edges; /* f32: the same */
+    value_counts counts;  /* types with few codes */
 } stream;
 
 /* Visit n numbers, which begin at number `at` of the chunk. */
@@ -112,7 +112,7 @@ static bool add_floats(summary *s, stream *t, const uint8_t *chunk, uint64_t at,
     float values[BLOCK];
     if (!read_floats(values, chunk, at, n))
         return false;
-    float_block b = float_block_of(values, n);
+    heft_f32_summary b = heft_f32_summarise(values, n);
     if (!b.is_finite)
         return add_values(s, t, chunk, at, n);
     if (t->has_quantiles)
@@ -122,7 +122,7 @@ static bool add_floats(summary *s, stream *t, const uint8_t *chunk, uint64_t at,
     s->zeros += b.zeros;
     s->min = (double)b.min < s->min ? (double)b.min : s->min;
     s->max = (double)b.max > s->max ? (double)b.max : s->max;
-    merge_moments(s, n, mean, float_squares(values, n, mean));
+    merge_moments(s, n, mean, heft_f32_squares(values, n, mean));
     return true;
 }
 
@@ -153,7 +153,7 @@ static bool fill_float_bins(summary *s, stream *t, const uint8_t *chunk, uint64_
         return false;
     if (t->has_quantiles)
         quantiles_refine_floats(&t->q, values, n);
-    float_count_bins(s->bins, values, n, &t->edges);
+    heft_f32_count(s->bins, values, n, &t->edges);
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <heft/remote.h>
 #include <heft/share.h>
 #include <heft/sign.h>
+#include <heft/floats.h>
 
 /* heft.h: version, status, errors */
 static int print_error(const char *path)
@@ -561,6 +562,14 @@ static heft_status acquire_as_f32(heft_param *out, heft_params *store, heft_id12
     return heft_params_resolve(out, store, key, &f32, err); /* heft_params_release_form() */
 }
 
+/* floats.h: blocks of f32 values */
+static double mean_square_distance(const float *values, size_t count)
+{
+    heft_f32_summary s = heft_f32_summarise(values, count);
+    double mean = s.sum / (double)count;
+    return s.is_finite ? heft_f32_squares(values, count, mean) / (double)count : -1;
+}
+
 /* heft_ext.h: sources */
 static bool bring_into_memory(const heft_file *file, uint32_t part, heft_error *err)
 {
@@ -803,6 +812,7 @@ int main(int argc, char **argv)
     require(!join_as_vae(&both, source, opened("model.safetensors"), &err), "pipeline");
     require(!heft_file_is_complete(both, &err), "pipeline");
     heft_file_close(both);
+    require(mean_square_distance((const float[]){ 1, 3 }, 2) == 1, "statistics");
     require(heft_is_url("https://127.0.0.1:1/a") && open_private(&both, "model.mag", &err), "URL");
     require(convert_resumably("model.mag", "half.bpk", &err), "URL");
     puts("ok");

@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
-    "src/simd": ["src/base", "src/model"],
+    "src/simd": ["heft.h", "src/base", "src/model"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
     "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/port", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],

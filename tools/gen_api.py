@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/api.md"
 EXAMPLES = ROOT / "tests/api_examples.c"
 HEADERS = ["heft.h", "source.h", "memory_limits.h", "check.h", "companion.h", "write.h", "doctor.h",
-           "share.h", "sign.h", "params.h", "remote.h", "heft_ext.h"]
+           "share.h", "sign.h", "params.h", "floats.h", "remote.h", "heft_ext.h"]
 SECTION = re.compile(r"^/\* ---- (.*?) -+ \*/$", re.M)
 BLOCK = re.compile(
     r"^(?P<comment>/\*(?:(?!\*/).)*\*/\n)?(?P<code>(?:HEFT_API|static inline) "

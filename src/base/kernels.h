@@ -33,6 +33,7 @@ typedef struct heft_kernels {
     void (*blake3_parents)(uint32_t (*cv)[8], size_t count);
     heft_cast_function *cast;
     heft_decode_function *decode_blocks;
+    const struct heft_float_functions *floats; /* defined in simd/float_loops.h */
 } heft_kernels;
 
 /* Return the kernels for the processor; never NULL.  Static. */

@@ -4,11 +4,13 @@
 #include "base/compiler.h"
 #include "simd/block_loops.h"
 #include "simd/cast_loops.h"
+#include "simd/float_loops.h"
 
 const heft_kernels heft_portable_kernels = {
     .name = "portable",
     .cast = heft_cast_loops,
     .decode_blocks = heft_block_loops,
+    .floats = &heft_float_loops,
 };
 
 /* The set is chosen once: in a virtual machine a question to the processor takes as long as a

@@ -1,8 +1,6 @@
-/* float_loops.c - the loops of float_stats.h, compiled for several instruction sets: meson.build
- * renames float_loops_baseline for each. */
-#include "float_loops.h"
-
-#include <math.h>
+/* float_loops.c - the loops of floats.h, compiled for several instruction sets: meson.build
+ * renames heft_float_loops for each. */
+#include "simd/float_loops.h"
 
 enum { LANES = 32 }; /* independent partial results, so that no addition waits for the previous */
 
@@ -62,11 +60,11 @@ static uint64_t zeros_of(const float *v, size_t n)
     return zeros;
 }
 
-static float_block block_of(const float *v, size_t n)
+static heft_f32_summary summarise(const float *v, size_t n)
 {
-    float_block b = { .sum = sum_of(v, n), .min = min_of(v, n), .max = max_of(v, n) };
+    heft_f32_summary b = { .sum = sum_of(v, n), .min = min_of(v, n), .max = max_of(v, n) };
     b.zeros = zeros_of(v, n);
-    b.is_finite = isfinite(b.sum); /* a sum of f32 does not overflow f64 */
+    b.is_finite = b.sum - b.sum == 0; /* a sum of f32 does not overflow f64 */
     return b;
 }
 
@@ -86,16 +84,16 @@ static double squares(const float *v, size_t n, double mean)
     return sum;
 }
 
-static void count_bins(uint64_t counts[SUMMARY_BINS], const float *v, size_t n,
-                       const float_edges *edges)
+static void count(uint64_t counts[HEFT_F32_BINS], const float *v, size_t n,
+                  const heft_f32_edges *edges)
 {
-    uint32_t from[SUMMARY_BINS + 1] = { 0 }; /* values from an edge on */
-    float_edges e = *edges;
+    uint32_t from[HEFT_F32_BINS + 1] = { 0 }; /* values from an edge on */
+    heft_f32_edges e = *edges;
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k <= SUMMARY_BINS; k++)
+        for (size_t k = 0; k <= HEFT_F32_BINS; k++)
             from[k] += v[i] >= e.first[k];
-    for (size_t k = 0; k < SUMMARY_BINS; k++)
+    for (size_t k = 0; k < HEFT_F32_BINS; k++)
         counts[k] += from[k] - from[k + 1];
 }
 
-const float_loops float_loops_baseline = { block_of, squares, count_bins };
+const heft_float_functions heft_float_loops = { summarise, squares, count };
