@@ -6,6 +6,11 @@
 
 #include "model.h"
 
+enum {
+    READ_MIN = 64 << 10, /* smaller parts are not copied out of a mapped file */
+    CACHED = 256 << 10   /* a chunk of this size stays in the processor's cache */
+};
+
 heft_status work_run(work *w, size_t n, void (*fn)(void *work, size_t i))
 {
     heft_executor threads = heft_executor_threads(0);
@@ -60,12 +65,14 @@ bool chunk_reader_open(chunk_reader *p, work *w, const heft_file *f, const char 
     p->length = heft_part_at(f, part).length;
     p->mapped = model_settings.limits.read_bytes ? NULL /* views do not count */
                                                  : heft_part_view(f, part);
+    p->is_read = p->length >= READ_MIN && heft_file_is_mapped(f);
     if (!work_step(w, 0)) /* another thread failed */
         return false;
-    if ((p->mapped && !checks) || !p->length)
+    bool is_viewed = p->mapped && !p->is_read;
+    if ((is_viewed && !checks) || !p->length)
         return true;
-    p->buf = p->mapped ? NULL : malloc(p->length < WORK_CHUNK ? (size_t)p->length : WORK_CHUNK);
-    if (p->buf || p->mapped)
+    p->buf = is_viewed ? NULL : malloc(p->length < WORK_CHUNK ? (size_t)p->length : WORK_CHUNK);
+    if (p->buf || is_viewed)
         return restart(p, w);
     heft_error err = { .status = HEFT_E_NOMEM, .offset = HEFT_NOWHERE };
     snprintf(err.message, sizeof err.message, "no memory for a buffer");
@@ -77,7 +84,7 @@ void chunk_reader_keep(chunk_reader *p)
 {
     work *w = p->work;
     pthread_mutex_lock(&w->lock);
-    if (p->buf && p->length <= WORK_KEPT - w->kept)
+    if (p->buf && !p->mapped && p->length <= WORK_KEPT - w->kept)
         p->kept = malloc((size_t)p->length);
     w->kept += p->kept ? p->length : 0;
     pthread_mutex_unlock(&w->lock);
@@ -119,15 +126,16 @@ const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t l
     heft_error err;
     const void *data = p->buf;
     bool is_next = p->stream && from == p->at;
-    if (!is_next && p->mapped)
+    if (!is_next && p->mapped && (from || !p->is_read))
         return p->mapped + from;
     if (p->kept && from + len <= p->kept_bytes)
         return p->kept + from;
     if (!is_next && !restart(p, w))
         return NULL;
     is_next = from == p->at;
-    heft_status st = is_next ? heft_stream_view(&data, p->stream, p->buf, len, &err)
-                             : heft_part_read(p->buf, p->f, p->part, from, len, &err);
+    heft_status st = !is_next     ? heft_part_read(p->buf, p->f, p->part, from, len, &err)
+                     : p->is_read ? heft_stream_read(p->buf, p->stream, len, &err)
+                                  : heft_stream_view(&data, p->stream, p->buf, len, &err);
     p->at += is_next ? len : 0;
     if (!st)
         return keep(p, from, data, len);
@@ -138,6 +146,6 @@ const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t l
 size_t chunk_length(uint64_t from, uint64_t length, heft_dtype t)
 {
     const heft_dtype_info *d = heft_dtype_get(t);
-    size_t block = d ? d->block_bytes : 1, most = WORK_CHUNK / block * block;
+    size_t block = d ? d->block_bytes : 1, most = CACHED / block * block;
     return length - from < most ? (size_t)(length - from) : most;
 }

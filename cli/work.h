@@ -31,14 +31,16 @@ bool work_step(work *w, uint64_t bytes);
 /* Report from fn that reading `path` failed, and stop the work. */
 void work_fail(work *w, const char *path, const heft_error *err);
 
-/* Read a part in chunks of whole blocks: memory-mapped if possible, otherwise through a buffer,
- * which is fast only in ascending order. */
+/* Read a part in chunks of whole blocks.  In ascending order the chunks of a large part are read
+ * into a buffer, where they are in the processor's cache; each mapped page would cost a fault.  In
+ * other orders, and for small parts, the chunks are those of the mapped file, if there is one. */
 typedef struct chunk_reader {
     const heft_file *f;
     const char *path;
     uint32_t part;
     uint64_t length;
-    const uint8_t *mapped;
+    const uint8_t *mapped; /* the whole part, or NULL */
+    bool is_read;          /* chunks in ascending order are read although the part is mapped */
     uint8_t *buf;
     heft_stream *stream;
     heft_checked_read *checks; /* verifies the first pass, or NULL */
@@ -58,7 +60,8 @@ void chunk_reader_close(chunk_reader *p);
 void chunk_reader_keep(chunk_reader *p);
 /* Return bytes [from, from + len), len at most WORK_CHUNK. NULL on failure; the work is stopped. */
 const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t len);
-/* Return the length of the chunk at `from`: whole blocks of type t, at most WORK_CHUNK bytes. */
+/* Return the length of the chunk at `from`: whole blocks of type t, not more than the processor's
+ * cache holds. */
 size_t chunk_length(uint64_t from, uint64_t length, heft_dtype t);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/bisect.h"
 #include "base/sort.h"
-#include "core/read/chunks.h"
+#include "core/read/part_check.h"
 #include "core/read/running_digest.h"
 
 enum { CHUNK = 8 << 20, ALGORITHMS = 8, STATE_MAX = 16 };
@@ -201,27 +201,6 @@ static bool split_chunks(sweep *s)
 
 /* ---- workers ---- */
 
-typedef void (*feed_fn)(void *ctx, const uint8_t *p, size_t len);
-
-/* Call feed for each chunk of the range, mapped or read into a buffer. */
-static heft_status feed_range(const sweep *s, heft_range r, feed_fn feed, void *ctx,
-                              heft_error *err)
-{
-    const heft_file *f = s->f;
-    const uint8_t *mapped = heft_file_map(f, r.offset, r.length);
-    heft_chunks c;
-    heft_status st = heft_chunks_open(&c, f->host->allocator, mapped, r.length, err);
-    while (!st && !heft_progress_halted(s->progress) && heft_chunks_next(&c)) {
-        st = heft_file_count_read(f, HEFT_NONE, c.len, err);
-        if (!st && c.buf)
-            st = heft_file_read_stored(f, r.offset + c.at, c.buf, c.len, err);
-        if (!st)
-            feed(ctx, c.data, c.len);
-    }
-    heft_chunks_close(&c);
-    return st;
-}
-
 typedef struct feed_target {
     const sweep *s;
     const chunk *p;
@@ -248,7 +227,8 @@ static void run_chunk(void *arg, size_t i)
     for (uint32_t a = 0; a < s->digest_count; a++)
         if (p->algorithms >> a & 1)
             s->digests[a]->init(s->states[at++]);
-    heft_status st = feed_range(s, (heft_range){ p->offset, p->len }, feed_chunk, &fd, &err);
+    heft_status st = heft_pass_stored(s->f, (heft_range){ p->offset, p->len }, s->progress,
+                                      feed_chunk, &fd, &err);
     if (st)
         heft_progress_fail(s->progress, st, &err);
     heft_progress_add(s->progress, p->len);
@@ -274,7 +254,7 @@ static void run_serial(void *arg, size_t i)
     for (int r = 0; r < HEFT_CHECKSUM_RANGES && !st; r++) {
         if (r)
             heft_stored_checksum_add_zeros(&c, d, heft_running_digest_state(&own));
-        st = feed_range(s, c.range[r], feed_serial, &own, &err);
+        st = heft_pass_stored(s->f, c.range[r], s->progress, feed_serial, &own, &err);
         heft_progress_add(s->progress, c.range[r].length);
     }
     if (st)

@@ -11,11 +11,7 @@
 #include "base/blake3.h"
 #include "base/sort.h"
 
-enum {
-    PIECE = 1 << 20,
-    MOST_PARTS = UINT16_MAX,
-    READ_MIN = 64 << 10 /* smaller parts are not copied out of a mapped file */
-};
+enum { PIECE = 1 << 20, MOST_PARTS = UINT16_MAX };
 
 typedef struct piece {
     uint64_t from;
@@ -30,7 +26,6 @@ typedef struct hashing {
     heft_vec pieces; /* ordered by part */
     heft_hash *digests;
     heft_checked_read *checks;
-    bool is_mapped; /* the bytes of large parts are read, not viewed in the mapped file */
 } hashing;
 
 static const char purpose[] = "to hash the model";
@@ -135,7 +130,7 @@ static heft_status hash_bytes(const hashing *s, heft_stream *stream, size_t len,
     return st;
 }
 
-/* Hash piece i from the stream, positioned there.  stream NULL: the part is mapped. */
+/* Hash piece i from the stream, positioned there.  stream NULL: the part is in place. */
 static heft_status hash_piece(hashing *s, size_t i, heft_stream *stream, heft_error *err)
 {
     const piece *p = (const piece *)s->pieces.ptr + i;
@@ -184,14 +179,6 @@ static heft_status hash_streamed(hashing *s, size_t i, uint32_t digest, heft_err
     return st;
 }
 
-/* Bytes of a mapped file are read where that pays: bytes that were read into a small buffer are in
- * the processor's cache, while each mapped page costs a fault. */
-static bool is_viewed(const hashing *s, uint32_t part)
-{
-    bool is_small = heft_ix_part_row_at(&s->f->x, part)->length < READ_MIN;
-    return (is_small || !s->is_mapped) && heft_part_view(s->f, part);
-}
-
 static void run_piece(void *arg, size_t i)
 {
     hashing *s = arg;
@@ -200,7 +187,7 @@ static void run_piece(void *arg, size_t i)
     if (heft_progress_halted(s->progress))
         return;
     uint32_t digest = heft_checked_read_in_order(s->checks, p->part);
-    heft_status st = digest == HEFT_NONE && is_viewed(s, p->part)
+    heft_status st = digest == HEFT_NONE && heft_part_view_unread(s->f, p->part)
                          ? hash_piece(s, i, NULL, &err)
                          : hash_streamed(s, i, digest, &err);
     if (st)
@@ -368,8 +355,7 @@ static heft_status hash_tensors(const heft_file *f, const choice *c, heft_checke
     hashing s = { .f = f,
                   .mem = { f->host->allocator, UINT64_MAX, 0 },
                   .progress = &progress,
-                  .checks = checks,
-                  .is_mapped = heft_file_is_mapped(f) };
+                  .checks = checks };
     heft_file_enter(f); /* names are mapped, too */
     heft_status st = heft_file_leave_after(f, hash_bytes_of(&s, c, err), err);
     if (!st)

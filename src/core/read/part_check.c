@@ -58,25 +58,42 @@ void heft_part_check_release(heft_part_check *k)
     heft_running_digest_close(&k->digest);
 }
 
-heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
-                               heft_error *err)
+heft_status heft_pass_stored(const heft_file *f, heft_range r, const heft_progress *progress,
+                             heft_feed_function *feed, void *ctx, heft_error *err)
 {
     heft_chunks c;
-    const void *mapped = r.length && heft_file_has_bytes(f, r.offset)
-                             ? heft_file_map(f, r.offset, r.length)
-                             : NULL;
-    heft_status st = heft_chunks_open(&c, f->host->allocator, mapped, r.length, err);
-    heft_file_enter(f);
-    while (!st && heft_chunks_next(&c)) {
+    const void *in_place = r.length && heft_file_has_bytes(f, r.offset)
+                               ? heft_file_map_unread(f, r.offset, r.length)
+                               : NULL;
+    heft_status st = heft_chunks_open(&c, f->host->allocator, in_place, r.length, err);
+    while (!st && !(progress && heft_progress_halted(progress)) && heft_chunks_next(&c)) {
         st = heft_file_count_read(f, HEFT_NONE, c.len, err);
         if (!st && c.buf)
             st = heft_file_read_stored(f, r.offset + c.at, c.buf, c.len, err);
         if (!st)
-            d->update(state, c.data, c.len);
+            feed(ctx, c.data, c.len);
     }
-    heft_status source_st = heft_file_leave(f, err);
     heft_chunks_close(&c);
-    return st ? st : source_st;
+    return st;
+}
+
+typedef struct digest_state {
+    const heft_digest *digest;
+    void *state;
+} digest_state;
+
+static void update_digest(void *ctx, const uint8_t *p, size_t len)
+{
+    const digest_state *d = ctx;
+    d->digest->update(d->state, p, len);
+}
+
+heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
+                               heft_error *err)
+{
+    digest_state to = { d, state };
+    heft_file_enter(f);
+    return heft_file_leave_after(f, heft_pass_stored(f, r, NULL, update_digest, &to, err), err);
 }
 
 /* ---- joining CRCs ---- */

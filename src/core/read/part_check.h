@@ -3,6 +3,7 @@
 #ifndef HEFT_PART_CHECK_H
 #define HEFT_PART_CHECK_H
 #include "core/read/partial_crcs.h"
+#include "core/read/progress.h"
 #include "core/read/running_digest.h"
 
 typedef struct heft_part_check {
@@ -46,6 +47,11 @@ heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, 
 heft_status heft_stored_checksum_join_crcs(bool *holds, const heft_stored_checksum *c,
                                            const heft_file *f, const heft_partial_crcs *crcs,
                                            heft_error *err);
+typedef void heft_feed_function(void *ctx, const uint8_t *p, size_t len);
+/* Call feed for each chunk of stored bytes, in place or read into a buffer, until the progress is
+ * halted.  progress may be NULL. */
+heft_status heft_pass_stored(const heft_file *f, heft_range r, const heft_progress *progress,
+                             heft_feed_function *feed, void *ctx, heft_error *err);
 /* Update a digest with stored bytes of the file. */
 heft_status heft_digest_stored(const heft_file *f, const heft_digest *d, void *state, heft_range r,
                                heft_error *err);

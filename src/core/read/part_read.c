@@ -10,6 +10,12 @@ const void *heft_part_view(const heft_file *f, uint32_t part)
     return heft_ix_is_plain(p) && p->stored ? heft_file_map(f, p->offset, p->stored) : NULL;
 }
 
+const uint8_t *heft_part_view_unread(const heft_file *f, uint32_t part)
+{
+    const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
+    return heft_ix_is_plain(p) && p->stored ? heft_file_map_unread(f, p->offset, p->stored) : NULL;
+}
+
 /* Decode and discard the bytes before `from`: a compressed part has no random access.  checksum:
  * checkable after reading this range; or HEFT_NONE. */
 static heft_status read_stream(void *buf, const heft_file *f, uint32_t part, uint64_t from,

@@ -1,6 +1,8 @@
 /* stored_bytes.c - reads stored bytes of an open file and its shards. */
 #include "core/read/file.h"
 
+enum { READ_MIN = 64 << 10 }; /* shorter ranges are not read out of a mapped file */
+
 heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *err)
 {
     const heft_shard *shard = &f->opened_shards[number - 1];
@@ -149,6 +151,12 @@ bool heft_file_is_mapped(const heft_file *f)
         all = all && (is_absent || is_mapped(f, i));
     }
     return all;
+}
+
+const uint8_t *heft_file_map_unread(const heft_file *f, uint64_t offset, uint64_t len)
+{
+    bool is_read = len >= READ_MIN && is_mapped(f, heft_global_offset_file(&f->x, offset));
+    return is_read ? NULL : heft_file_map(f, offset, len);
 }
 
 heft_status heft_file_find_part(const heft_file *f, uint32_t part, heft_error *err)

@@ -41,7 +41,7 @@ static void note_indefinite_name(reader *r, bool is_indefinite, uint32_t tensor)
     if (is_indefinite && !r->noted_indefinite_name)
         note(r, HEFT_WARNING, "burnpack/indefinite-name", tensor,
              "the name of a field or type is a text of indefinite length, which Burn refuses "
-             "(first one; there may be more)");
+             "(there may be more)");
     r->noted_indefinite_name = r->noted_indefinite_name || is_indefinite;
 }
 

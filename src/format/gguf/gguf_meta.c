@@ -86,8 +86,8 @@ heft_status heft_gguf_explain_error(heft_gguf_reader *r, heft_status st)
         if (!memcmp(heft_cur_take(&ahead, REPLACEMENT_BYTES), replacement_char, REPLACEMENT_BYTES))
             return heft_error_set(
                 r->x->err, HEFT_E_FORMAT, at,
-                "corrupted by a text conversion: found U+FFFD (EF BF BD) in place of "
-                "binary data; download or copy the file again as binary");
+                "corrupted by a text conversion: U+FFFD (EF BF BD) stands in place of binary data; "
+                "copy or download the file as binary");
         heft_cur_take(&c, 1);
     }
     return st;

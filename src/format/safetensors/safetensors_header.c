@@ -38,7 +38,7 @@ static const heft_dtype_spelling types[] = {
 const heft_dtype_spellings heft_st_types = { types, sizeof types / sizeof *types };
 
 const char heft_st_fnuz_text[] = "readers before safetensors 0.8 refuse the file because of this "
-                                 "element type (possibly more tensors)";
+                                 "element type (there may be more)";
 
 uint32_t heft_st_find_fnuz(const heft_index *x)
 {
