@@ -1,5 +1,6 @@
 /* test_abi.c - tests of programs compiled with an older or a newer header. */
 #include <heft/params.h>
+#include <heft/floats.h>
 #include <heft/sign.h>
 
 #include "models.h"
@@ -65,13 +66,15 @@ static const size_row sizes[] = {
     { "heft_id", sizeof(heft_id), 32 },
     { "heft_blob", sizeof(heft_blob), 24 },
     { "heft_scratch", sizeof(heft_scratch), 8 },
-    { "heft_source_ops", sizeof(heft_source_ops), 104 },
+    { "heft_source_ops", sizeof(heft_source_ops), 112 },
     { "heft_sink_ops", sizeof(heft_sink_ops), 72 },
     { "heft_scratch_ops", sizeof(heft_scratch_ops), 40 },
     { "heft_digest", sizeof(heft_digest), 64 },
     { "heft_codec", sizeof(heft_codec), 80 },
     { "heft_host", sizeof(heft_host), 56 },
     { "heft_shard_folder", sizeof(heft_shard_folder), 48 },
+    { "heft_f32_summary", sizeof(heft_f32_summary), 32 },
+    { "heft_f32_edges", sizeof(heft_f32_edges), 36 },
     { "heft_tiling", sizeof(heft_tiling), 8 },
     { "heft_arena_memory", sizeof(heft_arena_memory), 32 },
 };

@@ -52,7 +52,10 @@ export class Table {
       const cell = e.target.closest("td");
       if (cell) cell.title = cell.textContent; // cells may be too narrow
     });
-    new ResizeObserver(() => this.later()).observe(this.view);
+    new ResizeObserver(() => {
+      this.high = undefined;
+      this.later();
+    }).observe(this.view);
   }
 
   head(column, i) {
@@ -116,15 +119,21 @@ export class Table {
         ? `${all.toLocaleString("en")} ${all === 1 ? "row" : "rows"}`
         : `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
     this.current = -1;
-    this.resized();
-    this.moveTo(0);
+    this.version++;
+    this.counted();
+    if (this.lines.length) this.moveTo(0);
+    else this.paint(globalThis.innerHeight); // the first rows come before the first layout
+  }
+
+  counted() {
+    const shown = this.source.length;
+    this.view.setAttribute("aria-rowcount", shown + 1);
+    this.table.style.height = `calc(var(--head) + ${Math.min(shown * ROW, LONGEST)}px)`;
   }
 
   // The number of rows has changed.
   resized() {
-    const shown = this.source.length;
-    this.view.setAttribute("aria-rowcount", shown + 1);
-    this.table.style.height = `calc(var(--head) + ${Math.min(shown * ROW, LONGEST)}px)`;
+    this.counted();
     this.refresh();
   }
 
@@ -132,8 +141,10 @@ export class Table {
 
   // Whether all rows together are higher than an element may be.
   scaled() { return this.source.length * ROW > LONGEST; }
+  // The height for rows.  Asking for it may cost a layout of the page: once for each size.
   bodyHeight() {
-    return Math.max(ROW, (this.view.clientHeight || 500) - (this.heads[0].offsetHeight || ROW));
+    this.high ??= (this.view.clientHeight || 500) - (this.heads[0].offsetHeight || ROW);
+    return Math.max(ROW, this.high);
   }
   last() { return Math.max(0, this.source.length * ROW - this.bodyHeight()); }
   ratio() {
@@ -207,8 +218,7 @@ export class Table {
   }
 
   // Rows lie below each other from the first visible one; all of them are moved together.
-  paint() {
-    const height = this.bodyHeight();
+  paint(height = this.bodyHeight()) {
     const first = Math.floor(this.top / ROW);
     const end = Math.min(this.source.length, Math.ceil((this.top + height) / ROW));
     const count = Math.max(0, end - first);
