@@ -4,6 +4,7 @@
 import { element } from "./basics.js";
 
 const ROW = 28; // pixels: the height of a row in views.css
+const FIRST = 10; // rows that are painted first
 const LONGEST = 8e6; // pixels; browsers limit the height of an element
 let tables = 0;
 
@@ -122,7 +123,7 @@ export class Table {
     this.version++;
     this.counted();
     if (this.lines.length) this.moveTo(0);
-    else this.paint(globalThis.innerHeight); // the first rows come before the first layout
+    else this.paint(FIRST * ROW); // the others come when the page has been laid out
   }
 
   counted() {

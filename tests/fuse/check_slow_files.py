@@ -67,7 +67,7 @@ def faults(folder, path):
     """Errors of the file system are messages and exit status 4."""
     middle = os.path.getsize(path) // 2 + 8 * MIB
     cases = ((5, "auto", "Input/output error"), (5, "read", "Input/output error"),
-             (5, "map", "cannot be read from the disk or server"),
+             (5, "map", "Input/output error"),
              (116, "auto", "the file was removed or replaced on its server"))
     for number, way, text in cases:
         with mounted(SLOW_FS, folder, path, latency=1000, fail=middle, errno=number) as m:
