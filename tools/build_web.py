@@ -32,7 +32,8 @@ FLAGS = ["--target=wasm32", "-nostdlib", "-std=c11", "-flto", "-ffreestanding",
          "-msign-ext", "-mnontrapping-fptoint", "-Wall", "-Wextra", "-Werror", "-Wconversion",
          "-Wshadow", "-Wvla", "-Wstrict-prototypes", "-DNDEBUG"]
 LINK = ["--no-entry", "--gc-sections", "--lto-O2", "-O2", "--strip-all", "--error-limit=0",
-        "-z", "stack-size=262144", "--export=__heap_base", "--global-base=1024"]
+        "-z", "stack-size=262144", "--export=__heap_base", "--global-base=1024", "--import-memory",
+        "--initial-memory=2097152"]  # the pages that web/core.mjs has for a new instance
 # No data are below the global base, so that no valid address wraps around when wasm-opt moves an
 # addition of less than 1024 into the offset of a load.
 OPTIMISE = ["-O2", "--low-memory-unused", "--strip-debug", "--strip-producers"]

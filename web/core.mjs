@@ -16,6 +16,10 @@ const encoder = new TextEncoder();
 
 /** Bytes of a page of the module's memory. */
 const PAGE = 64 << 10;
+/** Pages of the memory of a new instance: --initial-memory in tools/build_web.py. */
+const PAGES = 32;
+/** Bytes of the largest memory that is kept for the next instance. */
+const MOST_SPARE = 64 << 20;
 /** Offsets in web_results and heft_error. */
 const TEXTS = 64, MESSAGE = 16, MESSAGE_BYTES = 240, RULE = 256;
 
@@ -50,11 +54,21 @@ export function loadModule() {
     return compiled;
 }
 
-/** An instance of the module; what it calls goes to `instance.core`, which the first Core that uses it sets. */
+/** Memory whose pages are in place, for the next instance: prepared, or that of a closed model. */
+let spare = null;
+let heapBase = 0; // the same in all instances: static data and the stack lie below
+
+/**
+ * An instance of the module; what it calls goes to `instance.core`, which the Core sets. Spare memory is used
+ * again: the static data are zeroed, and then initialised as in new memory.
+ */
 function instantiate(module) {
-    const instance = { core: null };
+    const instance = { core: null }, memory = spare ?? new WebAssembly.Memory({ initial: PAGES });
     const ask = (failed, answer) => (...args) => instance.core.answered(failed, () => answer(instance.core, ...args));
+    spare = null;
+    new Uint8Array(memory.buffer, 0, heapBase).fill(0);
     const { exports } = new WebAssembly.Instance(module, { env: {
+        memory,
         read: ask(-1, (core, source, offset, ptr, len) =>
             core.host.read(source, offset, core.bytes(ptr >>> 0, len >>> 0)) ? 0 : -1),
         open_shard: ask(-2, (core, model, ptr, len) => core.host.openShard(model, core.text(ptr >>> 0, len >>> 0))),
@@ -65,27 +79,24 @@ function instantiate(module) {
         },
         finding: ask(0, core => core.host.finding?.()),
     } });
-    return Object.assign(instance, { call: exports });
+    heapBase = exports.__heap_base.value;
+    return Object.assign(instance, { call: exports, memory });
 }
 
-/** An instance that no Core has used, with memory that is in place. */
-let ready = null;
-
 /**
- * Make an instance for the next Core, with `bytes` of memory. Systems give memory page by page when it is first
- * written, which takes longer than to read an index of many tensors.
+ * Put memory of `bytes` in place for the next Core. Systems give memory page by page when it is first written,
+ * which takes longer than to read an index of many tensors.
  */
 export async function makeReady(bytes) {
-    const instance = instantiate(await loadModule());
-    const { memory } = instance.call, before = memory.buffer.byteLength;
+    await loadModule();
     try {
-        memory.grow(Math.ceil(bytes / PAGE));
-        new Uint8Array(memory.buffer, before).fill(0);
+        const memory = new WebAssembly.Memory({ initial: Math.max(PAGES, Math.ceil(bytes / PAGE)) });
+        new Uint8Array(memory.buffer).fill(0);
+        spare = memory;
     } catch (e) {
-        if (!(e instanceof RangeError)) // no such memory: it grows when it is needed
+        if (!(e instanceof RangeError || e instanceof TypeError)) // no such memory: it grows when it is needed
             throw e;
     }
-    ready = instance;
 }
 
 export class Core {
@@ -94,16 +105,23 @@ export class Core {
      * size(source), progress(done, total), finding().
      */
     constructor(module, host) {
-        const instance = ready ?? instantiate(module);
-        ready = null;
+        const instance = instantiate(module);
         instance.core = this;
         this.host = host;
         this.call = instance.call;
-        this.memory = this.call.memory;
+        this.memory = instance.memory;
         this.dead = false;
         this.thrown = null;
         this.result = this.call.result();
         this.failure = this.call.error();
+    }
+
+    /** End the use of the core. The next one gets the memory, unless that is large. */
+    release() {
+        if (!this.dead && this.memory.buffer.byteLength <= MOST_SPARE)
+            spare ??= this.memory;
+        this.dead = true;
+        this.call = this.memory = null;
     }
 
     /** Run a callback; an exception is kept and thrown after the call of the module. */

@@ -476,6 +476,7 @@ export class Session {
         if (this.closing)
             return this.closing;
         this.closing = (async () => {
+            const { core } = this;
             this.model = 0;
             this.core = null;
             this.control.abort(closedError());
@@ -484,6 +485,7 @@ export class Session {
                 await s.input.close().catch(() => {});
             for (const s of this.sources)
                 s.segments = s.base = [];
+            core?.release();
         })();
         return this.closing;
     }

@@ -515,6 +515,31 @@ test("a prepared core serves the next file only, in memory that is in place", as
     }
 });
 
+test("the memory of a closed model serves the next one, as if it were new", async () => {
+    const first = await open(small), { core } = first._session, { memory } = core;
+    const at = core.alloc(1 << 20);
+    core.bytes(at, 1 << 20).fill(0xee);
+    await first.close();
+    assert.throws(() => core.run("result"), HeftError);
+    const second = await open(small), third = await open(small);
+    assert.equal(second._session.core.memory, memory);
+    assert.notEqual(third._session.core.memory, memory);
+    assert.equal(second._session.core.alloc(1 << 20), third._session.core.alloc(1 << 20));
+    for (const m of [second, third]) {
+        assert.deepEqual([...await m.find("b").bytes()], [1, 2, 3, 4]);
+        await m.close();
+    }
+});
+
+test("a large memory is not kept", async () => {
+    const model = await open(small), { core } = model._session, { memory } = core;
+    core.alloc(80 << 20);
+    await model.close();
+    const next = await open(small);
+    assert.notEqual(next._session.core.memory, memory);
+    await next.close();
+});
+
 test("a file opens although no memory can be prepared", async () => {
     await prepare({ memory: 2 ** 33 });
     const model = await open(small);
