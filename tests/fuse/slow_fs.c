@@ -8,6 +8,7 @@
  *   fail=N      a request for the byte at offset N fails ...
  *   errno=N     ... with this error
  *   shrink=N    after the first N requests the file has half of the size
+ *   gather=N    a request waits for others, until N wait or until 0.3 s have passed
  *
  * Reading the file "counts" returns the number of requests for FILE, the bytes of all requests and
  * of the largest request, and the largest number of requests at the same time, and sets these
@@ -24,18 +25,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LATENCY, RATE, WORKERS, FAIL, ERRNO, SHRINK, OPTIONS };
+enum { LATENCY, RATE, WORKERS, FAIL, ERRNO, SHRINK, GATHER, OPTIONS };
 
-static const char *const names[OPTIONS] = {
-    "latency", "rate", "workers", "fail", "errno", "shrink"
-};
-static long long option[OPTIONS] = { 0, 0, 16, -1, EIO, -1 };
+static const char *const names[OPTIONS] = { "latency", "rate",   "workers", "fail",
+                                            "errno",   "shrink", "gather" };
+static long long option[OPTIONS] = { 0, 0, 16, -1, EIO, -1, 0 };
 static const char *name; /* the file's name, without folders */
 static int fd;
 static off_t size;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static long long requests, bytes, largest, at_once, most_at_once, served;
+static pthread_cond_t gathered = PTHREAD_COND_INITIALIZER;
+static long long requests, bytes, largest, at_once, most_at_once, served, groups;
 
 static bool is_shrunk(void)
 {
@@ -120,6 +121,26 @@ static void begin_request(size_t len)
     pthread_mutex_unlock(&lock);
 }
 
+/* Wait until enough requests are here, so that the largest number of them at the same time does not
+ * depend on how busy the machine is. */
+static void wait_for_others(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 300000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&lock);
+    long long group = groups;
+    if (at_once >= option[GATHER]) {
+        groups++;
+        pthread_cond_broadcast(&gathered);
+    }
+    while (group == groups && !pthread_cond_timedwait(&gathered, &lock, &until))
+        continue;
+    pthread_mutex_unlock(&lock);
+}
+
 static void end_request(void)
 {
     pthread_mutex_lock(&lock);
@@ -153,6 +174,7 @@ static int read_one(const char *path, char *to, size_t len, off_t off, struct fu
     if (is_counts(path))
         return read_counts(to, len, off);
     begin_request(len);
+    wait_for_others();
     wait_for(len);
     int n = read_file(to, len, off);
     end_request();
