@@ -200,7 +200,8 @@ static void an_append_after_a_kill_rolls_back_and_completes(void **state)
 {
     scenario s;
     for (size_t kind = 0; (s = begin_scenario(*state, kind)).old.p; kind++) {
-        for (int missing = 0; missing < 4; missing++) {
+        int step = getenv("HEFT_TEST_FEWER") ? 3 : 1; /* neither call is missing, or both */
+        for (int missing = 0; missing < 4; missing += step) {
             s.no_copy = missing & 1;
             s.no_unnamed = missing & 2;
             kill_everywhere(&s, HEFT_KILLED);
