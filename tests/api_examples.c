@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <heft/floats.h>
 #include <heft/heft_ext.h>
 #include <heft/params.h>
 #include <heft/remote.h>
 #include <heft/share.h>
 #include <heft/sign.h>
-#include <heft/floats.h>
 
 /* heft.h: version, status, errors */
 static int print_error(const char *path)

@@ -1,6 +1,6 @@
 /* test_abi.c - tests of programs compiled with an older or a newer header. */
-#include <heft/params.h>
 #include <heft/floats.h>
+#include <heft/params.h>
 #include <heft/sign.h>
 
 #include "models.h"
