@@ -127,12 +127,12 @@ static void damage_byte(const sample *s, uint64_t at, uint32_t keep)
 
 void check_streams(const sample *s)
 {
-    enum { DAMAGED = 6, LARGE = 1 << 20 };
+    enum { DAMAGED = 6, LARGE = 1 << 20, SLOW = 4 };
     heft_file *f;
     uint32_t parts;
-    if (open_sample(&f, s, NULL, NULL))
+    /* In slow builds, the length of the sample chooses some of the samples and formats. */
+    if (s->in.bytes.len / 8 % SLOW >= heft_test_fewer(SLOW) || open_sample(&f, s, NULL, NULL))
         return;
-    /* In slow builds, the length of the sample chooses some of the formats. */
     size_t step = heft_format_count() / heft_test_fewer(heft_format_count());
     for (size_t i = s->in.bytes.len % step; i < heft_format_count(); i += step)
         if (is_written(heft_format_at(i)))
