@@ -21,6 +21,7 @@ typedef struct read_job {
     uint32_t *order, count; /* indices into `parts`; the array has as many words of scratch */
     heft_memory mem;
     heft_vec chunks;
+    const heft_executor *executor; /* NULL: this thread */
     heft_progress progress;
     heft_checked_read checks;
 } read_job;
@@ -61,11 +62,24 @@ static uint32_t digest_in_order(const read_job *j, uint32_t at)
     return heft_checked_read_in_order(&j->checks, j->parts[j->order[at]]);
 }
 
-/* Few chunks load large models faster, many chunks occupy all threads to the end. */
-static uint64_t choose_chunk_bytes(uint64_t total)
+/* Return the host's executor, or that of the source of the first part: a source whose requests take
+ * long has an executor with more threads. */
+static const heft_executor *choose_executor(const read_job *j)
 {
-    uint64_t bytes = total / CHUNKS;
-    if (bytes < MIN_CHUNK)
+    const heft_executor *own = j->f->host->executor, *wide = NULL;
+    uint32_t number = j->count ? heft_global_offset_file(&j->f->x, row_at(j, 0)->offset) : 0;
+    const heft_source *s = heft_file_source(j->f, number);
+    if (own && s && HEFT_HAS(s->ops, executor))
+        wide = s->ops->executor(s);
+    return wide ? wide : own;
+}
+
+/* Few chunks load large models faster, many chunks occupy all threads to the end.  Where threads
+ * wait, only the end matters. */
+static uint64_t choose_chunk_bytes(const read_job *j)
+{
+    uint64_t bytes = j->progress.total / CHUNKS;
+    if (bytes < MIN_CHUNK || j->executor != j->f->host->executor)
         return MIN_CHUNK;
     return bytes < MAX_CHUNK ? bytes : MAX_CHUNK;
 }
@@ -74,7 +88,7 @@ static uint64_t choose_chunk_bytes(uint64_t total)
  * access. */
 static heft_status split_chunks(read_job *j, heft_error *err)
 {
-    uint64_t chunk = choose_chunk_bytes(j->progress.total), filled = chunk;
+    uint64_t chunk = choose_chunk_bytes(j), filled = chunk;
     for (uint32_t i = 0; i < j->count; i++) {
         const heft_ix_part_row *row = row_at(j, i);
         bool can_split = row->encoding == HEFT_RAW && digest_in_order(j, i) == HEFT_NONE;
@@ -135,18 +149,6 @@ static void read_chunk(void *arg, size_t chunk)
     }
 }
 
-/* Return the host's executor, or that of the source of the first part: a source whose requests take
- * long has an executor with more threads. */
-static const heft_executor *choose_executor(const read_job *j)
-{
-    const heft_executor *own = j->f->host->executor, *wide = NULL;
-    uint32_t number = j->count ? heft_global_offset_file(&j->f->x, row_at(j, 0)->offset) : 0;
-    const heft_source *s = heft_file_source(j->f, number);
-    if (own && s && HEFT_HAS(s->ops, executor))
-        wide = s->ops->executor(s);
-    return wide ? wide : own;
-}
-
 heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const uint32_t *parts,
                                 uint32_t count, heft_progress_fn on_progress, void *ctx,
                                 heft_error *err)
@@ -163,10 +165,11 @@ heft_status heft_part_read_many(void *const *buffers, const heft_file *f, const 
         st = heft_checked_read_begin(&j.checks, f, f->check_parts, true, parts, count, err);
     if (!st) {
         heft_sort(j.order, j.order + count, count, offset_less, &j);
+        j.executor = choose_executor(&j);
         st = split_chunks(&j, err);
     }
     if (!st) {
-        heft_executor_run(choose_executor(&j), j.chunks.len, read_chunk, &j);
+        heft_executor_run(j.executor, j.chunks.len, read_chunk, &j);
         st = heft_progress_end(&j.progress, err);
     }
     if (!st)
