@@ -33,7 +33,7 @@ void work_fail(work *w, const char *path, const heft_error *err);
 
 /* Read a part in chunks of whole blocks.  In ascending order the chunks of a large part are read
  * into a buffer, where they are in the processor's cache; each mapped page would cost a fault.  In
- * other orders, and for small parts, the chunks are those of the mapped file, if there is one. */
+ * other orders, and for small parts, the chunks lie in the mapped file, if the file is mapped. */
 typedef struct chunk_reader {
     const heft_file *f;
     const char *path;
@@ -60,8 +60,8 @@ void chunk_reader_close(chunk_reader *p);
 void chunk_reader_keep(chunk_reader *p);
 /* Return bytes [from, from + len), len at most WORK_CHUNK. NULL on failure; the work is stopped. */
 const uint8_t *chunk_reader_at(chunk_reader *p, work *w, uint64_t from, size_t len);
-/* Return the length of the chunk at `from`: whole blocks of type t, not more than the processor's
- * cache holds. */
+/* Return the length of the chunk at `from`: whole blocks of type t, at most as many as stay in
+ * the processor's cache. */
 size_t chunk_length(uint64_t from, uint64_t length, heft_dtype t);
 
 #endif

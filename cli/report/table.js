@@ -126,6 +126,7 @@ export class Table {
     else this.paint(FIRST * ROW); // the others come when the page has been laid out
   }
 
+  // Tell screen readers the number of rows, and give the table their height.
   counted() {
     const shown = this.source.length;
     this.view.setAttribute("aria-rowcount", shown + 1);

@@ -1,6 +1,6 @@
 /* waiting_threads.c - the executor for requests that take long: the threads mostly wait for
- * servers, so there are more threads than processors.  A source asks whether a thread is one of
- * them, because it reads differently when many threads read at the same time. */
+ * servers, so there are more threads than processors.  A file source asks whether the calling
+ * thread belongs to this executor: then many threads read, and the file is not read ahead. */
 #include "port/port.h"
 
 enum { THREADS = 16 };

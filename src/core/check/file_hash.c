@@ -187,7 +187,7 @@ static void run_piece(void *arg, size_t i)
     if (heft_progress_halted(s->progress))
         return;
     uint32_t digest = heft_checked_read_in_order(s->checks, p->part);
-    heft_status st = digest == HEFT_NONE && heft_part_view_unread(s->f, p->part)
+    heft_status st = digest == HEFT_NONE && heft_part_in_place(s->f, p->part)
                          ? hash_piece(s, i, NULL, &err)
                          : hash_streamed(s, i, digest, &err);
     if (st)

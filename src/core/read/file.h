@@ -131,12 +131,12 @@ heft_status heft_file_count_read(const heft_file *f, uint32_t part, uint64_t byt
                                  heft_error *err);
 /* Return the stored bytes in place, or NULL if the file is not in memory. */
 const uint8_t *heft_file_map(const heft_file *f, uint64_t offset, uint64_t len);
-/* Return the stored bytes in place if a pass over them need not read them.  Return NULL for large
- * ranges of a mapped file, too: bytes that are read into a small buffer stay in the processor's
- * cache, while each mapped page costs a fault. */
-const uint8_t *heft_file_map_unread(const heft_file *f, uint64_t offset, uint64_t len);
-/* Do the same for the bytes that heft_part_view() returns. */
-const uint8_t *heft_part_view_unread(const heft_file *f, uint32_t part);
+/* Return the stored bytes in place if a loop over the bytes is fastest there: all bytes in memory,
+ * and short ranges of a mapped file.  NULL means that the caller reads the bytes into a small
+ * buffer, which stays in the processor's cache, while each mapped page would cost a fault. */
+const uint8_t *heft_file_in_place(const heft_file *f, uint64_t offset, uint64_t len);
+/* Do the same for the bytes of a part; NULL also where heft_part_view() returns NULL. */
+const uint8_t *heft_part_in_place(const heft_file *f, uint32_t part);
 /* After a parse: add notes about odd tensor names and ranks, and the format's own;
  * open_notices.c. */
 heft_status heft_file_add_notes(heft_file *f);

@@ -63,7 +63,7 @@ heft_status heft_pass_stored(const heft_file *f, heft_range r, const heft_progre
 {
     heft_chunks c;
     const void *in_place = r.length && heft_file_has_bytes(f, r.offset)
-                               ? heft_file_map_unread(f, r.offset, r.length)
+                               ? heft_file_in_place(f, r.offset, r.length)
                                : NULL;
     heft_status st = heft_chunks_open(&c, f->host->allocator, in_place, r.length, err);
     while (!st && !(progress && heft_progress_halted(progress)) && heft_chunks_next(&c)) {

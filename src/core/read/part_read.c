@@ -10,10 +10,10 @@ const void *heft_part_view(const heft_file *f, uint32_t part)
     return heft_ix_is_plain(p) && p->stored ? heft_file_map(f, p->offset, p->stored) : NULL;
 }
 
-const uint8_t *heft_part_view_unread(const heft_file *f, uint32_t part)
+const uint8_t *heft_part_in_place(const heft_file *f, uint32_t part)
 {
     const heft_ix_part_row *p = heft_ix_part_row_at(&f->x, part);
-    return heft_ix_is_plain(p) && p->stored ? heft_file_map_unread(f, p->offset, p->stored) : NULL;
+    return heft_ix_is_plain(p) && p->stored ? heft_file_in_place(f, p->offset, p->stored) : NULL;
 }
 
 /* Decode and discard the bytes before `from`: a compressed part has no random access.  checksum:

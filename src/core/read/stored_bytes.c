@@ -153,7 +153,7 @@ bool heft_file_is_mapped(const heft_file *f)
     return all;
 }
 
-const uint8_t *heft_file_map_unread(const heft_file *f, uint64_t offset, uint64_t len)
+const uint8_t *heft_file_in_place(const heft_file *f, uint64_t offset, uint64_t len)
 {
     bool is_read = len >= READ_MIN && is_mapped(f, heft_global_offset_file(&f->x, offset));
     return is_read ? NULL : heft_file_map(f, offset, len);

@@ -140,7 +140,7 @@ static heft_status digest_part(dedup_job *t, uint32_t part, heft_hash *out, heft
     heft_chunks c;
     heft_blake3 h;
     heft_blake3_init(&h);
-    const uint8_t *view = length ? heft_part_view_unread(t->in, from) : NULL;
+    const uint8_t *view = length ? heft_part_in_place(t->in, from) : NULL;
     heft_status st = heft_chunks_open(&c, t->in->host->allocator, view, length, err);
     while (!st && !heft_progress_halted(&t->progress) && heft_chunks_next(&c)) {
         heft_progress_add(&t->progress, 0);
