@@ -33,10 +33,11 @@ static void say(const resumed_source *s, const char *text)
 
 /* ---- blocks ---- */
 
-static void request_ahead(resumed_source *s, uint64_t number)
+/* Request a block, and after it the missing ones of the AHEAD next blocks. */
+static void request_blocks(resumed_source *s, uint64_t number)
 {
-    uint64_t found[AHEAD], blocks = heft_partial_blocks(s->partial);
-    size_t count = 0;
+    uint64_t found[AHEAD + 1] = { number }, blocks = heft_partial_blocks(s->partial);
+    size_t count = 1;
     pthread_mutex_lock(&s->lock);
     for (uint64_t i = number + 1; i < blocks && i <= number + AHEAD; i++)
         if (s->states[i] == MISSING)
@@ -55,7 +56,7 @@ static heft_status bring(resumed_source *s, uint64_t number, bool is_kept, uint8
         return HEFT_OK;
     if (is_kept)
         say(s, "a part of the kept download is damaged, and is requested again");
-    request_ahead(s, number);
+    request_blocks(s, number);
     heft_status st = s->inner->ops->read(s->inner, number * BLOCK, buf,
                                          heft_partial_length(s->partial, number), err);
     return st ? st : heft_partial_store(s->partial, number, buf, err);

@@ -193,14 +193,16 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
     return st;
 }
 
-/* Request the blocks of a range that are missing. */
+/* Request the blocks of a range that are missing.  The last one may exceed the range, unless the
+ * caller reads blocks of its own. */
 static void request_range(url_source *u, uint64_t offset, uint64_t end)
 {
     heft_error ignored;
     end = end < u->base.size ? end : u->base.size;
     while (offset < end) {
         block *b = heft_url_find_block(u, offset);
-        if (!b && (request_block(&b, u, offset, BLOCK, false, &ignored) || !b))
+        uint64_t length = u->is_directed && end - offset < BLOCK ? end - offset : BLOCK;
+        if (!b && (request_block(&b, u, offset, length, false, &ignored) || !b))
             return;
         offset = b->request.offset + b->request.length;
     }
