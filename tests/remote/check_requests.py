@@ -71,12 +71,13 @@ def torch():
 
 def statistics():
     """Two threads read a tensor each, twice; the file is larger than the memory for its blocks."""
-    data = safetensors({f"layer.{i}": bytes(16 << 20) for i in range(6)}, dtype="F32")
-    server.reset()
-    server.files["/model"] = data
-    code, _, err = heft("stats", f"{server.url}/model")
-    check("heft stats requests every byte once", code == 0 and server.bytes == len(data), code, err,
-          len(data), [r[1].get("Range") for r in server.requests])
+    for count, mib in ((6, 16), (2, 48)):
+        data = safetensors({f"layer.{i}": bytes(mib << 20) for i in range(count)}, dtype="F32")
+        server.reset()
+        server.files["/model"] = data
+        code, _, err = heft("stats", f"{server.url}/model")
+        check(f"heft stats of {count} tensors requests every byte once", code == 0 and server.bytes == len(data),
+              code, err, server.bytes, len(data), [r[1].get("Range") for r in server.requests])
 
 
 run(f"{server.url}/small", (formats, torch, statistics))

@@ -10,8 +10,8 @@
 
 #include "port/remote/source_url.h"
 
-enum { HEAD = HEFT_URL_HEAD, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20, GAP = 1 << 20 };
-enum { SPREAD = 32 << 20, ROW = 512 << 10, WAIT = 256 << 10 };
+enum { HEAD = HEFT_URL_HEAD, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20 };
+enum { WAIT = 256 << 10 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
@@ -108,13 +108,6 @@ static uint64_t begin_of_request(const url_source *u, uint64_t offset)
     return begin;
 }
 
-/* Return how far apart the threads that read a file together may be: each may read a tensor of its
- * own. */
-static uint64_t spread_of(const url_source *u)
-{
-    return u->is_read_whole || u->row >= ROW ? SPREAD : 0;
-}
-
 /* How much a block is needed; blocks with the lowest value are freed first. */
 typedef enum block_need {
     READ,       /* all bytes have been read */
@@ -125,14 +118,12 @@ typedef enum block_need {
 
 static block_need need_of(const url_source *u, const block *b)
 {
-    uint64_t begin = b->request.offset, end = begin + b->request.length;
-    bool is_read = b->read >= b->request.length - b->request.length / 16; /* padding is not */
+    uint64_t length = b->request.length, end = b->request.offset + length;
+    uint64_t unread = b->read < length ? length - b->read : 0;
+    bool is_read = unread <= SMALL && unread <= length / 64; /* padding remains */
     if (is_read)
         return u->digest.method && end > u->digest.done ? READ_EARLY : READ;
-    if (u->is_directed)
-        return AHEAD;
-    uint64_t behind = u->ahead + spread_of(u);
-    return begin < u->expected + u->ahead && end + behind > u->expected ? AHEAD : UNREAD;
+    return u->is_directed || heft_url_is_in_rows(u, &b->request) ? AHEAD : UNREAD;
 }
 
 /* Return true if a is freed rather than b, which is needed alike: the block that will be read last,
@@ -193,6 +184,13 @@ static heft_status request_block(block **out, url_source *u, uint64_t offset, ui
     return st;
 }
 
+/* Return the length of a request that ends where another row of reads begins. */
+static uint64_t clip(const url_source *u, uint64_t offset, uint64_t length)
+{
+    uint64_t row = heft_url_next_row(u, offset + 1);
+    return length < row - offset ? length : row - offset;
+}
+
 /* Request the blocks of a range that are missing.  The last one may exceed the range, unless the
  * caller reads blocks of its own. */
 static void request_range(url_source *u, uint64_t offset, uint64_t end)
@@ -201,49 +199,20 @@ static void request_range(url_source *u, uint64_t offset, uint64_t end)
     end = end < u->base.size ? end : u->base.size;
     while (offset < end) {
         block *b = heft_url_find_block(u, offset);
-        uint64_t length = u->is_directed && end - offset < BLOCK ? end - offset : BLOCK;
-        if (!b && (request_block(&b, u, offset, length, false, &ignored) || !b))
+        uint64_t most = u->is_directed && end - offset < BLOCK ? end - offset : BLOCK;
+        if (!b && (request_block(&b, u, offset, clip(u, offset, most), false, &ignored) || !b))
             return;
         offset = b->request.offset + b->request.length;
     }
 }
 
-/* Request what will be read next: the rest of this read, and the window after the foremost read.
- * Bytes between the two have been requested before. */
-static void request_ahead(url_source *u, uint64_t offset, uint64_t len)
+/* Request what will be read next: the rest of this read, and what follows the foremost read of the
+ * row.  Bytes between the two have been requested before. */
+static void request_ahead(url_source *u, const url_row *row, uint64_t offset, uint64_t len)
 {
-    uint64_t from = offset > u->expected ? offset : u->expected;
     request_range(u, offset, offset + len);
-    request_range(u, from, u->expected + u->ahead);
-}
-
-/* Cancel requests without a waiting reader. */
-static void cancel_ahead(url_source *u)
-{
-    for (block *b = u->blocks; b; b = b->next)
-        if (b->request.state != HEFT_REQUEST_DONE && !b->readers)
-            heft_session_cancel(u->session, &b->request);
-}
-
-/* Let the window grow with the bytes that were read in a row; a read elsewhere ends the row. */
-static void follow(url_source *u, uint64_t offset, size_t len)
-{
-    if (u->is_directed)
-        return;
-    uint64_t most = cache_limit(u) / 4 * 3;
-    uint64_t distance = offset > u->expected ? offset - u->expected : u->expected - offset;
-    if (distance > GAP + u->ahead + spread_of(u)) {
-        u->ahead = u->row = 0;
-        cancel_ahead(u);
-        u->expected = offset + len;
-        return;
-    }
-    if (offset + len <= u->expected)
-        return;
-    u->row += offset + len - u->expected < len ? offset + len - u->expected : len;
-    u->expected = offset + len;
-    u->ahead = u->row * 2 > BLOCK ? u->row * 2 : BLOCK;
-    u->ahead = u->ahead < most ? u->ahead : most;
+    if (row)
+        request_range(u, offset > row->expected ? offset : row->expected, heft_url_row_end(u, row));
 }
 
 /* ---- reading ---- */
@@ -297,8 +266,8 @@ static void fill_hole(url_source *u)
     heft_error ignored;
     block *b;
     uint64_t at = u->digest.done;
-    if (u->digest.method && !u->digest.is_busy && at < u->expected && !heft_url_find_block(u, at) &&
-        next_block_at(u, at) - at <= INDEX)
+    if (u->digest.method && !u->digest.is_busy && at < heft_url_rows_end(u) &&
+        !heft_url_find_block(u, at) && next_block_at(u, at) - at <= INDEX)
         (void)(request_block(&b, u, at, BLOCK, true, &ignored) == HEFT_OK);
 }
 
@@ -310,18 +279,21 @@ heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64
     while (!st && !out->count) {
         fill_hole(u);
         block *b = heft_url_find_block(u, offset);
-        uint64_t want = u->ahead || len > BLOCK ? BLOCK : len > SMALL ? len : SMALL;
+        const url_row *row = heft_url_row_near(u, offset);
+        bool is_long = len > BLOCK || (row && row->ahead);
+        uint64_t want = is_long ? BLOCK : len > SMALL ? len : SMALL;
         if (!b && must_wait(u, want)) {
             if (!heft_url_digest_step(u))
                 heft_session_wait(u->session);
             continue;
         }
+        uint64_t begin = begin_of_request(u, offset);
         if (!b)
-            st = request_block(&b, u, begin_of_request(u, offset), want, true, err);
+            st = request_block(&b, u, begin, offset - begin + clip(u, offset, want), true, err);
         bool is_far = b && b->request.offset + b->request.length - offset > BLOCK;
-        if (!st && !is_far && (u->ahead || len > BLOCK)) {
+        if (!st && !is_far && is_long) {
             b->readers++; /* blocks without a reader may be freed for other blocks */
-            request_ahead(u, offset, len);
+            request_ahead(u, row, offset, len);
             b->readers--;
         }
         if (!st)
@@ -366,7 +338,8 @@ static heft_status read_url(heft_source *s, uint64_t offset, void *buf, size_t l
         heft_error_set(err, st, HEFT_NOWHERE, "%s", u->error.message);
         heft_error_os(err, st, u->error.os);
     } else {
-        follow(u, offset, len);
+        if (!u->is_directed)
+            heft_url_follow(u, offset, len, cache_limit(u) / 4 * 3);
         st = read_blocks(u, offset, buf, len, err);
     }
     heft_session_unlock(u->session);
@@ -381,7 +354,8 @@ static void will_need(heft_source *s, uint64_t offset, uint64_t len)
     heft_session_lock(u->session);
     uint64_t most = heft_session_options(u->session)->cache_bytes / 2;
     request_range(u, offset, offset + (len < most ? len : most));
-    u->expected = u->is_directed ? 0 : offset;
+    if (!u->is_directed && !heft_url_row_near(u, offset))
+        heft_url_begin_row(u, offset);
     heft_session_unlock(u->session);
 }
 
@@ -389,7 +363,6 @@ static void begin_digest(heft_source *s)
 {
     url_source *u = (url_source *)s;
     heft_session_lock(u->session);
-    u->is_read_whole = true;
     heft_url_digest_begin(u);
     heft_session_unlock(u->session);
 }
@@ -407,7 +380,8 @@ static void close_url(heft_source *s)
 {
     url_source *u = (url_source *)s;
     heft_session_lock(u->session);
-    cancel_ahead(u);
+    for (block *b = u->blocks; b; b = b->next)
+        heft_session_cancel(u->session, &b->request);
     while (u->blocks) {
         while (u->blocks->request.state != HEFT_REQUEST_DONE)
             heft_session_wait(u->session);
@@ -493,7 +467,7 @@ heft_status heft_url_source_finish(heft_source *source, heft_error *err)
     else
         r->length = r->have;
     u->cached = r->length;
-    u->expected = r->have;
+    heft_url_begin_row(u, r->have);
     r->pinned = &u->pinned;
     if (st || !r->length || r->is_whole)
         free_block(u, u->blocks);

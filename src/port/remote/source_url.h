@@ -1,10 +1,12 @@
 /* source_url.h - declarations shared by the files that read a file on a server. */
 #ifndef HEFT_PORT_REMOTE_SOURCE_URL_H
 #define HEFT_PORT_REMOTE_SOURCE_URL_H
+#include <pthread.h>
+
 #include "port/remote/session.h"
 
 enum { HEFT_URL_HEAD = 128 << 10 }; /* bytes of the first request */
-enum { SPARE_BUFFERS = 4 };
+enum { SPARE_BUFFERS = 4, URL_ROWS = 16 };
 
 typedef struct block block;
 
@@ -27,6 +29,16 @@ struct block {
     uint64_t read; /* bytes that have been read */
 };
 
+/* Reads that follow one another, by one thread or by several. */
+typedef struct url_row {
+    pthread_t thread;  /* the last reader */
+    uint64_t first;    /* offset of the first read */
+    uint64_t expected; /* offset after the foremost read */
+    uint64_t bytes;    /* bytes read in a row */
+    uint64_t ahead;    /* bytes to request ahead */
+    uint64_t used;     /* time of the last read, by url_source.clock; 0: no row */
+} url_row;
+
 typedef struct url_source {
     heft_source base;
     heft_session *session;
@@ -34,12 +46,9 @@ typedef struct url_source {
     heft_answer pinned;
     block *blocks;
     uint64_t cached, clock; /* bytes of all blocks; counts reads */
-    uint64_t expected;      /* offset after the last sequential read */
-    uint64_t row;           /* bytes read in a row */
-    uint64_t ahead;         /* bytes to request ahead */
-    bool is_read_whole;     /* all bytes will be read */
-    bool is_directed;       /* the caller reads blocks, and announces each in advance */
-    heft_scratch *spool;    /* the file, downloaded whole; NULL: read by ranges */
+    url_row rows[URL_ROWS];
+    bool is_directed;    /* the caller reads blocks, and announces each in advance: no rows */
+    heft_scratch *spool; /* the file, downloaded whole; NULL: read by ranges */
     const uint8_t *whole;
     uint8_t *spare[SPARE_BUFFERS]; /* buffers of freed blocks */
     unsigned spare_count;
@@ -62,6 +71,25 @@ heft_status heft_url_hold(url_bytes *out, url_source *u, uint64_t offset, uint64
 void heft_url_let_go(url_source *u, const url_bytes *bytes);
 /* Return the block with the byte at the offset; NULL: not requested. */
 block *heft_url_find_block(const url_source *u, uint64_t offset);
+
+/* ---- rows of reads, read_rows.c; the lock of the session is held ---- */
+
+/* Return the row that a read at the offset continues, or NULL. */
+url_row *heft_url_row_near(url_source *u, uint64_t offset);
+/* Begin a row at the offset.  The row that this thread read before ends, and its requests ahead are
+ * cancelled. */
+url_row *heft_url_begin_row(url_source *u, uint64_t offset);
+/* Continue a row with a read, or begin one.  The bytes to request ahead grow with the bytes that
+ * were read in a row; `most`: for all rows together. */
+void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most);
+/* Return where the first row at or after the offset begins, or the size of the file. */
+uint64_t heft_url_next_row(const url_source *u, uint64_t offset);
+/* Return the offset to which bytes are requested ahead of the row. */
+uint64_t heft_url_row_end(const url_source *u, const url_row *row);
+/* Return the largest offset that reads of a row have reached. */
+uint64_t heft_url_rows_end(const url_source *u);
+/* Return true if a row will soon read the bytes of the request. */
+bool heft_url_is_in_rows(const url_source *u, const heft_request *b);
 
 /* ---- the digest, url_digest.c; the lock of the session is held ---- */
 

@@ -1,0 +1,122 @@
+/* read_rows.c - which reads of a file on a server follow one another.
+ *
+ * Threads that read a file together read a part each, so that their reads form several rows.  The
+ * bytes after a row are requested ahead, up to the beginning of another row. */
+#include "port/remote/source_url.h"
+
+enum { GAP = 1 << 20 };   /* reads so far from the end of a row still continue the row */
+enum { RECENT = 1024 };   /* a row has ended if so many reads do not continue it */
+enum { FIRST = 4 << 20 }; /* least bytes to request ahead */
+
+static bool is_active(const url_source *u, const url_row *r)
+{
+    return r->used && u->clock - r->used <= RECENT;
+}
+
+url_row *heft_url_row_near(url_source *u, uint64_t offset)
+{
+    url_row *nearest = NULL;
+    uint64_t least = UINT64_MAX;
+    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++) {
+        uint64_t distance = offset > r->expected ? offset - r->expected : r->expected - offset;
+        if (!r->used || distance > GAP + r->ahead || distance >= least)
+            continue;
+        nearest = r;
+        least = distance;
+    }
+    return nearest;
+}
+
+uint64_t heft_url_next_row(const url_source *u, uint64_t offset)
+{
+    uint64_t begin = u->base.size;
+    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
+        if (is_active(u, r) && r->first >= offset && r->first < begin)
+            begin = r->first;
+    return begin;
+}
+
+uint64_t heft_url_row_end(const url_source *u, const url_row *row)
+{
+    uint64_t end = row->expected + row->ahead, next = heft_url_next_row(u, row->expected);
+    return next < end ? next : end;
+}
+
+static bool is_in_row(const url_source *u, const url_row *r, const heft_request *b)
+{
+    return b->offset < heft_url_row_end(u, r) && b->offset + b->length + r->ahead > r->expected;
+}
+
+bool heft_url_is_in_rows(const url_source *u, const heft_request *b)
+{
+    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
+        if (is_active(u, r) && is_in_row(u, r, b))
+            return true;
+    return false;
+}
+
+uint64_t heft_url_rows_end(const url_source *u)
+{
+    uint64_t end = 0;
+    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
+        end = r->used && r->expected > end ? r->expected : end;
+    return end;
+}
+
+/* Return the row that is given up for another: the row that this thread read last, or else an
+ * unused one, or the one that has not been continued for the longest time. */
+static url_row *find_replaced(url_source *u)
+{
+    url_row *oldest = u->rows, *own = NULL;
+    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++) {
+        bool is_own = r->used && pthread_equal(r->thread, pthread_self());
+        if (is_own && (!own || r->used > own->used))
+            own = r;
+        oldest = r->used < oldest->used ? r : oldest;
+    }
+    return own ? own : oldest;
+}
+
+/* Cancel requests for bytes after the row that no thread waits for. */
+static void cancel_ahead(url_source *u, url_row *row)
+{
+    url_row ended = *row;
+    *row = (url_row){ .used = 0 };
+    for (block *b = u->blocks; b; b = b->next)
+        if (b->request.state != HEFT_REQUEST_DONE && !b->readers &&
+            is_in_row(u, &ended, &b->request) && !heft_url_is_in_rows(u, &b->request))
+            heft_session_cancel(u->session, &b->request);
+}
+
+url_row *heft_url_begin_row(url_source *u, uint64_t offset)
+{
+    url_row *row = find_replaced(u);
+    cancel_ahead(u, row);
+    *row = (url_row){
+        .thread = pthread_self(), .first = offset, .expected = offset, .used = ++u->clock
+    };
+    return row;
+}
+
+void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
+{
+    url_row *row = heft_url_row_near(u, offset);
+    uint64_t end = offset + len, active = 0;
+    if (!row) {
+        heft_url_begin_row(u, offset)->expected = end;
+        return;
+    }
+    row->thread = pthread_self();
+    row->used = ++u->clock;
+    if (end <= row->expected)
+        return;
+    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
+        active += is_active(u, r);
+    most /= active;
+    if (offset > row->expected + GAP) /* the bytes between the reads are not of this row */
+        row->first = offset;
+    row->bytes += end - row->expected < len ? end - row->expected : len;
+    row->expected = end;
+    row->ahead = row->bytes * 2 > FIRST ? row->bytes * 2 : FIRST;
+    row->ahead = row->ahead < most ? row->ahead : most;
+}
