@@ -52,6 +52,12 @@ export class Visit {
         await this.page.press('#address', 'Enter')
     }
 
+    // Wait for `count` rows of a table: it paints a few before its layout, and the others after it.
+    rows(table, count) {
+        return this.page.waitForFunction(([table, count]) =>
+            document.querySelectorAll(`${table} tr[data-row]`).length >= count, [table, count])
+    }
+
     // Wait for the columns of all tensors, which come after the first rows.
     whole() {
         return this.page.waitForFunction(() => document.querySelector('#cards dd') &&
