@@ -36,6 +36,8 @@ static const typed_step steps[] = {
     { HEFT_F32, HEFT_F8_E5M2FNUZ, f32_to_e5m2fnuz },
     { HEFT_F32, HEFT_F8_E8M0, f32_to_e8m0 },
     { HEFT_F32, HEFT_F4_E2M1, f32_to_e2m1 },
+    { HEFT_F32, HEFT_I8, heft_f32_to_i8 },
+    { HEFT_F32, HEFT_U8, heft_f32_to_u8 },
     { HEFT_F32, HEFT_I16, heft_f32_to_i16 },
     { HEFT_F32, HEFT_U16, heft_f32_to_u16 },
     { HEFT_F32, HEFT_I32, heft_f32_to_i32 },
@@ -72,8 +74,8 @@ static const typed_step steps[] = {
 
 /* Steps that round to odd, for results that are rounded again. */
 static const typed_step odd_steps[] = {
-    { HEFT_F64, HEFT_F32, f64_to_odd_f32 },
-    { HEFT_I64, HEFT_F64, heft_i64_to_odd_f64 },
+    { HEFT_F64, HEFT_F32, f64_to_odd_f32 },      { HEFT_I32, HEFT_F32, heft_i32_to_odd_f32 },
+    { HEFT_U32, HEFT_F32, heft_u32_to_odd_f32 }, { HEFT_I64, HEFT_F64, heft_i64_to_odd_f64 },
     { HEFT_U64, HEFT_F64, heft_u64_to_odd_f64 },
 };
 
@@ -106,15 +108,15 @@ static heft_dtype type_between(heft_dtype from, heft_dtype to)
     case HEFT_BF16:
         return HEFT_F32;
     case HEFT_F32:
-        return to_float ? HEFT_UNTYPED : to_small ? HEFT_I32 : HEFT_F64;
+        return to_float || to_small ? HEFT_UNTYPED : HEFT_F64;
     case HEFT_F64:
     case HEFT_I16:
     case HEFT_U16:
         return to_float ? HEFT_F32 : HEFT_I32;
     case HEFT_I32:
-        return to_float ? HEFT_F64 : HEFT_I64;
+        return to_float ? HEFT_F32 : HEFT_I64;
     case HEFT_U32:
-        return to_float ? HEFT_F64 : to_small ? HEFT_I32 : HEFT_I64;
+        return to_float ? HEFT_F32 : to_small ? HEFT_I32 : HEFT_I64;
     case HEFT_I64:
         return to_float ? HEFT_F64 : HEFT_I32;
     case HEFT_U64:

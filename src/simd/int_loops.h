@@ -76,6 +76,20 @@ static inline uint64_t odd_53_bits(uint64_t v)
     return heft_pick64(v >> 53 != 0, (v - rest) | (uint64_t)(rest != 0) << 11, v);
 }
 
+/* Return v, or v without its last 8 bits and with a bit that stands for them, if f32 may not have
+ * v. */
+static inline uint32_t odd_u32(uint32_t v)
+{
+    uint32_t rest = v & 0xFF;
+    return v >> 24 ? (v - rest) | (uint32_t)(rest != 0) << 8 : v;
+}
+
+/* v has at most 24 significant bits. */
+static inline float f32_of_u32(uint32_t v)
+{
+    return (float)(int32_t)(v >> 16) * 65536.0F + (float)(int32_t)(v & 0xFFFF);
+}
+
 static inline double f64_of_u32(uint32_t v)
 {
     return (double)(int32_t)(v ^ 1u << 31) + 2147483648.0;
@@ -87,6 +101,22 @@ static void heft_f32_to_i32(void *restrict out, const void *restrict in)
     int32_t *to = out;
     for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
         to[i] = i32_of_f32(heft_f32_of(from[i]));
+}
+
+static void heft_f32_to_i8(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    int8_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (int8_t)small_of_f32(heft_f32_of(from[i]), INT8_MIN, INT8_MAX);
+}
+
+static void heft_f32_to_u8(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    uint8_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = (uint8_t)small_of_f32(heft_f32_of(from[i]), 0, UINT8_MAX);
 }
 
 static void heft_f32_to_i16(void *restrict out, const void *restrict in)
@@ -226,6 +256,25 @@ static void heft_u32_to_f32(void *restrict out, const void *restrict in)
     uint32_t *to = out;
     for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
         to[i] = heft_f32_bits((float)from[i]);
+}
+
+static void heft_i32_to_odd_f32(void *restrict out, const void *restrict in)
+{
+    const int32_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++) {
+        uint32_t v = (uint32_t)from[i], minus = v >> 31 << 31;
+        int32_t odd = (int32_t)odd_u32(from[i] < 0 ? 0 - v : v);
+        to[i] = heft_f32_bits((float)odd) | minus; /* 1 << 31 became negative */
+    }
+}
+
+static void heft_u32_to_odd_f32(void *restrict out, const void *restrict in)
+{
+    const uint32_t *from = in;
+    uint32_t *to = out;
+    for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++)
+        to[i] = heft_f32_bits(f32_of_u32(odd_u32(from[i])));
 }
 
 static void heft_i32_to_f64(void *restrict out, const void *restrict in)
