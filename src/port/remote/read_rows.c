@@ -63,25 +63,11 @@ uint64_t heft_url_rows_end(const url_source *u)
     return end;
 }
 
-/* Return the row that is given up for another: the row that this thread read last, or else an
- * unused one, or the one that has not been continued for the longest time. */
-static url_row *find_replaced(url_source *u)
-{
-    url_row *oldest = u->rows, *own = NULL;
-    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++) {
-        bool is_own = r->used && pthread_equal(r->thread, pthread_self());
-        if (is_own && (!own || r->used > own->used))
-            own = r;
-        oldest = r->used < oldest->used ? r : oldest;
-    }
-    return own ? own : oldest;
-}
-
 /* Cancel requests for bytes after the row that no thread waits for. */
 static void cancel_ahead(url_source *u, url_row *row)
 {
     url_row ended = *row;
-    *row = (url_row){ .used = 0 };
+    row->ahead = 0;
     for (block *b = u->blocks; b; b = b->next)
         if (b->request.state != HEFT_REQUEST_DONE && !b->readers &&
             is_in_row(u, &ended, &b->request) && !heft_url_is_in_rows(u, &b->request))
@@ -90,18 +76,31 @@ static void cancel_ahead(url_source *u, url_row *row)
 
 url_row *heft_url_begin_row(url_source *u, uint64_t offset)
 {
-    url_row *row = find_replaced(u);
-    cancel_ahead(u, row);
-    *row = (url_row){
+    url_row *oldest = u->rows;
+    for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++) {
+        if (r->ahead && pthread_equal(r->thread, pthread_self()))
+            cancel_ahead(u, r);
+        oldest = r->used < oldest->used ? r : oldest;
+    }
+    *oldest = (url_row){
         .thread = pthread_self(), .first = offset, .expected = offset, .used = ++u->clock
     };
-    return row;
+    return oldest;
+}
+
+void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead)
+{
+    url_row *row = heft_url_row_near(u, offset);
+    row = row ? row : heft_url_begin_row(u, offset);
+    row->used = ++u->clock;
+    row->expected = offset;
+    row->ahead = ahead;
 }
 
 void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
 {
     url_row *row = heft_url_row_near(u, offset);
-    uint64_t end = offset + len, active = 0;
+    uint64_t end = offset + len, others = 0;
     if (!row) {
         heft_url_begin_row(u, offset)->expected = end;
         return;
@@ -111,8 +110,8 @@ void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
     if (end <= row->expected)
         return;
     for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
-        active += is_active(u, r);
-    most /= active;
+        others += r != row && r->ahead && is_active(u, r);
+    most /= others + 1;
     if (offset > row->expected + GAP) /* the bytes between the reads are not of this row */
         row->first = offset;
     row->bytes += end - row->expected < len ? end - row->expected : len;

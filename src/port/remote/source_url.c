@@ -211,7 +211,7 @@ static void request_range(url_source *u, uint64_t offset, uint64_t end)
 static void request_ahead(url_source *u, const url_row *row, uint64_t offset, uint64_t len)
 {
     request_range(u, offset, offset + len);
-    if (row)
+    if (row && offset + len >= row->expected)
         request_range(u, offset > row->expected ? offset : row->expected, heft_url_row_end(u, row));
 }
 

@@ -76,9 +76,10 @@ block *heft_url_find_block(const url_source *u, uint64_t offset);
 
 /* Return the row that a read at the offset continues, or NULL. */
 url_row *heft_url_row_near(url_source *u, uint64_t offset);
-/* Begin a row at the offset.  The row that this thread read before ends, and its requests ahead are
- * cancelled. */
+/* Begin a row at the offset.  Requests ahead of the row that this thread has read are cancelled. */
 url_row *heft_url_begin_row(url_source *u, uint64_t offset);
+/* Let `ahead` bytes after the offset be requested ahead of a row that is there. */
+void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead);
 /* Continue a row with a read, or begin one.  The bytes to request ahead grow with the bytes that
  * were read in a row; `most`: for all rows together. */
 void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most);

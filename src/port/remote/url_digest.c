@@ -91,8 +91,7 @@ static heft_status add_missing(url_source *u, heft_error *err)
         else if (u->whole)
             add(u, u->whole, (size_t)u->base.size);
         else if (!heft_url_digest_step(u)) {
-            heft_url_begin_row(u, d->done)->ahead = heft_session_options(u->session)->cache_bytes /
-                                                    2;
+            heft_url_lead(u, d->done, heft_session_options(u->session)->cache_bytes / 2);
             st = heft_url_hold(&bytes, u, d->done, STEP, err);
             if (!st)
                 heft_url_let_go(u, &bytes);
