@@ -2,7 +2,8 @@
 """platforms.py FOLDER: write docs/platforms.md from the counts in FOLDER/*.json.
 
 tools/machines.py and the tool for Windows write a file for each target: target, compiler, runner,
-suites (name, passed, failed, skipped), date and notes."""
+suites (name, passed, failed, skipped), date and notes. A target without a file keeps the row that
+the page has, with the date of its run."""
 import json
 import pathlib
 import sys
@@ -25,18 +26,27 @@ def row(found):
     return "| " + " | ".join(cells) + " |"
 
 
-def table(folder):
-    files = sorted(pathlib.Path(folder).glob("*.json"))
-    rows = [row(json.loads(f.read_text(encoding="utf-8"))) for f in files]
+def target_of(line):
+    """Return the first cell of a row."""
+    return line.split("|")[1].strip()
+
+
+def table(folder, old):
+    rows = {target_of(line): line for line in old if line.startswith("| ")}
+    rows.pop("Target", None)
+    for file in pathlib.Path(folder).glob("*.json"):
+        line = row(json.loads(file.read_text(encoding="utf-8")))
+        rows[target_of(line)] = line
     head = ["| Target | Build | Compiler | Runs in | Tests passed | Date |",
             "|---|---|---|---|---|---|"]
-    return "\n".join(head + rows)
+    return "\n".join(head + [rows[target] for target in sorted(rows)])
 
 
 def main():
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(f"{before}{BEGIN}\n{table(sys.argv[1])}\n{END}{after}", encoding="utf-8")
+    old, after = rest.split(END)
+    text = f"{before}{BEGIN}\n{table(sys.argv[1], old.splitlines())}\n{END}{after}"
+    PAGE.write_text(text, encoding="utf-8")
 
 
 main()
