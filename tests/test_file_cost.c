@@ -33,8 +33,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 {
     (void)clock;
-    t->tv_sec = system_state.now / 1000000000;
-    t->tv_nsec = system_state.now % 1000000000;
+    t->tv_sec = (time_t)(system_state.now / 1000000000);
+    t->tv_nsec = (long)(system_state.now % 1000000000);
     return 0;
 }
 
