@@ -2,9 +2,10 @@
  * renames heft_cast_loops() for the set.
  *
  * A cast is a route of up to four steps over a block that stays in the cache.  Floats go through
- * f32, integers of up to 32 bits through i32, others through f64 or i64.  A step whose result is
- * rounded again rounds to odd: the last bit says that digits were lost, so that the cast rounds
- * once.  Sources of a byte are looked up in a table that the portable form fills. */
+ * f32, integers of up to 32 bits through i32 or, to floats, through f32, others through f64 or i64.
+ * A step whose result is rounded again rounds to odd: the last bit says that digits were lost, so
+ * that the cast rounds once.  Sources of a byte are looked up in a table that the portable form
+ * fills. */
 #include "simd/cast_loops.h"
 
 #include "model/cast_batch.h"
