@@ -87,7 +87,7 @@ static bool fails(call c)
     }
 
 WRAPPED(void *, malloc, (size_t size), (size), MALLOC, NULL)
-/* Machines of 32 bits take blocks for 16 bytes from here. */
+/* On machines of 32 bits the blocks that are aligned to 16 bytes come from posix_memalign(). */
 WRAPPED(int, posix_memalign, (void **block, size_t align, size_t size), (block, align, size),
         MALLOC, ENOMEM)
 WRAPPED(void *, calloc, (size_t n, size_t size), (n, size), CALLOC, NULL)

@@ -161,6 +161,9 @@ static void the_digest_leads_a_row(void **state)
     url_source u = file_of(1000);
     (void)state;
     heft_url_lead(&u, 10 * MIB, 32 * MIB);
+    assert_int_equal(end_near(&u, 10), 10 + 32);
+    heft_url_lead(&u, 5 * MIB, 32 * MIB);
+    assert_int_equal(end_near(&u, 5), 5 + 32); /* the beginning of the row is no limit for it */
     heft_url_lead(&u, 11 * MIB, 32 * MIB);
     assert_int_equal(end_near(&u, 11), 11 + 32);
     heft_request inside = { .offset = 20 * MIB, .length = MIB };

@@ -109,7 +109,7 @@ static heft_dtype type_between(heft_dtype from, heft_dtype to)
     case HEFT_BF16:
         return HEFT_F32;
     case HEFT_F32:
-        return to_float || to_small ? HEFT_UNTYPED : HEFT_F64;
+        return to_float ? HEFT_UNTYPED : HEFT_F64;
     case HEFT_F64:
     case HEFT_I16:
     case HEFT_U16:

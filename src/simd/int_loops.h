@@ -76,15 +76,15 @@ static inline uint64_t odd_53_bits(uint64_t v)
     return heft_pick64(v >> 53 != 0, (v - rest) | (uint64_t)(rest != 0) << 11, v);
 }
 
-/* Return v, or v without its last 8 bits and with a bit that stands for them, if f32 may not have
- * v. */
+/* Round a number of 25 bits or more to odd, with at most 24 significant bits, as f32 has: the last
+ * 8 bits become zeros, and the bit before these is set if one of the 8 bits was set. */
 static inline uint32_t odd_u32(uint32_t v)
 {
     uint32_t rest = v & 0xFF;
     return v >> 24 ? (v - rest) | (uint32_t)(rest != 0) << 8 : v;
 }
 
-/* v has at most 24 significant bits. */
+/* Return v, which has at most 24 significant bits, as an f32. */
 static inline float f32_of_u32(uint32_t v)
 {
     return (float)(int32_t)(v >> 16) * 65536.0F + (float)(int32_t)(v & 0xFFFF);
@@ -265,7 +265,7 @@ static void heft_i32_to_odd_f32(void *restrict out, const void *restrict in)
     for (size_t i = 0; i < HEFT_KERNEL_BLOCK; i++) {
         uint32_t v = (uint32_t)from[i], minus = v >> 31 << 31;
         int32_t odd = (int32_t)odd_u32(from[i] < 0 ? 0 - v : v);
-        to[i] = heft_f32_bits((float)odd) | minus; /* 1 << 31 became negative */
+        to[i] = heft_f32_bits((float)odd) | minus; /* (int32_t)(1U << 31) has this sign, too */
     }
 }
 

@@ -52,7 +52,7 @@ export class Visit {
         await this.page.press('#address', 'Enter')
     }
 
-    // Wait for `count` rows of a table: it paints a few before its layout, and the others after it.
+    // Wait for `count` rows of a table, which paints a few rows before the layout and the others after the layout.
     rows(table, count) {
         return this.page.waitForFunction(([table, count]) =>
             document.querySelectorAll(`${table} tr[data-row]`).length >= count, [table, count])

@@ -68,11 +68,12 @@ gate = threading.Event()
 
 
 def slow(allowed):
-    """A plan that lets requests for the first `allowed` blocks pass, and the others when the gate is open."""
+    """A plan that lets requests for the head and the first `allowed` blocks pass, others when the gate is open."""
     gate.clear()
 
     def plan(number, handler):
-        if int(handler.headers["Range"].removeprefix("bytes=").split("-")[0]) >= allowed * BLOCK:
+        first = int(handler.headers["Range"].removeprefix("bytes=").split("-")[0])
+        if first >= max(allowed * BLOCK, HEAD):
             gate.wait(600)
         return None
     return plan
@@ -108,8 +109,8 @@ def interruptions():
                 missing = set(range((len(large) + BLOCK - 1) // BLOCK)) - there
                 code, _, err = convert(folder, "--resume")
                 check(f"signal {by} after {allowed} blocks: {len(there)} kept blocks are not requested again",
-                      code == 0 and there <= set(range(allowed)) and bool(there) == bool(allowed) and whole(folder) and requested_blocks() == missing and
-                      os.listdir(folder) == ["out.bpk"], code, err, there, requested_blocks(), os.listdir(folder))
+                      code == 0 and there <= set(range(allowed)) and bool(there) == bool(allowed) and
+                      whole(folder) and requested_blocks() == missing and os.listdir(folder) == ["out.bpk"], code, err, there, requested_blocks(), os.listdir(folder))
 
 
 def lost_network():

@@ -4,9 +4,8 @@
  * bytes after a row are requested ahead, up to the beginning of another row. */
 #include "port/remote/source_url.h"
 
-enum { GAP = 1 << 20 };   /* reads so far from the end of a row still continue the row */
-enum { RECENT = 1024 };   /* a row has ended if so many reads do not continue it */
-enum { FIRST = 4 << 20 }; /* least bytes to request ahead */
+enum { GAP = 1 << 20 }; /* reads so far from the end of a row still continue the row */
+enum { RECENT = 1024 }; /* a row has ended if so many reads do not continue it */
 
 static bool is_active(const url_source *u, const url_row *r)
 {
@@ -27,21 +26,28 @@ url_row *heft_url_row_near(url_source *u, uint64_t offset)
     return nearest;
 }
 
-uint64_t heft_url_next_row(const url_source *u, uint64_t offset)
+/* Return where the first row at or after the offset begins, leaving out one row. */
+static uint64_t next_row_but(const url_source *u, uint64_t offset, const url_row *left_out)
 {
     uint64_t begin = u->base.size;
     for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
-        if (is_active(u, r) && r->first >= offset && r->first < begin)
+        if (r != left_out && is_active(u, r) && r->first >= offset && r->first < begin)
             begin = r->first;
     return begin;
 }
 
+uint64_t heft_url_next_row(const url_source *u, uint64_t offset)
+{
+    return next_row_but(u, offset, NULL);
+}
+
 uint64_t heft_url_row_end(const url_source *u, const url_row *row)
 {
-    uint64_t end = row->expected + row->ahead, next = heft_url_next_row(u, row->expected);
+    uint64_t end = row->expected + row->ahead, next = next_row_but(u, row->expected, row);
     return next < end ? next : end;
 }
 
+/* Return true if the request is for bytes near the end of the row. */
 static bool is_in_row(const url_source *u, const url_row *r, const heft_request *b)
 {
     return b->offset < heft_url_row_end(u, r) && b->offset + b->length + r->ahead > r->expected;
@@ -63,8 +69,8 @@ uint64_t heft_url_rows_end(const url_source *u)
     return end;
 }
 
-/* Cancel requests for bytes after the row that no thread waits for. */
-static void cancel_ahead(url_source *u, url_row *row)
+/* End a row: cancel its requests that no thread waits for and no other row needs. */
+static void end_row(url_source *u, url_row *row)
 {
     url_row ended = *row;
     row->ahead = 0;
@@ -79,7 +85,7 @@ url_row *heft_url_begin_row(url_source *u, uint64_t offset)
     url_row *oldest = u->rows;
     for (url_row *r = u->rows; r < u->rows + URL_ROWS; r++) {
         if (r->ahead && pthread_equal(r->thread, pthread_self()))
-            cancel_ahead(u, r);
+            end_row(u, r);
         oldest = r->used < oldest->used ? r : oldest;
     }
     *oldest = (url_row){
@@ -116,6 +122,6 @@ void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most)
         row->first = offset;
     row->bytes += end - row->expected < len ? end - row->expected : len;
     row->expected = end;
-    row->ahead = row->bytes * 2 > FIRST ? row->bytes * 2 : FIRST;
+    row->ahead = row->bytes * 2 > HEFT_URL_BLOCK ? row->bytes * 2 : HEFT_URL_BLOCK;
     row->ahead = row->ahead < most ? row->ahead : most;
 }

@@ -2,16 +2,17 @@
  *
  * Bytes are kept in blocks, each filled by one request.  A reader copies bytes as they arrive and
  * waits for missing ones.  While reads are sequential, the next blocks are requested ahead, so that
- * several requests are on the way; a read elsewhere cancels these requests.  The first request asks
- * for the first HEAD bytes: the index of most files, and the size. */
+ * several requests are on the way; a thread that reads elsewhere cancels the requests ahead of its
+ * last read (read_rows.c).  The first request asks for the first HEAD bytes: the index of most
+ * files, and the size. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "port/remote/source_url.h"
 
-enum { HEAD = HEFT_URL_HEAD, SMALL = 64 << 10, BLOCK = 4 << 20, INDEX = 16 << 20 };
-enum { WAIT = 256 << 10 };
+enum { HEAD = HEFT_URL_HEAD, BLOCK = HEFT_URL_BLOCK };
+enum { SMALL = 64 << 10, INDEX = 16 << 20, WAIT = 256 << 10 };
 
 /* ---- blocks; the lock of the session is held ---- */
 
@@ -120,7 +121,7 @@ static block_need need_of(const url_source *u, const block *b)
 {
     uint64_t length = b->request.length, end = b->request.offset + length;
     uint64_t unread = b->read < length ? length - b->read : 0;
-    bool is_read = unread <= SMALL && unread <= length / 64; /* padding remains */
+    bool is_read = unread <= SMALL && unread <= length / 64; /* nobody reads padding */
     if (is_read)
         return u->digest.method && end > u->digest.done ? READ_EARLY : READ;
     return u->is_directed || heft_url_is_in_rows(u, &b->request) ? AHEAD : UNREAD;
@@ -206,8 +207,8 @@ static void request_range(url_source *u, uint64_t offset, uint64_t end)
     }
 }
 
-/* Request what will be read next: the rest of this read, and what follows the foremost read of the
- * row.  Bytes between the two have been requested before. */
+/* Request the rest of this read and, if this is the foremost read of the row, the bytes after the
+ * row.  The bytes between another read and the end of its row have been requested before. */
 static void request_ahead(url_source *u, const url_row *row, uint64_t offset, uint64_t len)
 {
     request_range(u, offset, offset + len);
@@ -381,7 +382,8 @@ static void close_url(heft_source *s)
     url_source *u = (url_source *)s;
     heft_session_lock(u->session);
     for (block *b = u->blocks; b; b = b->next)
-        heft_session_cancel(u->session, &b->request);
+        if (b->request.state != HEFT_REQUEST_DONE)
+            heft_session_cancel(u->session, &b->request);
     while (u->blocks) {
         while (u->blocks->request.state != HEFT_REQUEST_DONE)
             heft_session_wait(u->session);

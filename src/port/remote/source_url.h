@@ -6,6 +6,7 @@
 #include "port/remote/session.h"
 
 enum { HEFT_URL_HEAD = 128 << 10 }; /* bytes of the first request */
+enum { HEFT_URL_BLOCK = 4 << 20 };  /* bytes of most other requests */
 enum { SPARE_BUFFERS = 4, URL_ROWS = 16 };
 
 typedef struct block block;
@@ -78,7 +79,8 @@ block *heft_url_find_block(const url_source *u, uint64_t offset);
 url_row *heft_url_row_near(url_source *u, uint64_t offset);
 /* Begin a row at the offset.  Requests ahead of the row that this thread has read are cancelled. */
 url_row *heft_url_begin_row(url_source *u, uint64_t offset);
-/* Let `ahead` bytes after the offset be requested ahead of a row that is there. */
+/* Move the end of the row near the offset, or of a new row, to the offset, and let `ahead` bytes
+ * be requested ahead of the row. */
 void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead);
 /* Continue a row with a read, or begin one.  The bytes to request ahead grow with the bytes that
  * were read in a row; `most`: for all rows together. */
