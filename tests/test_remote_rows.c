@@ -172,6 +172,32 @@ static void the_digest_leads_a_row(void **state)
     assert_false(heft_url_is_in_rows(&u, &outside));
 }
 
+static void a_row_that_ends_cancels_its_requests_alone(void **state)
+{
+    heft_url_options options = { 0 };
+    url_source u = file_of(1000);
+    heft_error err;
+    (void)state;
+    if (heft_session_new(&u.session, &options, &err))
+        skip(); /* this machine has no libcurl */
+    block other = { .request = { .offset = 304 * MIB, .length = MIB } };
+    block done = { .request = { .offset = 15 * MIB, .length = MIB, .state = HEFT_REQUEST_DONE },
+                   .next = &other };
+    block waited = { .request = { .offset = 16 * MIB, .length = MIB },
+                     .next = &done,
+                     .readers = 1 };
+    block ahead = { .request = { .offset = 20 * MIB, .length = MIB }, .next = &waited };
+    u.blocks = &ahead;
+    heft_url_lead(&u, 10 * MIB, 32 * MIB);
+    read_elsewhere(&u, 300, 4);
+    read_at(&u, 600, 1);
+    assert_true(ahead.request.is_cancelled);
+    assert_false(waited.request.is_cancelled);
+    assert_false(done.request.is_cancelled);
+    assert_false(other.request.is_cancelled);
+    heft_session_release(u.session);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_row_that_nobody_continues_ends),
         cmocka_unit_test(the_oldest_of_many_rows_is_replaced),
         cmocka_unit_test(the_digest_leads_a_row),
+        cmocka_unit_test(a_row_that_ends_cancels_its_requests_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

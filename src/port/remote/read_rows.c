@@ -26,24 +26,27 @@ url_row *heft_url_row_near(url_source *u, uint64_t offset)
     return nearest;
 }
 
-/* Return where the first row at or after the offset begins, leaving out one row. */
-static uint64_t next_row_but(const url_source *u, uint64_t offset, const url_row *left_out)
+/* Return where the first row at or after the offset begins, leaving out one row by its index. */
+static uint64_t next_row_but(const url_source *u, uint64_t offset, size_t left_out)
 {
     uint64_t begin = u->base.size;
-    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
-        if (r != left_out && is_active(u, r) && r->first >= offset && r->first < begin)
+    for (size_t i = 0; i < URL_ROWS; i++) {
+        const url_row *r = &u->rows[i];
+        if (i != left_out && is_active(u, r) && r->first >= offset && r->first < begin)
             begin = r->first;
+    }
     return begin;
 }
 
 uint64_t heft_url_next_row(const url_source *u, uint64_t offset)
 {
-    return next_row_but(u, offset, NULL);
+    return next_row_but(u, offset, URL_ROWS);
 }
 
 uint64_t heft_url_row_end(const url_source *u, const url_row *row)
 {
-    uint64_t end = row->expected + row->ahead, next = next_row_but(u, row->expected, row);
+    uint64_t end = row->expected + row->ahead;
+    uint64_t next = next_row_but(u, row->expected, (size_t)(row - u->rows));
     return next < end ? next : end;
 }
 
@@ -53,12 +56,18 @@ static bool is_in_row(const url_source *u, const url_row *r, const heft_request 
     return b->offset < heft_url_row_end(u, r) && b->offset + b->length + r->ahead > r->expected;
 }
 
-bool heft_url_is_in_rows(const url_source *u, const heft_request *b)
+/* Return true if the request is for bytes of a row, leaving out one row by its index. */
+static bool is_in_rows_but(const url_source *u, const heft_request *b, size_t left_out)
 {
-    for (const url_row *r = u->rows; r < u->rows + URL_ROWS; r++)
-        if (is_active(u, r) && is_in_row(u, r, b))
+    for (size_t i = 0; i < URL_ROWS; i++)
+        if (i != left_out && is_active(u, &u->rows[i]) && is_in_row(u, &u->rows[i], b))
             return true;
     return false;
+}
+
+bool heft_url_is_in_rows(const url_source *u, const heft_request *b)
+{
+    return is_in_rows_but(u, b, URL_ROWS);
 }
 
 uint64_t heft_url_rows_end(const url_source *u)
@@ -72,12 +81,12 @@ uint64_t heft_url_rows_end(const url_source *u)
 /* End a row: cancel its requests that no thread waits for and no other row needs. */
 static void end_row(url_source *u, url_row *row)
 {
-    url_row ended = *row;
-    row->ahead = 0;
     for (block *b = u->blocks; b; b = b->next)
         if (b->request.state != HEFT_REQUEST_DONE && !b->readers &&
-            is_in_row(u, &ended, &b->request) && !heft_url_is_in_rows(u, &b->request))
+            is_in_row(u, row, &b->request) &&
+            !is_in_rows_but(u, &b->request, (size_t)(row - u->rows)))
             heft_session_cancel(u->session, &b->request);
+    row->ahead = 0;
 }
 
 url_row *heft_url_begin_row(url_source *u, uint64_t offset)
