@@ -39,12 +39,19 @@ static bool is_slash(int c)
     return c == '/' || c == '\\';
 }
 
-/* Return the length of the drive, "C:", or of the prefix of long paths. */
+/* Return the length of the drive, "C:", if the path begins with one.  "C:name" has none: a file in
+ * the current folder of another drive would leave the folder of a model. */
+static size_t drive_length(const char *path)
+{
+    bool is_drive = isalpha((unsigned char)path[0]) && path[1] == ':';
+    return is_drive && (!path[2] || is_slash(path[2])) ? 2 : 0;
+}
+
+/* Return the length of the drive or of the prefix of long paths. */
 static size_t prefix_length(const char *path)
 {
-    if (!strncmp(path, "\\\\?\\", 4) || !strncmp(path, "//?/", 4))
-        return isalpha((unsigned char)path[4]) && path[5] == ':' ? 6 : 4;
-    return isalpha((unsigned char)path[0]) && path[1] == ':' ? 2 : 0;
+    bool is_long = !strncmp(path, "\\\\?\\", 4) || !strncmp(path, "//?/", 4);
+    return is_long ? 4 + drive_length(path + 4) : drive_length(path);
 }
 
 static bool is_allowed(const char *path)

@@ -6,5 +6,8 @@
 #ifndef EDQUOT
 #define EDQUOT 122
 #endif
+#ifndef ESTALE
+#define ESTALE 1001 /* no call of Windows fails with this number */
+#endif
 
 #endif
