@@ -216,7 +216,8 @@ static void compare_metadata(const sample *s, const heft_file *f)
         assert_true(heft_meta_find(&v, f, heft_str_from(text)));
         heft_str number = heft_test_fact(s, "metadata.%u.bits", n);
         heft_str value = heft_test_fact(s, "metadata.%u.value", n);
-        snprintf(bits, sizeof bits, "%016llx", (unsigned long long)v.as.u);
+        uint64_t value_bits = v.kind == HEFT_KIND_BOOL ? v.as.b : v.as.u;
+        snprintf(bits, sizeof bits, "%016llx", (unsigned long long)value_bits);
         if (number.ptr) {
             assert_true(heft_test_fact_is(number, bits));
             continue;

@@ -119,6 +119,7 @@ static void statistics_of_bytes_in_memory_are_those_of_the_first_pass(void **sta
     uint64_t at = offset_of(b, "data");
     for (size_t k = 0; k < 8; k++)
         memcpy(b.p + at + 8 * k, &first, sizeof first);
+    heft_test_le(b.p + at, 8, sizeof first);
     task v = { .f = open_changing(&c, b, at, &later, sizeof later) };
     work w = { .ctx = &v, .path = "file" };
     c.change_pass = 2;

@@ -6,6 +6,7 @@
 
 #include "base/blake3.h"
 #include "model/blocks.h"
+#include "model/cast_batch.h"
 #include "model/dtype.h"
 #include "model/number.h"
 #include "test_memory.h"
@@ -255,6 +256,8 @@ static void whole_blocks_are_cast_up_to_a_loss(void **state)
 {
     uint32_t limits = 0;
     (void)state;
+    if (heft_is_big_endian())
+        skip(); /* the portable form casts every element there */
     for (const heft_simd_set *s = heft_simd_sets;; s++) {
         for (uint32_t i = 0; s->is_supported() && i < 256 * 256; i++) {
             pair p = { s->kernels, (heft_dtype)(i / 256), (heft_dtype)(i % 256) };

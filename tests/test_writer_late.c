@@ -413,6 +413,9 @@ static heft_status add_sparse(fixture *f, const char *name, const uint64_t coord
 {
     static const float values[2] = { 1, 2 };
     const uint64_t dims[2] = { 4, 10 };
+    uint64_t stored[4];
+    memcpy(stored, coords, sizeof stored);
+    heft_test_le(stored, 4, sizeof *stored);
     const heft_component c[] = { { { "coords", 6 }, HEFT_U64, 4, NULL },
                                  { { "values", 6 }, HEFT_F32, 2, NULL } };
     heft_tensor_spec s = HEFT_TENSOR_SPEC_INIT;
@@ -426,7 +429,7 @@ static heft_status add_sparse(fixture *f, const char *name, const uint64_t coord
     s.component_count = 2;
     heft_status st = heft_writer_add_tensor(&part, f->w, &s, &f->err);
     if (!st)
-        st = heft_writer_write(f->w, part, coords, 32, &f->err);
+        st = heft_writer_write(f->w, part, stored, sizeof stored, &f->err);
     return st ? st : heft_writer_write(f->w, part + 1, values, 8, &f->err);
 }
 
