@@ -43,6 +43,12 @@ class Target:
     debian: str = ""
     multiarch: str = ""
 
+    def emulator(self):
+        """Return the command that runs programs. This machine can have C libraries for i386, which
+        the emulated loader would find first, and which are another version than the loader."""
+        return [self.qemu, "-L", f"/usr/{self.triple}",
+                "-E", f"LD_LIBRARY_PATH=/usr/{self.triple}/lib"]
+
 
 TARGETS = {
     "s390x": Target("s390x-linux-gnu", "qemu-s390x", "s390x", 64, "big", "s390x"),
@@ -60,9 +66,10 @@ c = [{ccache}'{triple}-gcc']
 ar = '{triple}-gcc-ar'
 strip = '{triple}-strip'
 pkgconfig = 'pkg-config'
-exe_wrapper = ['{qemu}', '-L', '/usr/{triple}']
+exe_wrapper = {emulator}
 
 [properties]
+needs_exe_wrapper = true
 sys_root = '{sysroot}'
 pkg_config_libdir = '{libraries}/pkgconfig'
 
@@ -174,8 +181,9 @@ def make_sysroot(target, folder):
 def write_cross_file(target, folder, sysroot):
     multiarch = target.multiarch or target.triple
     text = CROSS.format(**dataclasses.asdict(target) | {
-        "ccache": "'ccache', " if shutil.which("ccache") else "", "sysroot": sysroot,
-        "multiarch": multiarch, "libraries": sysroot / "usr/lib" / multiarch})
+        "ccache": "'ccache', " if shutil.which("ccache") else "",
+        "emulator": target.emulator(), "sysroot": sysroot, "multiarch": multiarch,
+        "libraries": sysroot / "usr/lib" / multiarch})
     cross = folder / "cross.ini"
     if not cross.exists() or cross.read_text() != text:
         cross.write_text(text)
@@ -271,7 +279,7 @@ def run_tests(at, counts, only):
 
 def compare(target, at, native, counts, quick):
     """Compare the results of both builds for every sample."""
-    wrapper = f"{target.qemu} -L /usr/{target.triple} {at}/tests/heft-commands"
+    wrapper = " ".join([*target.emulator(), f"{at}/tests/heft-commands"])
     samples = [native / "tests/samples"]
     samples += [] if quick else [p for p in [ROOT.parent / "shared/fixtures"] if p.exists()]
     child = subprocess.run(
