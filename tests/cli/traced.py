@@ -1,7 +1,8 @@
 """traced.py - run heft with strace, which injects failures and signals.
 
 run(["inject=..."], args...) returns (exit status or -signal, stderr); `path` limits the injection
-to calls with this file. SKIP is the reason why strace cannot be used, or None."""
+to calls with this file. SKIP is the reason why strace cannot be used, or None; the variable
+HEFT_UNTRACED states a reason."""
 import os
 import resource
 import shutil
@@ -26,6 +27,8 @@ def run(injected, *args, path=None, **options):
 
 
 def why_unavailable():
+    if os.environ.get("HEFT_UNTRACED"):
+        return os.environ["HEFT_UNTRACED"]
     if not shutil.which("strace"):
         return "there is no strace here"
     traced = subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], stderr=subprocess.DEVNULL,

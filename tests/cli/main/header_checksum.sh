@@ -11,7 +11,7 @@ for option in '' --no-verify; do
     status $HEFT show $option m.mag h
     status $HEFT convert $option m.mag out.mag
     rm -f out.mag
-    status $HEFT split $option --to ztensor --count 2 m.mag shards
+    status $HEFT split $option --to safetensors --count 2 m.mag shards
     status $HEFT merge $option m.mag out.mag
     status $HEFT append $option --rename 's,^,a.,' --dry-run m.zt m.mag
     status $HEFT diff $option m.mag small.safetensors
