@@ -21,6 +21,7 @@ static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t
 
 static void write_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
 {
+    double number;
     switch (k) {
     case HEFT_CBOR_UINT:
         heft_cbor_put_u64(o, c->u);
@@ -45,7 +46,8 @@ static void write_item(heft_out *o, const heft_cbor *c, heft_cbor_kind k)
         heft_cbor_put_null(o);
         break;
     case HEFT_CBOR_FLOAT:
-        heft_cbor_put_f64(o, heft_cbor_f64(c));
+        heft_cbor_f64(&number, c);
+        heft_cbor_put_f64(o, number);
         break;
     case HEFT_CBOR_ARRAY_END:
     case HEFT_CBOR_MAP_END:

@@ -220,6 +220,7 @@ static void *resize(void *ctx, void *p, size_t old_size, size_t new_size, size_t
 static void append_ours(transcript *t, const heft_cbor *c, heft_cbor_kind k)
 {
     bool is_open = c->flags & HEFT_CBOR_INDEFINITE;
+    double number;
     if (k != HEFT_CBOR_ARRAY_END && k != HEFT_CBOR_MAP_END && c->flags & HEFT_CBOR_TAGGED)
         append_number(t, '#', c->tag);
     switch (k) {
@@ -236,7 +237,8 @@ static void append_ours(transcript *t, const heft_cbor *c, heft_cbor_kind k)
         append_number(t, k == HEFT_CBOR_ARRAY ? 'a' : 'm', is_open);
         break;
     case HEFT_CBOR_FLOAT:
-        append_double(t, heft_cbor_f64(c));
+        heft_cbor_f64(&number, c);
+        append_double(t, number);
         break;
     case HEFT_CBOR_ARRAY_END:
     case HEFT_CBOR_MAP_END:

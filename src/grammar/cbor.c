@@ -408,12 +408,10 @@ bool heft_cbor_u64(uint64_t *out, const heft_cbor *c, heft_cbor_kind k)
     return true;
 }
 
-double heft_cbor_f64(const heft_cbor *c)
+void heft_cbor_f64(double *out, const heft_cbor *c)
 {
     uint64_t bits = as_f64(c);
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
+    memcpy(out, &bits, sizeof bits);
 }
 
 heft_status heft_cbor_fail(heft_cbor *c, const char *fmt, ...)

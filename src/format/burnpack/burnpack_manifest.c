@@ -303,7 +303,7 @@ static bool read_scalar(heft_cbor *c, heft_cbor_kind k, heft_value *v)
         v->as.u = c->u;
     } else if (heft_str_is(name, "Float") && k == HEFT_CBOR_FLOAT) {
         v->kind = HEFT_KIND_FLOAT;
-        v->as.f = heft_cbor_f64(c);
+        heft_cbor_f64(&v->as.f, c);
     } else if (heft_str_is(name, "Bool") && (k == HEFT_CBOR_TRUE || k == HEFT_CBOR_FALSE)) {
         v->kind = HEFT_KIND_BOOL;
         v->as.b = k == HEFT_CBOR_TRUE;

@@ -58,7 +58,7 @@ static heft_value value_of(const value_target *t, heft_cbor_kind k)
         break;
     case HEFT_CBOR_FLOAT:
         v.kind = HEFT_KIND_FLOAT;
-        v.as.f = heft_cbor_f64(t->c);
+        heft_cbor_f64(&v.as.f, t->c);
         break;
     case HEFT_CBOR_UNDEFINED:
     case HEFT_CBOR_SIMPLE:
