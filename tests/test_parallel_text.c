@@ -65,7 +65,7 @@ static heft_bytes json_file(size_t odd, uint32_t which)
     }
     text[at - 1] = '}';
     for (unsigned k = 0; k < 8; k++)
-        text[k] = (char)((at - 8) >> 8 * k & 255);
+        text[k] = (char)((uint64_t)(at - 8) >> 8 * k & 255);
     memset(text + at, 0, TENSORS);
     heft_bytes b = heft_test_copy(text, at + TENSORS);
     free(text);
