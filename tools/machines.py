@@ -2,10 +2,8 @@
 """machines.py [--build] [--quick] TARGET NATIVE: build Heft for a processor, and run the tests.
 machines.py --list: print the targets.
 
-The compilers are Debian's cross compilers, and qemu-user runs the programs. Optional libraries and
-cmocka come from Debian's packages for the processor. The packages are unpacked into a folder of the
-build: dpkg does not learn of a new architecture. Debian has no packages for some processors; builds
-without packages have no optional libraries, and cmocka is compiled from source.
+The compilers are Debian's cross compilers, and qemu-user runs the programs. The libraries come from
+tools/machine_libraries.py.
 
 NATIVE is the folder of a finished build for this machine, with samples. The tests of
 the suites unit, engine and formats run in emulation, and every sample is read and converted by
@@ -21,6 +19,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+from machine_libraries import NOT_COMPILED, make_sysroot, run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KNOWN = ROOT / "tools/machines.tsv"
@@ -44,8 +44,8 @@ class Target:
     multiarch: str = ""
 
     def emulator(self):
-        """Return the command that runs programs. This machine can have C libraries for i386, which
-        the emulated loader would find first, and which are another version than the loader."""
+        """Return the command that runs programs. The emulated loader would first find C libraries
+        for i386 of this machine, whose version differs from the loader's."""
         return [self.qemu, "-L", f"/usr/{self.triple}",
                 "-E", f"LD_LIBRARY_PATH=/usr/{self.triple}/lib"]
 
@@ -58,9 +58,6 @@ TARGETS = {
     "aarch64": Target("aarch64-linux-gnu", "qemu-aarch64", "aarch64", 64, "little", "arm64"),
     "riscv64": Target("riscv64-linux-gnu", "qemu-riscv64", "riscv64", 64, "little"),
 }
-LIBRARIES = ["libcmocka0", "libcmocka-dev", "libssl3", "libssl-dev", "libxxhash0", "libxxhash-dev",
-             "libzstd1", "libzstd-dev", "zlib1g", "zlib1g-dev"]
-OPTIONAL = ["curl", "isal", "openssl", "xxhash", "zlib", "zstd"]
 CROSS = """[binaries]
 c = [{ccache}'{triple}-gcc']
 ar = '{triple}-gcc-ar'
@@ -83,97 +80,10 @@ cpu_family = '{family}'
 cpu = '{family}'
 endian = '{endian}'
 """
-CMOCKA_PC = """Name: cmocka
-Description: unit tests
-Version: 1.1
-Libs: -L{libraries} -lcmocka
-Cflags: -I{sysroot}/usr/include
-"""
-
-
-def run(*command, **options):
-    """Run a command that must succeed, with stdout redirected to stderr."""
-    subprocess.run([str(c) for c in command], check=True, stdout=sys.stderr, **options)
 
 
 def output(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-# ---- libraries of the other processor -----------------------------------------------------------
-
-def private_apt(folder, architecture):
-    """Return options of apt-get for lists of packages in `folder`, from this machine's sources."""
-    for name in ("state/lists/partial", "cache/archives/partial"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "state/status").touch()
-    sources = folder / "sources.list"
-    listed = output("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)",
-                    "Created-By: Packages")
-    kind = "deb" if architecture else "deb-src"
-    sources.write_text("".join(f"{kind} {line}\n" for line in sorted(set(listed.splitlines()))))
-    options = {
-        "Dir::State": folder / "state", "Dir::State::status": folder / "state/status",
-        "Dir::Cache": folder / "cache", "Dir::Etc::sourcelist": sources,
-        "Dir::Etc::sourceparts": "/dev/null", "APT::Sandbox::User": "root",
-    }
-    if architecture:
-        options |= {"APT::Architecture": architecture, "APT::Architectures": architecture}
-    return [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-
-
-def unpack_libraries(target, folder, sysroot):
-    """Unpack Debian's packages of optional libraries into the sysroot."""
-    options = private_apt(folder / "apt", target.debian)
-    packages = folder / "packages"
-    packages.mkdir(parents=True, exist_ok=True)
-    # A mirror may lack one of several lists; then the packages of the others are enough.
-    subprocess.run(["apt-get", *map(str, options), "-qq", "update"], check=False,
-                   stdout=sys.stderr)
-    run("apt-get", *options, "-qq", "download", *LIBRARIES, cwd=packages)
-    for package in sorted(packages.glob("*.deb")):
-        run("dpkg-deb", "-x", package, sysroot)
-
-
-def compile_cmocka(target, folder, sysroot):
-    """Compile the source of cmocka for a processor without packages."""
-    options = private_apt(folder / "apt", "")
-    run("apt-get", *options, "-qq", "update")
-    run("apt-get", *options, "-qq", "--download-only", "source", "cmocka", cwd=folder)
-    source = folder / "cmocka"
-    source.mkdir(exist_ok=True)
-    archive = next(folder.glob("cmocka_*.orig.tar.*[!c]"))
-    run("tar", "-xf", archive, "-C", source, "--strip-components=1")
-    libraries = sysroot / "usr/lib" / target.triple
-    for made in (libraries / "pkgconfig", sysroot / "usr/include"):
-        made.mkdir(parents=True, exist_ok=True)
-    config = source / "config.h"
-    names = ("ASSERT_H", "INTTYPES_H", "SETJMP_H", "SIGNAL_H", "STDARG_H", "STDDEF_H", "STDINT_H",
-             "STDIO_H", "STDLIB_H", "STRING_H", "STRINGS_H", "SYS_STAT_H", "SYS_TYPES_H", "TIME_H",
-             "UNISTD_H", "CALLOC", "EXIT", "FPRINTF", "FREE", "LONGJMP", "SIGLONGJMP", "MALLOC",
-             "MEMCPY", "MEMSET", "PRINTF", "SETJMP", "SIGNAL", "STRCMP", "STRSIGNAL",
-             "CLOCK_GETTIME", "CLOCK_GETTIME_REALTIME", "STRUCT_TIMESPEC", "SNPRINTF", "VSNPRINTF")
-    config.write_text("#define _GNU_SOURCE\n" + "".join(f"#define HAVE_{n} 1\n" for n in names))
-    run(f"{target.triple}-gcc", "-O1", "-w", "-fPIC", "-DHAVE_CONFIG_H", f"-I{source}",
-        f"-I{source}/include", "-c", source / "src/cmocka.c", "-o", folder / "cmocka.o")
-    run(f"{target.triple}-ar", "rcs", libraries / "libcmocka.a", folder / "cmocka.o")
-    for header in (source / "include").glob("cmocka*.h"):
-        shutil.copy(header, sysroot / "usr/include")
-    # pkg-config puts the sysroot before folders outside of the sysroot.
-    text = CMOCKA_PC.format(libraries="/usr/lib/" + target.triple, sysroot="")
-    (libraries / "pkgconfig/cmocka.pc").write_text(text)
-
-
-def make_sysroot(target, folder):
-    """Return the folder with the libraries; make the folder if there is none."""
-    sysroot = folder / "sysroot"
-    done = folder / "sysroot.done"
-    if not done.exists():
-        shutil.rmtree(sysroot, ignore_errors=True)
-        sysroot.mkdir(parents=True)
-        (unpack_libraries if target.debian else compile_cmocka)(target, folder, sysroot)
-        done.touch()
-    return sysroot
 
 
 # ---- building -----------------------------------------------------------------------------------
@@ -198,7 +108,7 @@ def build(target, folder, quick):
         # Compilers take several times as long to optimise.
         more = ["-Doptimization=0"] if quick else []
         # Otherwise Meson finds the headers of this machine.
-        more += [] if target.debian else [f"-D{name}=disabled" for name in OPTIONAL]
+        more += [] if target.debian else [f"-D{name}=disabled" for name in NOT_COMPILED]
         run("meson", "setup", at, "--cross-file", cross, "-Dexamples=false", *more, cwd=ROOT)
     jobs = os.environ.get("JOBS", str(os.cpu_count()))
     programs = ["tests/heft-commands", *[f"tests/test_{n}" for n in QUICK]]

@@ -94,7 +94,7 @@ def build(folder):
 
 
 def compile_callers(folder):
-    """Compiles the files of the port and of the command; one of them needs <regex.h>."""
+    """Compiles the files of the port and of the command, except renames.c, for <regex.h>."""
     configure(folder, folder.parent / (folder.name + "-deps"), "-Dauto_features=disabled",
               "-Doptimization=0")
     listed = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], check=True, text=True,
