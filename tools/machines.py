@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""machines.py [--build] [--quick] TARGET NATIVE: build Heft for a processor, and run the tests.
+"""machines.py [--build] [--quick | --again] TARGET NATIVE: build Heft for a processor, and run the
+tests.
 machines.py --list: print the targets.
 
 The compilers are Debian's cross compilers, and qemu-user runs the programs. The libraries come from
 tools/machine_libraries.py.
 
-NATIVE is the folder of a finished build for this machine, with samples. The tests of
-the suites unit, engine and formats run in emulation, and every sample is read and converted by
-both builds (tests/py/check_same.py). --build only builds. --quick tests a part that takes a
-minute. TAP goes to stdout, and the counts to NATIVE/platforms/TARGET.json, for
-tools/platforms.py. Exit status 77 if programs are missing."""
+NATIVE is the folder of a finished build for this machine, with samples. The tests of the suites
+unit, engine and formats run in emulation, and every sample is read and converted by both builds
+(tests/py/check_same.py). --build only builds. --quick tests a part that takes a minute; --again
+runs only the tests that did not pass in the last run. TAP goes to stdout, and the counts to
+NATIVE/platforms/TARGET.json, for tools/platforms.py. Exit status 77 if programs are missing."""
 import dataclasses
 import datetime
 import json
@@ -169,22 +170,30 @@ def add_tap(counts, suite, name, record):
             print("#  ", line)
 
 
-def run_tests(at, counts, only):
-    """Run Meson's tests, and count."""
+def read_log(at, log):
+    """Return the records of a run of Meson's tests, by name: "heft:engine+valgrind / writer"."""
+    lines = (at / f"meson-logs/{log}.json").read_text(encoding="utf-8").splitlines()
+    return {record["name"]: record for record in map(json.loads, lines)}
+
+
+def run_tests(at, counts, only, again):
+    """Run Meson's tests, and count; `again`: run those that did not pass in the last run, and count
+    the others as they ended then."""
     suites = [w for s in SUITES for w in ("--suite", s)]
     listed = output("meson", "test", "-C", str(at), "--no-rebuild", "--list", *suites)
     names = [line.split(" / ")[-1].strip() for line in listed.splitlines() if " / " in line]
     chosen = [n for n in names if n not in NATIVE_ONLY and (not only or n in only)]
+    records = read_log(at, "testlog") if again else {}
+    failed = {n.split(" / ", 1)[1] for n, r in records.items() if r["result"] not in ("OK", "SKIP")}
+    if again:
+        chosen = [n for n in chosen if n in failed]
     # Suites are given again: suites have tests of the same name.
-    subprocess.run(["meson", "test", "-C", str(at), "--no-rebuild", "-t", "4", *suites, *chosen],
+    subprocess.run(["meson", "test", "-C", str(at), "--no-rebuild", "-t", "4", "--logbase",
+                    "again" if again else "testlog", *suites, *chosen],
                    check=False, stdout=sys.stderr, env={**os.environ, "HEFT_TEST_FEWER": "1"})
-    with open(at / "meson-logs/testlog.json", encoding="utf-8") as log:
-        for line in log:
-            record = json.loads(line)
-            # "heft:engine+valgrind / writer"
-            where, name = record["name"].split(" / ", 1)
-            suite = re.search("|".join(SUITES), where)[0]
-            add_tap(counts, suite, name, record)
+    for title, record in (records | read_log(at, "again" if again else "testlog")).items():
+        where, name = title.split(" / ", 1)
+        add_tap(counts, re.search("|".join(SUITES), where)[0], name, record)
 
 
 def compare(target, at, native, counts, quick):
@@ -240,7 +249,7 @@ def main():
     if only_build:
         return 0
     counts = Counts(read_known(name))
-    run_tests(at, counts, QUICK if quick else [])
+    run_tests(at, counts, QUICK if quick else [], "--again" in sys.argv)
     compare(target, at, native, counts, quick)
     print(f"1..{counts.printed}")
     if not quick:
