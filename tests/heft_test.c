@@ -34,6 +34,11 @@ void heft_test_error_set(heft_status st, const heft_error *err, const char *file
     _fail(file, line);
 }
 
+bool heft_test_lacks_libraries(void)
+{
+    return LACKS_LIBRARIES;
+}
+
 void heft_test_status(heft_status st, heft_status expected, const heft_error *err, const char *file,
                       int line)
 {

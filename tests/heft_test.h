@@ -35,6 +35,8 @@
 /* Fill `err` with bytes that a function must overwrite when setting an error. */
 void heft_test_poison(heft_error *err);
 void heft_test_error_set(heft_status st, const heft_error *err, const char *file, int line);
+/* Return true if the build lacks an optional library; tests that need the library are skipped. */
+bool heft_test_lacks_libraries(void);
 void heft_test_status(heft_status st, heft_status expected, const heft_error *err, const char *file,
                       int line);
 void heft_test_fails(heft_status st, heft_status expected, const heft_error *err, const char *words,
