@@ -259,6 +259,53 @@ static void does_not_verify_an_unsupported_algorithm(void **state)
     heft_test_free(&b);
 }
 
+static void note_lost_digests(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                              const char *text)
+{
+    char expected[80];
+    (void)tensor;
+    if (strcmp(rule, "heft/digest-lost") != 0)
+        return;
+    snprintf(expected, sizeof expected, "(parts with one: %d)", TENSORS);
+    assert_int_equal(severity, HEFT_WARNING);
+    assert_non_null(strstr(text, expected));
+    ++*(int *)ctx;
+}
+
+/* Convert a file to its own format; return how often lost digests are reported. */
+static int lost_digests(heft_bytes b, const heft_host *host, const char *digest)
+{
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_error err;
+    int reports = 0;
+    heft_file *f = heft_test_opened(b, host, true);
+    opt.write = &write;
+    write.host = host;
+    write.digest = digest;
+    write.on_loss = note_lost_digests;
+    write.loss_ctx = &reports;
+    heft_assert_ok(
+        heft_file_convert(f, heft_file_format(f), heft_test_sink_init(&sink, false), &opt, &err),
+        &err);
+    heft_test_sink_free(&sink);
+    heft_file_close(f);
+    return reports;
+}
+
+static void a_conversion_reports_digests_that_it_leaves_out(void **state)
+{
+    heft_bytes b = with_digests(&variants[1]);
+    heft_host host = *heft_host_default();
+    (void)state;
+    assert_int_equal(lost_digests(b, &host, NULL), 0);
+    host.digests = NULL;
+    assert_int_equal(lost_digests(b, &host, NULL), 1);
+    assert_int_equal(lost_digests(b, &host, "crc32c"), 0);
+    heft_test_free(&b);
+}
+
 /* ---- many parts ----------------------------------------------------------------------------- */
 
 /* Read the parts from the last to the first, the first tensor twice. */
@@ -587,6 +634,7 @@ int main(void)
         cmocka_unit_test(stated_digests_are_those_of_decoded_bytes),
         cmocka_unit_test(part_verify_reports_a_missing_digest),
         cmocka_unit_test(does_not_verify_an_unsupported_algorithm),
+        cmocka_unit_test(a_conversion_reports_digests_that_it_leaves_out),
         cmocka_unit_test(verifies_many_parts_on_any_number_of_threads),
         cmocka_unit_test(hashes_only_the_listed_tensors),
         cmocka_unit_test(verifies_a_shared_digest_when_all_parts_are_read),

@@ -71,10 +71,12 @@ void heft_same_format_note(heft_planner *p, const heft_file *in, uint32_t part,
                            const heft_storage *storage)
 {
     heft_encoding encoding = heft_ix_part_row_at(&in->x, part)->encoding;
-    const char *algorithm = algorithm_of(p, heft_ix_digest_of(&in->x, part));
+    heft_str digest = heft_ix_digest_of(&in->x, part);
+    const char *algorithm = algorithm_of(p, digest);
     if (!heft_is_same_format(p, in))
         return;
     p->decoded += encoding != HEFT_RAW && storage->encoding == HEFT_RAW;
+    p->digests_lost += digest.len && !algorithm && !storage->digest && !p->opt.digest;
     p->digests_changed += algorithm && storage->digest && !p->opt.digest &&
                           !heft_str_is(heft_lit(algorithm), storage->digest);
 }
@@ -99,6 +101,11 @@ static heft_status report_storage_changes(heft_planner *p)
                      (uint64_t)p->decoded);
     if (p->decoded)
         st = heft_plan_loss(&p->plan, HEFT_WARNING, "heft/encoding", HEFT_NONE, text.message);
+    heft_error_plain(&text, HEFT_OK,
+                     "digests that this build cannot compute are left out (parts with one: %U)",
+                     (uint64_t)p->digests_lost);
+    if (p->digests_lost && !st)
+        st = heft_plan_loss(&p->plan, HEFT_WARNING, "heft/digest-lost", HEFT_NONE, text.message);
     heft_error_plain(&text, HEFT_OK,
                      "digests that this version does not have are replaced by its own: %U",
                      (uint64_t)p->digests_changed);
