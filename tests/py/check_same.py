@@ -19,6 +19,7 @@ import commands
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
+CHECKSUM = 3  # exit status of a wrong checksum
 READS = [["ls", "--json"], ["verify", "--json"], ["hash", "--json"]]
 LACKS = re.compile(rb"this build (cannot|has no|lacks)|not computed|cannot be (checked|computed)"
                    rb"|unchecked|no codec|no digest|compressed with gzip; unpack it first")
@@ -83,9 +84,15 @@ def check_converted(path, scratch):
 
 def check(job):
     path, is_good = job
-    found = []
+    found, is_unchecked = [], False
     for command in READS:
-        found += differences(command[0], *run_both(*command, str(path)))
+        own, other = run_both(*command, str(path))
+        # A wrong checksum that the other build cannot compute is an error only here.
+        if is_unchecked and own.returncode == CHECKSUM and not other.returncode:
+            LEFT_OUT.append(command[0])
+            continue
+        is_unchecked = is_unchecked or (command[0] == "verify" and lacks(own, other))
+        found += differences(command[0], own, other)
     if is_good:
         with tempfile.TemporaryDirectory() as scratch:
             found += check_converted(path, scratch)
