@@ -266,7 +266,7 @@ static void note_lost_digests(void *ctx, heft_severity severity, const char *rul
     (void)tensor;
     if (strcmp(rule, "heft/digest-lost") != 0)
         return;
-    snprintf(expected, sizeof expected, "(parts with one: %d)", TENSORS);
+    snprintf(expected, sizeof expected, "are left out: %d", TENSORS);
     assert_int_equal(severity, HEFT_WARNING);
     assert_non_null(strstr(text, expected));
     ++*(int *)ctx;

@@ -20,7 +20,7 @@ CMOCKA_HAS = (
 PC = """Name: {module}
 Description: compiled from source
 Version: {version}
-Libs: -L{libraries} -l{library}
+Libs: -L{libraries} -l{stem}
 """
 
 
@@ -29,7 +29,7 @@ class Source:
     """A source package of Debian: the files of a library, and the name for pkg-config."""
     package: str
     module: str
-    library: str
+    stem: str  # libSTEM.a
     files: tuple
     headers: tuple
     flags: tuple = ()
@@ -51,15 +51,19 @@ def run(*command, **options):
     subprocess.run([str(c) for c in command], check=True, stdout=sys.stderr, **options)
 
 
+def output(*command):
+    """Return what a command that must succeed prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def private_apt(folder, architecture):
     """Return options of apt-get for lists of packages in `folder`, from this machine's sources."""
     for name in ("state/lists/partial", "cache/archives/partial"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "state/status").touch()
     sources = folder / "sources.list"
-    listed = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)",
-         "Created-By: Packages"], capture_output=True, text=True, check=True).stdout
+    listed = output("apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)",
+                    "Created-By: Packages")
     lines = set(listed.splitlines())
     if not architecture:  # mirrors lack sources of security updates, which tests do not need
         lines = {line for line in lines if "-security" not in line}
@@ -101,12 +105,12 @@ def compile_source(s, target, folder, sysroot):
         run(f"{target.triple}-gcc", "-O1", "-w", "-fPIC", *s.flags,
             *{f"-I{h.parent}" for h in headers}, "-c", file, "-o", objects[-1])
     libraries = sysroot / "usr/lib" / target.triple
-    run(f"{target.triple}-ar", "rcs", libraries / f"lib{s.library}.a", *objects)
+    run(f"{target.triple}-ar", "rcs", libraries / f"lib{s.stem}.a", *objects)
     for header in headers:
         shutil.copy(header, sysroot / "usr/include")
     # pkg-config puts the sysroot before folders outside of the sysroot.
     (libraries / f"pkgconfig/{s.module}.pc").write_text(PC.format(
-        module=s.module, library=s.library, libraries="/usr/lib/" + target.triple,
+        module=s.module, stem=s.stem, libraries="/usr/lib/" + target.triple,
         version=archive.name.split("_")[1].split(".orig")[0].split("+")[0]))
 
 

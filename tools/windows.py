@@ -72,8 +72,14 @@ def make_regex(deps):
     shutil.copy(source / "gllib/libgnu.a", deps / "lib/libregex.a")
 
 
-def configure(folder, deps, *options):
+def deps_of(folder):
+    """Returns the folder of the libraries for a build."""
+    return folder.parent / (folder.name + "-deps")
+
+
+def configure(folder, *options):
     """Configures the build."""
+    deps = deps_of(folder)
     deps.mkdir(parents=True, exist_ok=True)
     cross = deps / "cross.ini"
     text = CROSS.format(compiler=COMPILER, deps=deps)
@@ -87,16 +93,14 @@ def configure(folder, deps, *options):
 
 def build(folder):
     """Configures and builds."""
-    deps = folder.parent / (folder.name + "-deps")
-    make_regex(deps)
-    configure(folder, deps)
+    make_regex(deps_of(folder))
+    configure(folder)
     run("ninja", "-C", folder, stdout=sys.stderr)
 
 
 def compile_callers(folder):
-    """Compiles the files of the port and of the command, except renames.c, for <regex.h>."""
-    configure(folder, folder.parent / (folder.name + "-deps"), "-Dauto_features=disabled",
-              "-Doptimization=0")
+    """Compiles the port and the command, without renames.c, which needs <regex.h>."""
+    configure(folder, "-Dauto_features=disabled", "-Doptimization=0")
     listed = subprocess.run(["ninja", "-C", folder, "-t", "targets", "all"], check=True, text=True,
                             capture_output=True).stdout
     objects = re.findall(r"^((?:libheft-(?:port|posix|params)\.a|heft\.exe)\.p/.*\.obj):", listed,

@@ -87,8 +87,8 @@ heft_status heft_cbor_skip(heft_cbor *c, heft_cbor_kind k);
 /* Get the last item, of kind k, as an unsigned number.  Return false unless the item is an unsigned
  * integer, or a bignum that fits in 64 bits. */
 bool heft_cbor_u64(uint64_t *out, const heft_cbor *c, heft_cbor_kind k);
-/* Get the value of the last item, a float.  A returned double would pass a register of the x87 on
- * i386, which changes signalling NaNs. */
+/* Get the value of the last item, a float.  A returned double would pass through a register of
+ * the x87 on i386, which changes signalling NaNs. */
 void heft_cbor_f64(double *out, const heft_cbor *c);
 /* Set the error, with the offset of the last item. */
 heft_status heft_cbor_fail(heft_cbor *c, const char *fmt, ...);

@@ -35,7 +35,7 @@ struct heft_planner {
     heft_vec range_digests;     /* digests of ranges requested by the format */
     heft_vec part_storage;      /* heft_part_storage, by part; past the end: the default storage */
     const heft_digest **digest_of; /* by part, NULL where no digest is wanted; or NULL */
-    /* Parts with a new digest algorithm, without one, and without the encoding: same_format.c. */
+    /* Parts that get another kind of digest, lose the digest, lose the encoding: same_format.c. */
     uint32_t digests_changed, digests_lost, decoded;
     uint8_t (*part_digests)[HEFT_CHECKSUM_BYTES]; /* by part: the digest */
     uint32_t part_capacity; /* of storage, digest_of and part_digests, once a file has grown */

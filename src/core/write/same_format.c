@@ -93,24 +93,29 @@ static heft_status report_omission(heft_planner *p, const heft_ix_omission *o)
     return heft_plan_loss(&p->plan, o->severity, o->rule, HEFT_NONE, text.message);
 }
 
-static heft_status report_storage_changes(heft_planner *p)
+/* Report what happens to some parts, unless there are none. */
+static heft_status report_parts(heft_planner *p, heft_severity severity, const char *rule,
+                                const char *what, uint32_t parts)
 {
     heft_error text;
-    heft_status st = HEFT_OK;
-    heft_error_plain(&text, HEFT_OK, "compressed parts of the input are stored uncompressed: %U",
-                     (uint64_t)p->decoded);
-    if (p->decoded)
-        st = heft_plan_loss(&p->plan, HEFT_WARNING, "heft/encoding", HEFT_NONE, text.message);
-    heft_error_plain(&text, HEFT_OK,
-                     "digests that this build cannot compute are left out (parts with one: %U)",
-                     (uint64_t)p->digests_lost);
-    if (p->digests_lost && !st)
-        st = heft_plan_loss(&p->plan, HEFT_WARNING, "heft/digest-lost", HEFT_NONE, text.message);
-    heft_error_plain(&text, HEFT_OK,
-                     "digests that this version does not have are replaced by its own: %U",
-                     (uint64_t)p->digests_changed);
-    if (p->digests_changed && !st)
-        st = heft_plan_loss(&p->plan, HEFT_NOTE, "heft/digest-kind", HEFT_NONE, text.message);
+    if (!parts)
+        return HEFT_OK;
+    heft_error_plain(&text, HEFT_OK, "%s: %U", what, (uint64_t)parts);
+    return heft_plan_loss(&p->plan, severity, rule, HEFT_NONE, text.message);
+}
+
+static heft_status report_storage_changes(heft_planner *p)
+{
+    heft_status st = report_parts(p, HEFT_WARNING, "heft/encoding",
+                                  "compressed parts of the input are stored uncompressed",
+                                  p->decoded);
+    if (!st)
+        st = report_parts(p, HEFT_WARNING, "heft/digest-lost",
+                          "digests that this build cannot compute are left out", p->digests_lost);
+    if (!st)
+        st = report_parts(p, HEFT_NOTE, "heft/digest-kind",
+                          "digests that this version does not have are replaced by its own",
+                          p->digests_changed);
     return st;
 }
 

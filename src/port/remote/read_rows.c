@@ -26,13 +26,13 @@ url_row *heft_url_row_near(url_source *u, uint64_t offset)
     return nearest;
 }
 
-/* Return where the first row at or after the offset begins, leaving out one row by its index. */
-static uint64_t next_row_but(const url_source *u, uint64_t offset, size_t left_out)
+/* Return where the first row at or after the offset begins, leaving out one row. */
+static uint64_t next_row_but(const url_source *u, uint64_t offset, const url_row *left_out)
 {
     uint64_t begin = u->base.size;
     for (size_t i = 0; i < URL_ROWS; i++) {
         const url_row *r = &u->rows[i];
-        if (i != left_out && is_active(u, r) && r->first >= offset && r->first < begin)
+        if (r != left_out && is_active(u, r) && r->first >= offset && r->first < begin)
             begin = r->first;
     }
     return begin;
@@ -40,13 +40,12 @@ static uint64_t next_row_but(const url_source *u, uint64_t offset, size_t left_o
 
 uint64_t heft_url_next_row(const url_source *u, uint64_t offset)
 {
-    return next_row_but(u, offset, URL_ROWS);
+    return next_row_but(u, offset, NULL);
 }
 
 uint64_t heft_url_row_end(const url_source *u, const url_row *row)
 {
-    uint64_t end = row->expected + row->ahead;
-    uint64_t next = next_row_but(u, row->expected, (size_t)(row - u->rows));
+    uint64_t end = row->expected + row->ahead, next = next_row_but(u, row->expected, row);
     return next < end ? next : end;
 }
 
@@ -56,18 +55,20 @@ static bool is_in_row(const url_source *u, const url_row *r, const heft_request 
     return b->offset < heft_url_row_end(u, r) && b->offset + b->length + r->ahead > r->expected;
 }
 
-/* Return true if the request is for bytes of a row, leaving out one row by its index. */
-static bool is_in_rows_but(const url_source *u, const heft_request *b, size_t left_out)
+/* Return true if the request is for bytes of a row, leaving out one row. */
+static bool is_in_rows_but(const url_source *u, const heft_request *b, const url_row *left_out)
 {
-    for (size_t i = 0; i < URL_ROWS; i++)
-        if (i != left_out && is_active(u, &u->rows[i]) && is_in_row(u, &u->rows[i], b))
+    for (size_t i = 0; i < URL_ROWS; i++) {
+        const url_row *r = &u->rows[i];
+        if (r != left_out && is_active(u, r) && is_in_row(u, r, b))
             return true;
+    }
     return false;
 }
 
 bool heft_url_is_in_rows(const url_source *u, const heft_request *b)
 {
-    return is_in_rows_but(u, b, URL_ROWS);
+    return is_in_rows_but(u, b, NULL);
 }
 
 uint64_t heft_url_rows_end(const url_source *u)
@@ -83,8 +84,7 @@ static void end_row(url_source *u, url_row *row)
 {
     for (block *b = u->blocks; b; b = b->next)
         if (b->request.state != HEFT_REQUEST_DONE && !b->readers &&
-            is_in_row(u, row, &b->request) &&
-            !is_in_rows_but(u, &b->request, (size_t)(row - u->rows)))
+            is_in_row(u, row, &b->request) && !is_in_rows_but(u, &b->request, row))
             heft_session_cancel(u->session, &b->request);
     row->ahead = 0;
 }

@@ -2,7 +2,7 @@
 $PYTHON - <<'P'
 import samples
 samples.write_safetensors("has_nul.safetensors", {"a\0b": ("F32", [1], samples.f32(1)),
-                                              "ab": ("F32", [1], samples.f32(2))})
+                                                  "ab": ("F32", [1], samples.f32(2))})
 P
 $HEFT convert --rename 's/b/c/' has_nul.safetensors out.safetensors
 $HEFT ls out.safetensors
