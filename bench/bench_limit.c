@@ -1,7 +1,8 @@
 /* limit WHAT FILE TIMES - measures the upper limit for reading a mapped file.  Prints seconds
  * and bytes, a line per run.
  *   sum      sum every byte, on all processors
- *   sha256   hash with libcrypto, on all processors, one contiguous range each */
+ *   sha256   hash with libcrypto, on all processors, one contiguous range each
+ *   pages    read a byte of the first page, and one of the page in the middle */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,20 +72,30 @@ static void run_sha256(mapping m)
     all.run(all.ctx, h.ranges, hash_range, &h);
 }
 
+static void run_pages(mapping m)
+{
+    const volatile uint8_t *p = m.ptr;
+    uint8_t both = p[0] ^ p[m.len / 2];
+    keep(&both);
+}
+
 int main(int argc, char **argv)
 {
-    bool sums = argc == 4 && !strcmp(argv[1], "sum");
-    if (!sums && (argc != 4 || strcmp(argv[1], "sha256"))) {
-        fputs("usage: limit sum|sha256 FILE TIMES\n", stderr);
+    static const struct {
+        const char *name;
+        void (*run)(mapping m);
+    } limits[] = { { "sum", run_sum }, { "sha256", run_sha256 }, { "pages", run_pages } };
+    size_t n = 0, count = sizeof limits / sizeof *limits;
+    while (n < count && (argc != 4 || strcmp(argv[1], limits[n].name)))
+        n++;
+    if (n == count) {
+        fputs("usage: limit sum|sha256|pages FILE TIMES\n", stderr);
         return 2;
     }
     for (unsigned long i = strtoul(argv[3], NULL, 10); i; i--) {
         double begin = now();
         mapping m = map_file(argv[2]);
-        if (sums)
-            run_sum(m);
-        else
-            run_sha256(m);
+        limits[n].run(m);
         printf("%.9f %llu\n", now() - begin, (unsigned long long)m.len);
         unmap_file(m);
     }

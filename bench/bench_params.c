@@ -1,7 +1,10 @@
 /* params MODE FILE N - measures the parameter store.
  *
- *     resident FILE THREADS   acquires and releases of resident parameters per second and thread
- *     same FILE THREADS       the same, of one parameter
+ *     resident FILE THREADS   acquires and releases of resident parameters per second and thread,
+ *                             each thread with parameters of its own
+ *     mixed FILE THREADS      the same, each thread with all parameters
+ *     same FILE THREADS       the same, all threads with one parameter
+ *     atomics FILE THREADS    two atomic additions instead, in memory of the thread's own
  *     stream FILE MIB         seconds to acquire all parameters once under a budget of MIB, with
  *                             prefetch, reading one byte per page
  *     sum FILE MIB            like stream, but sum every byte
@@ -17,7 +20,7 @@
 
 #include "bench_measure.h"
 
-enum { ROUNDS = 2000000, MAX_THREADS = 64, PREFETCH = 3 };
+enum { ROUNDS = 10000000, MAX_THREADS = 64, PREFETCH = 3 };
 
 static heft_params *open_store(const char *path, uint64_t budget, bool check)
 {
@@ -44,39 +47,62 @@ static void use(heft_params *p, heft_id128 key)
     heft_params_release(p, key);
 }
 
-static void *use_one(void *arg)
-{
-    heft_params *p = arg;
-    heft_id128 key = heft_params_key_at(p, 0);
-    for (int i = 0; i < ROUNDS; i++)
-        use(p, key);
-    return NULL;
-}
+typedef struct user { /* a thread that uses `count` parameters from the first on */
+    heft_params *p;
+    uint32_t first, count, seed;
+    pthread_t thread;
+} user;
 
-static void *use_many(void *arg)
+static void *use_some(void *arg)
 {
-    heft_params *p = arg;
-    uint32_t n = heft_params_count(p), r = 1;
+    const user *u = arg;
+    uint32_t r = u->seed;
     for (int i = 0; i < ROUNDS; i++) {
         r = r * 1664525 + 1013904223;
-        use(p, heft_params_key_at(p, (uint32_t)((uint64_t)r * n >> 32)));
+        uint32_t n = (uint32_t)((uint64_t)r * u->count >> 32);
+        use(u->p, heft_params_key_at(u->p, u->first + n));
     }
     return NULL;
 }
 
-static void resident(const char *path, unsigned threads, void *(*use_resident)(void *p))
+/* Two atomic additions per round, to memory that no other thread uses. */
+static void *add_twice(void *unused)
+{
+    _Alignas(128) atomic_ulong own[16] = { 0 };
+    (void)unused;
+    for (int i = 0; i < ROUNDS; i++) {
+        atomic_fetch_add(own, 2);
+        atomic_fetch_sub(own, 1);
+    }
+    return NULL;
+}
+
+static user user_of(const char *how, heft_params *p, uint32_t i, uint32_t threads)
+{
+    uint32_t all = heft_params_count(p), own = all / threads;
+    if (!strcmp(how, "same"))
+        return (user){ .p = p, .count = 1, .seed = i + 1 };
+    return !strcmp(how, "mixed") ? (user){ .p = p, .count = all, .seed = i + 1 }
+                                 : (user){ .p = p, .first = i * own, .count = own, .seed = i + 1 };
+}
+
+static void resident(const char *path, const char *how, unsigned threads)
 {
     heft_params *p = open_store(path, 0, false);
-    pthread_t t[MAX_THREADS];
-    threads = threads < MAX_THREADS ? threads : MAX_THREADS;
+    user users[MAX_THREADS];
+    if (!threads || threads > MAX_THREADS || threads > heft_params_count(p))
+        die("params", "too few or too many threads");
     for (uint32_t i = 0; i < heft_params_count(p); i++)
         use(p, heft_params_key_at(p, i));
+    bool is_bare = !strcmp(how, "atomics");
     double begin = now();
-    for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&t[i], NULL, use_resident, p))
+    for (unsigned i = 0; i < threads; i++) {
+        users[i] = user_of(how, p, i, threads);
+        if (pthread_create(&users[i].thread, NULL, is_bare ? add_twice : use_some, &users[i]))
             die("thread", "cannot be created");
+    }
     for (unsigned i = 0; i < threads; i++)
-        pthread_join(t[i], NULL);
+        pthread_join(users[i].thread, NULL);
     printf("%.0f\n", ROUNDS / (now() - begin));
     heft_params_close(p);
 }
@@ -132,17 +158,15 @@ static void stream(const char *path, uint64_t mib, uint64_t (*use_bytes)(const h
 
 int main(int argc, char **argv)
 {
-    if (argc == 4 && !strcmp(argv[1], "resident"))
-        resident(argv[2], (unsigned)strtoul(argv[3], NULL, 10), use_many);
-    else if (argc == 4 && !strcmp(argv[1], "same"))
-        resident(argv[2], (unsigned)strtoul(argv[3], NULL, 10), use_one);
-    else if (argc == 4 && !strcmp(argv[1], "stream"))
-        stream(argv[2], strtoull(argv[3], NULL, 10), touch_pages, false);
-    else if (argc == 4 && !strcmp(argv[1], "sum"))
-        stream(argv[2], strtoull(argv[3], NULL, 10), sum, false);
-    else if (argc == 4 && !strcmp(argv[1], "checked"))
-        stream(argv[2], strtoull(argv[3], NULL, 10), sum, true);
+    if (argc != 4)
+        die("params", "usage: params resident|mixed|same|atomics|stream|sum|checked FILE N");
+    const char *how = argv[1], *path = argv[2];
+    uint64_t n = strtoull(argv[3], NULL, 10);
+    if (!strcmp(how, "stream"))
+        stream(path, n, touch_pages, false);
+    else if (!strcmp(how, "sum") || !strcmp(how, "checked"))
+        stream(path, n, sum, !strcmp(how, "checked"));
     else
-        die("params", "usage: params resident|same|stream|sum|checked FILE N");
+        resident(path, how, (unsigned)n);
     return 0;
 }

@@ -157,19 +157,23 @@ def parameters(r, inputs, formats, quick):
     mib = 144 if quick else 2016
     path, threads, rounds = inputs.model(formats[0], mib), processors(), 3 if quick else 5
     prefault(GIB if not quick else GIB // 4)
-    runs = [(how, n) for how in ("resident", "same") for n in sorted({1, threads, 8})]
+    kinds = {"resident": ("acquire and release", 0.8 * threads),
+             "same": ("acquire and release of one parameter", 1.0),
+             "mixed": ("acquire and release, any parameter in each thread", None),
+             "atomics": ("two atomic additions, in memory of each thread's own", None)}
+    runs = [(how, n) for how in kinds for n in sorted({1, threads, 8})]
     took = measure_in_turns(rounds, {
         (how, n): lambda how=how, n=n: n * program("params", how, path, n)[0][0]
         for how, n in runs})
     for how, n in runs:
-        what = f"acquire and release{' of one parameter' if how == 'same' else ''}, {n} thread"
+        what, limit = kinds[how]
         ratios = [a / b for a, b in zip(took[how, n], took[how, 1])]
         own = ([v / 1e6 for v in took[how, n]], "M/s")
         if n == 1:
-            r.add(what, own[0], "M/s", 5, at_least=True)
+            r.add(f"{what}, 1 thread", own[0], "M/s", limit and 5, at_least=True)
         else:
-            r.add(f"{what}s together: speed / 1 thread", ratios, "x",
-                  1.0 if how == "same" else 0.8 * min(n, threads), at_least=True, own=own)
+            r.add(f"{what}, {n} threads together: speed / 1 thread", ratios, "x", limit,
+                  at_least=True, own=own)
     budget = mib // 8
     took = measure_in_turns(rounds, {
         "cat": lambda: seconds("cat", path),

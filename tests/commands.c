@@ -7,13 +7,13 @@
  * command. A request on stdin is a line with the number of arguments, followed by the arguments,
  * each terminated by a zero byte. The response is a line on stdout with the exit status. */
 #include <fcntl.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "../cli/cmd.h"
 #include "../cli/model.h"
+#include "keep_heap.h"
 
 int heft_main(int argc, char **argv); /* main() of cli/main.c */
 
@@ -60,8 +60,7 @@ static bool run_next(FILE *in, FILE *answers, int out, int err)
 
 int main(int argc, char **argv)
 {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* avoid a system call for each of thousands of buffers */
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    keep_heap();
     int in = dup(STDIN_FILENO), out = dup(STDOUT_FILENO), null = open("/dev/null", O_RDONLY);
     FILE *requests = fdopen(in, "r"), *answers = fdopen(out, "w");
     if (argc != 3 || null < 0 || dup2(null, STDIN_FILENO) || !requests || !answers)

@@ -1,8 +1,7 @@
 /* every_format.c - runs a check on every sample, as a cmocka test for each. Usage:
  * formats CHECK [PART OF A TITLE] */
 #include "every_format.h"
-
-#include <malloc.h>
+#include "keep_heap.h"
 
 heft_status open_sample(heft_file **out, const sample *s, const heft_host *host, heft_error *err)
 {
@@ -369,8 +368,7 @@ static int run_all(const char *part)
 
 int main(int argc, char **argv)
 {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30); /* avoid a system call for each of millions of buffers */
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    keep_heap();
     for (size_t i = 0; i < HEFT_COUNT(checks); i++)
         if (argc > 1 && !strcmp(argv[1], checks[i].name))
             chosen = &checks[i];

@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LEAVES     "is a symbolic link that leaves the model's folder"
@@ -270,7 +272,8 @@ static void *swap_paths(void *arg)
 {
     swapper *s = arg;
     for (unsigned i = 0; !atomic_load(&s->done); i += 2)
-        renameat2(AT_FDCWD, s->paths[i % 4], AT_FDCWD, s->paths[i % 4 + 1], RENAME_EXCHANGE);
+        syscall(SYS_renameat2, AT_FDCWD, s->paths[i % 4], AT_FDCWD, s->paths[i % 4 + 1],
+                RENAME_EXCHANGE);
     return NULL;
 }
 

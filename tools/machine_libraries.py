@@ -103,9 +103,9 @@ def compile_source(s, target, folder, sysroot):
     for file in [f for pattern in s.files for f in sorted(source.glob(pattern))]:
         objects.append(file.with_suffix(".o"))
         run(f"{target.triple}-gcc", "-O1", "-w", "-fPIC", *s.flags,
-            *{f"-I{h.parent}" for h in headers}, "-c", file, "-o", objects[-1])
+            *{f"-I{h.parent}" for h in headers}, *target.flags, "-c", file, "-o", objects[-1])
     libraries = sysroot / "usr/lib" / target.triple
-    run(f"{target.triple}-ar", "rcs", libraries / f"lib{s.stem}.a", *objects)
+    run(f"{target.binutils or target.triple}-ar", "rcs", libraries / f"lib{s.stem}.a", *objects)
     for header in headers:
         shutil.copy(header, sysroot / "usr/include")
     # pkg-config puts the sysroot before folders outside of the sysroot.

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""machines.py [--build] [--quick | --again] TARGET NATIVE: build Heft for a processor, and run the
-tests.
+"""machines.py [--build] [--quick | --again] TARGET NATIVE: build Heft for a processor, or for
+another C library, and run the tests.
 machines.py --list: print the targets.
 
-The compilers are Debian's cross compilers, and qemu-user runs the programs. The libraries come from
-tools/machine_libraries.py.
+The compilers are Debian's cross compilers and musl-gcc, and qemu-user runs the programs for other
+processors. The libraries come from tools/machine_libraries.py.
 
 NATIVE is the folder of a finished build for this machine, with samples. The tests of the suites
-unit, engine and formats run in emulation, and every sample is read and converted by both builds
-(tests/py/check_same.py). --build only builds. --quick tests a part that takes a minute; --again
-runs only the tests that did not pass in the last run. TAP goes to stdout, and the counts to
+unit, engine and formats run in the build for TARGET, and every sample is read and converted by both
+builds (tests/py/check_same.py). --build only builds. --quick tests a part that takes a minute;
+--again runs only the tests that did not pass in the last run. TAP goes to stdout, and the counts to
 NATIVE/platforms/TARGET.json, for tools/platforms.py. Exit status 77 if programs are missing."""
 import dataclasses
 import datetime
@@ -35,7 +35,8 @@ QUICK_SAMPLES = 6  # in each folder of samples
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A processor; `debian` is the name of the packages, or empty where Debian 12 has none."""
+    """A processor, or another C library; `debian` is the name of the packages, or empty where
+    Debian 12 has none. Programs run natively without qemu."""
     triple: str
     qemu: str
     family: str
@@ -43,12 +44,15 @@ class Target:
     endian: str
     debian: str = ""
     multiarch: str = ""
+    binutils: str = ""  # the prefix of ar and strip, if not the triple
+    title: str = ""  # in the table, if not the target's name
+    flags: tuple = ()
 
     def emulator(self):
         """Return the command that runs programs. The emulated loader would first find C libraries
         for i386 of this machine, whose version differs from the loader's."""
         return [self.qemu, "-L", f"/usr/{self.triple}",
-                "-E", f"LD_LIBRARY_PATH=/usr/{self.triple}/lib"]
+                "-E", f"LD_LIBRARY_PATH=/usr/{self.triple}/lib"] if self.qemu else []
 
 
 TARGETS = {
@@ -58,21 +62,25 @@ TARGETS = {
     "armhf": Target("arm-linux-gnueabihf", "qemu-arm", "arm", 32, "little", "armhf"),
     "aarch64": Target("aarch64-linux-gnu", "qemu-aarch64", "aarch64", 64, "little", "arm64"),
     "riscv64": Target("riscv64-linux-gnu", "qemu-riscv64", "riscv64", 64, "little"),
+    # musl has no headers of the kernel.
+    "musl": Target("x86_64-linux-musl", "", "x86_64", 64, "little", binutils="x86_64-linux-gnu",
+                   title="x86-64, musl",
+                   flags=("-idirafter", "/usr/include",
+                          "-idirafter", "/usr/include/x86_64-linux-gnu")),
 }
 CROSS = """[binaries]
 c = [{ccache}'{triple}-gcc']
-ar = '{triple}-gcc-ar'
-strip = '{triple}-strip'
+ar = '{binutils}-gcc-ar'
+strip = '{binutils}-strip'
 pkgconfig = 'pkg-config'
-exe_wrapper = {emulator}
-
+{wrapper}
 [properties]
-needs_exe_wrapper = true
+needs_exe_wrapper = {wrapped}
 sys_root = '{sysroot}'
 pkg_config_libdir = '{libraries}/pkgconfig'
 
 [built-in options]
-c_args = ['-isystem', '{sysroot}/usr/include', '-isystem', '{sysroot}/usr/include/{multiarch}']
+c_args = {flags}
 c_link_args = ['-L{libraries}', '-Wl,-rpath,{libraries}', '-Wl,-rpath-link,{libraries}']
 
 [host_machine]
@@ -87,10 +95,14 @@ endian = '{endian}'
 
 def write_cross_file(target, folder, sysroot):
     multiarch = target.multiarch or target.triple
+    includes = sysroot / "usr/include"
     text = CROSS.format(**dataclasses.asdict(target) | {
         "ccache": "'ccache', " if shutil.which("ccache") else "",
-        "emulator": target.emulator(), "sysroot": sysroot, "multiarch": multiarch,
-        "libraries": sysroot / "usr/lib" / multiarch})
+        "binutils": target.binutils or target.triple,
+        "wrapper": f"exe_wrapper = {target.emulator()}\n" if target.qemu else "",
+        "wrapped": str(bool(target.qemu)).lower(),
+        "flags": ["-isystem", f"{includes}", "-isystem", f"{includes / multiarch}", *target.flags],
+        "sysroot": sysroot, "libraries": sysroot / "usr/lib" / multiarch})
     cross = folder / "cross.ini"
     if not cross.exists() or cross.read_text() != text:
         cross.write_text(text)
@@ -224,9 +236,9 @@ def write_counts(name, target, at, native, counts):
     out = native / "platforms" / f"{name}.json"
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps({
-        "target": f"Linux, {name}",
+        "target": f"Linux, {target.title or name}",
         "compiler": output(f"{target.triple}-gcc", "--version").splitlines()[0],
-        "runner": output(target.qemu, "--version").splitlines()[0],
+        "runner": output(target.qemu, "--version").splitlines()[0] if target.qemu else "-",
         "suites": [{"name": suite, **found} for suite, found in counts.suites.items()],
         "date": datetime.date.today().isoformat(), "notes": features(target, at)
     }, indent=2) + "\n")
@@ -240,7 +252,8 @@ def main():
     quick, only_build = "--quick" in sys.argv, "--build" in sys.argv
     name, native = words[0], pathlib.Path(words[1]).resolve()
     target = TARGETS[name]
-    missing = [p for p in (target.qemu, f"{target.triple}-gcc") if not shutil.which(p)]
+    programs = filter(None, (target.qemu, f"{target.triple}-gcc"))
+    missing = [p for p in programs if not shutil.which(p)]
     if missing:
         print("1..0 # SKIP", *missing, "is missing")
         return 77

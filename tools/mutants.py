@@ -2,7 +2,7 @@
 
 Every mutant is compiled in and has a number. heft_mutant_hit(N) (mutant.h) is called where mutant N
 changes a value and returns true if N is active: `if (a < b)` becomes `if (a < b, or a == b when
-mutant 7 is active)`. A test run therefore tells which mutants it could notice at all.
+mutant 7 is active)`. A run of a test therefore tells which mutants the test could notice.
 
   never   the condition of if, while or for is false: the check is deleted
   negate  a condition is negated
@@ -15,7 +15,8 @@ mutant 7 is active)`. A test run therefore tells which mutants it could notice a
   same    memcmp says that the bytes are equal
   skip    a call that syncs, locks or closes a file is left out
 
-Mutants lie in function bodies, not in macros and not in constants."""
+A mutant of the condition of a refusal, or of a returned refusal, is a check. Mutants lie in
+function bodies, not in macros and not in constants."""
 import bisect
 import dataclasses
 import re
@@ -25,6 +26,8 @@ import clang.cindex as ci
 K = ci.CursorKind
 OPPOSITE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 TOKEN = re.compile(rb"/\*.*?\*/|\"(?:\\.|[^\"])*\"|'(?:\\.|[^'])*'|[();]", re.S)
+REFUSAL = re.compile(r"heft_error_|HEFT_E_|say_\w+\(|\b\w*(report|finding|fail|refuse|notice)\w*\(")
+LONGER = re.compile(r"\b(if|for|while|switch)\b")
 SKIPPED_CALL = re.compile(
     r"f(data)?sync|(heft_disk_)?(sync\w*|flush|lock|close)|heft_target_sync_dir")
 # Kinds of children that are constants, or not evaluated.
@@ -40,6 +43,7 @@ class Mutant:
     kind: str
     text: str  # text of the expression, blanks folded
     nth: int = 1  # number among mutants of the same kind, function and text
+    is_check: bool = False
     id: int = 0
 
     @property
@@ -56,7 +60,7 @@ class Source:
         # (offset, class, order, text, end): class 0 closes, 1 replaces an operator, 2 opens
         self.edits = []
         self.mutants = []
-        self.function = ""
+        self.function, self.in_check = "", False
         self.taken = {}
 
     def text(self, begin, end):
@@ -80,7 +84,8 @@ class Source:
         same = (self.function, kind, text)
         self.taken[same] = nth = self.taken.get(same, 0) + 1
         line = node.extent.start.line
-        self.mutants.append(Mutant(self.name, self.function, line, kind, text, nth))
+        self.mutants.append(
+            Mutant(self.name, self.function, line, kind, text, nth, self.in_check))
         return f"heft_mutant_hit(\0{len(self.mutants) - 1}\0)"
 
     def wrap(self, node, before, after):
@@ -252,9 +257,23 @@ class Walk:
         below = children(node)
         if kind == K.CASE_STMT:
             below = below[1:]
+        outer, refuses = self.source.in_check, self.refuses(node, kind, below)
+        self.source.in_check = outer or refuses
         self.mutate(node, kind, below)
         for child in below:
+            self.source.in_check = outer or refuses and child == below[0]
             self.visit(child)
+        self.source.in_check = outer
+
+    def refuses(self, node, kind, below):
+        """Return True for a condition whose branch only refuses, and for a returned refusal."""
+        branches = []
+        if kind in (K.IF_STMT, K.CONDITIONAL_OPERATOR):
+            branches = below[1:]
+        elif kind == K.RETURN_STMT:
+            branches = [node]
+        texts = [self.source.text(*extent(branch)) for branch in branches]
+        return any(REFUSAL.search(t) and not LONGER.search(t) for t in texts)
 
     def mutate(self, node, kind, below):
         s = self.source

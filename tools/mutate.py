@@ -7,6 +7,7 @@ for each mutant taken, these tests run, the fastest first, until a test fails. A
 longer than ten times the normal time and 10 s has failed.
 
   --all                 every mutant
+  --checks              only mutants of refusals and of the conditions of refusals
   --layer L, --file F   only mutants of a layer, of a file
   --id N                only this mutant; may be repeated
   --survivors           only mutants that survived the last run
@@ -15,6 +16,8 @@ longer than ten times the normal time and 10 s has failed.
   --unseen              print the mutants that change no value in any test; they survive
   --tests PATTERN       run only tests whose names match the regular expression, when time is short:
                         the results are kept in a book of their own
+  --patience S          begin no test for a mutant that has survived S seconds; the mutant counts
+                        as a survivor
   --book FILE           where the results are (.dev/mutants.jsonl)
 
 Results of the same sources and tests are not run again. tools/mutants.tsv lists mutants that no
@@ -289,10 +292,12 @@ def record_all(jobs, pattern):
     return sorted((t for t in tests if t.works), key=lambda t: t.seconds)
 
 
-def try_mutant(mutant, tests):
+def try_mutant(mutant, tests, patience):
     """The first test that fails with the mutant, or None; and how many tests ran."""
-    ran = 0
+    ran, begin = 0, time.monotonic()
     for test in tests:
+        if time.monotonic() - begin > patience:
+            break
         if test.seen[mutant.id]:
             ran += 1
             with tempfile.TemporaryDirectory(prefix="heft-mutate-",
@@ -319,7 +324,7 @@ def accepted(found):
 
 def chosen(found, args, last):
     pool = [m for m in found if (not args.layer or layer_of(m.file) == args.layer)
-            and (not args.file or args.file in m.file)]
+            and (not args.file or args.file in m.file) and (not args.checks or m.is_check)]
     if args.id:
         return [m for m in found if m.id in args.id]
     if args.survivors:
@@ -372,6 +377,7 @@ def arguments():
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("n", nargs="?", type=int, default=200)
     p.add_argument("--all", action="store_true")
+    p.add_argument("--checks", action="store_true")
     p.add_argument("--layer", choices=LAYERS)
     p.add_argument("--file")
     p.add_argument("--id", type=int, action="append")
@@ -381,6 +387,7 @@ def arguments():
     p.add_argument("--unseen", action="store_true")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--tests", default="")
+    p.add_argument("--patience", type=float)
     p.add_argument("--book", type=pathlib.Path)
     args = p.parse_args()
     name = "mutants-some-tests.jsonl" if args.tests else "mutants.jsonl"
@@ -402,7 +409,7 @@ def run(taken, tests, args, tree, known):
             results.append((mutant, known[mutant.key]))
             return
         begin = time.monotonic()
-        test, ran = try_mutant(mutant, tests)
+        test, ran = try_mutant(mutant, tests, args.patience or float("inf"))
         result = "killed" if test else "survived"
         seconds = round(time.monotonic() - begin, 1)
         row = {"tree": tree, "key": mutant.key, "id": mutant.id, "line": mutant.line,
@@ -428,6 +435,7 @@ def main():
     rows, stale = accepted(found)
     judged = ("src", "cli", "include", "tests")
     tree = digest(*[TOP / n for n in names if n.split("/")[0] in judged]) + args.tests
+    tree += f" {args.patience:g} s" if args.patience else ""
     known, last = read_book(args.book, tree)
     taken = chosen(found, args, last)
     if args.list:

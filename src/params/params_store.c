@@ -55,12 +55,14 @@ static void put(table *t, entry *e)
     atomic_store_explicit(&t->slots[i], e, memory_order_release);
 }
 
-/* Readers may still use the old table, so it is freed with the store. */
+/* Readers may still use the old table, so it is freed with the store. The table has eight slots or
+ * more for each entry: where keys collide, a processor reads ahead in the wrong entry before the
+ * keys are compared, which takes the entry's line away from the thread that uses the entry. */
 static bool grow_table(heft_params *p, size_t count)
 {
     table *old = atomic_load(&p->table), *t;
     size_t slots = 64;
-    while (slots < 2 * count)
+    while (slots < 8 * count)
         slots *= 2;
     if (old && old->mask + 1 >= slots)
         return true;

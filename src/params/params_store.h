@@ -22,9 +22,11 @@ enum { FORM_RANK = 8 };
 enum { STRIPES = 32, STRIPE_BYTES = 128, MAX_SHARED = 256 };
 
 typedef struct use_stripe {
-    atomic_int_fast64_t uses; /* below 0 if other stripes counted the uses that ended here */
-    atomic_uint_fast64_t stamp, hits;
-    char unused[STRIPE_BYTES - 3 * sizeof(atomic_uint_fast64_t)];
+    /* Uses and hits like an entry's word. The uses are below 0 if other stripes counted the uses
+     * that ended here; the difference wraps around. */
+    atomic_uint_fast64_t word;
+    atomic_uint_fast64_t stamp;
+    char unused[STRIPE_BYTES - 2 * sizeof(atomic_uint_fast64_t)];
 } use_stripe;
 
 /* An entry's word: uses in the low 26 bits, the state above, and the number of hits, which may wrap

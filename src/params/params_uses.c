@@ -36,13 +36,11 @@ static void share(heft_params *p, entry *e)
  * the counts: one of both sees the other. */
 static bool add_shared_use(entry *e, use_stripe *s, bool is_hit)
 {
-    atomic_fetch_add(&s->uses, 1);
-    if ((atomic_load(&e->word) & STATE) == READY) {
-        if (is_hit)
-            atomic_fetch_add_explicit(&s->hits, 1, memory_order_relaxed);
+    uint64_t use = is_hit ? HIT + 1 : 1;
+    atomic_fetch_add(&s->word, use);
+    if ((atomic_load(&e->word) & STATE) == READY)
         return true;
-    }
-    atomic_fetch_sub(&s->uses, 1);
+    atomic_fetch_sub(&s->word, use);
     return false;
 }
 
@@ -102,22 +100,28 @@ void heft_cache_release(heft_params *p, entry *e)
     use_stripe *shared = atomic_load_explicit(&e->shared, memory_order_acquire);
     uint64_t uses = 0;
     if (shared)
-        atomic_fetch_sub(&shared[stripe_of_thread()].uses, 1);
+        atomic_fetch_sub(&shared[stripe_of_thread()].word, 1);
     else
         uses = atomic_fetch_sub(&e->word, 1) & USES;
     if (atomic_load(&p->attention) && uses <= 1)
         heft_cache_released(p, e);
 }
 
-/* Every removal that is seen belongs to a use that is seen, too, so the sum is 0 only if all uses
- * were removed. */
-static bool is_unused(entry *e)
+/* The words of an entry and of its stripes add up to all uses, the entry's state, and all hits. */
+static uint64_t sum_of_words(const entry *e)
 {
     use_stripe *shared = atomic_load(&e->shared);
-    int64_t uses = (int64_t)(atomic_load(&e->word) & USES);
+    uint64_t sum = atomic_load(&e->word);
     for (size_t i = 0; shared && i < STRIPES; i++)
-        uses += atomic_load(&shared[i].uses);
-    return !uses;
+        sum += atomic_load(&shared[i].word);
+    return sum;
+}
+
+/* Every removal that is seen belongs to a use that is seen, too, so the sum is 0 only if all uses
+ * were removed. */
+static bool is_unused(const entry *e)
+{
+    return !(sum_of_words(e) & USES);
 }
 
 bool heft_uses_block(entry *e)
@@ -148,9 +152,5 @@ uint64_t heft_uses_stamp_of(const entry *e)
 
 uint64_t heft_uses_hits(const entry *e)
 {
-    use_stripe *shared = atomic_load(&e->shared);
-    uint64_t hits = atomic_load(&e->word) / HIT;
-    for (size_t i = 0; shared && i < STRIPES; i++)
-        hits += atomic_load(&shared[i].hits);
-    return hits;
+    return sum_of_words(e) / HIT;
 }
