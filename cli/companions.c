@@ -173,11 +173,14 @@ static bool is_date(heft_str s)
     return is;
 }
 
+/* ISO 8601 has years of four digits. */
 static bool write_time(folder *f, long long seconds)
 {
+    enum { FIRST_YEAR = 1000 - 1900, LAST_YEAR = 9999 - 1900 }; /* as in struct tm */
     time_t when = (time_t)seconds;
     struct tm tm;
-    return when == seconds && gmtime_r(&when, &tm) &&
+    return when == seconds && gmtime_r(&when, &tm) && tm.tm_year >= FIRST_YEAR &&
+           tm.tm_year <= LAST_YEAR &&
            strftime(f->created, sizeof f->created, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
@@ -191,7 +194,8 @@ static int read_epoch(folder *f)
     long long seconds = strtoll(text, &end, 10);
     if (!*text || *end || !write_time(f, seconds))
         return say_status(HEFT_E_ARGUMENT, NULL,
-                          "SOURCE_DATE_EPOCH is '%s', not a number of seconds", text);
+                          "SOURCE_DATE_EPOCH is '%s', not a number of seconds up to the year 9999",
+                          text);
     return CODE_DONE;
 }
 

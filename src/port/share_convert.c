@@ -35,13 +35,23 @@ static uint32_t count_in(const char *text)
     return count;
 }
 
+heft_status heft_share_refuse_plan(heft_error *err)
+{
+    return heft_error_plain(err, HEFT_E_ARGUMENT,
+                            "the plan of its shares is damaged; give up these shares with "
+                            "--abort (heft_share_abort()), and write all shares again");
+}
+
 static heft_status refuse_other_plan(const char *found, heft_error *err)
 {
+    uint32_t count = count_in(found);
+    if (!count)
+        return heft_share_refuse_plan(err);
     return heft_error_plain(err, HEFT_E_ARGUMENT,
                             "there are shares of another plan (%U shares): another input, other "
                             "options or another number; repeat that command, or give up these "
                             "shares with --abort (heft_share_abort())",
-                            (uint64_t)count_in(found));
+                            (uint64_t)count);
 }
 
 /* Publish the id of the plan, or compare the id with the published id. */
@@ -62,13 +72,6 @@ static heft_status agree_on_plan(heft_share_store *s, bool creates, heft_error *
         st = refuse_other_plan(found, err);
     free(found);
     return st;
-}
-
-heft_status heft_share_refuse_plan(heft_error *err)
-{
-    return heft_error_plain(err, HEFT_E_ARGUMENT,
-                            "the plan of its shares is damaged; give up these shares with "
-                            "--abort (heft_share_abort()), and write all shares again");
 }
 
 /* Read the number of shares from the plan in the open store. */

@@ -205,6 +205,11 @@ static heft_status remove_all(heft_share_store *s, bool with_data, heft_error *e
     heft_staged_remove_stale(f->disk, f->folder, "");
     if (!unlinkat(f->dir, f->folder_name, AT_REMOVEDIR) || errno == ENOENT)
         return HEFT_OK;
+    if (errno == ENOTEMPTY && !s->count)
+        return heft_error_plain(err, HEFT_E_ARGUMENT,
+                                "the folder '%s' has no plan of shares, and other files: remove "
+                                "the folder yourself",
+                                f->folder_name);
     return heft_os_error(err, errno, "the folder with its shares cannot be removed");
 }
 

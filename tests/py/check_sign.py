@@ -382,6 +382,16 @@ def changed_signatures(work):
          "digest of the subject"),
         ("another method", signed(
             lambda s: s["predicate"]["serialization"].update(method="x")), 5, "method"),
+        ("an algorithm that is a number", signed(
+            lambda s: s["predicate"]["resources"][0].update(algorithm=5)), 3, "expected a string"),
+        ("symbolic links by text", signed(
+            lambda s: s["predicate"]["serialization"].update(allow_symlinks="no")), 3,
+         "expected true or false"),
+        ("a root of another length", signed(
+            lambda s: s["subject"][0]["digest"].update(sha256="00" * 31)), 3,
+         "digest of the subject"),
+        ("no certificate beside a key", changed(("verificationMaterial",), {
+            **material_of(public), "certificate": None}), 0, ""),
         ("url-safe base64", changed(envelope, "a-_a"), 3, "base64"),
         ("base64 with a line end", changed(envelope, payload[:76] + "\n" + payload[76:]), 3,
          "base64"),
@@ -486,6 +496,13 @@ def keys(work):
         ("verify with a key as authority", ("--ca", public), 2, "certificate"),
         ("a missing public key", ("--key", work / "none"), 4, "No such file")):
         yield expect(title, verify(sig, model, *words), code, (), text)
+    one = work / "one.safetensors"
+    one.write_bytes(FILES["model.safetensors"])
+    for title, out in (("as given", one), ("by another name", work / "m/../one.safetensors")):
+        got = heft("sign", "--key", plain, "--force", "-o", out, one)
+        ok = got[0] == 2 and "is the input itself" in got[2]
+        ok = ok and one.read_bytes() == FILES["model.safetensors"]
+        yield f"the input as output, {title}", [] if ok else [got]
     got = heft("sign", "--key", plain, "-o", sig, model)
     yield "an existing signature stays", [] if got[0] == 2 and "--force" in got[2] else [got]
     (work / "hollow").mkdir()

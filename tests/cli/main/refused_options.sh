@@ -1,0 +1,47 @@
+# Options that exclude each other, and values that an option does not take, are refused before any
+# file is written.
+try() { echo "-- $*"; $HEFT "$@"; echo "exit $?"; } 2>&1
+try verify --share 1/2 two.safetensors none.safetensors
+try verify --share 1/2 --signature two.sig two.safetensors
+try verify --share 1/2 --hub two.safetensors
+try verify --share 1/2 --quick two.safetensors
+try verify --join record --quick two.safetensors
+try verify --share 1/2 --profile minilm two.safetensors
+try verify --signature two.sig --hub two.safetensors
+try verify --signature two.sig --profile minilm two.safetensors
+try verify --signature two.sig --quick two.safetensors
+try verify --signature two.sig --key key.pem two.safetensors none.safetensors
+try verify --ca trusted.pem two.safetensors
+try verify --certificate own.pem two.safetensors
+try verify --key '' two.safetensors
+try verify --hub --profile minilm two.safetensors
+try verify --hub --quick two.safetensors
+try convert --to gguf --share 1/2 two.safetensors -
+try convert --to gguf --finish two.safetensors -
+try convert --special cls=1 two.safetensors out.weights
+for level in gzip zst zstdx zstd: zstd:3x zstd:0 zstd:23 zstd:-1; do
+    try convert --compress $level two.safetensors out.zt
+done
+try convert --compress zstd:22 two.safetensors best.zt
+try convert --compress zstd:1 two.safetensors fast.zt
+try convert --align 3 two.safetensors out.zt
+try convert --align 4294967296 two.safetensors out.zt
+try convert --threads 1025 two.safetensors out.zt
+try convert --threads 1024 two.safetensors threads.zt
+try convert --share 1/2 --new-ids two.safetensors out.bpk
+try convert --finish --fill-ids two.safetensors out.bpk
+try convert --share 1/2 --finish two.safetensors out.zt
+try convert --dry-run --share 1/2 two.safetensors out.zt
+try convert --dry-run --finish two.safetensors out.zt
+for other in --share=1/2 --finish --dry-run --resume; do
+    try convert --abort $other two.safetensors out.zt
+done
+for other in --share=1/2 --finish --dry-run; do
+    try convert --resume $other https://localhost/two.safetensors out.zt
+done
+try split --count 4097 two.safetensors out
+try ls --json=yes two.safetensors
+try ls -z two.safetensors
+try ls
+try diff two.safetensors
+ls

@@ -1,0 +1,160 @@
+/* test_share_output.c - outputs and folders of shares that heft_share_convert() refuses. */
+#include "models.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <heft/share.h>
+
+#include "port/share_store.h"
+
+typedef struct fixture {
+    const char *dir;
+    char *out, *plan, *folder;
+    heft_bytes model;
+    heft_file *in;
+    heft_error err;
+} fixture;
+
+static void begin(fixture *x, const char *dir)
+{
+    x->dir = dir;
+    x->out = strdup(heft_test_path(dir, "out.mag"));
+    x->plan = strdup(heft_test_path(dir, "out.mag.shares/plan"));
+    x->folder = strdup(heft_test_path(dir, "out.mag.shares"));
+    assert_true(x->out && x->plan && x->folder);
+    x->model = heft_test_one("safetensors", 100);
+    heft_assert_ok(heft_test_open(&x->in, x->model, NULL, &x->err), &x->err);
+}
+
+static void end(fixture *x)
+{
+    heft_file_close(x->in);
+    heft_test_free(&x->model);
+    free(x->out);
+    free(x->plan);
+    free(x->folder);
+}
+
+static heft_status convert(fixture *x, const char *out, heft_share share, uint32_t flags)
+{
+    heft_share_result result;
+    const heft_format *mag = heft_format_find("mag");
+    return heft_share_convert(&result, x->in, mag, out, share, flags, NULL, &x->err);
+}
+
+static void arguments_are_refused(void **state)
+{
+    static const heft_share missing[] = { { 0, 2 }, { 3, 2 }, { 1, 0 }, { 0, 0 } };
+    const heft_share first = { 1, 2 };
+    fixture x;
+    begin(&x, *state);
+    for (size_t i = 0; i < HEFT_COUNT(missing); i++)
+        heft_assert_fails(convert(&x, x.out, missing[i], 0), HEFT_E_ARGUMENT, &x.err,
+                          "there is no share");
+    heft_assert_fails(convert(&x, NULL, first, 0), HEFT_E_ARGUMENT, &x.err,
+                      "the path to write to is missing");
+    heft_assert_fails(convert(&x, x.out, first, HEFT_SINK_SYNC | HEFT_SINK_NO_SYNC),
+                      HEFT_E_ARGUMENT, &x.err, "exclude each other");
+    heft_assert_fails(heft_share_abort(NULL, &x.err), HEFT_E_ARGUMENT, &x.err, "is missing");
+    heft_assert_fails(heft_share_abort(x.out, &x.err), HEFT_E_NOTFOUND, &x.err, "no shares");
+    assert_int_equal(heft_test_dir_entries(x.dir), 0);
+    end(&x);
+}
+
+static void outputs_of_other_kinds_are_refused(void **state)
+{
+    const heft_share first = { 1, 2 };
+    fixture x;
+    begin(&x, *state);
+    heft_assert_fails(convert(&x, x.dir, first, HEFT_SINK_REPLACE), HEFT_E_IO, &x.err,
+                      "cannot be created");
+    assert_int_equal(mkfifo(x.out, 0600), 0);
+    heft_assert_fails(convert(&x, x.out, first, HEFT_SINK_REPLACE), HEFT_E_ARGUMENT, &x.err,
+                      "a regular file as the output");
+    assert_int_equal(unlink(x.out), 0);
+    heft_test_save(x.out, "old", 3);
+    heft_assert_fails(convert(&x, x.out, first, 0), HEFT_E_ARGUMENT, &x.err, "exists");
+    assert_int_equal(heft_test_dir_entries(x.dir), 1);
+    heft_assert_ok(convert(&x, x.out, first, HEFT_SINK_REPLACE), &x.err);
+    end(&x);
+}
+
+static void make_fifo(const char *plan)
+{
+    assert_int_equal(mkfifo(plan, 0600), 0);
+}
+
+static void make_folder(const char *plan)
+{
+    assert_int_equal(mkdir(plan, 0700), 0);
+}
+
+static void make_too_long(const char *plan)
+{
+    heft_test_save(plan, "", 0);
+    assert_int_equal(truncate(plan, (off_t)HEFT_SHARE_MAX_RECORD + 1), 0);
+}
+
+static void make_link(const char *plan)
+{
+    assert_int_equal(symlink("/etc/hostname", plan), 0);
+}
+
+static void make_text(const char *plan)
+{
+    heft_test_save(plan, "something else\n", 15);
+}
+
+static void remove_folder(const char *folder)
+{
+    static const char *const names[] = { "plan", "data", "share-00001-of-2" };
+    for (size_t i = 0; i < HEFT_COUNT(names); i++)
+        assert_int_equal(remove(heft_test_path(folder, names[i])), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* Without a readable plan the folder may be the user's: nothing is written or removed. */
+static void plans_of_other_kinds_are_refused(void **state)
+{
+    static const struct {
+        void (*make)(const char *plan);
+        heft_status st, aborted;
+        const char *words;
+    } plans[] = {
+        { make_fifo, HEFT_E_ARGUMENT, HEFT_E_ARGUMENT, "plan is no record of a share" },
+        { make_too_long, HEFT_E_ARGUMENT, HEFT_E_ARGUMENT, "plan is no record of a share" },
+        { make_text, HEFT_E_ARGUMENT, HEFT_E_ARGUMENT, "the plan of its shares is damaged" },
+        { make_link, HEFT_E_IO, HEFT_E_IO, "a record of a share cannot be opened" },
+        { make_folder, HEFT_E_ARGUMENT, HEFT_E_ARGUMENT, "plan is no record of a share" },
+    };
+    fixture x;
+    begin(&x, *state);
+    for (size_t i = 0; i < HEFT_COUNT(plans); i++) {
+        assert_int_equal(heft_test_dir_entries(x.dir), 0);
+        heft_assert_ok(convert(&x, x.out, (heft_share){ 1, 2 }, 0), &x.err);
+        assert_int_equal(unlink(x.plan), 0);
+        plans[i].make(x.plan);
+        heft_assert_fails(convert(&x, x.out, (heft_share){ 2, 2 }, 0), plans[i].st, &x.err,
+                          plans[i].words);
+        assert_false(heft_test_exists(x.out));
+        heft_assert_fails(heft_share_abort(x.out, &x.err), plans[i].aborted, &x.err,
+                          plans[i].aborted == HEFT_E_IO ? "cannot be opened"
+                                                        : "remove the folder yourself");
+        assert_int_equal(heft_test_dir_entries(x.folder), 3);
+        remove_folder(x.folder);
+    }
+    end(&x);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, heft_test_dir_make, heft_test_dir_remove)
+    const struct CMUnitTest tests[] = {
+        TEST(arguments_are_refused),
+        TEST(outputs_of_other_kinds_are_refused),
+        TEST(plans_of_other_kinds_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
