@@ -1,0 +1,28 @@
+# Tensors and casts that cannot be shown, with or without a slice, and read by cat.
+$PYTHON -c '
+import struct
+from samples import write_safetensors
+write_safetensors("deep.safetensors", {"axes21": ("U8", [2] * 21, bytes(1 << 21)),
+                                       "axes64": ("U8", [1] * 64, b"7"),
+                                       "axes65": ("U8", [1] * 65, b"7")})
+info = struct.pack("<Q", 1) + b"w" + struct.pack("<IQIQ", 1, 256, 16, 0)
+head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + info
+open("iq2.gguf", "wb").write(head + bytes(-len(head) % 32) + bytes(66))'
+$HEFT convert --sparsify '*=csr' --keep layer.weight two.safetensors sparse.zt
+try() { echo "-- $*"; $HEFT "$@"; echo "exit $?"; } 2>&1
+try show deep.safetensors axes21
+try show deep.safetensors 'axes21[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]'
+try show deep.safetensors 'axes64[...]'
+try show deep.safetensors 'axes65[...]'
+try show iq2.gguf w
+try show iq2.gguf 'w[0]'
+try show --json iq2.gguf w
+try show --cast f16 iq2.gguf w
+try show --cast iq2_xxs two.safetensors layer.weight
+try show --cast c64 two.safetensors layer.weight
+try show sparse.zt 'layer.weight[0]'
+try show --json sparse.zt layer.weight
+try cat sparse.zt layer.weight
+try cat sparse.zt 'layer.weight[0]'
+try cat --cast nothing two.safetensors layer.weight
+try cat --cast iq2_xxs two.safetensors layer.weight
