@@ -1,5 +1,6 @@
 """check_writing.py HEFT [--sanitizer]: objects of S3 as targets, on a server that checks signatures.
 --sanitizer: bounds of memory do not hold, because HEFT keeps freed memory."""
+import json
 import os
 import pathlib
 import signal
@@ -114,6 +115,28 @@ def failures():
     check("a wrong key is refused", code == 4 and "credentials" in err and server.refusals, code, err)
 
 
+def limits():
+    server.reset()
+    with tempfile.TemporaryDirectory() as folder:
+        huge = pathlib.Path(folder, "huge.safetensors")
+        length = 5 << 40  # and the header
+        head = json.dumps({"w": {"dtype": "U8", "shape": [length], "data_offsets": [0, length]}}).encode()
+        huge.write_bytes(len(head).to_bytes(8, "little") + head)
+        try:
+            os.truncate(huge, 8 + len(head) + length)
+        except OSError:
+            print("# the file system has no files of 5 TiB")
+        else:
+            code, out, err = convert(str(huge), "s3://bucket/huge.safetensors")
+            check("an object of more than 5 TiB is refused", code == 5 and "at most 5497558138880 bytes" in err, code, err)
+        small = pathlib.Path(folder, "small.safetensors")
+        small.write_bytes(safetensors({"w": b"1234"}))
+        for key in ("k" * 9000, "k%" * 2700):
+            code, out, err = convert(str(small), f"s3://bucket/{key}.mag")
+            check(f"a key of {len(key)} bytes is refused", code == 5 and "too long" in err, code, err[-300:])
+    check("nothing is written", "PUT" not in kinds() and not server.uploads, kinds())
+
+
 def interruption():
     """Interrupt a conversion whose parts are refused for a while, before the last attempt."""
     server.reset(lambda method, query: {"status": 503} if method == "PUT" else None)
@@ -154,4 +177,4 @@ def memory():
     del server.objects["/bucket/much.safetensors"]
 
 
-run(server.url + "/x", (writing, failures, interruption, *([] if "--sanitizer" in sys.argv else [memory])))
+run(server.url + "/x", (writing, failures, limits, interruption, *([] if "--sanitizer" in sys.argv else [memory])))
