@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { OPEN_FOLDERS = 32 };
+/* Folders of this depth are not entered: musl's nftw() keeps each folder open, and passes by deeper
+ * ones without a word. */
+enum { DEEPEST = 256 };
 
 static struct { /* state of the walk: nftw() passes no context to its function */
     path_list *list;
@@ -27,11 +29,20 @@ static bool append(path_list *list, const char *path)
     return list->paths[list->count] && ++list->count;
 }
 
+static bool is_too_deep(const char *path, int kind, const struct FTW *place)
+{
+    bool is = kind == FTW_D && place->level >= DEEPEST;
+    if (is)
+        walk.code = say_status(HEFT_E_LIMIT, path, "folders are nested deeper than %d", DEEPEST);
+    return is;
+}
+
 typedef int walk_fn(const char *path, const struct stat *info, int kind, struct FTW *place);
 
 static int visit(const char *path, const struct stat *info, int kind, struct FTW *place)
 {
-    (void)place;
+    if (is_too_deep(path, kind, place))
+        return 1;
     if (kind == FTW_DNR || kind == FTW_NS)
         walk.code = say_system(kind == FTW_DNR ? EACCES : errno, path);
     bool is_file = kind == FTW_F && S_ISREG(info->st_mode);
@@ -43,7 +54,8 @@ static int visit(const char *path, const struct stat *info, int kind, struct FTW
 
 static int visit_odd(const char *path, const struct stat *info, int kind, struct FTW *place)
 {
-    (void)place;
+    if (is_too_deep(path, kind, place))
+        return 1;
     bool is_odd = kind == FTW_SL || (kind == FTW_F && !S_ISREG(info->st_mode));
     if (is_odd && !append(walk.list, path))
         walk.code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
@@ -61,7 +73,7 @@ static int walk_folder(path_list *list, const char *folder, walk_fn *fn, int fla
     size_t before = list->count;
     walk.list = list;
     walk.code = CODE_DONE;
-    if (nftw(folder, fn, OPEN_FOLDERS, flags))
+    if (nftw(folder, fn, DEEPEST, flags) < 0)
         walk.code = say_system(errno, folder);
     if (list->count > before)
         qsort(list->paths + before, list->count - before, sizeof *list->paths, compare_paths);

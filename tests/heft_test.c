@@ -209,7 +209,7 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 
 int heft_test_dir_remove(void **state)
 {
-    int gone = nftw(*state, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    int gone = nftw(*state, remove_one, 100, FTW_DEPTH | FTW_PHYS);
     int more = count_descriptors() - open_descriptors;
     free(*state);
     if (more)
