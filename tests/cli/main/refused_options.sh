@@ -19,6 +19,7 @@ try verify --hub --quick two.safetensors
 try convert --to gguf --share 1/2 two.safetensors -
 try convert --to gguf --finish two.safetensors -
 try convert --special cls=1 two.safetensors out.weights
+try convert --special cls=1 two.safetensors out.zt
 for level in gzip zst zstdx zstd: zstd:3x zstd:0 zstd:23 zstd:-1; do
     try convert --compress $level two.safetensors out.zt
 done
@@ -38,6 +39,12 @@ for other in --share=1/2 --finish --dry-run --resume; do
 done
 for other in --share=1/2 --finish --dry-run; do
     try convert --resume $other https://localhost/two.safetensors out.zt
+done
+for path in 8000 4090; do
+    long=$($PYTHON -c "print('r' * $path)")
+    echo "-- records with $path letters"
+    $HEFT verify --share 1/2 -o $long two.safetensors 2>&1 | tail -c 60
+    $HEFT verify --join $long two.safetensors 2>&1 | tail -c 60
 done
 try split --count 4097 two.safetensors out
 try ls --json=yes two.safetensors
