@@ -152,8 +152,9 @@ def comparing(r, inputs, formats, quick):
 
 
 def parameters(r, inputs, formats, quick):
-    """The parameter store: acquiring resident parameters, and streaming a model larger than the
-    budget compared with cat; 2 GiB."""
+    """The parameter store: acquiring resident parameters, each thread its own parameters where
+    nothing else is said, and streaming a model larger than the budget compared with cat; 2 GiB.
+    Atomic additions show what the machine can do."""
     mib = 144 if quick else 2016
     path, threads, rounds = inputs.model(formats[0], mib), processors(), 3 if quick else 5
     prefault(GIB if not quick else GIB // 4)

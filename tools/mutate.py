@@ -57,6 +57,7 @@ LAYERS = ["base", "model", "grammar", "format", "companion", "scan", "sign", "sh
           "params", "simd", "port", "cli"]
 SUITES = {"unit", "engine", "formats", "cli", "samples", "fuzz", "oracle", "examples"}
 TEMPLATES = {"src/simd/blake3_lanes.h"}  # need names that are defined before they are included
+SAMPLING = ("check_no_memory.py", "check_failing_calls.py")  # the whole needs --full
 ELSEWHERE = ("src/port/windows/", "src/port_none/")  # sources of other builds
 MUTANTS = 1 << 17  # equal to MUTANTS in mutant.h
 FAILED_LINE = re.compile(rb"^not ok (?!.*# SKIP)", re.M)
@@ -248,6 +249,8 @@ def all_tests():
             for case in sorted((TREE / "tests/cli").glob("*/*.sh")):
                 name = f"{case.parent.name}/{case.stem}"
                 yield Test(f"cli {name}", [*t["cmd"], name], t["env"], folder)
+        elif any(word.endswith(SAMPLING) for word in t["cmd"]):
+            yield Test(f"{t['name']}, all", [*t["cmd"], "--full"], t["env"], folder)
         else:
             yield Test(t["name"], t["cmd"], t["env"], folder)
 
