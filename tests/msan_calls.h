@@ -6,7 +6,9 @@
 #define HEFT_MSAN_CALLS_H
 
 #ifdef _GNU_SOURCE
+#ifndef OPENSSL_SUPPRESS_DEPRECATED
 #define OPENSSL_SUPPRESS_DEPRECATED
+#endif
 #include <dlfcn.h>
 #include <ftw.h>
 #include <openssl/sha.h>
