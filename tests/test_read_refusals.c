@@ -278,6 +278,37 @@ static void a_decoder_that_does_nothing_is_an_error(void **state)
     close_all(f, &b);
 }
 
+/* A part that the decoder neither ends nor reads to the end. */
+static void a_decoder_that_stops_does_not_hang(void **state)
+{
+    static const struct {
+        decoder_step steps[4];
+        heft_status st;
+        const char *words;
+    } rows[] = {
+        { { { 100, 100 }, { 0, 0 } }, HEFT_OK, "" },
+        { { { 10, 60 }, { 0, 0 } },
+          HEFT_E_FORMAT,
+          "the part decodes to 60 bytes, its tensor needs 100" },
+        { { { 10, 100 }, { 0, 0 } }, HEFT_E_FORMAT, "the last frame is truncated" },
+    };
+    heft_bytes b;
+    heft_error err;
+    (void)state;
+    begin();
+    heft_file *f = opened("mag", &b);
+    host.codecs = test_codecs;
+    heft_ix_part_row_at(&f->x, 0)->encoding = HEFT_DEFLATE;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        memcpy(steps, rows[i].steps, sizeof steps);
+        heft_status st = read_array(f, &err);
+        heft_assert_status(st, rows[i].st, &err);
+        if (st)
+            heft_assert_fails(st, st, &err, rows[i].words);
+    }
+    close_all(f, &b);
+}
+
 /* ---- gzip ------------------------------------------------------------------------------------ */
 
 /* Unpack a file of these bytes, all deflated. */
@@ -559,6 +590,7 @@ int main(void)
         cmocka_unit_test(a_dense_tensor_has_data_of_its_size),
         cmocka_unit_test(parts_of_unknown_length_are_not_read_at_once),
         cmocka_unit_test(a_decoder_that_does_nothing_is_an_error),
+        cmocka_unit_test(a_decoder_that_stops_does_not_hang),
         cmocka_unit_test(the_length_of_the_content_is_that_of_the_trailer),
         cmocka_unit_test(a_build_without_deflate_says_so),
         cmocka_unit_test(a_parser_may_name_its_own_rule),
