@@ -72,6 +72,17 @@ static heft_bytes plain(void)
     return heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
 }
 
+/* Large data at offsets that a file system can share. */
+static heft_bytes aligned(void)
+{
+    static const test_tensor large = { "a", HEFT_F32, 1, { 1 << 18 } };
+    heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    w.align = 4096;
+    o.write = &w;
+    return heft_test_converted("safetensors", &large, 1, "mag", &o);
+}
+
 /* Two tensors with equal bytes. */
 static heft_bytes with_equal_tensors(void)
 {
@@ -605,7 +616,7 @@ static const struct operation {
     { "join a pipeline", run_join_pipeline, plain, true, 2 },
     { "count losses", run_count_losses, plain, false, 0 },
     { "convert equal tensors", run_convert, with_equal_tensors, false, 0 },
-    { "reflink", run_reflink, plain, false, 0 },
+    { "reflink", run_reflink, aligned, false, 0 },
     { "split equal tensors", run_split, with_equal_tensors, false, 0 },
     { "split shared tensors", run_split, with_shared_tensors, false, 0 },
     { "set", run_set, with_digests, false, 0 },
