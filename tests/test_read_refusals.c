@@ -210,11 +210,14 @@ typedef struct decoder_step {
 
 static decoder_step steps[4];
 static size_t next_step;
+static uint64_t content_bytes = UINT64_MAX; /* after these, the rest of the input is consumed */
+static uint64_t content_left;
 
 static heft_status open_decoder(void **state, uint64_t decoded, heft_error *err)
 {
     (void)decoded, (void)err;
     next_step = 0;
+    content_left = content_bytes;
     *state = &next_step;
     return HEFT_OK;
 }
@@ -223,10 +226,14 @@ static heft_status decode(void *state, const void *in, size_t *in_len, void *out
                           bool *whole, heft_error *err)
 {
     decoder_step s = steps[next_step];
+    size_t whole_input = *in_len;
     (void)state, (void)in, (void)err;
     next_step += next_step + 1 < HEFT_COUNT(steps);
     *in_len = s.consumed < *in_len ? s.consumed : *in_len;
     *out_len = s.produced < *out_len ? s.produced : *out_len;
+    *out_len = content_left < *out_len ? (size_t)content_left : *out_len;
+    content_left -= *out_len;
+    *in_len = content_left ? *in_len : whole_input;
     memset(out, 'x', *out_len);
     *whole = true;
     return HEFT_OK;
@@ -345,6 +352,31 @@ static void the_length_of_the_content_is_that_of_the_trailer(void **state)
         heft_assert_fails(unpack(b, rows[i].isize, &err), HEFT_E_FORMAT, &err, rows[i].words);
         close_all(NULL, &b);
     }
+}
+
+/* 64 MiB are always allowed; then the checksum is compared. */
+static void content_has_a_limit(void **state)
+{
+    enum { ALWAYS_ALLOWED = 64 << 20, STORED = 70000 };
+    static const uint8_t stored[STORED];
+    heft_bytes b = heft_test_copy(stored, sizeof stored);
+    heft_error err;
+    (void)state;
+    memcpy(steps, (decoder_step[4]){ { 1, SIZE_MAX }, { 0, SIZE_MAX }, { 0, SIZE_MAX } },
+           sizeof steps);
+    steps[3] = steps[2];
+    for (uint32_t more = 0; more < 2; more++) {
+        begin();
+        host.codecs = test_codecs;
+        content_bytes = ALWAYS_ALLOWED + more;
+        heft_status st = unpack(b, ALWAYS_ALLOWED + more, &err);
+        content_bytes = UINT64_MAX;
+        heft_assert_fails(st, more ? HEFT_E_LIMIT : HEFT_E_CHECKSUM, &err,
+                          more ? "70000 compressed bytes unpack to more than 64 times that size"
+                               : "the CRC-32 in the trailer does not match");
+        heft_assert_all_freed(&memory);
+    }
+    heft_test_free(&b);
 }
 
 static void a_build_without_deflate_says_so(void **state)
@@ -545,6 +577,31 @@ static void a_part_that_decodes_has_a_length(void **state)
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
+static void note_rule(void *ctx, const heft_finding *finding)
+{
+    if (!strcmp(finding->rule, "heft/notices"))
+        ++*(uint32_t *)ctx;
+}
+
+/* A list of notices that was cut off ends with a notice about that. */
+static void a_check_reports_that_notices_are_missing(void **state)
+{
+    heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
+    uint32_t reports = 0;
+    heft_bytes b;
+    heft_error err;
+    (void)state;
+    begin();
+    heft_file *f = opened("mag", &b);
+    o.on_finding = note_rule;
+    o.ctx = &reports;
+    assert_int_equal(f->x.notes.len, 0);
+    f->x.notes_cut = true;
+    heft_assert_ok(heft_file_verify(NULL, f, &o, &err), &err);
+    assert_int_equal(reports, 1);
+    close_all(f, &b);
+}
+
 static void a_mismatch_names_a_part_of_the_file(void **state)
 {
     static const char config[] = "{\"kind\":\"gpt\",\"config\":{}}";
@@ -592,11 +649,13 @@ int main(void)
         cmocka_unit_test(a_decoder_that_does_nothing_is_an_error),
         cmocka_unit_test(a_decoder_that_stops_does_not_hang),
         cmocka_unit_test(the_length_of_the_content_is_that_of_the_trailer),
+        cmocka_unit_test(content_has_a_limit),
         cmocka_unit_test(a_build_without_deflate_says_so),
         cmocka_unit_test(a_parser_may_name_its_own_rule),
         cmocka_unit_test(nothing_is_decoded_in_place),
         cmocka_unit_test(the_last_row_pointer_is_a_number_of_entries),
         cmocka_unit_test(a_part_that_decodes_has_a_length),
+        cmocka_unit_test(a_check_reports_that_notices_are_missing),
         cmocka_unit_test(a_mismatch_names_a_part_of_the_file),
     };
     return cmocka_run_group_tests_name("read_refusals", tests, NULL, NULL);
