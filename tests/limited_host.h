@@ -1,5 +1,5 @@
-/* limited_host.h - a host whose allocator refuses huge blocks and counts these requests, and files
- * opened on this host. */
+/* limited_host.h - a host with an allocator that refuses huge blocks and counts the refusals,
+ * and files opened on this host. */
 #ifndef LIMITED_HOST_H
 #define LIMITED_HOST_H
 #include "core/read/file.h"
@@ -31,7 +31,7 @@ static inline void begin(void)
     huge_requests = 0;
 }
 
-/* A file of the format with one f32 tensor "w" of 25 elements. */
+/* A file of the format with an f32 tensor "w" of 25 elements. */
 static inline heft_file *opened(const char *format, heft_bytes *b)
 {
     *b = heft_test_one(format, 100);
@@ -53,7 +53,7 @@ static inline heft_source *source_of(const void *bytes, size_t len)
     return s;
 }
 
-/* Begin a file that gets its bytes later. */
+/* Begin a file that gets the bytes later. */
 static inline heft_file *begun(heft_bytes b)
 {
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;

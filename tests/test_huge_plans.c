@@ -172,7 +172,7 @@ static void casts_may_not_exceed_64_bits(void **state)
     }
 }
 
-/* The part has fewer than 2^64 bytes, but not the array of another type. */
+/* The part has fewer than 2^64 bytes, but an array of f64 would have more. */
 static void arrays_may_not_exceed_64_bits(void **state)
 {
     static const uint64_t elements = UINT64_C(1) << 61;

@@ -1,5 +1,5 @@
-/* test_join_refusals.c - refusals of the functions that join files to a model, which no file and no
- * caller of the public functions provokes alone: the open file is changed for the test, or a
+/* test_join_refusals.c - refusals of functions that join files to a model. No file and no caller
+ * of the public functions provokes the refusals alone: the open file is changed for the test, or a
  * function of the library is called directly. */
 #include "core/shards/shard_join.h"
 #include "limited_host.h"
@@ -88,7 +88,7 @@ static void joined_metadata_have_at_most_2_to_30_values(void **state)
 
 /* ---- files that cannot be joined ------------------------------------------------------------- */
 
-/* Joined files are open, and read their bytes from a source. */
+/* Joined files are open, and read from a source. */
 static void files_to_join_are_open_and_have_a_source(void **state)
 {
     (void)state;

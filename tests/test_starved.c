@@ -1,4 +1,4 @@
-/* test_starved.c - operations whose memory comes from arenas: each request for memory fails in
+/* test_starved.c - operations that take memory from arenas: each request for memory fails in
  * turn, and each time the operation ends with HEFT_E_NOMEM. An arena hands out parts of larger
  * blocks, so that an allocator that fails does not reach most requests of a small model. The
  * functions of the arena are intercepted through --wrap, see meson.build. */
@@ -44,7 +44,7 @@ heft_str __wrap_heft_arena_join(heft_arena *a, heft_str first, heft_str second, 
 
 typedef struct input {
     heft_bytes bytes;
-    heft_file *f; /* NULL: the operation opens the bytes itself */
+    heft_file *f; /* NULL: the operation opens the bytes */
 } input;
 
 static const test_tensor tensors[] = { { "a", HEFT_F32, 2, { 20, 30 } },
@@ -198,7 +198,7 @@ static heft_status run_doctor(const input *in, heft_error *err)
     return st;
 }
 
-/* Without an error, the function allocates one for the parser. */
+/* Without an error object of the caller, the function allocates an object for the parser. */
 static heft_status run_open_in_place(const input *in, heft_error *err)
 {
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
@@ -265,7 +265,7 @@ static heft_status run_open_index(const input *in, heft_error *err)
     return st;
 }
 
-/* One component is complete, one lacks shards, one cannot be opened. */
+/* The first component is complete, the second lacks shards, the third cannot be opened. */
 static heft_status run_join_pipeline(const input *in, heft_error *err)
 {
     heft_error why = { .status = HEFT_E_FORMAT, .message = "is no file" };
@@ -368,7 +368,7 @@ static heft_status open_sink(heft_sink **out, void *ctx, const char *name, heft_
     return heft_sink_open_memory(out, &b->at[b->count++], &memory.host, err);
 }
 
-/* The target stores equal tensors once, so the split keeps them in one shard. */
+/* The target stores equal tensors once, so the split keeps the tensors in the same shard. */
 static heft_status run_split(const input *in, heft_error *err)
 {
     heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
@@ -517,7 +517,8 @@ static heft_status run_write_late(const input *in, heft_error *err)
     return end_writer(w, st, err);
 }
 
-/* Names and keys are compared with what is in the file, once there is memory to know that. */
+/* Names and keys are compared with the names and keys in the file, once there is memory for the
+ * tables. */
 static heft_status repeat_late(bool repeats_key, heft_error *err)
 {
     static const char keys[] = "abcdefghijklmnopqrst";
@@ -625,8 +626,8 @@ static const struct operation {
     const char *name;
     heft_status (*run)(const input *in, heft_error *err);
     heft_bytes (*make)(void);
-    bool opens; /* the operation itself opens what it needs */
-    /* Requests without which the operation succeeds: a text that only explains is left out. */
+    bool opens; /* the operation opens the input */
+    /* Number of requests that are not necessary: a text that only explains is left out. */
     uint32_t optional;
 } operations[] = {
     { "coverage", run_coverage, with_digests, false, 0 },
@@ -654,7 +655,7 @@ static const struct operation {
     { "decode", run_decode, compressed, false, 0 }, /* the last: some builds skip the test here */
 };
 
-/* Run an operation whose request number `at` fails; return false if there are fewer requests.
+/* Run an operation while request number `at` fails; return false if there are fewer requests.
  * Count the operations that succeed without the memory. */
 static bool run_starved(const struct operation *o, heft_bytes b, supplier s, uint32_t at,
                         uint32_t *successes)
