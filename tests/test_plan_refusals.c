@@ -291,6 +291,32 @@ static void a_plan_that_appends_cannot_be_laid_out(void **state)
     }
 }
 
+/* The data of an edited file stay as stored. */
+static void an_edit_needs_no_codec(void **state)
+{
+    static const test_tensor t = { "t", HEFT_BOOL, 1, { 3000 } };
+    heft_value v = { .kind = HEFT_KIND_STR, .key = HEFT_STR("k"), .as.s = HEFT_STR("v") };
+    heft_write_options w = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options c = HEFT_CONVERT_OPTIONS_INIT;
+    heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    heft_edit *e;
+    heft_error err;
+    (void)state;
+    w.encoding = HEFT_ZSTD;
+    c.write = &w;
+    heft_bytes b = heft_test_converted("safetensors", &t, 1, "ztensor", &c);
+    begin();
+    host.codecs = NULL;
+    heft_file *f = heft_test_opened(b, &host, false);
+    assert_int_equal(heft_part_at(f, 0).encoding, HEFT_ZSTD);
+    o.set = &v;
+    o.set_count = 1;
+    o.host = &host;
+    heft_assert_ok(heft_edit_plan(&e, f, &o, &err), &err);
+    heft_edit_close(e);
+    close_all(f, &b);
+}
+
 static void the_parts_of_an_edited_file_are_in_order(void **state)
 {
     heft_bytes b = heft_test_many("mag", 2);
@@ -345,6 +371,7 @@ int main(void)
         cmocka_unit_test(shards_can_be_read_back),
         cmocka_unit_test(bytes_outside_of_the_plan_of_an_edit_do_not_exist),
         cmocka_unit_test(a_plan_that_appends_cannot_be_laid_out),
+        cmocka_unit_test(an_edit_needs_no_codec),
         cmocka_unit_test(the_parts_of_an_edited_file_are_in_order),
         cmocka_unit_test(appended_tensors_come_from_a_file_of_the_format),
     };

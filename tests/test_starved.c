@@ -5,6 +5,7 @@
 #include "models.h"
 
 #include "core/check/coverage.h"
+#include "core/write/writer.h"
 
 /* ---- the failure ---------------------------------------------------------------------------- */
 
@@ -454,10 +455,20 @@ static heft_status end_writer(heft_writer *w, heft_status st, heft_error *err)
     return st;
 }
 
+/* A failure that the writer keeps is also the result of the call. */
+static heft_status returned(const heft_writer *w, heft_status st)
+{
+    heft_error kept;
+    heft_status failure = heft_writer_failure(w, &kept);
+    if (failure)
+        assert_int_equal(st, failure);
+    return st;
+}
+
 static heft_status add_text(heft_writer *w, const char *key, heft_error *err)
 {
     heft_value v = { .kind = HEFT_KIND_STR, .key = heft_test_str(key), .as.s = HEFT_STR("v") };
-    return heft_writer_add_meta(w, v, err);
+    return returned(w, heft_writer_add_meta(w, v, err));
 }
 
 /* Add a tensor of two components; late: write the data, too. */
@@ -475,7 +486,7 @@ static heft_status add_tensor(heft_writer *w, const char *name, bool late, heft_
     spec.layout = HEFT_STR("my.layout");
     spec.components = parts;
     spec.component_count = 2;
-    heft_status st = heft_writer_add_tensor(&first, w, &spec, err);
+    heft_status st = returned(w, heft_writer_add_tensor(&first, w, &spec, err));
     for (uint32_t i = 0; i < 2 && late && !st; i++)
         st = heft_writer_write(w, first + i, "abcd", 4, err);
     return st;
@@ -566,7 +577,8 @@ static heft_status run_write_model_part(const input *in, heft_error *err)
                                       heft_test_sink_init(&sink, false), &o, err);
     if (st)
         return st;
-    st = heft_writer_add_model_part(w, HEFT_STR("config"), config, sizeof config - 1, err);
+    st = returned(
+        w, heft_writer_add_model_part(w, HEFT_STR("config"), config, sizeof config - 1, err));
     if (!st)
         st = heft_writer_begin(w, err);
     st = end_writer(w, st, err);

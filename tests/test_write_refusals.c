@@ -140,6 +140,12 @@ static heft_dtype to_f64(void *ctx, const heft_tensor *t)
     return HEFT_F64;
 }
 
+static heft_dtype to_u8(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return HEFT_U8;
+}
+
 /* Plan a conversion without writing. */
 static heft_status plan(const heft_file *f, heft_convert_options o, heft_error *err)
 {
@@ -157,13 +163,15 @@ static void some_sparse_tensors_cannot_be_made_dense(void **state)
     const struct {
         sparse model;
         heft_dtype dtype; /* HEFT_UNTYPED: as written */
+        heft_dtype (*cast)(void *ctx, const heft_tensor *t);
         heft_status st;
         const char *words;
     } rows[] = {
-        { { "sparse_coo", 2, { 2, 3 }, 2 }, HEFT_UNTYPED, HEFT_OK, "" },
-        { { "sparse_csr", 2, { 2, 3 }, 2 }, HEFT_UNTYPED, HEFT_OK, "" },
+        { { "sparse_coo", 2, { 2, 3 }, 2 }, HEFT_UNTYPED, NULL, HEFT_OK, "" },
+        { { "sparse_csr", 2, { 2, 3 }, 2 }, HEFT_UNTYPED, NULL, HEFT_OK, "" },
         { { "sparse_coo", 2, { 2, 3 }, 2 },
           HEFT_Q4_0,
+          NULL,
           HEFT_E_UNSUPPORTED,
           "tensor 's': q4_0 cannot be made dense" },
         { { "sparse_coo",
@@ -172,6 +180,7 @@ static void some_sparse_tensors_cannot_be_made_dense(void **state)
               1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2 },
             2 },
           HEFT_UNTYPED,
+          NULL,
           HEFT_OK,
           "" },
         { { "sparse_coo",
@@ -180,14 +189,22 @@ static void some_sparse_tensors_cannot_be_made_dense(void **state)
               1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2 },
             2 },
           HEFT_UNTYPED,
+          NULL,
           HEFT_E_UNSUPPORTED,
           "tensor 's': has 33 dimensions, at most 32 can be made dense" },
         { { "sparse_coo", 2, { large, large }, 2 },
           HEFT_UNTYPED,
+          NULL,
           HEFT_E_LIMIT,
           "tensor 's': as f32 it would take 2^64 bytes or more" },
         { { "sparse_coo", 1, { UINT64_C(1) << 62 }, 2 },
           HEFT_UNTYPED,
+          NULL,
+          HEFT_E_LIMIT,
+          "tensor 's': as f32 it would take 2^64 bytes or more" },
+        { { "sparse_coo", 1, { UINT64_C(1) << 62 }, 2 },
+          HEFT_UNTYPED,
+          to_u8,
           HEFT_E_LIMIT,
           "tensor 's': as f32 it would take 2^64 bytes or more" },
     };
@@ -201,6 +218,7 @@ static void some_sparse_tensors_cannot_be_made_dense(void **state)
         heft_file *f = heft_test_opened(b, &host, false);
         if (rows[i].dtype)
             heft_ix_row(&f->x, 0)->dtype = rows[i].dtype;
+        o.cast = rows[i].cast;
         heft_status st = plan(f, o, &err);
         heft_assert_status(st, rows[i].st, &err);
         if (st)
