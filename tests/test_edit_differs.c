@@ -11,6 +11,16 @@ heft_status __real_heft_edit_check(heft_edit_job *g);
 heft_status __wrap_heft_edit_check(heft_edit_job *g);
 
 static heft_bytes replacement; /* p NULL: none */
+static bool forgets_request;   /* the planned model lacks the value "k" */
+
+static void drop_value(heft_index *x, heft_str key)
+{
+    uint32_t i = 0;
+    while (i < x->values.len && !heft_str_eq(heft_ix_value(x, i)->key, key))
+        i = heft_ix_value_next(x, i);
+    assert_true(i < x->values.len);
+    heft_ix_drop_value(x, i);
+}
 
 /* Replace the bytes of the edited file. The replacement must stay until the edit is closed. */
 heft_status __wrap_heft_edit_check(heft_edit_job *g)
@@ -22,6 +32,8 @@ heft_status __wrap_heft_edit_check(heft_edit_job *g)
         g->e->extents.len = 1;
         g->e->size = replacement.len;
     }
+    if (forgets_request)
+        drop_value(&g->p.x, heft_test_str("k"));
     return __real_heft_edit_check(g);
 }
 
@@ -318,6 +330,26 @@ static void refuses_each_deviation(void **state)
     }
 }
 
+/* A value that the plan has lost cannot be compared. */
+static void refuses_a_plan_without_the_requested_value(void **state)
+{
+    static const model m = { .format = "ztensor", .version = "1.2" };
+    (void)state;
+    for (int forgets = 0; forgets < 2; forgets++) {
+        heft_value set = text("k", "new");
+        heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+        heft_error err;
+        model after = m;
+        after.meta = &set;
+        o.set = &set;
+        o.set_count = 1;
+        forgets_request = forgets;
+        heft_status st = plan(make(&m, NOTHING), make(&after, NOTHING), &o, &err);
+        forgets_request = false;
+        assert_plan(st, forgets ? "metadata 'k' cannot be set" : NULL, &err);
+    }
+}
+
 /* A format with headers between the parts copies part by part. */
 static void refuses_a_plan_with_overlapping_parts(void **state)
 {
@@ -543,6 +575,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_each_deviation),
+        cmocka_unit_test(refuses_a_plan_without_the_requested_value),
         cmocka_unit_test(refuses_a_plan_with_overlapping_parts),
         cmocka_unit_test(refuses_another_generator_or_version),
         cmocka_unit_test(a_value_may_be_stored_as_another_kind),

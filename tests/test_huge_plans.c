@@ -172,12 +172,27 @@ static void casts_may_not_exceed_64_bits(void **state)
     }
 }
 
+/* The part has fewer than 2^64 bytes, but an array of f64 would have more. */
+static void arrays_may_not_exceed_64_bits(void **state)
+{
+    static const uint64_t elements = UINT64_C(1) << 61;
+    char header[300];
+    heft_array a;
+    heft_error err;
+    (void)state;
+    heft_file *f = fed_file("U8", "2305843009213693952", elements, header);
+    heft_assert_fails(heft_array_read(&a, f, HEFT_STR("t"), HEFT_F64, NULL, 0, &err), HEFT_E_LIMIT,
+                      &err, "the size of 2305843009213693952 elements of f64 exceeds 64 bits");
+    heft_file_close(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_format_plans_more_than_64_bits),
         cmocka_unit_test(says_that_the_file_would_be_too_large),
         cmocka_unit_test(casts_may_not_exceed_64_bits),
+        cmocka_unit_test(arrays_may_not_exceed_64_bits),
     };
     return cmocka_run_group_tests_name("huge_plans", tests, NULL, NULL);
 }

@@ -6,17 +6,16 @@
 
 typedef struct memory_sink {
     heft_sink base;
-    uint64_t at, length; /* range of the file */
+    uint64_t at; /* offset of the section in the file */
     uint8_t *to;
 } memory_sink;
 
+/* heft_planner_emit() passes no byte outside of the planned section. */
 static heft_status write_at(heft_sink *s, uint64_t at, const void *data, size_t len,
                             heft_error *err)
 {
     const memory_sink *m = (const memory_sink *)s;
-    if (at < m->at || !heft_range_in((heft_range){ at - m->at, len }, m->length))
-        return heft_error_plain(err, HEFT_E_UNSUPPORTED,
-                                "the format wrote more bytes than planned");
+    (void)err;
     memcpy(m->to + (at - m->at), data, len);
     return HEFT_OK;
 }
@@ -26,7 +25,7 @@ static const heft_sink_ops memory_ops = { .size = sizeof(heft_sink_ops), .write_
 static heft_status emit_section(heft_edit_job *g, heft_section section, uint64_t at,
                                 uint64_t length)
 {
-    memory_sink m = { { &memory_ops }, at, length, NULL };
+    memory_sink m = { { &memory_ops }, at, NULL };
     heft_status st = heft_edit_add_bytes(g, at, length, &m.to);
     return st ? st : heft_planner_emit(&g->p, section, &m.base, g->err);
 }

@@ -49,8 +49,9 @@ static heft_status read_last_row_pointer(uint64_t *out, heft_file *f, uint32_t p
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     uint32_t size = heft_dtype_size(row->dtype);
     uint8_t bytes[8] = { 0 };
-    if (!size || size > sizeof bytes || row->length < size || row->length == HEFT_UNKNOWN_LENGTH ||
-        row->length > MAX_DECODED || !spend(b, row->encoding == HEFT_RAW ? size : row->length))
+    if (!size || size > sizeof bytes || row->length < size ||
+        row->length > MAX_DECODED /* an unknown length, too */ ||
+        !spend(b, row->encoding == HEFT_RAW ? size : row->length))
         return HEFT_E_UNSUPPORTED;
     heft_status st = heft_part_read(bytes, f, part, row->length - size, size, err);
     *out = heft_le64(bytes);

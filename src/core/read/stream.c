@@ -101,7 +101,7 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
     bool stuck = !consumed && !*len;
     s->in += consumed;
     s->in_len -= consumed;
-    if (stuck && s->fetched == s->row.stored && s->decoded < s->content_bytes && !s->is_measuring)
+    if (stuck && s->decoded < s->content_bytes && !s->is_measuring)
         return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
                               "the part decodes to %U bytes, its tensor needs %U", s->decoded,
                               s->content_bytes);
@@ -127,7 +127,7 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
             return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
                                   "the part decodes to more than the %U bytes its tensor needs",
                                   s->content_bytes);
-        if (!n && s->in_len + (size_t)(s->row.stored - s->fetched) == before && !s->frame_ended)
+        if (!n && s->in_len + (size_t)(s->row.stored - s->fetched) == before)
             return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
                                   "the last frame is truncated");
     }

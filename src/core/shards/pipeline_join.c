@@ -189,7 +189,7 @@ static heft_status join(heft_file *f, const char *name, heft_pipeline_file *c, u
         heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
                        "the folder also contains %q, which was not read", heft_lit(f->passed_over)))
         st = heft_error_no_memory(err, purpose);
-    if (!st && (f->x.lost_notes || f->x.lost_omissions || !heft_ix_list_tensor_checksums(&f->x)))
+    if (!st && !heft_ix_list_tensor_checksums(&f->x))
         st = heft_error_no_memory(err, purpose);
     f->ready = !st;
     return st;

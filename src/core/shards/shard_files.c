@@ -79,7 +79,7 @@ static heft_status record_bad_model(heft_file *f, heft_shard *shard, const heft_
 static heft_status parse_shard(heft_file *f, heft_error *err)
 {
     heft_status st = heft_file_parse(f, err);
-    if (!st && (f->x.shards.len || f->x.shard_entries.len))
+    if (!st && f->x.shards.len)
         return heft_error_plain(err, HEFT_E_FORMAT, "it is itself an index of other files");
     return st ? st : heft_file_finish(f, err);
 }

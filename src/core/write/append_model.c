@@ -125,9 +125,8 @@ heft_status heft_append_encode(const heft_appender *a, heft_append_chunk *s, hef
 
 /* ---- opening and closing ---- */
 
-/* Set the capacity that an encoded chunk needs with any encoding in use; fail if this build
- * lacks an encoding. */
-static heft_status set_encoded_capacity(heft_appender *a, heft_error *err)
+/* Set the capacity that an encoded chunk needs with any encoding in use. */
+static void set_encoded_capacity(heft_appender *a)
 {
     const heft_plan *plan = &a->p->plan;
     bool is_asked[HEFT_ENCODING_OTHER] = { false };
@@ -138,13 +137,10 @@ static heft_status set_encoded_capacity(heft_appender *a, heft_error *err)
         is_asked[plan->storage[plan->order[i]].encoding] = true;
     for (heft_encoding e = HEFT_RAW + 1; e < HEFT_ENCODING_OTHER; e++) {
         const heft_codec *codec = heft_host_codec(a->p->host, e);
-        if (is_asked[e] && !codec)
-            return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
-        bool is_used = is_asked[e] || (may_be_any && codec && codec->encoder_open);
+        bool is_used = (is_asked[e] || may_be_any) && codec && HEFT_HAS(codec, encoder_close);
         if (is_used && codec->bound(a->chunk_bytes) > a->encoded_capacity)
             a->encoded_capacity = codec->bound(a->chunk_bytes);
     }
-    return HEFT_OK;
 }
 
 heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink, heft_error *err)
@@ -154,7 +150,8 @@ heft_status heft_append_open(heft_appender *a, heft_planner *p, heft_sink *sink,
     *a = (heft_appender){ .p = p, .sink = sink, .at = p->plan.data_end, .err = err };
     a->mem = (heft_memory){ p->host->allocator, UINT64_MAX, 0 };
     a->chunk_bytes = p->plan.frame_bytes ? p->plan.frame_bytes : CHUNK;
-    heft_status st = set_encoded_capacity(a, err);
+    heft_status st = HEFT_OK;
+    set_encoded_capacity(a);
     a->chunk_count = 2 * threads < HEFT_APPEND_MAX_CHUNKS ? 2 * threads
                                                           : (uint32_t)HEFT_APPEND_MAX_CHUNKS;
     for (uint32_t i = 0; i < a->chunk_count && !st; i++) {

@@ -166,3 +166,16 @@ const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part)
 {
     return p->digest_of ? p->digest_of[part] : NULL;
 }
+
+/* ---- codecs ---- */
+
+heft_status heft_planner_check_codecs(const heft_planner *p, heft_error *err)
+{
+    const heft_plan *plan = &p->plan;
+    for (uint32_t i = 0; i < plan->order_count; i++) {
+        heft_encoding e = plan->storage[plan->order[i]].encoding;
+        if (e != HEFT_RAW && !heft_host_codec(p->host, e))
+            return heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot compress");
+    }
+    return HEFT_OK;
+}

@@ -153,6 +153,8 @@ heft_status heft_planner_run(heft_planner *p, heft_error *err)
                             "the generator is left out: the format does not store one");
     if (!st && !p->losses)
         st = heft_planner_part_digests(p, err);
+    if (!st && !p->losses)
+        st = heft_planner_check_codecs(p, err);
     if (p->losses && (!st || st == HEFT_E_LOSSY))
         return heft_error_rule(
             err,

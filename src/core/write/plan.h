@@ -80,6 +80,8 @@ bool heft_planner_requires_encoding(const heft_planner *p, uint32_t part);
 heft_status heft_planner_fill_storage(heft_planner *p);
 heft_status heft_planner_part_digests(heft_planner *p, heft_error *err);
 const heft_digest *heft_planner_digest_of(const heft_planner *p, uint32_t part); /* NULL: none */
+/* Once a plan has run: refuse parts that this build cannot compress. */
+heft_status heft_planner_check_codecs(const heft_planner *p, heft_error *err);
 
 /* ---- running ---- */
 
