@@ -512,6 +512,23 @@ static void a_hundred_thousand_levels_are_refused_without_recursion(void **state
     }
 }
 
+/* Only the length is checked: nothing is read. */
+static void more_bytes_than_numbers_of_items_are_refused(void **state)
+{
+    static const uint64_t most = UINT32_MAX - 1;
+    parser r;
+    (void)state;
+    open_hex(&r, "00");
+    heft_cbor c = heft_cbor_open(r.data, (size_t)most, BASE, 128, &r.arena, &r.err);
+    assert_int_equal(c.st, HEFT_OK);
+    c = heft_cbor_open(r.data, (size_t)most + 1, BASE, 128, &r.arena, &r.err);
+    assert_int_equal(c.st, HEFT_E_LIMIT);
+    assert_non_null(strstr(r.err.message, "CBOR: 4294967295 bytes exceed the limit of 4 GiB"));
+    assert_int_equal(r.err.offset, BASE);
+    assert_int_equal(heft_cbor_next(&c), HEFT_CBOR_FAILED);
+    close_parser(&r);
+}
+
 static void skip_ends_after_the_item(void **state)
 {
     (void)state;
@@ -865,6 +882,7 @@ int main(void)
         cmocka_unit_test(nesting_beyond_the_limit_is_refused),
         cmocka_unit_test(containers_and_tags_that_ended_do_not_count_as_depth),
         cmocka_unit_test(a_hundred_thousand_levels_are_refused_without_recursion),
+        cmocka_unit_test(more_bytes_than_numbers_of_items_are_refused),
         cmocka_unit_test(skip_ends_after_the_item),
         cmocka_unit_test(skipped_items_are_checked),
         cmocka_unit_test(strict_mode_accepts_only_deterministic_encoding),

@@ -150,6 +150,20 @@ static void an_id_past_the_tokens_is_not_special(void **state)
     }
 }
 
+static void an_unknown_token_may_be_null(void **state)
+{
+    heft_error err;
+    heft_vocab *v;
+    (void)state;
+    heft_assert_ok(heft_vocab_parse_json(&v,
+                                         str("{\"model\": {\"unk_id\": null, \"vocab\": "
+                                             "[[\"a\", 0]]}}"),
+                                         NULL, &err),
+                   &err);
+    assert_int_equal(heft_vocab_special(v, HEFT_UNK), HEFT_NONE);
+    heft_vocab_close(v);
+}
+
 /* BPE: merges are ignored; only added tokens and the names of WordPiece are special, and the latter
  * take precedence. */
 static void tokens_of_byte_pair_encoding_are_read(void **state)
@@ -706,6 +720,7 @@ int main(void)
         cmocka_unit_test(tokens_of_an_object_are_sorted_by_id),
         cmocka_unit_test(tokens_of_a_list_keep_the_order_of_the_list),
         cmocka_unit_test(an_id_past_the_tokens_is_not_special),
+        cmocka_unit_test(an_unknown_token_may_be_null),
         cmocka_unit_test(tokens_of_byte_pair_encoding_are_read),
         cmocka_unit_test(invalid_tokenizers_are_refused_with_the_reason),
         cmocka_unit_test(scalars_at_the_top_level_are_settings),

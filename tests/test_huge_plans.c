@@ -85,27 +85,58 @@ static void says_that_the_file_would_be_too_large(void **state)
         }
 }
 
+/* Indices of a byte become indices of eight bytes. */
+static void wider_indices_may_not_exceed_64_bits(void **state)
+{
+    static const char *const versions[] = { "1.0", "1.2" };
+    const uint64_t count = UINT64_C(1) << 61, shape = UINT64_C(1) << 62;
+    const heft_component parts[] = {
+        { .role = HEFT_STR("values"), .dtype = HEFT_U8, .count = count },
+        { .role = HEFT_STR("coords"), .dtype = HEFT_U8, .count = count }
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(versions); i++) {
+        heft_tensor_spec t = HEFT_TENSOR_SPEC_INIT;
+        heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+        heft_sink sink = { &ops };
+        heft_writer *w;
+        heft_error err;
+        uint32_t part;
+        opt.version = versions[i];
+        t.name = HEFT_STR("t");
+        t.dtype = HEFT_U8;
+        t.rank = 1;
+        t.dims = &shape;
+        t.layout = HEFT_STR("sparse_coo");
+        t.components = parts;
+        t.component_count = HEFT_COUNT(parts);
+        heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"), &sink, &opt, &err), &err);
+        heft_assert_ok(heft_writer_add_tensor(&part, w, &t, &err), &err);
+        heft_assert_fails(heft_writer_begin(w, &err), HEFT_E_LOSSY, &err,
+                          "file would exceed 2^64 bytes");
+        heft_writer_discard(w);
+    }
+}
+
 /* ---- converted ------------------------------------------------------------------------------- */
 
-/* Feed a header of safetensors; `f` has no data. */
-static heft_file *fed_file(const char *dtype, const char *shape, uint64_t bytes, char header[300])
+/* Feed a header of safetensors, kept in `header`; the file has no data. */
+static heft_file *fed_file(const char *text, uint64_t bytes, char *header)
 {
     heft_error err;
     heft_file *f;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
-    int len = snprintf(header + 8, 292,
-                       "{\"t\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[0,%llu]}}", dtype,
-                       shape, (unsigned long long)bytes);
-    memset(header, 0, 8);
-    header[0] = (char)len;
-    heft_assert_ok(heft_file_begin(&f, 8 + (uint64_t)len + bytes, &o, &err), &err);
+    size_t len = strlen(text);
+    heft_test_put(header, len, 8);
+    memcpy(header + 8, text, len);
+    heft_assert_ok(heft_file_begin(&f, 8 + len + bytes, &o, &err), &err);
     heft_status st;
     while ((st = heft_file_step(f, &err)) == HEFT_AGAIN) {
         const heft_range *needed;
         assert_true(heft_file_needs(f, &needed) > 0);
         assert_true(needed->length <= 70000);
         uint8_t *bytes_needed = calloc(70000, 1); /* zeros after the header */
-        for (uint64_t i = 0; i < needed->length && needed->offset + i < 8 + (uint64_t)len; i++)
+        for (uint64_t i = 0; i < needed->length && needed->offset + i < 8 + len; i++)
             bytes_needed[i] = (uint8_t)header[needed->offset + i];
         heft_assert_ok(
             heft_file_feed(f, needed->offset, bytes_needed, (size_t)needed->length, &err), &err);
@@ -152,11 +183,14 @@ static void casts_may_not_exceed_64_bits(void **state)
     };
     (void)state;
     for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
-        char header[300];
+        char text[292], header[300];
         heft_error err;
         heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
         uint64_t planned;
-        heft_file *f = fed_file(rows[i].dtype, rows[i].shape, rows[i].bytes, header);
+        snprintf(text, sizeof text,
+                 "{\"t\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[0,%llu]}}",
+                 rows[i].dtype, rows[i].shape, (unsigned long long)rows[i].bytes);
+        heft_file *f = fed_file(text, rows[i].bytes, header);
         cast_to = rows[i].to;
         transposes = rows[i].transposes;
         o.cast = cast;
@@ -176,14 +210,87 @@ static void casts_may_not_exceed_64_bits(void **state)
 static void arrays_may_not_exceed_64_bits(void **state)
 {
     static const uint64_t elements = UINT64_C(1) << 61;
-    char header[300];
+    static const char text[] = "{\"t\":{\"dtype\":\"U8\",\"shape\":[2305843009213693952],"
+                               "\"data_offsets\":[0,2305843009213693952]}}";
+    char header[sizeof text + 8];
     heft_array a;
     heft_error err;
     (void)state;
-    heft_file *f = fed_file("U8", "2305843009213693952", elements, header);
+    heft_file *f = fed_file(text, elements, header);
     heft_assert_fails(heft_array_read(&a, f, HEFT_STR("t"), HEFT_F64, NULL, 0, &err), HEFT_E_LIMIT,
                       &err, "the size of 2305843009213693952 elements of f64 exceeds 64 bits");
     heft_file_close(f);
+}
+
+/* ---- the last size that fits ----------------------------------------------------------------- */
+
+/* Plan a file with tensors of 2^64 - 4 * less bytes; no dimension exceeds 2^31. */
+static heft_status plan_nearly_64_bits(const char *format, const char *version, uint64_t less,
+                                       uint64_t *planned, heft_error *err)
+{
+    static const uint64_t big = UINT64_C(1) << 31, small = UINT64_C(1) << 29;
+    const uint64_t shapes[][2] = {
+        { big, small }, { big, small }, { big, small }, { big, small - 1 }, { big - less, 1 }
+    };
+    char text[800] = "";
+    uint64_t at = 0;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    for (size_t i = 0; i < HEFT_COUNT(shapes); i++) {
+        uint64_t end = at + shapes[i][0] * shapes[i][1];
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%c\"%c\":{\"dtype\":\"U8\",\"shape\":[%llu,%llu],\"data_offsets\":[%llu,%llu]}",
+                 i ? ',' : '{', (char)('a' + i), (unsigned long long)shapes[i][0],
+                 (unsigned long long)shapes[i][1], (unsigned long long)at, (unsigned long long)end);
+        at = end;
+    }
+    strcat(text, "}");
+    char header[808];
+    heft_file *f = fed_file(text, at, header);
+    cast_to = HEFT_F32;
+    transposes = false;
+    o.cast = cast;
+    o.write = &write;
+    o.dry_run = true;
+    o.no_verify = true;
+    o.planned_bytes = planned;
+    write.version = version;
+    write.allow_loss = true;
+    heft_status st = heft_file_convert(f, heft_format_find(format), NULL, &o, err);
+    heft_file_close(f);
+    return st;
+}
+
+/* The largest file that fits has the planned size, and four bytes more are refused. */
+static void the_last_bytes_may_not_exceed_64_bits(void **state)
+{
+    static const struct {
+        const char *format, *version;
+    } rows[] = {
+        { "embd", "1.0" },    { "embd", "simple" },    { "ztensor", "1.0" },
+        { "ztensor", "1.2" }, { "ztensor", "2" },      { "gguf", "3" },
+        { "mag", "1" },       { "mag", "100" },        { "mag", "snapshot" },
+        { "burnpack", NULL }, { "safetensors", NULL }, { "gptrs-archive", NULL },
+    };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        uint64_t refused = 0, fits = UINT64_C(1) << 24, planned = 0;
+        heft_error err;
+        if (rows[i].version && !strcmp(rows[i].version, "2") && heft_test_lacks_libraries())
+            continue;
+        while (fits - refused > 1) {
+            uint64_t less = refused + (fits - refused) / 2;
+            heft_status st = plan_nearly_64_bits(rows[i].format, rows[i].version, less, &planned,
+                                                 &err);
+            *(st ? &refused : &fits) = less;
+        }
+        heft_assert_ok(plan_nearly_64_bits(rows[i].format, rows[i].version, fits, &planned, &err),
+                       &err);
+        assert_true(planned > 0 - 4 * fits);
+        heft_assert_fails(
+            plan_nearly_64_bits(rows[i].format, rows[i].version, refused, &planned, &err),
+            HEFT_E_LOSSY, &err, "2^64 bytes");
+    }
 }
 
 int main(void)
@@ -191,6 +298,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_format_plans_more_than_64_bits),
         cmocka_unit_test(says_that_the_file_would_be_too_large),
+        cmocka_unit_test(the_last_bytes_may_not_exceed_64_bits),
+        cmocka_unit_test(wider_indices_may_not_exceed_64_bits),
         cmocka_unit_test(casts_may_not_exceed_64_bits),
         cmocka_unit_test(arrays_may_not_exceed_64_bits),
     };

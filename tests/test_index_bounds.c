@@ -62,6 +62,12 @@ static void dimensions_parts_and_names_have_limits(void **state)
                    &f.err);
     assert_int_equal(f.x.max_rank, UINT16_MAX);
     heft_assert_fails(heft_ix_dim(&f.x, 1), HEFT_E_LIMIT, &f.err, "more than 65535 dimensions");
+    f.x.limits.tensors = 1;
+    heft_assert_fails(heft_ix_tensor(&f.x, heft_test_str("w"), HEFT_U8, UINT16_MAX, &dims, &id),
+                      HEFT_E_LIMIT, &f.err, "tensor 'w': more than 1 tensors");
+    heft_assert_fails(heft_ix_tensor(&f.x, heft_test_str("w"), HEFT_U8, UINT16_MAX + 1, &dims, &id),
+                      HEFT_E_LIMIT, &f.err, "tensor 'w': more than 65535 dimensions");
+    f.x.limits.tensors = UINT32_MAX;
     if (SIZE_MAX > UINT32_MAX)
         heft_assert_fails(
             heft_ix_tensor(&f.x, (heft_str){ "x", (size_t)UINT32_MAX + 1 }, HEFT_U8, 0, &dims, &id),
@@ -96,6 +102,7 @@ static void dimensions_are_added_one_by_one(void **state)
 static void shards_are_counted_and_their_bytes_limited(void **state)
 {
     static const uint64_t max_bytes = UINT64_C(1) << HEFT_GLOBAL_OFFSET_BITS;
+    static const uint64_t max_shards = (UINT64_C(1) << (64 - HEFT_GLOBAL_OFFSET_BITS)) - 1;
     heft_ix_shard s = { .label = { "s", 1 }, .size = max_bytes };
     fixture f;
     uint32_t number;
@@ -111,6 +118,11 @@ static void shards_are_counted_and_their_bytes_limited(void **state)
     heft_assert_fails(heft_ix_shard_add(&f.x, s, &number), HEFT_E_LIMIT, &f.err, "cannot be one");
     s.size = 1;
     f.x.file_bytes = max_bytes + 1;
+    heft_assert_fails(heft_ix_shard_add(&f.x, s, &number), HEFT_E_LIMIT, &f.err, "cannot be one");
+    f.x.file_bytes = max_bytes;
+    while (f.x.shards.len < max_shards)
+        heft_assert_ok(heft_ix_shard_add(&f.x, s, &number), &f.err);
+    assert_int_equal(number, max_shards);
     heft_assert_fails(heft_ix_shard_add(&f.x, s, &number), HEFT_E_LIMIT, &f.err, "cannot be one");
     end(&f);
 }
@@ -599,6 +611,10 @@ static void a_vocabulary_has_limits_and_bounds(void **state)
     heft_assert_status(heft_vocab_begin(&v, &m.al, 1, (uint64_t)UINT32_MAX + 1, &err), HEFT_E_LIMIT,
                        &err);
     assert_null(v);
+    m.fail_at = 1;
+    heft_assert_status(heft_vocab_begin(&v, &m.al, UINT32_MAX - 1, UINT32_MAX, &err), HEFT_E_NOMEM,
+                       &err);
+    heft_test_memory_init(&m, 0);
     heft_assert_ok(heft_vocab_begin(&v, &m.al, 3, 3, &err), &err);
     heft_vocab_add(v, heft_test_str("a"));
     heft_vocab_add(v, (heft_str){ NULL, 0 });

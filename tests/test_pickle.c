@@ -2,9 +2,11 @@
 #include "grammar/pickle.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "base/text.h"
 #include "core/read/input_window.h"
+#include "test_bytes.h"
 #include "test_memory.h"
 
 typedef struct reader {
@@ -25,6 +27,14 @@ static void begin(reader *r, uint32_t fail_at)
     r->arena.mem = &r->m;
 }
 
+static void open_file(reader *r, const uint8_t *file, heft_range where)
+{
+    heft_input_init(&r->input, &r->m, where.offset + where.length, UINT64_MAX);
+    r->input.whole_file = file;
+    r->input.in.err = &r->err;
+    r->st = heft_pickle_read(&r->p, &r->input.in, where, &r->arena, "it");
+}
+
 /* Read a pickle that begins at offset 4 of the input. */
 static void open_bytes(reader *r, const void *data, size_t len)
 {
@@ -33,10 +43,7 @@ static void open_bytes(reader *r, const void *data, size_t len)
     assert_true(len + OFFSET <= sizeof file);
     memset(file, 'x', OFFSET);
     memcpy(file + OFFSET, data, len);
-    heft_input_init(&r->input, &r->m, OFFSET + len, UINT64_MAX);
-    r->input.whole_file = file;
-    r->input.in.err = &r->err;
-    r->st = heft_pickle_read(&r->p, &r->input.in, (heft_range){ OFFSET, len }, &r->arena, "it");
+    open_file(r, file, (heft_range){ OFFSET, len });
 }
 
 static void close_reader(reader *r)
@@ -388,6 +395,7 @@ static void refuses_malformed_pickles(void **state)
         { BYTES("Np-1\n."), "the number of a memo entry is not an integer" },
         { BYTES("Npx\n."), "the number of a memo entry is not an integer" },
         { BYTES("Np\n."), "the number of a memo entry is not an integer" },
+        { BYTES("Np12"), "a line does not end" },
         { BYTES("Np257\n."), "memo entry 257 after only 1 bytes" },
         { BYTES("Nr\xff\xff\xff\xff."), "memo entry 4294967295 after only 1 bytes" },
         { BYTES("\x95\x03\x00\x00\x00\x00\x00\x00\x00N."), "a frame has 3 bytes, only 2 are left" },
@@ -433,6 +441,46 @@ static void refuses_malformed_pickles(void **state)
     }
 }
 
+/* After a text of zero bytes, in pages of memory that nobody touches, other opcodes follow. */
+static void refuses_opcodes_beyond_4_gib(void **state)
+{
+    enum { SKIP = 9 }; /* bytes of the opcode that skips, and of the length */
+    static const uint64_t last = UINT32_MAX, reserved = last + 4096;
+    static const struct {
+        uint64_t at; /* offset of the opcodes */
+        const char *data;
+        size_t len;
+        heft_status st;
+        const char *words;
+    } rows[] = {
+        { last, BYTES("."), HEFT_OK, "" },
+        { last + 1, BYTES("."), HEFT_E_LIMIT, "the pickle is larger than 4 GiB" },
+        { last, BYTES("r\xff\xff\xff\xff."), HEFT_E_FORMAT,
+          "memo entry 4294967295 after only 4294967295 bytes" },
+    };
+    (void)state;
+    if (SIZE_MAX == UINT32_MAX)
+        skip();
+    uint8_t *file = mmap(NULL, (size_t)reserved, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (file == MAP_FAILED)
+        skip();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        reader r;
+        uint64_t skipped = rows[i].at - SKIP;
+        begin(&r, 0);
+        file[0] = 0x8E;
+        heft_test_put(file + 1, skipped, sizeof skipped);
+        memcpy(file + rows[i].at, rows[i].data, rows[i].len);
+        open_file(&r, file, (heft_range){ 0, rows[i].at + rows[i].len });
+        assert_int_equal(r.st, rows[i].st);
+        if (r.st && !strstr(r.err.message, rows[i].words))
+            fail_msg("row %zu: %s", i, r.err.message);
+        close_reader(&r);
+    }
+    munmap(file, (size_t)reserved);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +490,7 @@ int main(void)
         cmocka_unit_test(finds_the_last_of_equal_dict_keys),
         cmocka_unit_test(memory_is_proportional_to_the_bytes),
         cmocka_unit_test(refuses_malformed_pickles),
+        cmocka_unit_test(refuses_opcodes_beyond_4_gib),
     };
     return cmocka_run_group_tests_name("pickle", tests, NULL, NULL);
 }

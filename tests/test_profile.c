@@ -374,6 +374,26 @@ static void a_vocabulary_without_memory_is_an_error(void **state)
     heft_test_sink_free(&sink);
 }
 
+/* A key larger than a block of the arena needs a new block. */
+static void a_long_key_without_memory_is_an_error(void **state)
+{
+    char text[5000];
+    heft_status st = HEFT_E_NOMEM;
+    (void)state;
+    snprintf(text, sizeof text, "{\"metadata\": {\"%04000d\": \"x\"}}", 0);
+    for (uint32_t n = 1; st; n++) {
+        heft_test_memory m;
+        heft_profile *p;
+        heft_error err;
+        heft_test_memory_init(&m, n);
+        st = heft_profile_parse_json(&p, heft_test_str(text), &m.host, &err);
+        heft_assert_status(st, atomic_load(&m.calls) < n ? HEFT_OK : HEFT_E_NOMEM, &err);
+        heft_profile_close(p);
+        heft_assert_all_freed(&m);
+        assert_in_range(n, 1, 100);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +401,7 @@ int main(void)
         cmocka_unit_test(numbers_and_many_dimensions_are_compared),
         cmocka_unit_test(more_than_a_million_names_are_refused),
         cmocka_unit_test(a_vocabulary_without_memory_is_an_error),
+        cmocka_unit_test(a_long_key_without_memory_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,41 @@ static void refuses_elements_outside_the_stored_bytes(void **state)
     }
 }
 
+/* The bytes must lie in the file or in a shard, unless the size of the file is unknown. */
+static void refuses_bytes_past_the_end_of_the_file(void **state)
+{
+    const struct {
+        uint64_t offset, file_bytes;
+        heft_status st;
+    } rows[] = {
+        { STORAGE - 8, STORAGE, HEFT_OK },
+        { STORAGE - 7, STORAGE, HEFT_E_FORMAT },
+        { STORAGE - 7, 0, HEFT_OK },
+        { heft_global_offset(1, STORAGE), STORAGE, HEFT_OK },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        random_file *b = open_random_file(true);
+        heft_ix_shard shard = { .label = { "s", 1 }, .size = STORAGE };
+        uint64_t *dims, strides[] = { 2 };
+        uint32_t id;
+        heft_range where = { rows[i].offset, 8 };
+        assert_int_equal(heft_ix_shard_add(&b->f.x, shard, &id), HEFT_OK);
+        b->f.x.file_bytes = rows[i].file_bytes;
+        assert_int_equal(heft_ix_tensor(&b->f.x, (heft_str){ "t", 1 }, HEFT_U8, 1, &dims, &id),
+                         HEFT_OK);
+        dims[0] = 3;
+        heft_status st = heft_ix_strided(&b->f.x, id, 77, where, HEFT_DEFLATE, 8, 0, strides);
+        assert_int_equal(st, rows[i].st);
+        if (st) {
+            assert_non_null(strstr(b->err.message, "8 bytes at offset 65529 pass the end"));
+            assert_int_equal(b->err.offset, 77);
+        }
+        assert_int_equal(b->f.x.parts.len, st ? 0 : 1);
+        close_random_file(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +281,7 @@ int main(void)
         cmocka_unit_test(makes_no_view_of_contiguous_tensors),
         cmocka_unit_test(empty_tensors_have_no_bytes),
         cmocka_unit_test(refuses_elements_outside_the_stored_bytes),
+        cmocka_unit_test(refuses_bytes_past_the_end_of_the_file),
     };
     return cmocka_run_group_tests_name("views", tests, NULL, NULL);
 }

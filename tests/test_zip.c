@@ -331,6 +331,7 @@ static const fault faults[] = {
     { { 0 }, AT(entry[0]), 10, 2, 14, HEFT_E_UNSUPPORTED, "method 14" },
     { { 0 }, AT(entry[0]), 24, 4, 7, HEFT_E_FORMAT, "sizes differ: " },
     { { .method = 8 }, AT(entry[0]), 24, 4, 50 * 1032 + 1, HEFT_E_FORMAT, "inflate" },
+    { { .method = 8 }, AT(entry[0]), 24, 4, 50 * 1032, HEFT_E_FORMAT, "disagree about the size" },
     { { .method = 8 }, AT(entry[0]), 20, 4, 0, HEFT_E_FORMAT, "inflate" },
     { { .descriptor = true }, AT(entry[0]), 20, 8, UINT64_MAX, HEFT_E_FORMAT, "extend past" },
     { { 0 }, AT(entry[0]), 28, 2, 0, HEFT_E_FORMAT, "without a name" },

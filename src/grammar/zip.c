@@ -259,7 +259,7 @@ static heft_status read_descriptor(const reader *r, heft_zip_entry *e)
 static heft_status read_member(const reader *r, heft_zip_entry *e)
 {
     uint64_t limit = r->z->directory.offset;
-    if (e->head > limit || limit - e->head < MEMBER)
+    if (!heft_range_in((heft_range){ e->head, MEMBER }, limit))
         return heft_error_set(r->in->err, HEFT_E_FORMAT, e->name_at,
                               "zip: member %q cannot begin at %U, the directory is at %U", e->name,
                               e->head, limit);

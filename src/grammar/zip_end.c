@@ -77,7 +77,7 @@ static bool agrees(uint64_t small, uint64_t full, uint64_t large)
 /* Replace the numbers of the end record by the numbers of end64, including e->at. */
 static heft_status read_end64(heft_window *in, end_record *e, uint64_t at, uint64_t locator)
 {
-    if (at > locator || locator - at < END64)
+    if (!heft_range_in((heft_range){ at, END64 }, locator))
         return heft_error_set(in->err, HEFT_E_FORMAT, locator + 8,
                               "zip: the zip64 record cannot lie at %U, the locator is at %U", at,
                               locator);

@@ -36,7 +36,7 @@ static heft_status compute_extent(extent *s, heft_index *x, uint32_t tensor, uin
         return heft_error_set(x->err, HEFT_E_UNSUPPORTED, at,
                               "tensor %q: elements of %s cannot be strided",
                               heft_ix_name(x, tensor), heft_dtype_name(row->dtype));
-    if (!fits || (size && !heft_mul(&s->span, s->span, size)))
+    if (!fits || !heft_mul(&s->span, s->span, size))
         return heft_error_set(x->err, HEFT_E_FORMAT, at,
                               "tensor %q: shape and strides overflow 64 bits",
                               heft_ix_name(x, tensor));

@@ -6,6 +6,7 @@ on stdout."""
 import concurrent.futures
 import gzip
 import pathlib
+import random
 import struct
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import tempfile
 import bounded
 from bounded import GIB, MIB
 from cbor import Raw, encode, head
+from gen_torch import archive
 from gen_ztensor1 import File, T, frame, numbers, repeated
 from gen_ztensor2 import FLOOR, File as File2, seek_table
 
@@ -163,6 +165,11 @@ def files():
     zeros = b"\x81\xa1w" + gen_pack({"bytes": b"", "shape": [size], "dtype": "U8"}).replace(
         b"\xc4\0", b"\xc6" + struct.pack(">I", size) + bytes(size), 1)
     yield "Burn record: 256 MiB of zeros, packed", gzip.compress(burn_record(zeros), 9), {CANNOT}
+    noise = random.Random(1).randbytes(MIB)
+    yield "PyTorch: a deflated pickle of 1 MiB of nothing", pickled(bytes(MIB - 8)), {DONE}
+    yield "PyTorch: a deflated pickle of 1 MiB and a byte of nothing", pickled(
+        bytes(MIB - 7)), bad | {CANNOT}
+    yield "PyTorch: a deflated pickle of 1 MiB of noise", pickled(noise), {DONE}
     yield "Burnpack: a manifest of 4 GiB", burnpack(b"\xa0", 2**32 - 1), bad
     yield "zTensor: a manifest of 2^64 - 1 bytes", File().end(b"\xa0", 2**64 - 1), bad
 
@@ -180,6 +187,12 @@ def gen_pack(fields):
         else:
             out += bytes([0xA0 | len(value)]) + value.encode()
     return out
+
+
+def pickled(content):
+    """An archive of PyTorch with a deflated pickle of 8 bytes more than the content."""
+    return archive([("data.pkl", b"\x80\x02B" + struct.pack("<I", len(content)) + content + b"."),
+                    ("version", b"3\n")], deflate={"data.pkl"})
 
 
 def burn_record(item):

@@ -184,12 +184,15 @@ def ids_of_fields_cannot_change(c):
 
 
 def wrong_field_ids_are_warned(c):
-    bare, wrong = optimizer(), optimizer()
+    bare, wrong, undivided = optimizer(), optimizer(), optimizer()
     name, other = f"{W}.momentum.moment_1", f"{B}.momentum.moment_2"
     del bare.descriptors[name]["param_id"]
     wrong.descriptors[other]["param_id"] = W
+    undivided.descriptors["moment"] = undivided.descriptors.pop(f"{W}.momentum.moment_2")
+    undivided.order = sorted(undivided.descriptors)
     for pack, tensor_name, words in ((bare, name, "has no param_id"),
-                                     (wrong, other, "does not begin with its param_id")):
+                                     (wrong, other, "does not begin with its param_id"),
+                                     (undivided, "moment", "does not begin with its param_id")):
         found = c.json("verify", c.save("odd.bpk", pack.bytes()))["findings"]
         odd = [f for f in found if f["rule"] == "burnpack/record-id"]
         c.require([f["tensor"] for f in odd] == [tensor_name] and words in odd[0]["text"], found)

@@ -403,6 +403,20 @@ def bad_gzip(s):
     s.bad("empty.gz", b"\x1f\x8b\x08", "reject", "the beginning of gzip")
 
 
+def names_at_the_limit():
+    """Return a record whose names take exactly the memory that a record of its size may take."""
+    def make(prefix, last):
+        item = {"p" * prefix: {f"{i:03}": data(tensor("w", "u8", (1,))) for i in range(300)}}
+        return record({**item, "n" * last: data(tensor("w", "u8", (1,)))})
+
+    for prefix in range(376, 383):
+        excess = 300 * (prefix + 4) + 300 - 8 * len(make(prefix, 300)) - 32768
+        last = 300 + excess // 7  # a byte more in this name allows 8 bytes more
+        if excess % 7 == 0 and last > 300:
+            return make(prefix, last), make(prefix, last - 1)
+    raise ValueError("no such record")
+
+
 def bad_records(s):
     w = tensor("w", "f32", (2, 3))
     good = data(w)
@@ -435,6 +449,7 @@ def bad_records(s):
     bent("bytes_list_large", "reject", "bytes of more than 255", bytes=[256] * 24)
     bent("bytes_list_negative", "reject", "bytes below zero", bytes=[-1] * 24)
     bent("bytes_list_floats", "reject", "bytes that are floats", bytes=[F32(1.0)] * 24)
+    bent("bytes_list_doubles", "reject", "bytes that are floats of 64 bits", bytes=[1.0] * 24)
     bent("shape_negative", "reject", "a shape below zero", shape=[-2, 3])
     bent("shape_word", "reject", "a shape that is a text", shape=["2", 3])
     bent("shape_vast", "reject", "a shape that exceeds 64 bits", shape=[2**63, 2**63])
@@ -448,6 +463,12 @@ def bad_records(s):
         deep = [deep]
     bent("dtype_deep", "refuse", "a scheme of twenty levels", dtype={"QFloat": deep})
     bent("dtype_float", "refuse", "a scheme with a float", dtype={"QFloat": {"x": 0.5}})
+    bent("rank_65535", "accept", "the most dimensions", shape=[2, 3] + [1] * 65533)
+    bent("rank_65536", "refuse", "too many dimensions", shape=[2, 3] + [1] * 65534)
+    for n, expect in ((4074, "accept"), (4075, "refuse")):
+        # n + 22 bytes of JSON precede the list, with {"QFloat":
+        bent(f"scheme_{n + 22}", expect, f"a list after {n + 22} bytes of a scheme",
+             dtype={"QFloat": {"x": "y" * n, "z": []}})
     bad("old_mixed", "reject", "numbers of two kinds", {"w": old([F32(1.0), 2.0], [2])})
     bad("old_few", "reject", "fewer numbers than the shape has", {"w": old([F32(1.0)] * 5, [2, 3])})
     bad("old_range", "reject", "an integer outside of the type's range", {"w": old([2**40], [1])})
@@ -477,6 +498,9 @@ def bad_records(s):
     bad("deep_maps", "refuse", "500 levels of maps", Raw(b"\x81\xa1a" * 500 + b"\xc0"))
     long = {"x" * 4000: {"y" * 4000: {f"{i}": data(tensor("w", "u8", (1,))) for i in range(300)}}}
     bad("names", "refuse", "names far longer than the file", long)
+    most, past = names_at_the_limit()
+    s.bad("names_most.mpk", most, "accept", "the longest names for the size of the file")
+    s.bad("names_past.mpk", past, "refuse", "names of 7 bytes more than the longest")
     bad("half_or_int", "accept", "integers that may be half precision", {"w": old([1, 2], [2])},
         metadata("half::binary16::f16", "i16"))
 

@@ -338,6 +338,7 @@ def bad_records(s):
     put("key_not_utf8", "a key that is not UTF-8", name=b"\xff")
     put("dim_0", "a dimension of 0", dims=(0, 3), numel=0)
     put("dim_2_63", "a dimension of 2^63", dims=(2**63, 1), numel=2**63)
+    put("dim_2_63_minus_1", "more bytes than 2^64", dims=(2**63 - 1, 1), numel=2**63 - 1)
     put("shape_wraps", "the product of the shape overflows", dims=(2**32, 2**32), numel=0)
     put("shape_wraps_to_6", "the product of the shape overflows to 6",
         dims=(11, pow(11, -1, 2**64) * 6 % 2**64), numel=6)
@@ -397,13 +398,17 @@ def bad_places(s):
 
 
 def bad_pools(s):
-    def put(name, why, **change):
+    def put(name, why, message=None, **change):
         p = Snapshot(few(), strings=change.pop("strings", None))
         for key, value in change.items():
             setattr(p, key, value)
-        s.bad(f"snapshot_{name}.mag", p.bytes(), "reject", why)
+        s.bad(f"snapshot_{name}.mag", p.bytes(), "reject", why, message=message)
 
     put("strings_too_many", "65535 strings", count_strings=65535)
+    put("strings_most", "65534 strings past the end of the file", message="bytes are needed",
+        count_strings=65534)
+    put("pool_most", "a pool of 128 MiB past the end of the file", message="bytes are needed",
+        offsets=[0, 1, 2, 128 << 20])
     put("strings_cut", "offsets past the end of the file", count_strings=60000)
     put("pool_first", "the first offset is not 0", offsets=[1, 1, 2, 3])
     put("pool_large", "a pool of more than 128 MiB", offsets=[0, 1, 2, (128 << 20) + 1])
@@ -446,6 +451,8 @@ def bad_descriptors(s):
     s.bad("snapshot_no_elements.mag", empty.bytes(), "reject", "a tensor without elements")
     high = Snapshot([tensor("r", "f32", (1,) * 64)])
     s.bad("snapshot_rank_64.mag", high.bytes(), "reject", "rank 64")
+    most = Snapshot([tensor("r", "f32", (1,) * 63)])
+    s.bad("snapshot_rank_63.mag", most.bytes(), "warn", "rank 63")
     odd = Snapshot([tensor("r", "f32", (1,) * 17)])
     s.bad("snapshot_rank_17.mag", odd.bytes(), "warn",
           "rank 17: Magnetron's tensors have 16 at most")

@@ -160,6 +160,8 @@ def bad_files(s):
     s.bad("version1_1.npy", npy.header(GOOD, (1, 1)) + EIGHT, "refuse", "version 1.1")
     long = npy.header(GOOD + " " * (1 << 20), (2, 0)) + EIGHT
     s.bad("header_limit.npy", long, "refuse", "a header of more than a MiB")
+    most = npy.header(GOOD + " " * ((1 << 20) - len(npy.header(GOOD, (2, 0)))), (2, 0)) + EIGHT
+    s.bad("header_most.npy", most, "accept", "a header of a MiB")
     s.bad("two_arrays.npy", whole + whole, "warn", "two arrays, of which NumPy reads the first")
     s.bad("columns.npy", npy.array(data("f32", (3, 2)), fortran=True), "accept",
           "a matrix by columns")

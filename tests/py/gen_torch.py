@@ -16,6 +16,7 @@ import struct
 import sys
 import types
 import zipfile
+import zlib
 
 from samples import Samples
 
@@ -320,6 +321,8 @@ def good_types(s):
             listed.append(described(name, every[name], kind[2], kind[3]))
     s.good("types.pt", zipped(every), listed, judge="torch")
     s.good("types_legacy.pt", legacy(every), listed, judge="torch")
+    large = {"large": plain((200, 100)), "small": plain((3,), 2)}
+    s.good("large_legacy.pt", legacy(large), [described(*x) for x in large.items()], judge="torch")
     every, listed = {}, []
     for name, short, size in UNTYPED:
         data = noise(len(every), 6 * size)
@@ -473,6 +476,8 @@ def bad_sparse(s):
     pointers = numbers("LongStorage", "q", [0, 1, 3], (3,))
     unordered = tensor(coords.args[0], (2, 3), strides=(1, 2))
     long = tensor(values.args[0], (4,))
+    quantized = Call(UTILS._rebuild_qtensor, memory("QInt8Storage", 3, 1), 0, (3,), (1,),
+                     (TORCH.per_tensor_affine, 0.5, 0), False, collections.OrderedDict())
     coo, csr = "torch.sparse_coo", "torch.sparse_csr"
     for name, call, expect, why in [
         ("layout", sparse("torch.sparse_bsr", coords, values,
@@ -497,6 +502,12 @@ def bad_sparse(s):
         ("turned", sparse(coo, unordered, values,
                           (2, 3)), "refuse", "coordinates in another memory order"),
         ("past", sparse(coo, coords, long, (2, 3)), "reject", "values past the end of the storage"),
+        ("past_64_bits", sparse(coo, tensor(coords.args[0], (2, 3), 2**61), values,
+                                (2, 3)), "reject", "coordinates that begin at byte 2^64"),
+        ("bytes_64_bits", sparse(coo, tensor(coords.args[0], (2, 2**60)), values,
+                                 (2, 3)), "reject", "coordinates of 2^64 bytes"),
+        ("quantized", sparse(coo, coords, quantized,
+                             (2, 3)), "reject", "values that are quantized"),
         ("csr_rows", sparse(csr, pointers, pointers, values,
                             (3, 3)), "reject", "row pointers for a different number of rows"),
         ("csr_columns", sparse(csr, pointers, pointers, values,
@@ -883,6 +894,32 @@ PICKLES = [  # name, body of "x", expected result, reason
 ]
 
 
+def eight(value):
+    return b"\x8a\x08" + struct.pack("<q", value)
+
+
+def viewed(*numbers_of_view):
+    return rebuilt(persistent(more=b"(" + text("v") + b"".join(numbers_of_view) + b"t"))
+
+
+ONE = b"K\x00\x85"
+PAST_VIEW = "the view extends past the storage"
+REFUSED = [  # name, body of "x", words of the fault
+    ("tensor_offset_63_bits", rebuilt(persistent(), eight(2**61)), "the offset exceeds 63 bits"),
+    ("tensor_bytes_64_bits",
+     rebuilt(persistent(), size=eight(2**62) + b"\x85", stride=ONE),
+     "the size of the shape exceeds 64 bits"),
+    ("tensor_view_text", viewed(b"K\x00", text("6")), PAST_VIEW),
+    ("tensor_view_offset", viewed(eight(2**62), b"K\x06"), PAST_VIEW),
+    ("tensor_view_bytes", viewed(b"K\x00", eight(2**62)), PAST_VIEW),
+    ("tensor_of_module",
+     rebuilt(b"(" + text("module") + glob("own Thing") + text("own.py") + text("") + b"tQ"),
+     "the storage 'own.py' is missing"),
+    ("pairs_of_one", glob("collections OrderedDict") + b"(](" + text("a") + b"\x85etR",
+     "an item of a dictionary is not a pair"),
+]
+
+
 def bad_bombs(s):
     body = b"]q\x00(K\x00]e"
     for i in range(1, 60):
@@ -926,6 +963,9 @@ def bad_archives(s):
           "a deflated pickle that does not inflate")
     s.bad("pickle_deflated_crc.pt", recheck(packed, "model/data.pkl", crc=1), "reject",
           "a deflated pickle with a wrong checksum")
+    s.bad("pickle_deflated_no_crc.pt",
+          recheck(packed, "model/data.pkl", crc=zlib.crc32(good[0][1])), "accept",
+          "a deflated pickle without a checksum")
     s.bad("pickle_deflated_more.pt", recheck(packed, "model/data.pkl", content=-1), "reject",
           "a pickle that inflates to more")
     s.bad("pickle_deflated_less.pt", recheck(packed, "model/data.pkl", content=1), "reject",
@@ -943,6 +983,11 @@ def bad_archives(s):
     s.bad("byteorder_deflated.pt",
           archive([*good, ("byteorder", b"little" * 9)], deflate={"byteorder"}), "refuse",
           "a deflated byte order of many bytes")
+    s.bad("byteorder_32_bytes.pt",
+          archive([*good, ("byteorder", b"little" + b"\n" * 26)]), "accept",
+          "a byte order of 32 bytes")
+    named = {"w": tensor(Memory("FloatStorage", bytes(24), 6, "k" * 1024), (2, 3))}
+    s.bad("storage_key_1024.pt", zipped(named), "accept", "the longest key of a storage")
     s.bad("byteorder_word.pt", archive([*good, ("byteorder", b"middle")]), "reject",
           "an unknown byte order")
     s.bad("byteorder_long.pt", archive([*good, ("byteorder", b"little" * 9)]), "refuse",
@@ -1005,6 +1050,13 @@ def main():
         write(s)
     for name, body, expect, why in PICKLES:
         s.bad(f"{name}.pt", program(body), expect, why)
+    for name, body, words in REFUSED:
+        s.bad(f"{name}.pt", program(body), "reject", words, message=words)
+    last = rebuilt(persistent(kind="torch ByteStorage"), eight(2**63 - 1))
+    alone = b"\x80\x02}" + text("w") + last + b"s."
+    s.bad("tensor_offset_last.pt",
+          raw_zip(alone, [Memory("ByteStorage", bytes(6), 6, "0")]), "reject",
+          "an offset of 2^63 - 1 bytes", message="its elements take bytes")
 
 
 if __name__ == "__main__":

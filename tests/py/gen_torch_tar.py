@@ -208,6 +208,20 @@ def good_views(s):
     s.good("tar_storage_views.pt", torch(value, whole, records, views), listed, judge="torch")
 
 
+def good_many_views(s):
+    """The list of storages grows by many views; the last storage is empty."""
+    value = {f"t{i}": Tensor(i) for i in range(12)}
+    records = [record(i, 50 + i, [2], offset=i) for i in range(11)]
+    records.append(record(11, 61, [1], [2**63 - 1], 11))
+    views = [(50 + i, 5, 0, 24) for i in range(12)]
+    listed = [(f"t{i}", "f32", (2,), FLOATS[4 * i:4 * i + 8]) for i in range(11)]
+    listed.append(("t11", "f32", (1,), FLOATS[44:48]))
+    s.good("tar_many_views.pt", torch(value, [storage(5, "Float", FLOATS)], records, views), listed)
+    whole, empty = [storage(5, "Float", FLOATS)], [storage(6, "Byte", b"")]
+    s.good("tar_empty_last.pt", torch({"w": Tensor(1)}, whole + empty, [record(1, 5, [24])], None),
+           [("w", "f32", (24,), FLOATS)])
+
+
 def good_empty(s):
     """Tensors without elements had no dimensions and perhaps no storage; PyTorch no longer loads
     tensors without a storage."""
@@ -443,6 +457,11 @@ def bad_parts(s):
     stored("storage_missing", "reject", "a tensor whose storage is missing")
     stored("views_dict", "reject", "views that are not a list", storages[0], views=dump({1: 2}))
     stored("view_short", "reject", "a view of three numbers", storages[0], views=[(7, 101, 0)])
+    stored("view_root_word", "reject", "a view of a storage without a number", storages[0],
+           views=[(7, "root", 0, 6)])
+    stored("view_first_word", "reject", "a view whose begin is a text", storages[0],
+           views=[(7, 101, "first", 6)])
+    stored("view_bytes", "reject", "a view of 2^64 bytes", storages[0], views=[(7, 101, 0, 2**62)])
     stored("view_word", "reject", "a view that is a text", storages[0], views=["view"])
     stored("view_root", "reject", "a view of a missing storage", storages[0],
            views=[(7, 99, 0, 1)])
@@ -459,6 +478,8 @@ def bad_parts(s):
            record(201, 99, [2, 3]))
     listed("tensor_class", "refuse", "a tensor of no storage and no known class",
            record(201, None, [], kind="Word"))
+    listed("tensor_quint", "refuse", "a tensor of no storage and of numbers of four bits",
+           record(201, None, [], kind="QUInt4x2"))
     listed("tensor_bare", "reject", "six elements without a storage", record(201, None, [2, 3]))
     listed("tensor_twice", "reject", "two tensors of one number", records[0], records[0])
     listed("tensor_rank", "reject", "dimensions past the end", record(201, 101, [2, 3],
@@ -498,8 +519,8 @@ def bad_parts(s):
 
 def main():
     s = Samples(sys.argv[1], "torch")
-    for write in (good_plain, good_types, good_views, good_empty, good_first, good_modules,
-                  good_large, bad_headers, bad_parts):
+    for write in (good_plain, good_types, good_views, good_many_views, good_empty, good_first,
+                  good_modules, good_large, bad_headers, bad_parts):
         write(s)
 
 

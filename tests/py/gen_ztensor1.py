@@ -781,6 +781,12 @@ def bad_but_read(s):
     f.data += bytes(4) + T[3]
     o = f.tensor("u8", (8,), "dense", {"data": {"offset": at, "length": 8}})
     s.bad("ztensor10_unaligned.zt", f.end(f.root({"t": o})), "warn", "section 7.1: an offset of 68")
+    f = File()
+    at = len(f.data)
+    f.data += T[3]
+    o = f.tensor("u8", (8,), "dense", {"data": {"offset": at, "length": 8}})
+    s.bad("ztensor10_first.zt", f.end(f.root({"t": o})), "warn",
+          "an offset behind the magic number")
     f = File(fill=0xAB)
     s.bad("ztensor10_padding.zt", f.end(f.root({"t": f.dense(T)})), "warn",
           "padding that is not zero")

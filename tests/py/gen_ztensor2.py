@@ -345,6 +345,9 @@ def bad_container(s):
         f, m = base()
         s.bad(f"ztensor2_{name}.zt", f.end(m, **how), "reject", why)
     f, m = base()
+    s.bad("ztensor2_manifest_most.zt", f.end(m, length=1 << 30), "reject", "a manifest of 1 GiB",
+          message="extends past the footer")
+    f, m = base()
     f.blob(b"")
     f.align = 8
     f.data += bytes(8)
@@ -393,6 +396,10 @@ OBJECT, PART = ("objects", "t"), ("objects", "t", "parts", "data")
 
 
 def bad_schema(s):
+    s.bad("ztensor2_parts_number.zt", change((*OBJECT, "parts"), 0), "reject", "parts are a number",
+          message="parts is not a map")
+    s.bad("ztensor2_shard_size_text.zt", change(("shards", "a.zt", "size"), "8"), "reject",
+          "a size that is text, without a digest", message="the size of a shard")
     blob = [4096, 8]
     other = {"dtype": "u8", "blob": blob}
     for name, path, value, why in (

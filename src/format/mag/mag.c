@@ -31,7 +31,7 @@ static heft_str reject_key(heft_cur *c, uint32_t len, const char *what)
 {
     if (!len)
         heft_cur_fail(c, "%s is empty", what);
-    if (len > HEFT_MAG_MAX_KEY)
+    else
         heft_cur_fail(c, "%s has %U bytes, at most %U are allowed", what, (uint64_t)len,
                       (uint64_t)HEFT_MAG_MAX_KEY);
     return heft_cur_text(c, len, what);

@@ -191,8 +191,8 @@ static heft_status read_elements(const reader *r, uint64_t *at, heft_torch_stora
     s->is_located = true;
     s->first_tensor = HEFT_NONE;
     s->key = (heft_str){ "", 0 };
-    if (s->offset > end || s->elements > INT64_MAX ||
-        !heft_dtype_bytes(&s->bytes, s->type->type, s->elements) || s->bytes > end - s->offset)
+    if (s->elements > INT64_MAX || !heft_dtype_bytes(&s->bytes, s->type->type, s->elements) ||
+        !heft_range_in((heft_range){ s->offset, s->bytes }, end))
         return heft_error_set(r->t->x->err, HEFT_E_FORMAT, *at,
                               "%s: truncated within a storage of %U elements of type %s",
                               member_names[STORAGES], s->elements, s->type->dtype);
