@@ -132,10 +132,13 @@ static int probe(const uint8_t *head, size_t head_len, const uint8_t *tail, size
     return matches ? SURE : 0;
 }
 
+static const heft_name_rules name_rules = { "burn-record/name", NULL, NULL, "burn-record/rank" };
+
 const heft_format heft_format_burn_record = {
     .name = "burn-record",
     .title = "Burn record",
     .structure_rule = "burn-record/structure",
+    .name_rules = &name_rules,
     .suffixes = ".mpk .mpk.gz",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_META,
