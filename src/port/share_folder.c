@@ -205,12 +205,10 @@ static heft_status remove_all(heft_share_store *s, bool with_data, heft_error *e
     heft_staged_remove_stale(f->disk, f->folder, "");
     if (!unlinkat(f->dir, f->folder_name, AT_REMOVEDIR) || errno == ENOENT)
         return HEFT_OK;
-    if (errno == ENOTEMPTY && !s->count)
-        return heft_error_plain(err, HEFT_E_ARGUMENT,
-                                "the folder '%s' has no plan of shares, and other files: remove "
-                                "the folder yourself",
-                                f->folder_name);
-    return heft_os_error(err, errno, "the folder with its shares cannot be removed");
+    return heft_os_error(err, errno,
+                         s->count ? "the folder with its shares cannot be removed"
+                                  : "the folder with its shares has no plan of shares and cannot "
+                                    "be removed (remove the folder yourself)");
 }
 
 static void close_store(heft_share_store *s)
