@@ -463,7 +463,13 @@ def bad_records(s):
         deep = [deep]
     bent("dtype_deep", "refuse", "a scheme of twenty levels", dtype={"QFloat": deep})
     bent("dtype_float", "refuse", "a scheme with a float", dtype={"QFloat": {"x": 0.5}})
-    bent("rank_65535", "accept", "the most dimensions", shape=[2, 3] + [1] * 65533)
+    for rank, expect, rule in ((64, "accept", None), (65, "warn", "burn-record/rank"),
+                               (65535, "warn", "burn-record/rank")):
+        wide = {**good, "shape": [2, 3] + [1] * (rank - 2)}
+        s.bad(f"rank_{rank}.mpk", record({"w": param(wide)}), expect, f"{rank} dimensions",
+              rule=rule)
+    s.bad("name_path.mpk", record({"../w": param(good)}), "warn", "a name that looks like a path",
+          rule="burn-record/name")
     bent("rank_65536", "refuse", "too many dimensions", shape=[2, 3] + [1] * 65534)
     for n, expect in ((4074, "accept"), (4075, "refuse")):
         # n + 22 bytes of JSON precede the list, with {"QFloat":
