@@ -64,4 +64,15 @@ static inline heft_file *begun(heft_bytes b)
     return f;
 }
 
+/* Read the array "w" and free its bytes. */
+static inline heft_status read_array(const heft_file *f, heft_error *err)
+{
+    heft_array a;
+    heft_status st = heft_array_read(&a, f, HEFT_STR("w"), HEFT_UNTYPED, NULL, 0, err);
+    assert_true(st || a.bytes);
+    if (!st)
+        heft_array_free(&a);
+    return st;
+}
+
 #endif

@@ -88,16 +88,6 @@ static void a_decoder_that_does_nothing_is_an_error(void **state)
     close_all(f, &b);
 }
 
-static heft_status read_array(const heft_file *f, heft_error *err)
-{
-    heft_array a;
-    heft_status st = heft_array_read(&a, f, HEFT_STR("w"), HEFT_UNTYPED, NULL, 0, err);
-    assert_true(st || a.bytes);
-    if (!st)
-        heft_array_free(&a);
-    return st;
-}
-
 /* A part that the decoder neither ends nor reads to the end. */
 static void a_decoder_that_stops_does_not_hang(void **state)
 {

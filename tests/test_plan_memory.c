@@ -1,40 +1,8 @@
 /* test_plan_memory.c - memory that runs out while a conversion is planned: each request to an arena
- * fails once. An arena asks the allocator only when a block is full, so an allocator that fails
- * would miss most requests, for example for the texts of losses. */
-#include "base/arena.h"
+ * fails once. */
+#include "failing_arena.h"
 #include "models.h"
 #include "samples.h"
-
-/* ---- requests to arenas, replaced by --wrap -------------------------------------------------- */
-
-static uint32_t requests, fail_at; /* fail_at: number of the request that fails, from 1; 0: none */
-
-void *__real_heft_arena_alloc(heft_arena *a, size_t size, size_t align);
-heft_str __real_heft_arena_copy(heft_arena *a, heft_str s);
-heft_str __real_heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third);
-void *__wrap_heft_arena_alloc(heft_arena *a, size_t size, size_t align);
-heft_str __wrap_heft_arena_copy(heft_arena *a, heft_str s);
-heft_str __wrap_heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third);
-
-static bool fails(void)
-{
-    return ++requests == fail_at;
-}
-
-void *__wrap_heft_arena_alloc(heft_arena *a, size_t size, size_t align)
-{
-    return fails() ? NULL : __real_heft_arena_alloc(a, size, align);
-}
-
-heft_str __wrap_heft_arena_copy(heft_arena *a, heft_str s)
-{
-    return fails() ? (heft_str){ NULL, 0 } : __real_heft_arena_copy(a, s);
-}
-
-heft_str __wrap_heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third)
-{
-    return fails() ? (heft_str){ NULL, 0 } : __real_heft_arena_join(a, first, second, third);
-}
 
 /* ---- conversions that differ ----------------------------------------------------------------- */
 
@@ -90,7 +58,7 @@ static heft_status plan(const conversion *c, losses *l, heft_error *err)
     o.write = &write;
     o.no_verify = true;
     o.dry_run = true;
-    requests = 0;
+    arena_calls = 0;
     heft_test_poison(err);
     heft_status st = heft_file_convert(c->in, c->to, NULL, &o, err);
     heft_assert_error_set(st, err);
@@ -103,10 +71,10 @@ static void starve(const conversion *c, heft_status expected)
     heft_error err;
     losses ignored;
     for (uint32_t n = 1;; n++) {
-        fail_at = n;
+        arena_fails_at = n;
         heft_status st = plan(c, &ignored, &err);
-        fail_at = 0;
-        if (requests < n) {
+        arena_fails_at = 0;
+        if (arena_calls < n) {
             heft_assert_status(st, expected, &err);
             return;
         }
@@ -133,7 +101,7 @@ static void starve_if_new(const conversion *c)
     heft_error err;
     losses l;
     heft_status st = plan(c, &l, &err);
-    uint32_t few = requests < FEW ? requests : FEW;
+    uint32_t few = arena_calls < FEW ? arena_calls : FEW;
     bool starves = is_new((l.target ^ few) * 0x100000001B3u);
     for (uint32_t i = 0; i < l.count; i++)
         starves = is_new(l.hash[i]) || starves;
@@ -233,7 +201,7 @@ static heft_status plan_model(const model *m, const char **rule, heft_error *err
     t.components = m->part.role.len ? &m->part : NULL;
     t.component_count = m->part.role.len != 0;
     heft_test_poison(err);
-    requests = 0;
+    arena_calls = 0;
     heft_status st = heft_writer_open(&w, heft_format_find(m->format),
                                       heft_test_sink_init(&sink, false), &opt, err);
     if (!st) {
@@ -298,11 +266,11 @@ static void models_are_planned_or_memory_is_reported(void **state)
         for (uint32_t n = 0; !needs_xxh3 || !heft_test_lacks_libraries(); n++) {
             heft_error err;
             const char *rule = rows[i].rule;
-            fail_at = n;
+            arena_fails_at = n;
             heft_status st = plan_model(&rows[i], &rule, &err);
-            fail_at = 0;
+            arena_fails_at = 0;
             heft_assert_error_set(st, &err);
-            bool is_reached = n && requests >= n;
+            bool is_reached = n && arena_calls >= n;
             heft_assert_status(st, is_reached ? HEFT_E_NOMEM : rows[i].st, &err);
             if (!is_reached && rule)
                 fail_msg("%s was not reported: %s", rule, st ? err.message : "");
@@ -347,11 +315,11 @@ static void shards_are_planned_or_memory_is_reported(void **state)
         opt.count = 2;
         opt.open = open_file;
         opt.ctx = &f;
-        requests = 0;
-        fail_at = n;
+        arena_calls = 0;
+        arena_fails_at = n;
         heft_status st = heft_file_split(in, heft_format_find("ztensor"), &opt, &err);
-        fail_at = 0;
-        is_reached = requests >= n;
+        arena_fails_at = 0;
+        is_reached = arena_calls >= n;
         heft_assert_status(st, is_reached ? HEFT_E_NOMEM : HEFT_OK, &err);
         assert_int_equal(st || f.count == 3, true); /* two shards and the manifest */
         for (uint32_t i = 0; i < f.count; i++)

@@ -158,16 +158,6 @@ static void ids_report_a_source_that_failed(void **state)
 
 /* ---- parts that do not fit the tensor -------------------------------------------------------- */
 
-static heft_status read_array(const heft_file *f, heft_error *err)
-{
-    heft_array a;
-    heft_status st = heft_array_read(&a, f, HEFT_STR("w"), HEFT_UNTYPED, NULL, 0, err);
-    assert_true(st || a.bytes);
-    if (!st)
-        heft_array_free(&a);
-    return st;
-}
-
 static void a_dense_tensor_has_data_of_its_size(void **state)
 {
     heft_bytes b;

@@ -1,7 +1,6 @@
 /* test_starved.c - operations that take memory from arenas: each request for memory fails in
- * turn, and each time the operation ends with HEFT_E_NOMEM. An arena hands out parts of larger
- * blocks, so that an allocator that fails does not reach most requests of a small model. The
- * functions of the arena are intercepted through --wrap, see meson.build. */
+ * turn, and each time the operation ends with HEFT_E_NOMEM. */
+#include "failing_arena.h"
 #include "models.h"
 
 #include "core/check/coverage.h"
@@ -12,34 +11,6 @@
 typedef enum supplier { ALLOCATOR, ARENA, SUPPLIERS } supplier;
 
 static heft_test_memory memory;
-static uint32_t arena_calls, arena_fails_at; /* from 1; 0: no call fails */
-
-static bool arena_fails(void)
-{
-    return ++arena_calls == arena_fails_at;
-}
-
-void *__real_heft_arena_alloc(heft_arena *a, size_t size, size_t align);
-void *__wrap_heft_arena_alloc(heft_arena *a, size_t size, size_t align);
-heft_str __real_heft_arena_copy(heft_arena *a, heft_str s);
-heft_str __wrap_heft_arena_copy(heft_arena *a, heft_str s);
-heft_str __real_heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third);
-heft_str __wrap_heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third);
-
-void *__wrap_heft_arena_alloc(heft_arena *a, size_t size, size_t align)
-{
-    return arena_fails() ? NULL : __real_heft_arena_alloc(a, size, align);
-}
-
-heft_str __wrap_heft_arena_copy(heft_arena *a, heft_str s)
-{
-    return arena_fails() ? (heft_str){ NULL, 0 } : __real_heft_arena_copy(a, s);
-}
-
-heft_str __wrap_heft_arena_join(heft_arena *a, heft_str first, heft_str second, heft_str third)
-{
-    return arena_fails() ? (heft_str){ NULL, 0 } : __real_heft_arena_join(a, first, second, third);
-}
 
 /* ---- inputs --------------------------------------------------------------------------------- */
 
