@@ -156,9 +156,19 @@ static void stream(const char *path, uint64_t mib, uint64_t (*use_bytes)(const h
     heft_params_close(p);
 }
 
+static bool is_mode(const char *how)
+{
+    static const char *const modes[] = { "resident", "mixed", "same",   "atomics",
+                                         "stream",   "sum",   "checked" };
+    size_t i = 0, count = sizeof modes / sizeof *modes;
+    while (i < count && strcmp(how, modes[i]) != 0)
+        i++;
+    return i < count;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4)
+    if (argc != 4 || !is_mode(argv[1]))
         die("params", "usage: params resident|mixed|same|atomics|stream|sum|checked FILE N");
     const char *how = argv[1], *path = argv[2];
     uint64_t n = strtoull(argv[3], NULL, 10);

@@ -194,7 +194,8 @@ static int read_epoch(folder *f)
     long long seconds = strtoll(text, &end, 10);
     if (!*text || *end || !write_time(f, seconds))
         return say_status(HEFT_E_ARGUMENT, NULL,
-                          "SOURCE_DATE_EPOCH is '%s', not a number of seconds up to the year 9999",
+                          "SOURCE_DATE_EPOCH is '%s', not a number of seconds in the years 1000 to "
+                          "9999",
                           text);
     return CODE_DONE;
 }

@@ -1,8 +1,8 @@
-"""machine_libraries.py - the libraries of another processor, for tools/machines.py.
+"""machine_libraries.py - the libraries that tools/machines.py builds with.
 
 Debian's packages for the processor are unpacked into a folder of the build: dpkg does not learn of
-a new architecture. Where Debian has no packages, Debian's sources are compiled; libcrypto, ISA-L
-and libcurl are left out then."""
+a new architecture. Where Debian has no packages, as for musl, Debian's sources are compiled;
+libcrypto, ISA-L and libcurl are left out then."""
 import dataclasses
 import pathlib
 import shutil

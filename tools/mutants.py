@@ -26,6 +26,7 @@ import clang.cindex as ci
 K = ci.CursorKind
 OPPOSITE = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 TOKEN = re.compile(rb"/\*.*?\*/|\"(?:\\.|[^\"])*\"|'(?:\\.|[^'])*'|[();]", re.S)
+# Text of a branch that refuses, and statements that make a branch more than a refusal.
 REFUSAL = re.compile(r"heft_error_|HEFT_E_|say_\w+\(|\b\w*(report|finding|fail|refuse|notice)\w*\(")
 LONGER = re.compile(r"\b(if|for|while|switch)\b")
 SKIPPED_CALL = re.compile(

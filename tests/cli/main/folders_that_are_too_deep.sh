@@ -3,8 +3,7 @@ $PYTHON -c '
 import os
 deep = "deep" + "/d" * 255
 os.makedirs(deep + "/d")
-open(deep + "/model.safetensors", "wb").write(open("two.safetensors", "rb").read())
-open("key.pem", "w").close()'
+open(deep + "/model.safetensors", "wb").write(open("two.safetensors", "rb").read())'
 $HEFT scan deep
 echo "exit $?"
 rmdir deep/$($PYTHON -c 'print("/".join(["d"] * 256))')
