@@ -5,7 +5,8 @@
 #include "core/read/file.h"
 #include "models.h"
 
-enum { HUGE_BYTES = 1 << 28 };
+/* A pointer of 32 bits refuses blocks of billions of elements without a request. */
+enum { HUGE_BYTES = 1 << 28, HAS_64_BITS = SIZE_MAX > UINT32_MAX };
 
 static heft_test_memory memory;
 static heft_allocator limited; /* refuses huge blocks, passes the other requests to memory */

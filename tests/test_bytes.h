@@ -25,6 +25,13 @@ static inline void heft_test_put(void *to, uint64_t number, size_t size)
         ((uint8_t *)to)[i] = (uint8_t)(number >> 8 * i);
 }
 
+/* Store numbers little-endian in eight bytes each. */
+static inline void heft_test_put_u64(void *to, const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        heft_test_put((uint8_t *)to + 8 * i, numbers[i], 8);
+}
+
 /* Return a pseudo-random number below `below`; the same sequence in each run. */
 uint32_t heft_test_random(uint64_t *state, uint32_t below);
 

@@ -241,8 +241,11 @@ static heft_file *sparse_file(heft_bytes *b)
                    &err);
     heft_assert_ok(heft_writer_add_tensor(&first, writer, &spec, &err), &err);
     heft_assert_ok(heft_writer_begin(writer, &err), &err);
-    for (uint32_t i = 0; i < 3; i++)
-        heft_assert_ok(heft_writer_write(writer, first + i, data[i], 24, &err), &err);
+    for (uint32_t i = 0; i < 3; i++) {
+        uint8_t bytes[24];
+        heft_test_put_u64(bytes, data[i], 3);
+        heft_assert_ok(heft_writer_write(writer, first + i, bytes, sizeof bytes, &err), &err);
+    }
     heft_assert_ok(heft_writer_finish(writer, &err), &err);
     *b = (heft_bytes){ sink.p, sink.len };
     return heft_test_opened(*b, &host, false);

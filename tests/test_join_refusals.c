@@ -80,7 +80,7 @@ static void joined_metadata_have_at_most_2_to_30_values(void **state)
         huge_requests = 0;
         f->x.values.len = UINT32_MAX / 4 + more;
         heft_assert_fails(heft_file_join(&joined, files, 1, NULL, &err), HEFT_E_NOMEM, &err, "");
-        assert_int_equal(huge_requests, !more);
+        assert_int_equal(huge_requests, HAS_64_BITS && !more);
     }
     f->x.values.len = values;
     close_all(f, &b);

@@ -28,7 +28,7 @@ static void coverage_limits_the_number_of_ranges(void **state)
         f->x.parts.len = 3 + more;
         heft_assert_fails(heft_file_coverage(&payload, &checked, f, false, &err), HEFT_E_NOMEM,
                           &err, "to relate checksums and parts");
-        assert_int_equal(huge_requests, !more);
+        assert_int_equal(huge_requests, HAS_64_BITS && !more);
     }
     f->x.checksums.len = 0;
     f->x.parts.len = parts;

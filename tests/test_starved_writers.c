@@ -178,8 +178,11 @@ static heft_status write_sparse(const char *layout, const heft_component *parts,
     st = heft_writer_add_tensor(&first, w, &spec, err);
     if (!st)
         st = heft_writer_begin(w, err);
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = heft_writer_write(w, first + i, numbers[i], 8 * (size_t)parts[i].count, err);
+    for (uint32_t i = 0; i < count && !st; i++) {
+        uint8_t bytes[8 * HEFT_COUNT(*numbers)];
+        heft_test_put_u64(bytes, numbers[i], (size_t)parts[i].count);
+        st = heft_writer_write(w, first + i, bytes, 8 * (size_t)parts[i].count, err);
+    }
     return end_writer(w, st, err);
 }
 

@@ -114,10 +114,12 @@ static heft_bytes sparse_model(const sparse *s)
     heft_assert_ok(heft_writer_add_tensor(&first, writer, &spec, &err), &err);
     heft_assert_ok(heft_writer_begin(writer, &err), &err);
     heft_assert_ok(heft_writer_write(writer, first, values, 4 * (size_t)s->entries, &err), &err);
-    for (uint32_t i = 1; i < spec.component_count; i++)
+    for (uint32_t i = 1; i < spec.component_count; i++) {
+        uint8_t bytes[sizeof *numbers];
+        heft_test_put_u64(bytes, numbers[i - 1], (size_t)parts[i].count);
         heft_assert_ok(
-            heft_writer_write(writer, first + i, numbers[i - 1], 8 * (size_t)parts[i].count, &err),
-            &err);
+            heft_writer_write(writer, first + i, bytes, 8 * (size_t)parts[i].count, &err), &err);
+    }
     heft_assert_ok(heft_writer_finish(writer, &err), &err);
     return (heft_bytes){ sink.p, sink.len };
 }

@@ -86,12 +86,11 @@ heft_status heft_file_coverage(uint64_t *payload, uint64_t *checked, const heft_
     uint64_t parts = (uint64_t)f->x.parts.len + f->x.model_parts.len;
     uint64_t sums = (uint64_t)HEFT_CHECKSUM_RANGES * heft_ix_checksums(&f->x);
     uint64_t larger = parts > sums ? parts : sums, all = parts + sums + larger;
+    uint64_t bytes = 2 * (parts + sums) * sizeof(heft_range) + 2 * larger * sizeof(uint32_t) + 1;
     *payload = *checked = 0;
-    if (all > UINT32_MAX / 2)
+    if (all > UINT32_MAX / 2 || bytes > SIZE_MAX)
         return heft_error_no_memory(err, "to relate checksums and parts");
-    size_t bytes = (size_t)(2 * (parts + sums)) * sizeof(heft_range) +
-                   (size_t)larger * 2 * sizeof(uint32_t) + 1;
-    heft_range *block = heft_mem_alloc(&mem, bytes);
+    heft_range *block = heft_mem_alloc(&mem, (size_t)bytes);
     if (!block)
         return heft_error_no_memory(err, "to relate checksums and parts");
     uint32_t p = (uint32_t)parts, s = (uint32_t)sums;
@@ -104,6 +103,6 @@ heft_status heft_file_coverage(uint64_t *payload, uint64_t *checked, const heft_
     *payload = merge_ranges(&of_parts, &raw_parts, order);
     merge_ranges(&of_sums, &raw_sums, order);
     *checked = intersect(&of_parts, &of_sums);
-    heft_mem_free(&mem, block, bytes);
+    heft_mem_free(&mem, block, (size_t)bytes);
     return HEFT_OK;
 }
