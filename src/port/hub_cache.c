@@ -263,7 +263,7 @@ static heft_status enter_revision(hub_walk *w, heft_str revision)
     size_t count = may_be_prefix ? count_snapshots(commit, w, revision) : 0;
     if (count == 1)
         return enter_snapshot(w, commit, ref);
-    if (count > 1)
+    if (count)
         return heft_error_plain(w->err, HEFT_E_ARGUMENT,
                                 is_given
                                     ? "%U commits in the cache begin with %q: write more digits"

@@ -137,7 +137,7 @@ static heft_status read_bundle(heft_signature *s, heft_str text, heft_error *err
     heft_status st = heft_read_members(&r, heft_json_next(&r.j), members,
                                        sizeof members / sizeof *members);
     if (!st && heft_json_next(&r.j) != HEFT_JSON_END)
-        st = r.j.st ? r.j.st : heft_json_fail(&r.j, "text follows the bundle");
+        st = heft_json_fail(&r.j, "text follows the bundle");
     if (st)
         return st;
     st = heft_statement_read(s, err);

@@ -232,6 +232,6 @@ heft_status heft_statement_read(heft_signature *s, heft_error *err)
     heft_status st = heft_read_members(&r, heft_json_next(&r.j), members,
                                        sizeof members / sizeof *members);
     if (!st && heft_json_next(&r.j) != HEFT_JSON_END)
-        st = r.j.st ? r.j.st : heft_json_fail(&r.j, "text follows the statement");
+        st = heft_json_fail(&r.j, "text follows the statement");
     return st ? st : check_resources(&r);
 }

@@ -87,6 +87,7 @@ def commands():
     yield "verify a pipeline", ["verify", "pipeline"]
     yield "bill of materials", ["sbom", "pipeline", "-o", "o.json"]
     yield "split again", ["split", "-j1", "--force", "-n", "3", "m.safetensors", "set"]
+    yield "ls as a tree", ["ls", "--tree", "m.safetensors"]
     yield "ls of some", ["ls", "--raw", "c.zt", "layer.?.*"]
     yield "diff", ["diff", "m.safetensors", "c.zt"]
     yield "show", ["show", "c.zt", "layer.0.weight"]

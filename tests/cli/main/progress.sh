@@ -14,6 +14,11 @@ NAMES = {"short": "out.mag", "long": 30 * "long" + ".mag", "wide": 40 * "\u5bbd"
 def width(text):
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
+def fits_percentage(line):
+    """Tell whether a part of the bar is full that is as large as the percentage says."""
+    bar = re.search(r"\[([# ]+)\] *(\d+)%", line)
+    return not bar or abs(100 * bar[1].count("#") / len(bar[1]) - int(bar[2])) < 100 / len(bar[1]) + 1
+
 def plain(text):
     """Figures depend on the machine."""
     text = re.sub(r" *\d+%  [\d.]+ .*?/s  \d+:\d\d left", " N%  RATE  TIME", text)
@@ -27,7 +32,8 @@ def convert(name, columns, later=None):
                               columns, later)
     drawn = [t for t in text.split("\r\x1b[K") if t]
     narrow = later or columns
-    fits = "\n" not in text and all(width(t) < columns for t in drawn) and width((drawn or [""])[-1]) < narrow
+    fits = all(map(fits_percentage, drawn))
+    fits = fits and "\n" not in text and all(width(t) < columns for t in drawn) and width((drawn or [""])[-1]) < narrow
     return folder, code, fits, repr(plain(drawn[-1])) if narrow in (80, 20) else ""
 
 ROWS = [(name, columns) for name in NAMES for columns in (200, 80, 40, 20, 5, 1)]
