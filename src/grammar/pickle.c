@@ -207,7 +207,7 @@ static void op_frame(heft_pickle *p, uint32_t arg)
 {
     (void)arg;
     uint64_t bytes = heft_cur_u64(&p->c), left = heft_cur_left(&p->c);
-    if (!p->c.st && bytes > left)
+    if (bytes > left)
         heft_pickle_fail(p, HEFT_E_FORMAT, "%s: a frame has %U bytes, only %U are left", p->c.what,
                          bytes, left);
 }

@@ -46,7 +46,7 @@ heft_status heft_progress_end(heft_progress *p, heft_error *err)
             *err = p->error;
         return p->error.status;
     }
-    if (p->fn && !p->stopped && p->reported != p->done)
+    if (!p->stopped && p->reported != p->done)
         report(p, p->done);
     if (p->stopped)
         return heft_error_plain(err, HEFT_E_CANCELLED, "stopped");
