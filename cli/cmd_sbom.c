@@ -252,11 +252,13 @@ static int check_output(const bill *b)
     if (!b->out || stat(b->out, &out))
         return CODE_DONE;
     int code = inputs_check(b->out, &in, 1, &out);
-    if (!code && S_ISDIR(out.st_mode))
-        code = say_status(HEFT_E_ARGUMENT, b->out, "is a directory");
-    if (!code && S_ISREG(out.st_mode) && !b->force)
-        code = say_status(HEFT_E_ARGUMENT, b->out, "already exists: --force replaces it");
-    return code;
+    if (code)
+        return code;
+    if (S_ISDIR(out.st_mode))
+        return say_status(HEFT_E_ARGUMENT, b->out, "is a directory");
+    if (S_ISREG(out.st_mode) && !b->force)
+        return say_status(HEFT_E_ARGUMENT, b->out, "already exists: --force replaces it");
+    return CODE_DONE;
 }
 
 static heft_status write_text(heft_sink *sink, const outbuf *text, heft_error *err)

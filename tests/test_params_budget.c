@@ -164,6 +164,7 @@ static void prefetch_continues_when_the_budget_allows(void **state)
     for (uint32_t i = 0; i < COUNT / 2; i++) /* more than the budget */
         acquire(&s, i);
     heft_params_prefetch(s.p, &s.keys[COUNT / 2], COUNT / 2);
+    usleep(20000); /* time for a prefetch beyond the budget, which must not be */
     for (uint32_t i = 0; i < COUNT / 2; i++) {
         heft_params_release(s.p, s.keys[i]);
         assert_resident(&s, (uint64_t)(COUNT / 2 - 1 - i) * BYTES);
@@ -171,6 +172,7 @@ static void prefetch_continues_when_the_budget_allows(void **state)
     while (heft_params_statistics(s.p).loads < COUNT / 2 + BUDGET / BYTES)
         usleep(1000); /* until prefetched parameters fill the budget */
     assert_resident(&s, 0);
+    assert_int_equal(heft_params_statistics(s.p).peak, COUNT / 2 * BYTES);
     close_store(&s);
 }
 

@@ -212,6 +212,7 @@ static void forms_have_at_most_8_dimensions(void **state)
         { { dims, 8, HEFT_OK }, HEFT_OK, "" },
         { { dims, 9, HEFT_OK }, HEFT_E_ARGUMENT, "more than 8 dimensions" },
         { { dims, 1, HEFT_E_UNSUPPORTED }, HEFT_E_UNSUPPORTED, "not this form" },
+        { { dims, 9, HEFT_E_UNSUPPORTED }, HEFT_E_UNSUPPORTED, "not this form" },
         { { NULL, 2, HEFT_OK }, HEFT_OK, "" },
     };
     (void)state;

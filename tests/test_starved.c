@@ -41,6 +41,11 @@ static heft_bytes plain(void)
     return heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
 }
 
+static heft_bytes archive(void)
+{
+    return heft_test_model("npz", tensors, HEFT_COUNT(tensors));
+}
+
 /* Large data at offsets that a file system can share. */
 static heft_bytes aligned(void)
 {
@@ -147,6 +152,21 @@ static heft_status run_open_in_place(const input *in, heft_error *err)
     if (!st)
         heft_file_close(f);
     return st;
+}
+
+static heft_status run_open(const input *in, heft_error *err)
+{
+    heft_file *f;
+    heft_status st = open_input(&f, in->bytes, err);
+    if (!st)
+        heft_file_close(f);
+    return st;
+}
+
+static heft_status run_find_tied(const input *in, heft_error *err)
+{
+    uint32_t first[HEFT_COUNT(tensors)];
+    return heft_tensor_find_tied(first, in->f, err);
 }
 
 /* ---- models in several files ----------------------------------------------------------------- */
@@ -372,6 +392,8 @@ static heft_status run_configure(const input *in, heft_error *err)
 static void reports_each_request_that_fails(void **state)
 {
     static const operation operations[] = {
+        { "find tied tensors", run_find_tied, plain, false, 0 },
+        { "open an archive", run_open, archive, true, 0 },
         { "coverage", run_coverage, with_digests, false, 0 },
         { "hash of the model", run_hash_model, plain, false, 0 },
         { "verify a share", run_verify_share, with_digests, false, 0 },

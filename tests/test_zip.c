@@ -333,6 +333,7 @@ static const fault faults[] = {
     { { .method = 8 }, AT(entry[0]), 24, 4, 50 * 1032 + 1, HEFT_E_FORMAT, "inflate" },
     { { .method = 8 }, AT(entry[0]), 24, 4, 50 * 1032, HEFT_E_FORMAT, "disagree about the size" },
     { { .method = 8 }, AT(entry[0]), 20, 4, 0, HEFT_E_FORMAT, "inflate" },
+    { { .method = 8 }, AT(entry[0]), 20, 8, 0, HEFT_E_FORMAT, "inflate to 0 bytes" },
     { { .descriptor = true }, AT(entry[0]), 20, 8, UINT64_MAX, HEFT_E_FORMAT, "extend past" },
     { { 0 }, AT(entry[0]), 28, 2, 0, HEFT_E_FORMAT, "without a name" },
     { { 0 }, AT(entry[0]), 34, 2, 3, HEFT_E_UNSUPPORTED, "another volume" },

@@ -279,7 +279,7 @@ def record(test):
             inner = pathlib.Path(folder) / "tmp"
             inner.mkdir()
             begin = time.monotonic()
-            works = test.run(str(inner), 600, HEFT_MUTANT_SEEN=str(seen))
+            works = test.run(str(inner), 1800, HEFT_MUTANT_SEEN=str(seen))
             path.write_bytes(pickle.dumps((works, time.monotonic() - begin, seen.read_bytes())))
     test.works, test.seconds, test.seen = pickle.loads(path.read_bytes())
 

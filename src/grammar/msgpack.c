@@ -100,7 +100,7 @@ heft_msgpack_item heft_msgpack_next(heft_cur *c)
     bool fits = it.kind < HEFT_MSGPACK_TEXT || it.u <= left;
     if (it.kind == HEFT_MSGPACK_MAP)
         fits = it.u <= left / 2;
-    if (!c->st && !fits)
+    if (!fits)
         heft_cur_fail_at(c, it.at, "%s: %U %s are announced, %U bytes are left", c->what, it.u,
                          it.kind == HEFT_MSGPACK_ARRAY ? "items"
                          : it.kind == HEFT_MSGPACK_MAP ? "pairs"

@@ -214,9 +214,7 @@ heft_status heft_journal_retire_end(heft_journal_retirement *r, bool is_replaced
     else if (still_has_name(&r->t))
         st = heft_journal_remove(&r->t, r->t.name, &cause);
     if (st) {
-        heft_error_plain(err, st,
-                         "saved, but the journal of the replaced file could not be removed: %s",
-                         cause.message);
+        heft_error_plain(err, st, "saved, but %s", cause.message);
         heft_error_os(err, st, cause.os);
     }
     unlock(r);

@@ -320,9 +320,11 @@ static heft_status check_sink(const heft_sink *sink, heft_error *err)
     if (!sink)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "no sink is given");
     heft_status st = heft_sink_check(sink, err);
-    return st || sink->ops->write_at
-               ? st
-               : heft_error_plain(err, HEFT_E_ARGUMENT, "shares cannot be written to a stream");
+    if (st)
+        return st;
+    if (!sink->ops->write_at)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "shares cannot be written to a stream");
+    return HEFT_OK;
 }
 
 /* Leave the input and end the sink. */

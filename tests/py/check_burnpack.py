@@ -203,6 +203,7 @@ def rows(folder):
             yield f"no scheme: {name} as {target}", check_refused(raw, target, CANNOT_CARRY,
                                                             ["quantization scheme"], folder)
     yield "as zTensor", list(check_ztensor(folder))
+    yield "unknown keys", list(check_unknown_keys(folder))
 
 
 def check_ztensor(folder):
@@ -219,6 +220,21 @@ def check_ztensor(folder):
         subprocess.run([HEFT, "convert", "--format-version", version, source, out], check=False)
         if subprocess.run([HEFT, "diff", source, out], check=False).returncode:
             yield f"zTensor {version} has another tensor"
+
+
+def check_unknown_keys(folder):
+    """Each unknown key is named when the file is converted, to whichever format."""
+    pack = gen_burnpack.Pack(gen_burnpack.few())
+    pack.more = {"later": 1}
+    pack.descriptors["a"]["sooner"] = 2
+    source = folder / "in.bpk"
+    source.write_bytes(pack.bytes())
+    for name in ("out.bpk", "out.safetensors"):
+        p = subprocess.run([HEFT, "convert", "--force", source, folder / name], check=False,
+                           capture_output=True, text=True)
+        unsaid = [k for k in ("later", "sooner") if f"'{k}' is an unknown" not in p.stderr]
+        if p.returncode or unsaid:
+            yield f"{name} ended with {p.returncode}, without {unsaid}: {p.stderr.strip()[:300]}"
 
 
 def main():

@@ -348,10 +348,10 @@ heft_status heft_zt2_write_trailer(const heft_plan *p, heft_out *o)
     before = o->total;
     heft_status st = heft_plan_emit_digested(p, o, "xxh3", put_manifest, hash);
     uint64_t length = o->total - before;
-    if (!st && length > HEFT_ZT2_MAX_MANIFEST)
-        st = heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
     if (st)
         return st;
+    if (length > HEFT_ZT2_MAX_MANIFEST)
+        return heft_error_plain(p->err, HEFT_E_LOSSY, "%s", too_large);
     heft_out_u64(o, at);
     heft_out_u64(o, length);
     heft_out_bytes(o, hash, 8);

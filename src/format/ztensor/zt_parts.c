@@ -117,7 +117,7 @@ heft_status heft_zt_read_encoding(heft_cbor *c, heft_cbor_kind k, bool *is_zstd)
 
 heft_status heft_zt_read_shape(heft_cbor *c, heft_cbor_kind k, heft_index *x)
 {
-    if (c->st || k != HEFT_CBOR_ARRAY)
+    if (k != HEFT_CBOR_ARRAY)
         return heft_cbor_fail(c, "shape is not an array");
     while ((k = heft_cbor_next(c)) != HEFT_CBOR_ARRAY_END) {
         uint64_t dim;
