@@ -3,6 +3,8 @@
 
 #include "core/check/coverage.h"
 
+#include <heft/share.h>
+
 /* ---- inputs --------------------------------------------------------------------------------- */
 
 static const test_tensor tensors[] = { { "a", HEFT_F32, 2, { 20, 30 } },
@@ -39,6 +41,11 @@ static heft_bytes truncated(void)
 static heft_bytes plain(void)
 {
     return heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
+}
+
+static heft_bytes with_checksums(void)
+{
+    return heft_test_model("embd", tensors, HEFT_COUNT(tensors));
 }
 
 static heft_bytes archive(void)
@@ -128,6 +135,38 @@ static heft_status run_verify_share(const input *in, heft_error *err)
     o.share = 1;
     o.share_count = 2;
     return heft_file_verify(&r, in->f, &o, err);
+}
+
+static heft_status run_plan_shares(const input *in, heft_error *err)
+{
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    heft_share_plan *p;
+    heft_status st = heft_share_open(&p, in->f, heft_format_find("ztensor"), 2, &o, err);
+    if (!st)
+        heft_share_close(p);
+    return st;
+}
+
+/* Hash all tensors as a share, and join the share's checksums. */
+static heft_status run_join_hashes(const input *in, heft_error *err)
+{
+    static const uint32_t ids[] = { 0, 1, 2 };
+    heft_hash hashes[HEFT_COUNT(ids)];
+    heft_blob crcs;
+    heft_checked_read *r;
+    heft_status st = heft_share_read_open(&r, in->f, NULL, 0, NULL, 0, err);
+    if (st)
+        return st;
+    st = heft_share_hash(hashes, &crcs, in->f, ids, HEFT_COUNT(ids), 0, HEFT_COUNT(ids), NULL, NULL,
+                         err);
+    if (!st) {
+        st = heft_share_read_join(r, (heft_str){ crcs.data, (size_t)crcs.size }, err);
+        heft_blob_free(&crcs);
+    }
+    if (!st)
+        st = heft_checked_read_end(r, err);
+    heft_checked_read_close(r);
+    return st;
 }
 
 static heft_status run_doctor(const input *in, heft_error *err)
@@ -397,6 +436,8 @@ static void reports_each_request_that_fails(void **state)
         { "coverage", run_coverage, with_digests, false, 0 },
         { "hash of the model", run_hash_model, plain, false, 0 },
         { "verify a share", run_verify_share, with_digests, false, 0 },
+        { "plan shares", run_plan_shares, with_digests, false, 0 },
+        { "join hashes of shares", run_join_hashes, with_checksums, false, 0 },
         { "doctor", run_doctor, truncated, true, 0 },
         { "open in place", run_open_in_place, plain, true, 0 },
         { "open an index", run_open_index, nothing, true, 1 },

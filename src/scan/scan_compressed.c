@@ -138,17 +138,23 @@ static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_pa
     return decode_members(d, s, k, p, most_decoded(s));
 }
 
-heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p)
+static void report(heft_scan *s, const heft_scan_piece *p, const heft_scan_decoded *d)
 {
     const heft_scan_packing *k = p->packing;
-    heft_status st = decode(d, s, k, p);
-    if (!st && d->has_no_decoder)
+    if (d->has_no_decoder)
         report_packing(s, p, k);
-    if (!st && d->is_cut)
+    if (d->is_cut)
         heft_scan_unreadable(s, p, "unpacks to too many bytes: the rest was not searched");
     /* Any bytes may begin like zlib. */
-    if (!st && d->is_damaged && k->header != zlib_header)
+    if (d->is_damaged && k->header != zlib_header)
         heft_scan_unreadable(s, p, "is compressed, and damaged: the rest was not searched");
+}
+
+heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece *p)
+{
+    heft_status st = decode(d, s, p->packing, p);
+    if (!st)
+        report(s, p, d);
     if (!heft_scan_charge(s, p, d->size))
         d->size = 0;
     p->bytes = d->bytes;
@@ -175,10 +181,6 @@ heft_status heft_scan_compressed(heft_scan *s, const heft_scan_piece *p, bool *f
     *found = content.packing;
     if (!*found)
         return HEFT_OK;
-    if (content.packing->encoding == HEFT_RAW) {
-        report_packing(s, p, content.packing);
-        return HEFT_OK;
-    }
     content.depth++;
     if (!heft_scan_is_pickle_name(p->name))
         content.name = without_suffix(p->name);

@@ -32,7 +32,7 @@ bool heft_share_next_number(heft_json *j, uint64_t *out)
     heft_json_kind kind = heft_json_next(j);
     if (kind == HEFT_JSON_NUMBER && heft_json_u64(out, j->text))
         return true;
-    if (kind != HEFT_JSON_ARRAY_END && !j->st)
+    if (kind != HEFT_JSON_ARRAY_END)
         heft_json_fail(j, "a whole number is missing in the record of a share");
     return false;
 }
@@ -41,8 +41,7 @@ bool heft_share_next_numbers(heft_json *j, uint64_t *out, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (!heft_share_next_number(j, &out[i])) {
-            if (!j->st)
-                heft_json_fail(j, "a list in the record of a share ends early");
+            heft_json_fail(j, "a list in the record of a share ends early");
             return false;
         }
     return true;
@@ -50,7 +49,7 @@ bool heft_share_next_numbers(heft_json *j, uint64_t *out, uint32_t n)
 
 heft_status heft_share_damaged(heft_json *j)
 {
-    return j->st ? j->st : heft_json_fail(j, "a number in the record of a share is out of range");
+    return heft_json_fail(j, "a number in the record of a share is out of range");
 }
 
 heft_status heft_share_crcs_read(heft_json *j, heft_partial_crcs *to, uint32_t kinds)

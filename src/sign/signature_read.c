@@ -97,7 +97,9 @@ static heft_status read_signature(heft_member_reader *r, heft_json_kind first)
 static heft_status read_signatures(heft_member_reader *r, heft_json_kind first)
 {
     heft_status st = heft_read_items(r, first, read_signature);
-    return st || r->signatures ? st : heft_json_fail(&r->j, "the envelope has no signature");
+    if (st)
+        return st;
+    return r->signatures ? HEFT_OK : heft_json_fail(&r->j, "the envelope has no signature");
 }
 
 static heft_status read_envelope(heft_member_reader *r, heft_json_kind first)

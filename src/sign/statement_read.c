@@ -176,7 +176,9 @@ static heft_status read_subject(heft_member_reader *r, heft_json_kind first)
 static heft_status read_subjects(heft_member_reader *r, heft_json_kind first)
 {
     heft_status st = heft_read_items(r, first, read_subject);
-    return st || r->subjects ? st : heft_json_fail(&r->j, "there is no subject");
+    if (st)
+        return st;
+    return r->subjects ? HEFT_OK : heft_json_fail(&r->j, "there is no subject");
 }
 
 static heft_status read_type(heft_member_reader *r, heft_json_kind first)

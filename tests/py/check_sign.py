@@ -393,6 +393,9 @@ def changed_signatures(work):
         ("a root of another length", signed(
             lambda s: s["subject"][0]["digest"].update(sha256="00" * 31)), 3,
          "digest of the subject"),
+        ("a root with a byte more", signed(
+            lambda s: s["subject"][0]["digest"].update(
+                sha256=s["subject"][0]["digest"]["sha256"] + "00")), 3, "digest of the subject"),
         ("no certificate beside a key", changed(("verificationMaterial",), {
             **material_of(public), "certificate": None}), 0, ""),
         ("url-safe base64", changed(envelope, "a-_a"), 3, "base64"),
