@@ -97,9 +97,9 @@ static heft_status read_signature(heft_member_reader *r, heft_json_kind first)
 static heft_status read_signatures(heft_member_reader *r, heft_json_kind first)
 {
     heft_status st = heft_read_items(r, first, read_signature);
-    if (st)
-        return st;
-    return r->signatures ? HEFT_OK : heft_json_fail(&r->j, "the envelope has no signature");
+    if (!st && !r->signatures)
+        return heft_json_fail(&r->j, "the envelope has no signature");
+    return st;
 }
 
 static heft_status read_envelope(heft_member_reader *r, heft_json_kind first)
@@ -121,9 +121,9 @@ static heft_status read_media_type(heft_member_reader *r, heft_json_kind first)
 
 static heft_status read_other_content(heft_member_reader *r, heft_json_kind first)
 {
-    return first == HEFT_JSON_NULL
-               ? HEFT_OK
-               : heft_json_fail(&r->j, "the bundle has a signature besides the envelope");
+    if (first != HEFT_JSON_NULL)
+        return heft_json_fail(&r->j, "the bundle has a signature besides the envelope");
+    return HEFT_OK;
 }
 
 static heft_status read_bundle(heft_signature *s, heft_str text, heft_error *err)

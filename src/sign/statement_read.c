@@ -71,9 +71,9 @@ static heft_status check_length(heft_member_reader *r)
     size_t i = 0;
     while (i + 1 < ALGORITHMS && !heft_str_is(r->resource.algorithm, algorithms[i].name))
         i++;
-    return r->resource.digest.length == algorithms[i].bytes
-               ? HEFT_OK
-               : heft_json_fail(&r->j, "the digest has another length than %s", algorithms[i].name);
+    if (r->resource.digest.length != algorithms[i].bytes)
+        return heft_json_fail(&r->j, "the digest has another length than %s", algorithms[i].name);
+    return HEFT_OK;
 }
 
 static heft_status read_resource(heft_member_reader *r, heft_json_kind first)
@@ -176,9 +176,9 @@ static heft_status read_subject(heft_member_reader *r, heft_json_kind first)
 static heft_status read_subjects(heft_member_reader *r, heft_json_kind first)
 {
     heft_status st = heft_read_items(r, first, read_subject);
-    if (st)
-        return st;
-    return r->subjects ? HEFT_OK : heft_json_fail(&r->j, "there is no subject");
+    if (!st && !r->subjects)
+        return heft_json_fail(&r->j, "there is no subject");
+    return st;
 }
 
 static heft_status read_type(heft_member_reader *r, heft_json_kind first)

@@ -14,6 +14,7 @@ import concurrent.futures
 import hashlib
 import json
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -97,6 +98,27 @@ def check_vocabulary(path, want):
         yield from same("special ids", ids, want["special"])
 
 
+def bits_of(value):
+    """Return the 64 bits of a number, in hexadecimal."""
+    if value in ("NaN", "Infinity", "-Infinity"):
+        value = float(value)
+    if isinstance(value, float):
+        return struct.pack(">d", value).hex()
+    return f"{int(value) % 2**64:016x}"
+
+
+def check_metadata(path, want):
+    """Compare the metadata, in order; facts have a text, the bits of a number, or nested values."""
+    got = document("info", str(path))[0].get("metadata", {})
+    yield from same("metadata keys", list(got), [fact["key"] for fact in want])
+    for fact in want:
+        value = got.get(fact["key"])
+        if "bits" in fact:
+            yield from same(f"bits of {fact['key']}", bits_of(value), fact["bits"])
+        else:
+            yield from same(f"value of {fact['key']}", value, fact.get("value", fact.get("nested")))
+
+
 def check_good(path, want):
     listing, _ = document("ls", str(path))
     formats = NAMES.get(want["format"], {want["format"]})
@@ -107,6 +129,8 @@ def check_good(path, want):
     for t in want["tensors"]:
         if t["name"] in have:
             yield from check_tensor(path, have[t["name"]], t)
+    if "metadata" in want:
+        yield from check_metadata(path, want["metadata"])
     if want.get("vocab"):
         yield from check_vocabulary(path, want)
     heft("verify", str(path))

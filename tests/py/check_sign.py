@@ -390,6 +390,10 @@ def changed_signatures(work):
         ("symbolic links by text", signed(
             lambda s: s["predicate"]["serialization"].update(allow_symlinks="no")), 3,
          "expected true or false"),
+        ("a name that is a number", signed(lambda s: s["subject"][0].update(name=5)), 3,
+         "expected a string"),
+        ("a method that is a number", signed(
+            lambda s: s["predicate"]["serialization"].update(method=5)), 3, "expected a string"),
         ("a root of another length", signed(
             lambda s: s["subject"][0]["digest"].update(sha256="00" * 31)), 3,
          "digest of the subject"),

@@ -202,6 +202,8 @@ def good_version_1(s):
     s.good("chk_v1_empty.bin", v1([]), [])
     s.good("chk_v1_trailing.bin", v1(few()) + b"more", few())
     s.good("ten_v1.bin", v1(few(), checkpoint=False), few())
+    unicode = [tensor("größe/😀", "f32", (2,))]
+    s.good("ten_v1_unicode.bin", v1(unicode, checkpoint=False), unicode)
     with_zero = [tensor("z", "f32", (0,)), *few()]
     s.good("ten_v1_zero_size.bin", v1(with_zero, checkpoint=False), with_zero)
 

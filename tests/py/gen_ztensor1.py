@@ -355,6 +355,8 @@ def good_attributes(s):
         s.good(f"ztensor{version.replace('.', '')}_text.zt", whole(version, [T], ordered(TEXT)),
                [T], metadata=listed, rewritten=version)
     s.good("ztensor12_any.zt", whole("1.2", [T], ordered(ANY)), [T], rewritten="1.2")
+    s.good("ztensor12_number_keys.zt", whole("1.2", [T], {"m": {1: "one", 2**40: "two"}}), [T],
+           metadata=[{"key": "m", "nested": {"1": "one", "1099511627776": "two"}}])
     for version in ("1.1", "1.2"):
         f = File(version)
         o = f.dense(T, attributes={"burn.param_id": 2**63, "gptrs.requires_grad": True} | ANY)
