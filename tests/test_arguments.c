@@ -283,6 +283,22 @@ static void null_formats_paths_and_sources_are_refused(void **state)
                       "the path to write to is missing");
     heft_assert_fails(heft_file_edit(NULL, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
                       "the path of the file to edit is missing");
+    heft_assert_fails(heft_file_append(NULL, NULL, NULL, NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "the path of the file to append to is missing");
+}
+
+/* The first error is reported: with other options a path may be all right. */
+static void options_are_checked_before_other_arguments(void **state)
+{
+    heft_edit_options edit = HEFT_EDIT_OPTIONS_INIT;
+    heft_append_options append = HEFT_APPEND_OPTIONS_INIT;
+    heft_error err;
+    (void)state;
+    edit.size = append.size = 1;
+    heft_assert_fails(heft_file_edit(NULL, NULL, &edit, &err), HEFT_E_ARGUMENT, &err,
+                      "invalid size");
+    heft_assert_fails(heft_file_append(NULL, NULL, NULL, &append, &err), HEFT_E_ARGUMENT, &err,
+                      "invalid size");
 }
 
 int main(void)
@@ -298,6 +314,7 @@ int main(void)
         cmocka_unit_test(unknown_element_types_cannot_be_cast),
         cmocka_unit_test(writes_to_parts_that_do_not_exist_are_refused),
         cmocka_unit_test(null_formats_paths_and_sources_are_refused),
+        cmocka_unit_test(options_are_checked_before_other_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* test_edit_set.c - edits of single shards are refused; edits of neighbouring files are not. */
 #include "models.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -167,6 +168,45 @@ static void refuses_an_edit_when_an_index_exceeds_the_limit(void **state)
     free(text);
 }
 
+/* A name below a file leads to no file, but not because the file is gone. */
+static void refuses_an_edit_when_an_index_cannot_be_read(void **state)
+{
+    heft_error err;
+    heft_bytes one = heft_test_one("safetensors", 64);
+    const char *path = path_in(state, "f0");
+    heft_test_save(path, one.p, one.len);
+    assert_int_equal(symlink("f0/x", path_in(state, "m.safetensors.index.json")), 0);
+    heft_assert_fails(set_value(path, false, &err), HEFT_E_IO, &err,
+                      "m.safetensors.index.json', which may list it as a shard, cannot be read");
+    assert_int_equal(err.os, ENOTDIR);
+    heft_bytes after = heft_test_load(path);
+    heft_assert_same_bytes(after, one);
+    heft_test_free(&after);
+    heft_test_free(&one);
+}
+
+/* Without memory to read the index nothing is known about the file. */
+static void an_index_without_memory_ends_the_edit(void **state)
+{
+    heft_status st = HEFT_E_NOMEM;
+    make_shard_set(state, "safetensors");
+    const char *path = path_in(state, sets[0].files[0]);
+    for (uint32_t at = 1; st == HEFT_E_NOMEM; at++) {
+        heft_rename rename = { HEFT_STR("t0"), HEFT_STR("u") };
+        heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+        heft_test_memory m;
+        heft_error err;
+        heft_test_memory_init(&m, at);
+        o.host = &m.host;
+        o.rename = &rename;
+        o.rename_count = 1;
+        o.dry_run = true;
+        st = heft_file_edit(NULL, path, &o, &err);
+        heft_assert_status(st, st == HEFT_E_NOMEM ? st : HEFT_E_UNSUPPORTED, &err);
+        assert_true(st == HEFT_E_NOMEM || at > 1);
+    }
+}
+
 #define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
 
 int main(void)
@@ -178,6 +218,8 @@ int main(void)
         in_dir(edits_a_file_in_the_folder_of_a_shard_set),
         in_dir(skips_index_names_that_are_not_an_index),
         in_dir(refuses_an_edit_when_an_index_exceeds_the_limit),
+        in_dir(refuses_an_edit_when_an_index_cannot_be_read),
+        in_dir(an_index_without_memory_ends_the_edit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,6 +145,25 @@ static void addresses_that_do_not_fit_are_refused(void **state)
     }
 }
 
+/* The address of the main file is longer than that of the repository. */
+static void main_files_whose_address_does_not_fit_are_refused(void **state)
+{
+    static const char list[] = "{\"siblings\":[{\"rfilename\":\"model.safetensors\"}]}";
+    enum { MORE = sizeof "@main/model.safetensors" - 1 };
+    char url[HEFT_URL_MAX], out[HEFT_URL_MAX];
+    heft_error err;
+    (void)state;
+    for (int len = HEFT_URL_MAX - 1; len <= HEFT_URL_MAX; len++) {
+        snprintf(url, sizeof url, "hf://o/%0*d", len - MORE - 7, 7);
+        heft_status st = heft_hub_main_file(out, url, (heft_str){ list, sizeof list - 1 }, &err);
+        if (len < HEFT_URL_MAX)
+            heft_assert_ok(st, &err);
+        else
+            heft_assert_fails(st, HEFT_E_LIMIT, &err, "the address is too long");
+        assert_int_equal(strlen(out), HEFT_URL_MAX - 1);
+    }
+}
+
 static void the_token_comes_from_the_first_setting(void **state)
 {
     const char *dir = *state, *named = heft_test_path(dir, "named");
@@ -378,6 +397,7 @@ int main(void)
         IN_DIR(names_that_are_no_paths_are_refused),
         IN_DIR(endpoints_end_without_a_slash),
         IN_DIR(addresses_that_do_not_fit_are_refused),
+        IN_DIR(main_files_whose_address_does_not_fit_are_refused),
         IN_DIR(the_token_comes_from_the_first_setting),
         IN_DIR(tokens_that_do_not_fit_are_left_out),
         IN_DIR(a_home_folder_may_have_a_long_path),

@@ -697,6 +697,24 @@ static void refuses_to_write_through_links(void **state)
     assert_int_equal(heft_test_dir_entries(dir), 1);
 }
 
+/* A shard gets its name when the set is complete, which a pipe cannot. */
+static void refuses_to_write_into_a_pipe(void **state)
+{
+    heft_error err;
+    heft_sink_dir *s;
+    heft_sink *sink;
+    const char *dir = static_path(*state, "set");
+    heft_assert_ok(heft_sink_dir_open(&s, dir, HEFT_SINK_REPLACE, &err), &err);
+    assert_int_equal(mkfifo(heft_test_path(dir, "a"), 0600), 0);
+    int reader = open(heft_test_path(dir, "a"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    heft_assert_fails(heft_sink_dir_add(&sink, s, "a", &err), HEFT_E_ARGUMENT, &err,
+                      "a: is not a regular file");
+    assert_null(sink);
+    close(reader);
+    heft_sink_dir_discard(s);
+    assert_int_equal(heft_test_dir_entries(dir), 1);
+}
+
 #define in_dir(test) cmocka_unit_test_setup_teardown(test, heft_test_dir_make, heft_test_dir_remove)
 
 static void a_seal_covers_all_bytes_even_of_an_empty_file(void **state)
@@ -734,6 +752,7 @@ int main(void)
         in_dir(refuses_a_second_writer_of_a_folder),
         in_dir(every_writer_completes_an_interrupted_set),
         in_dir(refuses_to_write_through_links),
+        in_dir(refuses_to_write_into_a_pipe),
         cmocka_unit_test(a_seal_covers_all_bytes_even_of_an_empty_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,71 @@ static void plans_of_other_kinds_are_refused(void **state)
     end(&x);
 }
 
+/* ---- what happens while a share is written -------------------------------------------------- */
+
+static bool save_output(void *ctx, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    heft_test_save(ctx, "other", 5);
+    return true;
+}
+
+static void an_output_that_appears_is_kept(void **state)
+{
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    fixture x;
+    begin(&x, *state);
+    opt.progress = save_output;
+    opt.progress_ctx = x.out;
+    heft_status st = heft_share_convert(NULL, x.in, heft_format_find("mag"), x.out,
+                                        (heft_share){ 1, 1 }, 0, &opt, &x.err);
+    heft_assert_fails(st, HEFT_E_ARGUMENT, &x.err, "already exists and was left as it is");
+    heft_bytes after = heft_test_load(x.out);
+    heft_assert_same_bytes(after, (heft_bytes){ (uint8_t *)"other", 5 });
+    heft_test_free(&after);
+    end(&x);
+}
+
+typedef struct lost_source { /* the payload is gone when the other processes have completed */
+    heft_source base;
+    const fixture *x;
+} lost_source;
+
+static heft_status lost_read(heft_source *s, uint64_t off, void *buf, size_t len, heft_error *err)
+{
+    const fixture *x = ((lost_source *)s)->x;
+    memcpy(buf, x->model.p + off, len);
+    if (rename(heft_test_path(x->folder, "data"), x->out))
+        return HEFT_OK;
+    *err = (heft_error){ .status = HEFT_E_NOTFOUND, .message = "the input is gone" };
+    return HEFT_E_NOTFOUND;
+}
+
+static void lost_close(heft_source *s)
+{
+    (void)s;
+}
+
+/* The output is complete, but the share did not read the input. */
+static void an_input_that_is_gone_is_an_error(void **state)
+{
+    static const heft_source_ops ops = { .size = sizeof ops,
+                                         .read = lost_read,
+                                         .close = lost_close };
+    heft_share_result result;
+    fixture x;
+    begin(&x, *state);
+    lost_source lost = { { &ops, x.model.len }, &x };
+    heft_file_close(x.in);
+    heft_assert_ok(heft_file_open_source(&x.in, &lost.base, NULL, &x.err), &x.err);
+    heft_status st = heft_share_convert(&result, x.in, heft_format_find("mag"), x.out,
+                                        (heft_share){ 1, 2 }, 0, NULL, &x.err);
+    heft_assert_fails(st, HEFT_E_NOTFOUND, &x.err, "the input is gone");
+    assert_false(result.about_output);
+    end(&x);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, heft_test_dir_make, heft_test_dir_remove)
@@ -155,6 +220,8 @@ int main(void)
         TEST(arguments_are_refused),
         TEST(outputs_of_other_kinds_are_refused),
         TEST(plans_of_other_kinds_are_refused),
+        TEST(an_output_that_appears_is_kept),
+        TEST(an_input_that_is_gone_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -266,9 +266,11 @@ static heft_status decode(journal *j, const char *name, uint8_t *take, size_t le
     j->old_size = heft_get(take + 16, 8);
     j->new_size = heft_get(take + 24, 8);
     memcpy(j->context_hash, take + 32, HASH);
-    j->records = count <= left / RECORD ? calloc((size_t)count + 1, sizeof *j->records) : NULL;
+    if (count > left / RECORD)
+        return damaged(name, err);
+    j->records = calloc((size_t)count + 1, sizeof *j->records);
     if (!j->records)
-        return count <= left / RECORD ? heft_error_no_memory(err, purpose) : damaged(name, err);
+        return heft_error_no_memory(err, purpose);
     for (; j->count < count; j->count++)
         if (!decode_record(&j->records[j->count], j, version == VERSION_SOME_UNLISTED, &p, &left))
             return damaged(name, err);

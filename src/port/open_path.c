@@ -195,7 +195,7 @@ static heft_status open_file(heft_file **out, const char *path, origin from,
     err = err ? err : &own;
     *out = NULL;
     heft_status st = heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err);
-    if (!st && o.access > HEFT_ACCESS_DIRECT)
+    if (o.access > HEFT_ACCESS_DIRECT)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "access %U is not a heft_access",
                               (uint64_t)o.access);
     if (st)

@@ -105,6 +105,8 @@ FOLDERS = [
     ([UNET, "v1-5-pruned.safetensors"], only("unet"), [f"unet.{DIFFUSION}.safetensors"],
      "v1-5-pruned.safetensors"),
     (["v1-5-pruned.safetensors"], INDEX, ["v1-5-pruned.safetensors"], None),
+    # the longest index
+    ([UNET], json.dumps(only("unet")).ljust(1 << 20), [f"unet.{DIFFUSION}.safetensors"], None),
     # not pipelines
     (["model.safetensors"], {"unet": ["diffusers", "U"]}, ["model.safetensors"], None),
     (["model.safetensors"], {"_class_name": "P"}, ["model.safetensors"], None),

@@ -463,6 +463,11 @@ def changed_signatures(work):
     gap = [r for r in by_range(FILES) if r[0] != "model.safetensors:1000:2000"]
     got = put(bundle(statement(gap, method="shards"), key, hashes.SHA256(), material_of(public)))
     yield expect("ranges with a gap", got, 1, [("signature/range", "model.safetensors")])
+    right = material_of(public)["publicKey"]["hint"]
+    for hint in (right + "0", right[:-1], "0" * 64):
+        got = put(bundle(statement(by_file(FILES)), key, hashes.SHA256(),
+                         {"publicKey": {"hint": hint}}))
+        yield expect(f"a hint of {len(hint)} bytes", got, 1, [("signature/key", "c.sig")])
 
 
 def keys(work):
@@ -637,6 +642,9 @@ def certificates(work):
                                               paths["leaf"]), 0)
     yield expect("another signer", check([leaf, middle], *trusted, "--certificate",
                                          paths["late"]), 1, refused)
+    yield expect("a signer's file without a certificate", check(
+        [leaf, middle], *trusted, "--certificate", write_keys(work, key)[1]), 2, (),
+                 "has no certificate in PEM form")
     direct = certificate("direct", key, root, root_key, False)
     yield expect("a single certificate", check([direct], *trusted, member="certificate"), 0)
     yield expect("without the middle", check([leaf], *trusted), 1, refused)
@@ -686,6 +694,8 @@ def signing_with_certificates(work):
     pem["damaged"] = pem["signer"] + pem["middle"].replace(b"M", b"!", 3)
     pem["key too"] = private.read_bytes() + b"text\n" + pem["both"]
     pem["none"] = private.read_bytes()
+    for n, date in (("begin", own.not_valid_before), ("end", own.not_valid_after)):
+        pem[n] = with_month_13(own, date)
     path = {n: work / f"{n}.crt" for n in pem}
     for n, text in pem.items():
         path[n].write_bytes(text)
@@ -723,6 +733,10 @@ def signing_with_certificates(work):
         ("an expired certificate", ("--key", private, "--certificate", path["old"]), "expired"),
         ("a certificate of the future", ("--key", private, "--certificate", path["new"]),
          "not valid yet"),
+        ("a certificate that begins in month 13", ("--key", private, "--certificate",
+                                                   path["begin"]), "notBefore"),
+        ("a certificate that ends in month 13", ("--key", private, "--certificate", path["end"]),
+         "notAfter"),
         ("a certificate not for signatures", ("--key", private, "--certificate",
                                               path["no signer"]), "not meant for signatures"),
         ("issuers first", ("--key", private, "--certificate", path["reverse"]),
@@ -757,6 +771,15 @@ def signing_with_certificates(work):
                  [("signature/certificate", "w.sig")], "")
     yield expect("a damaged authority", verify(sig, model, "--ca", path["damaged"]), 2, (),
                  "damaged certificate")
+
+
+def with_month_13(cert, date):
+    """Return the certificate in PEM form with a date that there is not."""
+    der = cert.public_bytes(serialization.Encoding.DER)
+    text = date.strftime("%y%m%d%H%M%SZ").encode()
+    assert der.count(text) == 1
+    body = base64.encodebytes(der.replace(text, text[:2] + b"13" + text[4:]))
+    return b"-----BEGIN CERTIFICATE-----\n" + body + b"-----END CERTIFICATE-----\n"
 
 
 def chain_of(chain, more=b""):

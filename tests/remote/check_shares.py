@@ -228,6 +228,7 @@ def losses():
         ("a changed record", lambda: change_object("share-", lambda d: d.replace(b'"count"', b'"c"'))),
         ("a record without ETags", lambda: change_object("share-", lambda d: d.replace(b"part 2", b"part 9"))),
         ("a record of another upload", lambda: change_object("share-", lambda d: d.replace(b"id%", b"no%"))),
+        ("a record with a line more", lambda: change_object("share-", lambda d: d.replace(b"\n\n", b"\nx\n\n"))),
         ("an empty record", lambda: change_object("share-", lambda d: b"")),
     ]
     for about, change in cases:
@@ -244,6 +245,66 @@ def losses():
             continue
         code, err = share(1, 2)
         check(f"after {about} the share is run again", code == 0 and is_right(), code, err, remains())
+
+
+def refused_requests():
+    """The server refuses single requests: each refusal is reported, nothing is taken for missing."""
+    def refuse(method, key="", path=""):
+        return lambda m, q: {"status": 403} if m == method and key in {"", *q} and server.path.endswith(path) else None
+    clear(refuse("GET", path="/out +&.mag"))
+    code, err = share(1, 2, source=small)
+    check("an output that cannot be looked for", code == 4 and "credentials" in err and not remains(), code, err, remains())
+    clear(refuse("GET", path="/plan"))
+    code, err = share(1, 2, source=small)
+    check("a plan that cannot be read", code == 4 and "credentials" in err and not remains(), code, err, remains())
+    clear()
+    share(1, 2, source=small)
+    objects = beside()
+    for about, plan in (("an upload that cannot be removed", refuse("DELETE", "uploadId")),
+                        ("objects that cannot be listed", refuse("GET", "list-type"))):
+        server.plan = plan
+        code, err = call("convert", "--abort", small, KEY.format("mag"))
+        check(about, code == 4 and "credentials" in err and beside() == objects, code, err,
+              remains())
+    server.reset_plan()
+    code, err = call("convert", "--abort", small, KEY.format("mag"))
+    check("--abort removes the rest", code == 0 and not remains(), code, err, remains())
+
+
+def replaced():
+    """While a share is written, the shares are given up and begun again."""
+    def replace(method, query):
+        if method == "PUT" and "/piece-" in server.path:
+            plan = PATH.format("mag") + ".shares/plan"
+            server.objects[plan] = server.objects[plan].replace(b"upload id", b"upload jd")
+    clear(replace)
+    code, err = share(1, 2, source=small)
+    check("a share of an earlier upload has no record", code == 2 and "given up these shares and begun again" in err and
+          not any(n.startswith("share-") for n in beside()), code, err, remains())
+
+
+def forgotten():
+    """The list of parts lacks a part that was just stored."""
+    def forget(method, query):
+        if method == "GET" and "uploadId" in query and query["uploadId"] in server.uploads:
+            server.uploads[query["uploadId"]][1].clear()
+    clear()
+    share(1, 2, source=small)
+    server.plan = forget
+    code, err = share(2, 2, source=small)
+    check("a part that the server has forgotten", code == 4 and "part 1 is missing in the server's list of parts" in err and
+          stored() is None, code, err, remains())
+
+
+def long_addresses():
+    """After the address of the output there is no room for ".shares/", or none for ".shares/plan"."""
+    most = 8192 - 3
+    for room in (0, 7, 8, 11):
+        clear()
+        key = "k" * (most - len(f"{server.url}/bucket/") - room)
+        code, err = share(1, 2, "--to", "mag", source=small, key=f"s3://bucket/{key}")
+        check(f"an address with {room} bytes to the limit", code == 5 and "the address is too long" in err and
+              not server.objects and not server.uploads, code, err[-300:])
 
 
 def gone():
@@ -392,7 +453,7 @@ def open_mpi():
 
 try:
     make_sources()
-    run(server.url + "/x", (counts, killed, straggler, other_plans, losses, gone, giving_up, completions, at_once, refusals,
-                            open_mpi))
+    run(server.url + "/x", (counts, killed, straggler, other_plans, losses, refused_requests, replaced, forgotten,
+                            long_addresses, gone, giving_up, completions, at_once, refusals, open_mpi))
 finally:
     shutil.rmtree(folder, ignore_errors=True)

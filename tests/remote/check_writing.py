@@ -104,6 +104,10 @@ def failures():
         code, out, err = convert(source, "s3://bucket/failed.mag")
         check(f"{name}: nothing remains", code == 4 and "/bucket/failed.mag" not in server.objects and
               not server.uploads and kinds()[-1] == "DELETE", code, err, kinds())
+    server.reset(always(lambda m, q: "uploads" in q, status=200, text="<Error/>"))
+    code, out, err = convert(source, "s3://bucket/failed.mag")
+    check("an upload without an id is refused", code == 4 and "has begun no multipart upload" in err and
+          "PUT" not in kinds(), code, err, kinds())
     server.reset(lambda m, q: server.objects.setdefault("/bucket/failed.mag", b"other") and None
                  if m == "PUT" else None)
     code, out, err = convert(source, "s3://bucket/failed.mag")

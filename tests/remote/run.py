@@ -179,6 +179,30 @@ def shard_heads():
     server.reset(lambda n, h: {"status": 404} if "00001" in h.path else None)
     code, out, err = heft("ls", f"{server.url}/sharded/model.safetensors.index.json")
     check("a missing shard is named", code == 0 and "model-00001-of-00002.safetensors" in err, code, err)
+    for status, expected in ((404, 1), (403, 4)):
+        server.reset(lambda n, h: {"status": status} if "00001" in h.path else None)
+        code, out, err = heft("verify", f"{server.url}/sharded/model.safetensors.index.json")
+        check(f"a shard with status {status}", code == expected and "00001" in err + out.decode(), code, out, err)
+    server.reset()
+
+
+def long_addresses():
+    """An address has at most 8191 bytes, also that of a shard next to the file."""
+    most, name = 8191, "model.safetensors.index.json"
+    for more, expected in ((0, 4), (1, 5)):
+        server.reset()
+        code, out, err = heft("ls", f"{server.url}/".ljust(most + more, "x"))
+        check(f"an address of {most + more} bytes", code == expected and ("too long" in err) == bool(more) and
+              len(server.requests) == 1 - more, code, err[-300:], len(server.requests))
+    query = f"{server.url}/sharded/{name}?".ljust(most, "x")
+    folder = "/".ljust(most - len(f"{server.url}/{name}"), "x")
+    server.files[f"{folder}/{name}"] = index
+    for about, url in (("query", query), ("folder", f"{server.url}{folder}/{name}")):
+        server.reset()
+        code, out, err = heft("ls", url)
+        check(f"shards with a long {about} are not requested", "the address is too long" in err and
+              len(server.requests) == 1, code, out, err[-300:], [r[0][-80:] for r in server.requests])
+    del server.files[f"{folder}/{name}"]
     server.reset()
 
 
@@ -263,4 +287,4 @@ def nginx():
             child.wait()
 
 
-run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, loading, plans, secrets, hub, s3, nginx))
+run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, hub, s3, nginx))

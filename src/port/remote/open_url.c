@@ -36,8 +36,8 @@ static heft_status address_of(char *out, const url_folder *f, const char *name, 
     out[slash - f->url] = '\0';
     bool fits = is_encoded ? heft_url_append(out, HEFT_URL_MAX, heft_str_from(name), "")
                            : strlen(out) + strlen(name) < HEFT_URL_MAX && strcat(out, name);
-    if (fits && is_encoded && strlen(out) + strlen(query) < HEFT_URL_MAX)
-        strcat(out, query);
+    if (is_encoded)
+        fits = fits && strlen(out) + strlen(query) < HEFT_URL_MAX && strcat(out, query);
     return fits ? HEFT_OK : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
 }
 
@@ -130,7 +130,7 @@ static heft_status open_shard(heft_source **out, void *ctx, const char *name, he
     heft_status st = *out ? HEFT_OK : begin_shard(out, f, name, err);
     if (!st)
         st = finish_source(out, f->session, err);
-    if (st == HEFT_E_IO && err && err->os == ENOENT)
+    if (st == HEFT_E_IO && err->os == ENOENT)
         err->status = st = HEFT_E_NOTFOUND;
     return st;
 }
@@ -192,14 +192,12 @@ static heft_status open_file(heft_file **out, const char *url, const heft_open_o
     url_folder *f = calloc(1, sizeof *f);
     heft_status st = f ? heft_sized_copy(&o, offsetof(heft_open_options, reserved), opt, err)
                        : heft_error_no_memory(err, "for an address");
-    if (!st && strlen(url) >= sizeof f->url)
+    if (!st && (size_t)snprintf(f->url, sizeof f->url, "%s", url) >= sizeof f->url)
         st = heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
     if (!st)
         st = heft_session_new(&f->session, url_opt, err);
-    if (!st) {
-        strcpy(f->url, url);
+    if (!st)
         st = resolve_repository(f, err);
-    }
     if (!st)
         st = open_source_in(&source, f->session, f->url, err);
     if (!st) {

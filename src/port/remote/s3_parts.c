@@ -217,10 +217,10 @@ heft_status heft_s3_parts_write(heft_s3_parts *s, uint64_t offset, const void *d
         len -= n;
         s->end = offset > s->end ? offset : s->end;
     }
-    if (!st && s->status)
-        st = report(s, err);
-    else if (st)
+    if (st)
         record(s, st, err);
+    if (s->status)
+        st = report(s, err);
     heft_session_unlock(session);
     return st;
 }

@@ -100,7 +100,7 @@ static heft_status put_plan(const heft_s3_shares *s, const char *own, const char
     long code;
     int n = snprintf(body, sizeof body, "%.*s%s%s\n", (int)len, text, upload_line, own);
     heft_str all = { body, (size_t)n };
-    if (n < 0 || (size_t)n >= sizeof body)
+    if ((size_t)n >= sizeof body)
         return heft_error_plain(err, HEFT_E_LIMIT, "the text of the plan is too long");
     heft_status st = heft_s3_shares_put(s, plan_name, all, "If-None-Match: *", &code, err);
     if (st)
@@ -388,7 +388,7 @@ static heft_status find_addresses(heft_s3_shares *s, const char *url, heft_error
     }
     free(any);
     s->folder = s->upload.target;
-    if (!st && !heft_url_append(s->folder.url, sizeof s->folder.url, HEFT_STR(".shares/"), "/"))
+    if (!heft_url_append(s->folder.url, sizeof s->folder.url, HEFT_STR(".shares/"), "/"))
         st = heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
     if (!st)
         s->bucket.url[strlen(s->bucket.url) - strlen("/x")] = '\0';

@@ -65,7 +65,7 @@ static void finish(heft_session *s, heft_request *r)
 static bool must_end(heft_request *r)
 {
     bool ends_upload = r->exchange && r->exchange->ends_upload;
-    if (heft_url_is_interrupted() && !ends_upload && !r->is_cancelled) {
+    if (heft_url_is_interrupted() && !ends_upload) {
         r->status = heft_error_plain(&r->error, HEFT_E_CANCELLED, "interrupted");
         r->is_cancelled = true;
     }
