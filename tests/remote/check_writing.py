@@ -102,8 +102,9 @@ def failures():
          always(lambda m, q: m == "POST" and "uploadId" in q, status=200, text="<Error/>"))):
         server.reset(plan)
         code, out, err = convert(source, "s3://bucket/failed.mag")
+        others = [kind for kind in kinds() if kind != "PUT"]  # the server may see a cancelled part late
         check(f"{name}: nothing remains", code == 4 and "/bucket/failed.mag" not in server.objects and
-              not server.uploads and kinds()[-1] == "DELETE", code, err, kinds())
+              not server.uploads and others[-1] == "DELETE", code, err, kinds())
     server.reset(always(lambda m, q: "uploads" in q, status=200, text="<Error/>"))
     code, out, err = convert(source, "s3://bucket/failed.mag")
     check("an upload without an id is refused", code == 4 and "has begun no multipart upload" in err and
