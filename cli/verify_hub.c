@@ -140,14 +140,13 @@ static void add_digest(hub_check *c, const char *path)
 static void add_request(hub_check *c, const char *path)
 {
     static const heft_range nowhere = { HEFT_NOWHERE, 0 };
-    static const char unfinished[] = ".incomplete";
-    size_t len = strlen(path), n = sizeof unfinished - 1;
+    const char *suffix = strrchr(path, '.');
     if (is_dangling(path))
         findings_add(c->f, HEFT_FAULT, "hub/missing", path, nowhere,
                      "the link leads to no file: download the file again");
     else if (hub_name_of(&c->names[c->count], path))
         add_digest(c, path);
-    else if (len > n && !strcmp(path + len - n, unfinished))
+    else if (suffix && !strcmp(suffix, ".incomplete"))
         findings_add(c->f, HEFT_WARNING, "hub/incomplete", path, nowhere,
                      "the download is not finished: download the file again, or remove this file");
     else
