@@ -509,7 +509,7 @@ def keys(work):
     got = heft("sign", "--key", plain, "-o", sig, model)
     yield "an existing signature stays", [] if got[0] == 2 and "--force" in got[2] else [got]
     (work / "hollow").mkdir()
-    got = heft("sign", "--key", plain, "-o", sig, work / "nowhere")
+    got = heft("sign", "--key", plain, "-o", work / "x.sig", work / "nowhere")
     yield "no model", [] if got[0] == 4 and "nowhere: No such file" in got[2] else [got]
     (work / "named").mkdir()
     (work / "named" / os.fsdecode(b"\xff")).write_text("")

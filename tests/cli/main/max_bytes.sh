@@ -25,6 +25,14 @@ for command in "stats" "diff small.safetensors"; do # without checksums no strea
     run $command --no-verify --max-bytes 10 small.safetensors 2>&1 | any_tensor
 done
 ls *.npz *.safetensors parts
+echo "-- shares and reports"
+$HEFT convert --compress zstd --keep w small.safetensors one.zt
+for command in "verify --share 1/1" "hash --share 1/1" "report --force"; do
+    run $command --max-bytes 10 one.zt
+done
+$HEFT convert bert one.weights
+run convert --special pad=1 --max-bytes 10 one.weights two.weights
+ls report.html two.weights 2> /dev/null
 echo "-- all inputs together"
 run hash --max-bytes 40 small.safetensors
 run diff --max-bytes 40 small.safetensors small.safetensors 2>&1 | any_tensor

@@ -50,6 +50,10 @@ for path in 8000 4094 4090; do
     $HEFT verify --share 1/2 -o $long two.safetensors 2>&1 | tail -c 60
     $HEFT verify --join $long two.safetensors 2>&1 | tail -c 60
 done
+$HEFT verify --share 1/1 -o whole two.safetensors; head -n 6 whole.1 > cut.1; sed 's/share 1 of 1/share 1 of 0/' whole.1 > none.1
+for record in whole cut none; do
+    try verify --join $record two.safetensors
+done
 try split --count 4097 two.safetensors out
 try split --count 4096 two.safetensors out
 try split --to nothing --count 2 two.safetensors out
