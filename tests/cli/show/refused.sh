@@ -2,7 +2,8 @@
 $PYTHON -c '
 import struct
 from samples import write_safetensors
-write_safetensors("deep.safetensors", {"axes21": ("U8", [2] * 21, bytes(1 << 21)),
+write_safetensors("deep.safetensors", {"axes20": ("U8", [2] * 20, bytes(1 << 20)),
+                                       "axes21": ("U8", [2] * 21, bytes(1 << 21)),
                                        "axes64": ("U8", [1] * 64, b"7"),
                                        "axes65": ("U8", [1] * 65, b"7")})
 info = struct.pack("<Q", 1) + b"w" + struct.pack("<IQIQ", 1, 256, 16, 0)
@@ -20,6 +21,7 @@ open("odd.zt", "wb").write(f.end({"objects": {"t": f.dense(eight, type="x.odd")}
 P
 $HEFT convert --sparsify '*=csr' --keep layer.weight two.safetensors sparse.zt
 try() { echo "-- $*"; $HEFT "$@"; echo "exit $?"; } 2>&1
+$HEFT show deep.safetensors axes20 | tr -dc 0 | wc -c
 try show deep.safetensors axes21
 try show deep.safetensors 'axes21[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]'
 try show deep.safetensors 'axes64[...]'
