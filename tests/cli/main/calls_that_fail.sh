@@ -20,11 +20,15 @@ def fail(calls, *args, on=None, when="1+", error="EIO"):
 
 READ = "pread64,preadv"
 write_safetensors("in.safetensors", {n: ("I8", [600000], bytes(600000)) for n in "ab"})
-subprocess.run([traced.HEFT, "convert", "--digest", "crc32c", "in.safetensors", "in.zt"], check=True)
+def convert(*args):
+    subprocess.run([traced.HEFT, "convert", *args], check=True)
+
+convert("--digest", "crc32c", "in.safetensors", "in.zt")
 print("doctor", *fail(READ, "doctor", "in.zt", on="in.zt"))
 SAMPLES = {"on": "in.zt", "when": "5+"}  # they identify the file
 print("hash", *fail(READ, "hash", "--share=1/2", "--access=read", "in.zt", **SAMPLES))
-print("diff", *fail(READ, "diff", "--share=1/2", "--access=read", "in.safetensors", "in.zt", **SAMPLES))
+DIFF = ("diff", "--share=1/2", "--access=read", "in.safetensors", "in.zt")
+print("diff", *fail(READ, *DIFF, **SAMPLES))
 print("ids", *fail("getrandom", "convert", "--new-ids", "in.zt", "out.bpk"))
 # key and password are tried after the files are listed
 SIGN = ("sign", "--key", "bert/vocab.txt", "bert")
@@ -35,7 +39,7 @@ CONFIG = ("convert", "--config", "config.json", "in.zt", "out.gptrs")
 print("config", *fail("openat", *CONFIG, on="config.json", error="EMFILE"))
 # a tensor is decoded and transposed in a temporary file, which has no name
 write_safetensors("wide.safetensors", {"w": ("U8", [17000, 1000], bytes(17000000))})
-subprocess.run([traced.HEFT, "convert", "--compress=zstd", "wide.safetensors", "wide.zt"], check=True)
+convert("--compress=zstd", "wide.safetensors", "wide.zt")
 WIDE = ("convert", "--access=read", "--transpose=*", "wide.zt", "out.npy")
 print("temporary file", *fail("pwrite64", *WIDE, when="2+", error="ENOSPC"))
 subprocess.run(["strace", "-o", "calls", "-e", "trace=mmap", traced.HEFT, *WIDE],
