@@ -137,7 +137,7 @@ int job_prepare(job *j)
     const char *cmd = j->usage.command, *rule = j->duplicates;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
         return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
-    if (j->align > UINT32_MAX || (j->align & (j->align - 1)))
+    if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))
         return say_usage(cmd, "--align must be a power of two below 2^32");
     heft_error err;
     if (j->share_text && heft_share_find(&j->share, j->share_text, &err))

@@ -309,15 +309,13 @@ static const char *suggest_option(char out[SUGGESTION_BYTES], const opt_usage *u
 }
 
 /* Report an option that getopt refused, spelled as the user typed it. */
-static int say_bad_option(const opt_usage *u, int c, const char *word)
+static int say_bad_option(const opt_usage *u, const char *word)
 {
     const opt *known = optopt ? option_for(u, optopt) : NULL;
-    /* some C libraries return ':' for a value that the option does not take, too */
-    if (c == ':' && known && opt_wants_value(known))
-        return say_usage(u->command, "option '--%s' needs a value", known->name);
-    if (known)
-        return say_usage(u->command, "option '--%s' takes no value", known->name);
-    if (optopt && optopt < FIRST_LONG)
+    if (known) /* the value is missing, or the option takes none */
+        return say_usage(u->command, "option '--%s' %s", known->name,
+                         opt_wants_value(known) ? "needs a value" : "takes no value");
+    if (optopt)
         return say_usage(u->command, "unknown option '-%c'", optopt);
     char text[SUGGESTION_BYTES] = "";
     return say_usage(u->command, "unknown or ambiguous option '%s'%s", word,
@@ -331,7 +329,7 @@ static bool apply_option(int *code, const opt_usage *u, int c, char **argv)
     size_t i = p >= common && p < common + COMMON ? (size_t)(p - common) : COMMON;
     *code = CODE_USAGE;
     if (!p)
-        *code = say_bad_option(u, c, argv[optind - 1]);
+        *code = say_bad_option(u, argv[optind - 1]);
     else if (i == HELP)
         *code = print_help(u);
     else if (i < COMMON && setters[i].set && !setters[i].set(optarg))
@@ -395,7 +393,8 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     for (int c; ok && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
-    if (ok && rest->count >= u->min_args && (u->max_args < 0 || rest->count <= u->max_args)) {
+    bool too_few = rest->count < u->min_args;
+    if (ok && !too_few && (u->max_args < 0 || rest->count <= u->max_args)) {
         arguments_use_slashes(u, rest);
         *code = refuse_server(u, rest);
         if (!*code)
@@ -412,7 +411,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         }
     }
     if (ok)
-        *code = rest->count < u->min_args
+        *code = too_few
                     ? say_usage(u->command, "expected %s", u->args)
                     : say_usage(u->command, "unexpected argument '%s'", rest->item[u->max_args]);
     opt_release(u);

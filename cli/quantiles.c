@@ -123,7 +123,12 @@ void quantiles_count_floats(quantiles *q, const float *values, size_t n)
 
 void quantiles_count_equal(quantiles *q, double value, uint64_t times)
 {
-    q->coarse[key_of(q->key, value) >> 16] += times;
+    if (q->sorted) /* the file may have grown */
+        times = times < SORTED - q->count ? times : SORTED - q->count;
+    else
+        q->coarse[key_of(q->key, value) >> 16] += times;
+    for (uint64_t i = 0; i < times && q->sorted; i++)
+        q->sorted[q->count + i] = value;
     q->count += times;
 }
 
@@ -171,7 +176,8 @@ static void refine(quantiles *q, uint32_t key, uint64_t times)
 
 void quantiles_refine_equal(quantiles *q, double value, uint64_t times)
 {
-    refine(q, key_of(q->key, value), times);
+    if (q->fine)
+        refine(q, key_of(q->key, value), times);
 }
 
 void quantiles_refine_floats(quantiles *q, const float *values, size_t n)

@@ -150,7 +150,7 @@ static int write_file(const result_share *r, const char *text, size_t len)
     heft_error err;
     heft_sink *sink;
     int n = snprintf(path, sizeof path, "%s.%u", r->out, r->share.number);
-    if (n < 0 || n >= (int)sizeof path)
+    if ((size_t)n >= sizeof path)
         return say_usage(r->command, "the name of the record is too long");
     heft_status st = heft_sink_open_file(&sink, path, HEFT_SINK_REPLACE | HEFT_SINK_SYNC, &err);
     if (st)
@@ -296,7 +296,7 @@ int result_share_read(const result_share *r, uint32_t which, uint32_t *count, he
     outbuf head;
     *text = (heft_str){ NULL, 0 };
     int n = snprintf(path, sizeof path, "%s.%u", r->join, which);
-    if (n < 0 || n >= (int)sizeof path)
+    if ((size_t)n >= sizeof path)
         return say_usage(r->command, "the name of a record is too long");
     int code = text_read(text, path, TEXT_NAMED);
     if (code)

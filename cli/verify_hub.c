@@ -1,6 +1,8 @@
 #include "verify_hub.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,27 +23,33 @@ typedef struct hub_check { /* the check of one argument */
 static const char covers_all[] = "every file has the digest that the hub states";
 static const char covers_some[] = "every file for which the hub states a digest has that digest";
 
-/* Return the folder in which all files are checked, malloc'ed: the folder of the argument, or the
- * folder of a shard index. Return NULL for other files. */
-static char *folder_of_model(const char *path)
+/* Find the folder in which all files are checked, malloc'ed: the folder of the argument, or the
+ * folder of a shard index; NULL for other files. Return false without memory. */
+static bool find_folder(char **folder, const char *path)
 {
     static const char suffix[] = ".index.json";
     size_t len = strlen(path), n = sizeof suffix - 1;
-    if (path_is_folder(path))
-        return strdup(path);
-    if (len < n || strcmp(path + len - n, suffix) != 0)
-        return NULL;
+    bool is_folder = path_is_folder(path);
+    *folder = NULL;
+    if (!is_folder && (len < n || strcmp(path + len - n, suffix) != 0))
+        return true;
     const char *slash = strrchr(path, '/');
-    return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    *folder = is_folder ? strdup(path)
+              : slash   ? strndup(path, (size_t)(slash - path) + 1)
+                        : strdup(".");
+    return *folder;
+}
+
+static bool has_folder(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return (size_t)n < sizeof path && path_is_folder(path);
 }
 
 static bool is_repository(const char *folder)
 {
-    char *blobs = path_in(folder, "blobs"), *snapshots = path_in(folder, "snapshots");
-    bool is = blobs && snapshots && path_is_folder(blobs) && path_is_folder(snapshots);
-    free(blobs);
-    free(snapshots);
-    return is;
+    return has_folder(folder, "blobs") && has_folder(folder, "snapshots");
 }
 
 static bool begins(const char *text, const char *with)
@@ -140,14 +148,13 @@ static void add_digest(hub_check *c, const char *path)
 static void add_request(hub_check *c, const char *path)
 {
     static const heft_range nowhere = { HEFT_NOWHERE, 0 };
-    static const char unfinished[] = ".incomplete";
-    size_t len = strlen(path), n = sizeof unfinished - 1;
+    const char *suffix = strrchr(path, '.');
     if (is_dangling(path))
         findings_add(c->f, HEFT_FAULT, "hub/missing", path, nowhere,
                      "the link leads to no file: download the file again");
     else if (hub_name_of(&c->names[c->count], path))
         add_digest(c, path);
-    else if (len > n && !strcmp(path + len - n, unfinished))
+    else if (suffix && !strcmp(suffix, ".incomplete"))
         findings_add(c->f, HEFT_WARNING, "hub/incomplete", path, nowhere,
                      "the download is not finished: download the file again, or remove this file");
     else
@@ -174,8 +181,10 @@ static int say_no_names(const char *path)
 
 static int collect(hub_check *c, const char *path)
 {
-    char *folder = folder_of_model(path);
+    char *folder;
     hub_name name;
+    if (!find_folder(&folder, path))
+        return say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
     if (!folder && !path_exists(path))
         return say_system(ENOENT, path);
     if (!folder && !is_dangling(path) && !hub_name_of(&name, path))

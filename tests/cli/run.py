@@ -41,8 +41,8 @@ def environment():
 
 def run_case(script, samples):
     with tempfile.TemporaryDirectory(prefix="heft-cli-") as folder:
-        os.chmod(folder, 0o755)
         shutil.copytree(samples, folder, dirs_exist_ok=True)
+        os.chmod(folder, 0o755)  # copytree() has copied the mode of the samples' folder
         child = subprocess.Popen(["sh", "-u", str(script)], cwd=folder, env=environment(),
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, start_new_session=True)

@@ -100,6 +100,7 @@ CARDS = [
     ("license: \"a\\x41\"", {}, ["line 2 is ignored"]),
     ("license: \"mit\" gpl\ndatasets:\n- a: b\n- c\n  d\n- f", {"datasets": ["f"]},
      ["line 2", "line 4", "line 6"]),
+    ("datasets:\n- \"a\" b\n- 'c' d\n- \"e\" # f", {"datasets": ["e"]}, ["line 3", "line 4"]),
     ("datasets:\n  -c\n  - d", {"datasets": ["d"]}, ["line 3 is ignored"]),
     ("license: mit\nlicense: gpl\nlanguage: en", {"license": ["MIT"], "language": ["en"]},
      ["line 3 is ignored: the key occurs twice"]),

@@ -521,6 +521,12 @@ def keys(work):
     got = heft("sign", "--key", plain, "-o", sig, model)
     yield "an existing signature stays", [] if got[0] == 2 and "--force" in got[2] else [got]
     (work / "hollow").mkdir()
+    got = heft("sign", "--key", plain, "-o", work / "x.sig", work / "nowhere")
+    yield "no model", [] if got[0] == 4 and "nowhere: No such file" in got[2] else [got]
+    (work / "named").mkdir()
+    (work / "named" / os.fsdecode(b"\xff")).write_text("")
+    got = heft("sign", "--key", plain, work / "named")
+    yield "a name that is not UTF-8", [] if got[0] == 2 and "UTF-8" in got[2] else [got]
     got = heft("sign", "--key", plain, work / "hollow")
     yield "a folder without files", [] if got[0] == 2 and "no files" in got[2] else [got]
     yield from asked(encrypted, sig, model)

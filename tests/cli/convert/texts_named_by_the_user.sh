@@ -12,6 +12,8 @@ try "an endless pipe" --vocab pipe
 try "a device" --vocab /dev/zero
 try "a folder" --vocab away
 try "nothing" --vocab none
+truncate -s 256M longest.json
+try "the longest" --vocab longest.json; rm longest.json
 truncate -s 300M giant
 try "too long" --vocab giant
 rm -f m.gptrs

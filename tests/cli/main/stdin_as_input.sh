@@ -12,3 +12,5 @@ cat small.safetensors | $HEFT diff - -
 cat small.safetensors | $HEFT append - small.safetensors; cat small.safetensors | $HEFT edit - --set a=1
 cat small.safetensors | TMPDIR=/nowhere $HEFT ls -
 (ulimit -f 1; trap '' XFSZ; cat large.safetensors | TMPDIR=. $HEFT ls -)
+cp two.safetensors more.safetensors; cat small.safetensors | $HEFT append --no-sync more.safetensors - && $HEFT ls more.safetensors
+$PYTHON $CASES/terminal.py $HEFT ls -

@@ -24,6 +24,8 @@ $HEFT verify --hub local local/deep/model.safetensors local/deep
 echo "a file of the user"
 echo x > local/notes.txt
 $HEFT verify --hub local
+echo x > models--o--n/snapshots/0123/README
+$HEFT verify --hub models--o--n; rm models--o--n/snapshots/0123/README
 $HEFT verify --hub --strict local; echo $?
 echo "not in a cache"
 $HEFT verify --hub two.safetensors; echo $?
@@ -35,3 +37,6 @@ printf X >> local/deep/config.json
 $HEFT verify --hub $S | sed "s/content has [0-9a-f]*/content has .../"; echo $?
 $HEFT verify --hub --json $S local | sed "s/content has [0-9a-f]*/content has .../"
 $HEFT verify --hub local
+echo "an empty cache"
+mkdir empty
+HF_HUB_CACHE=$PWD/empty $HEFT ls hub:o/n 2>&1 | sed "s|'/.*empty'|...|"
