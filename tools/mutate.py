@@ -258,10 +258,13 @@ def all_tests():
 def build(args):
     """Builds the programs of the chosen tests, or everything."""
     targets = set()
+    listing = json.loads(subprocess.check_output(["meson", "introspect", str(BUILD), "--targets"]))
+    built = {pathlib.Path(name).resolve() for target in listing for name in target["filename"]}
     for t in all_tests() if args.tests else []:
         if re.search(args.tests, t.name):
-            paths = [(pathlib.Path(t.folder) / word).resolve() for word in t.command]
-            targets |= {str(p.relative_to(BUILD)) for p in paths if p.is_relative_to(BUILD)}
+            paths = {(pathlib.Path(t.folder) / word).resolve() for word in t.command}
+            paths |= {BUILD / "heft"} if t.name.startswith("cli ") else set()
+            targets |= {str(p.relative_to(BUILD.resolve())) for p in paths & built}
             targets |= {"tests/samples.stamp"} if "HEFT_SAMPLES" in t.env else set()
     subprocess.run(["ninja", "-C", str(BUILD), "-j", str(args.jobs), "--quiet", *sorted(targets)],
                    check=True)
