@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 import gen_burnrecord
 from boxes import Box, safetensors
@@ -85,6 +86,7 @@ def commands():
         yield f"diff {t}", ["diff", "m.safetensors", f]
     yield "verify a set", ["verify", "--json", "set"]
     yield "verify a record in gzip", ["verify", "r.mpk.gz"]
+    yield "verify a deflated array", ["verify", "--json", "z.npz"]
     yield "convert a record in gzip", ["convert", "-j1", "--allow-loss", "r.mpk.gz", "o.mag"]
     yield "ls of a folder", ["ls", "folder"]
     yield "ls of a folder with a slash", ["ls", "folder/"]
@@ -207,6 +209,9 @@ def make_models(heft, model):
         safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
     (model / "other.safetensors").write_bytes(safetensors(["more"], license="GPL"))
     item, _, _ = gen_burnrecord.model()
+    head = "{'descr': '|u1', 'fortran_order': False, 'shape': (900,)}".ljust(117) + "\n"
+    with zipfile.ZipFile(model / "z.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("w.npy", b"\x93NUMPY\1\0\x76\0" + head.encode() + bytes(900))
     (model / "r.mpk.gz").write_bytes(gzip.compress(gen_burnrecord.record(item), mtime=0))
     (model / "folder").mkdir()
     (model / "folder" / "model.safetensors").write_bytes(safetensors(["w"]))

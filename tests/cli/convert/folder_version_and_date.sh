@@ -5,8 +5,8 @@ with '"transformers_version": "4.8.2", "_commit_hash": "abc"'
 with '"version": 3, "date": 86400'
 with '"created_at": "2024-05-01T10:00:00+02:00", "model_version": "1.0.0"'
 show --set model_version=2.0 --set created_at=2025-01-16
-sed -i 's/"created_at": "[^"]*"/"created_at": true/; s/"date": 86400/"date": true/' bert/config.json
+sed -i 's/"created_at": "[^"]*"/"created_at": 18446744073709551615/' bert/config.json
 show
-sed -i 's/"created_at": true/"created_at": "yesterday"/' bert/config.json
+sed -i 's/"created_at": 18446744073709551615/"created_at": "yesterday"/' bert/config.json
 show
 show --strict
