@@ -16,13 +16,17 @@ NAMED = "inject=?access,?faccessat,?faccessat2:error=EACCES"
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def environment():
+    """Return the environment for strace: the leak sanitizer does not work under strace."""
+    return {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+
+
 def run(injected, *args, path=None, **options):
     argv = ["strace", "-f", "-o", "/dev/null"] + (["-P", os.path.abspath(path)] if path else [])
     for rule in injected:
         argv += ["-e", rule]
-    env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
     done = subprocess.run([*argv, HEFT, *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          text=True, env=env, check=False, **options)
+                          text=True, env=environment(), check=False, **options)
     return done.returncode, done.stderr.strip()
 
 

@@ -16,7 +16,8 @@ def fail(calls, *args, on=None, when="1+", error="EIO"):
     words = [HERE + a if a == on else a for a in args]
     rule = f"inject={calls}:error={error}:when={when}"
     code, text = traced.run([rule], *words, path=on, timeout=300, preexec_fn=one_processor)
-    return code, text.replace(HERE, "").split(" (at byte")[0]
+    own = [line for line in text.splitlines() if not line.startswith("==")]  # a sanitizer's lines
+    return code, "\n".join(own).replace(HERE, "").split(" (at byte")[0]
 
 READ = "pread64,preadv"
 write_safetensors("in.safetensors", {n: ("I8", [600000], bytes(600000)) for n in "ab"})
@@ -25,7 +26,7 @@ def convert(*args):
 
 convert("--digest", "crc32c", "in.safetensors", "in.zt")
 print("doctor", *fail(READ, "doctor", "in.zt", on="in.zt"))
-SAMPLES = {"on": "in.zt", "when": "5+"}  # they identify the file
+SAMPLES = {"on": "in.zt", "when": "5+"}  # the reads before identify the file
 print("hash", *fail(READ, "hash", "--share=1/2", "--access=read", "in.zt", **SAMPLES))
 DIFF = ("diff", "--share=1/2", "--access=read", "in.safetensors", "in.zt")
 print("diff", *fail(READ, *DIFF, **SAMPLES))
@@ -37,13 +38,13 @@ for text in sorted({fail("readlink", *SIGN, when=n)[1] for n in range(1, 16)}):
 os.mkfifo("config.json")
 CONFIG = ("convert", "--config", "config.json", "in.zt", "out.gptrs")
 print("config", *fail("openat", *CONFIG, on="config.json", error="EMFILE"))
-# a tensor is decoded and transposed in a temporary file, which has no name
+# a tensor is decoded and transposed in a temporary file without a name
 write_safetensors("wide.safetensors", {"w": ("U8", [17000, 1000], bytes(17000000))})
 convert("--compress=zstd", "wide.safetensors", "wide.zt")
 WIDE = ("convert", "--access=read", "--transpose=*", "wide.zt", "out.npy")
 print("temporary file", *fail("pwrite64", *WIDE, when="2+", error="ENOSPC"))
 subprocess.run(["strace", "-o", "calls", "-e", "trace=mmap", traced.HEFT, *WIDE],
-               preexec_fn=one_processor, check=True)
+               preexec_fn=one_processor, env=traced.environment(), check=True)
 os.remove("out.npy")
 IT = ", 17000000, PROT_READ, MAP_SHARED"
 mapped = [n for n, line in enumerate(open("calls"), 1) if IT in line]
