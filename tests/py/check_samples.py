@@ -108,9 +108,11 @@ def bits_of(value):
 
 
 def check_metadata(path, want):
-    """Compare the metadata, in order; facts have a text, the bits of a number, or nested values."""
+    """Compare the metadata; facts have a text, the bits of a number, or nested values."""
     got = document("info", str(path))[0].get("metadata", {})
-    yield from same("metadata keys", list(got), [fact["key"] for fact in want])
+    if isinstance(want, dict):
+        want = [{"key": key, "value": value} for key, value in want.items()]
+    yield from same("metadata keys", sorted(got), sorted(fact["key"] for fact in want))
     for fact in want:
         value = got.get(fact["key"])
         if "bits" in fact:
