@@ -123,13 +123,13 @@ void quantiles_count_floats(quantiles *q, const float *values, size_t n)
 
 void quantiles_count_equal(quantiles *q, double value, uint64_t times)
 {
-    if (q->sorted) /* the file may have grown */
-        times = times < SORTED - q->count ? times : SORTED - q->count;
-    else
+    if (q->coarse) {
         q->coarse[key_of(q->key, value) >> 16] += times;
-    for (uint64_t i = 0; i < times && q->sorted; i++)
-        q->sorted[q->count + i] = value;
-    q->count += times;
+        q->count += times;
+        return;
+    }
+    for (; times && q->count < SORTED; times--) /* the file may have grown */
+        q->sorted[q->count++] = value;
 }
 
 /* Return the rank of the lower neighbour of a quantile, and set the upper neighbour's weight. */

@@ -697,7 +697,7 @@ static void refuses_to_write_through_links(void **state)
     assert_int_equal(heft_test_dir_entries(dir), 1);
 }
 
-/* A shard gets its name when the set is complete, which a pipe cannot. */
+/* A shard is renamed when the set is complete; a pipe cannot be written under another name. */
 static void refuses_to_write_into_a_pipe(void **state)
 {
     heft_error err;

@@ -11,7 +11,7 @@ mutant 7 is active)`. A run of a test therefore tells which mutants the test cou
   bound   < becomes <= and so on: off by one; not where equal operands give the same value
           (a < b ? a : b, a < b ? b - a : 0)
   equal   == becomes != and the reverse
-  ok      a returned error becomes HEFT_OK; an error that a reader keeps is not reported to it
+  ok      a returned error becomes HEFT_OK; an error that a reader keeps is left out
   same    memcmp says that the bytes are equal
   skip    a call that syncs, locks or closes a file is left out
 

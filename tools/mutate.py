@@ -255,17 +255,22 @@ def all_tests():
             yield Test(t["name"], t["cmd"], t["env"], folder)
 
 
+def programs_of(pattern):
+    """Return the targets of ninja for the tests with matching names."""
+    listing = json.loads(subprocess.check_output(["meson", "introspect", str(BUILD), "--targets"]))
+    built = {pathlib.Path(name) for target in listing for name in target["filename"]}
+    targets = {"heft"}  # Cases of the command find the program in the environment.
+    for t in all_tests():
+        if re.search(pattern, t.name):
+            paths = {(pathlib.Path(t.folder) / word).resolve() for word in t.command}
+            targets |= {str(p.relative_to(BUILD)) for p in paths & built}
+            targets |= {"tests/samples.stamp"} if "HEFT_SAMPLES" in t.env else set()
+    return targets
+
+
 def build(args):
     """Builds the programs of the chosen tests, or everything."""
-    targets = set()
-    listing = json.loads(subprocess.check_output(["meson", "introspect", str(BUILD), "--targets"]))
-    built = {pathlib.Path(name).resolve() for target in listing for name in target["filename"]}
-    for t in all_tests() if args.tests else []:
-        if re.search(args.tests, t.name):
-            paths = {(pathlib.Path(t.folder) / word).resolve() for word in t.command}
-            paths |= {BUILD / "heft"} if t.name.startswith("cli ") else set()
-            targets |= {str(p.relative_to(BUILD.resolve())) for p in paths & built}
-            targets |= {"tests/samples.stamp"} if "HEFT_SAMPLES" in t.env else set()
+    targets = programs_of(args.tests) if args.tests else []
     subprocess.run(["ninja", "-C", str(BUILD), "-j", str(args.jobs), "--quiet", *sorted(targets)],
                    check=True)
 

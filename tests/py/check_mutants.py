@@ -19,6 +19,19 @@ static heft_status fail(void)
     said++;
     return HEFT_E_FORMAT;
 }
+typedef struct reader {
+    heft_status st;
+} reader;
+static heft_status heft_json_fail(reader *r)
+{
+    return r->st = HEFT_E_FORMAT;
+}
+static heft_status read_text(reader *r, int first)
+{
+    if (first != '"')
+        return heft_json_fail(r); /* main() looks at the reader alone */
+    return HEFT_OK;
+}
 static unsigned least(unsigned a, int b) /* no mutant differs only if a equals b */
 {
     return a < (unsigned)b ? a : (unsigned)b;
@@ -49,6 +62,10 @@ static heft_status check(const char *text, unsigned rank)
 int main(void)
 {
     int wrong = check("abcdefg", 7) || check("ab-5-", 4) || check("abc", 2) || said;
+    reader good = { HEFT_OK }, bad = { HEFT_OK };
+    (void)read_text(&good, '"');
+    (void)read_text(&bad, '-');
+    wrong = wrong || good.st || !bad.st;
     wrong = wrong || least(1, 2) != 1 || least(2, 1) != 1 || rest(1, 3) != 2 || rest(3, 1);
     wrong = wrong || positive(1) != 1 || positive(-1) || largest(1, 2) != 2 || largest(2, 1) != 2;
     wrong = wrong || !check("abcdefghi", 9) || said != 1 || !check("ab-4", 4) || said != 2;

@@ -59,8 +59,9 @@ static heft_status write_address(char *out, const char *url, const heft_settings
         commit = (heft_str){ at ? at + 1 : "main", at ? strcspn(at + 1, "/") : 4 };
     int n = snprintf(out, HEFT_URL_MAX, "%.*s@%.*s/%s", (int)len, url, (int)commit.len, commit.ptr,
                      file);
-    return n < HEFT_URL_MAX ? HEFT_OK
-                            : heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
+    if ((size_t)n >= HEFT_URL_MAX)
+        return heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
+    return HEFT_OK;
 }
 
 heft_status heft_hub_main_file(char *out, const char *url, heft_str list, heft_error *err)

@@ -37,7 +37,7 @@ heft_status heft_s3_ask(heft_session *s, const heft_address *target, heft_exchan
         heft_session_wait(s);
     heft_session_unlock(s);
     x->answer = r->answer;
-    if (r->status) { /* A request that was not sent has no error. */
+    if (r->status) { /* a request that was not sent has none */
         st = heft_error_plain(err, r->status, "%s", r->error.message);
         heft_error_os(err, st, r->error.os);
     }

@@ -376,6 +376,9 @@ static heft_status find_addresses(heft_s3_shares *s, const char *url, heft_error
     heft_status st = heft_address_of(&s->upload.target, url, err); /* checks the form */
     if (st)
         return st;
+    s->folder = s->upload.target;
+    if (!heft_url_append(s->folder.url, sizeof s->folder.url, HEFT_STR(".shares/"), "/"))
+        return heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
     size_t size = strlen(url) + sizeof ".shares/";
     s->prefix = malloc(size);
     any = malloc(size);
@@ -387,9 +390,6 @@ static heft_status find_addresses(heft_s3_shares *s, const char *url, heft_error
         st = heft_address_of(&s->bucket, any, err);
     }
     free(any);
-    s->folder = s->upload.target;
-    if (!heft_url_append(s->folder.url, sizeof s->folder.url, HEFT_STR(".shares/"), "/"))
-        st = heft_error_plain(err, HEFT_E_LIMIT, "the address is too long");
     if (!st)
         s->bucket.url[strlen(s->bucket.url) - strlen("/x")] = '\0';
     return st;

@@ -32,12 +32,13 @@ heft_status heft_s3_upload_begin(heft_s3_upload *u, heft_error *err)
         .method = "POST", .query = "?uploads=", .text = text, .text_size = sizeof text
     };
     heft_status st = heft_s3_ask(u->session, &u->target, &x, err);
-    if (!st && !heft_s3_find_element(id, sizeof id, text, "UploadId"))
-        st = heft_error_plain(err, HEFT_E_IO, "the server has begun no multipart upload");
-    /* The buffer of the id has room for 3 bytes for each byte. */
-    if (!st)
-        heft_url_append(u->id, sizeof u->id, heft_str_from(id), "");
-    return st;
+    if (st)
+        return st;
+    if (!heft_s3_find_element(id, sizeof id, text, "UploadId"))
+        return heft_error_plain(err, HEFT_E_IO, "the server has begun no multipart upload");
+    if (!heft_url_append(u->id, sizeof u->id, heft_str_from(id), ""))
+        return heft_error_plain(err, HEFT_E_LIMIT, "the server's id of the upload is too long");
+    return HEFT_OK;
 }
 
 heft_status heft_s3_upload_abort(heft_s3_upload *u, heft_error *err)
