@@ -83,7 +83,10 @@ static heft_status open_index(pipeline *p, const char *path, heft_error *err)
     p->index = NULL;
     if (why.os == ENOENT)
         return check_absence(path, err);
-    heft_error_plain(err, st, "%s %s", index_name, why.message);
+    if (st == HEFT_E_NOMEM)
+        heft_error_plain(err, st, "%s", why.message);
+    else
+        heft_error_plain(err, st, "%s %s", index_name, why.message);
     return heft_error_os(err, st, why.os);
 }
 

@@ -157,6 +157,8 @@ heft_status heft_file_finish(heft_file *f, heft_error *err)
         heft_ix_note(
             &f->x, HEFT_NOTE, "heft/gzip", HEFT_NOWHERE, HEFT_NONE,
             "the file is compressed with gzip: offsets and sizes refer to the unpacked content");
+    if (!st && f->x.lost_notes)
+        st = heft_error_no_memory(err, "for the notes about the file");
     f->ready = !st;
     return st;
 }

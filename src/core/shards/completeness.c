@@ -43,6 +43,16 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
     return f->x.lost_notes ? HEFT_E_NOMEM : HEFT_OK;
 }
 
+heft_status heft_join_note_passed_over(heft_file *f, heft_error *err)
+{
+    if (!f->passed_over ||
+        !heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
+                        "the folder also contains %q, which was not read",
+                        heft_lit(f->passed_over)))
+        return HEFT_OK;
+    return heft_error_no_memory(err, "for the notes about the file");
+}
+
 heft_status heft_file_is_complete(const heft_file *f, heft_error *err)
 {
     for (uint32_t i = 1; !f->missing && i <= f->opened_shard_count; i++)

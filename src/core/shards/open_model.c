@@ -11,10 +11,8 @@ heft_status heft_file_step(heft_file *f, heft_error *err)
         st = heft_shards_open(f, err);
     if (!st)
         st = heft_join_shards(f, err);
-    if (!st && f->passed_over)
-        st = heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
-                            "the folder also contains %q, which was not read",
-                            heft_lit(f->passed_over));
+    if (!st)
+        st = heft_join_note_passed_over(f, err);
     return st ? st : heft_file_finish(f, err);
 }
 

@@ -185,10 +185,8 @@ static heft_status join(heft_file *f, const char *name, heft_pipeline_file *c, u
         return st;
     heft_file_enter(f);
     st = heft_file_leave_after(f, heft_join_files(f, NULL, err), err);
-    if (!st && f->passed_over &&
-        heft_join_note(f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
-                       "the folder also contains %q, which was not read", heft_lit(f->passed_over)))
-        st = heft_error_no_memory(err, purpose);
+    if (!st)
+        st = heft_join_note_passed_over(f, err);
     if (!st && !heft_ix_list_tensor_checksums(&f->x))
         st = heft_error_no_memory(err, purpose);
     f->ready = !st;

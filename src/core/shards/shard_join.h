@@ -24,6 +24,8 @@ void heft_file_set_missing(heft_file *f, const heft_error *why);
  * the model incomplete. */
 heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
                            uint32_t tensor, const char *fmt, ...);
+/* Add a note about weights in the folder that were not read, if there are any. */
+heft_status heft_join_note_passed_over(heft_file *f, heft_error *err);
 /* Return the name of a file by number, see heft_global_offset(). */
 heft_str heft_shard_name(const heft_file *f, uint32_t number);
 /* Compare the index's list of tensors, and the shard numbers stated in the files, with the joined
