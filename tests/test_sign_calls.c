@@ -2,6 +2,7 @@
  * found through dlsym(), which is intercepted by the linker option --wrap, see meson.build. */
 #include "heft_test.h"
 
+#include <errno.h>
 #include <heft/sign.h>
 #include <openssl/evp.h>
 #include <openssl/x509.h>
@@ -45,6 +46,36 @@ __attribute__((no_sanitize("address", "undefined"))) void *__wrap_dlsym(void *li
         if (!strcmp(name, replaced[i].name))
             memcpy(&found, &replaced[i].function, sizeof found);
     return found;
+}
+
+/* ---- allocations of libcrypto --------------------------------------------------------------- */
+
+static unsigned long allocations, failing; /* failing: the number of an allocation, or 0 */
+
+static bool lacks_memory(void)
+{
+    bool fails = failing && ++allocations == failing;
+    if (fails)
+        errno = ENOMEM;
+    return fails;
+}
+
+static void *allocate(size_t n, const char *file, int line)
+{
+    (void)file, (void)line;
+    return lacks_memory() ? NULL : malloc(n);
+}
+
+static void *reallocate(void *old, size_t n, const char *file, int line)
+{
+    (void)file, (void)line;
+    return lacks_memory() ? NULL : realloc(old, n);
+}
+
+static void release(void *p, const char *file, int line)
+{
+    (void)file, (void)line;
+    free(p);
 }
 
 /* ---- a key for tests, and a certificate until the year 9999 --------------------------------- */
@@ -158,6 +189,62 @@ static void a_signature_has_one_chain_of_certificates(void **state)
     heft_signature_close(s);
 }
 
+/* ---- each allocation fails ---- */
+
+static heft_status sign_model(heft_signature *s, heft_error *err)
+{
+    return heft_signature_sign(s, private_key, HEFT_STR(""), err);
+}
+
+static heft_status certify_model(heft_signature *s, heft_error *err)
+{
+    return heft_signature_certify(s, certificate, err);
+}
+
+static heft_status check_model_by_key(heft_signature *s, heft_error *err)
+{
+    return heft_signature_check_key(s, public_key, err);
+}
+
+static heft_status check_model_by_chain(heft_signature *s, heft_error *err)
+{
+    return heft_signature_check_chain(s, certificate, certificate, err);
+}
+
+/* Neither a key, nor a certificate, nor a signature is to blame if memory is missing. */
+static void missing_memory_is_reported(void **state)
+{
+    static const struct {
+        heft_status (*run)(heft_signature *s, heft_error *err);
+        bool is_certified, is_signed;
+    } operations[] = {
+        { sign_model, false, false },         { sign_model, true, false },
+        { certify_model, false, false },      { check_model_by_key, false, true },
+        { check_model_by_chain, true, true },
+    };
+    unsigned long step = getenv("HEFT_TEST_FEWER") ? 401 : 23;
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(operations); i++) {
+        bool has_failed = true;
+        for (unsigned long n = 1 + i; has_failed; n += step) {
+            heft_signature *s = unsigned_model();
+            heft_error err;
+            if (operations[i].is_certified)
+                heft_assert_ok(certify_model(s, &err), &err);
+            if (operations[i].is_signed)
+                heft_assert_ok(sign_model(s, &err), &err);
+            allocations = 0;
+            failing = n;
+            heft_status st = operations[i].run(s, &err);
+            failing = 0;
+            has_failed = allocations >= n;
+            if (st && st != HEFT_E_NOMEM)
+                fail_msg("operation %zu, allocation %lu: %s", i, n, err.message);
+            heft_signature_close(s);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,7 +252,10 @@ int main(void)
         cmocka_unit_test(signing_needs_memory),
         cmocka_unit_test(checking_certificates_needs_memory),
         cmocka_unit_test(a_signature_has_one_chain_of_certificates),
+        cmocka_unit_test(missing_memory_is_reported),
     };
+    if (!CRYPTO_set_mem_functions(allocate, reallocate, release))
+        return 99; /* libcrypto has allocated memory before */
     has_begun = true;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,6 @@ static void close_chain(chain *c)
     free_list(c->others);
     heft_crypto->X509_free(c->signer);
     heft_crypto->OSSL_LIB_CTX_free(c->library);
-    heft_crypto->ERR_clear_error();
 }
 
 /* ---- reading ---- */
@@ -232,11 +231,12 @@ heft_status heft_signature_check_chain(const heft_signature *s, heft_str authori
     heft_error own;
     chain c;
     err = heft_error_begin(err, &own);
-    heft_status st = heft_crypto_load(err);
+    heft_status st = heft_openssl_begin(err);
     if (st)
         return heft_error_end(err, st);
     st = open_chain(&c) ? check_chain(&c, s, authorities, certificate, err)
                         : heft_error_no_memory(err, "for certificates");
+    st = heft_openssl_end(err, st);
     close_chain(&c);
     return heft_error_end(err, st);
 }
@@ -273,8 +273,8 @@ static heft_status check_new_chain(chain *c, heft_error *err)
 {
     int count = count_of(c->others);
     heft_status st = check_dates(c->signer, err);
-    const char *unfit = unfit_signer(c->signer);
-    if (!st && unfit)
+    const char *unfit = st ? NULL : unfit_signer(c->signer);
+    if (unfit)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "%s", unfit);
     if (!st)
         st = check_order(c, err);
@@ -316,11 +316,12 @@ heft_status heft_signature_certify(heft_signature *s, heft_str certificates, hef
     heft_error own;
     chain c;
     err = heft_error_begin(err, &own);
-    heft_status st = heft_crypto_load(err);
+    heft_status st = heft_openssl_begin(err);
     if (st)
         return heft_error_end(err, st);
     st = open_chain(&c) ? certify(&c, s, certificates, err)
                         : heft_error_no_memory(err, "for certificates");
+    st = heft_openssl_end(err, st);
     close_chain(&c);
     return heft_error_end(err, st);
 }

@@ -5,6 +5,7 @@
  * discarded: the messages here say how the caller can go on. */
 #include "port/sign_openssl.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -21,6 +22,20 @@ static const curve curves[] = {
     { "secp384r1", "SHA384" },
     { "secp521r1", "SHA512" },
 };
+
+heft_status heft_openssl_begin(heft_error *err)
+{
+    heft_status st = heft_crypto_load(err);
+    errno = 0;
+    return st;
+}
+
+heft_status heft_openssl_end(heft_error *err, heft_status st)
+{
+    bool lacks_memory = st && errno == ENOMEM;
+    heft_crypto->ERR_clear_error();
+    return lacks_memory ? heft_error_no_memory(err, "for keys and signatures") : st;
+}
 
 const char *heft_openssl_digest_of(const EVP_PKEY *key)
 {
@@ -85,26 +100,21 @@ static bool hint_of(char out[2 * SHA256_DIGEST_LENGTH], EVP_PKEY *key)
     return ok;
 }
 
-static bool verify_message(OSSL_LIB_CTX *library, EVP_PKEY *key, const heft_signature_info *s)
-{
-    EVP_MD_CTX *ctx = heft_crypto->EVP_MD_CTX_new();
-    bool ok = ctx &&
-              heft_crypto->EVP_DigestVerifyInit_ex(ctx, NULL, heft_openssl_digest_of(key), library,
-                                                   NULL, key, NULL) == 1 &&
-              heft_crypto->EVP_DigestVerify(ctx, (const unsigned char *)s->signature.ptr,
-                                            s->signature.len, (const unsigned char *)s->message.ptr,
-                                            s->message.len) == 1;
-    heft_crypto->EVP_MD_CTX_free(ctx);
-    return ok;
-}
-
 heft_status heft_openssl_check_message(OSSL_LIB_CTX *library, EVP_PKEY *key,
                                        const heft_signature_info *s, heft_error *err)
 {
-    if (verify_message(library, key, s))
-        return HEFT_OK;
-    return heft_openssl_fail(err, "signature/invalid",
-                             "the signature does not match the signed statement and this key");
+    heft_status st = HEFT_OK;
+    EVP_MD_CTX *ctx = heft_crypto->EVP_MD_CTX_new();
+    if (!ctx || heft_crypto->EVP_DigestVerifyInit_ex(ctx, NULL, heft_openssl_digest_of(key),
+                                                     library, NULL, key, NULL) != 1)
+        st = heft_error_no_memory(err, "to check a signature");
+    else if (heft_crypto->EVP_DigestVerify(ctx, (const unsigned char *)s->signature.ptr,
+                                           s->signature.len, (const unsigned char *)s->message.ptr,
+                                           s->message.len) != 1)
+        st = heft_openssl_fail(err, "signature/invalid",
+                               "the signature does not match the signed statement and this key");
+    heft_crypto->EVP_MD_CTX_free(ctx);
+    return st;
 }
 
 static heft_status not_a_key(heft_error *err, const char *kind)
@@ -132,16 +142,16 @@ heft_status heft_signature_check_key(const heft_signature *s, heft_str text, hef
     heft_error own;
     heft_signature_info info;
     err = heft_error_begin(err, &own);
-    heft_status st = heft_crypto_load(err);
+    heft_status st = heft_openssl_begin(err);
     if (st)
         return heft_error_end(err, st);
     heft_signature_get(&info, s);
     OSSL_LIB_CTX *library = heft_crypto->OSSL_LIB_CTX_new();
     EVP_PKEY *key = library ? read_key(library, text, false, (heft_str){ "", 0 }) : NULL;
     st = library ? check_key(library, key, &info, err) : heft_error_no_memory(err, "for a key");
+    st = heft_openssl_end(err, st);
     heft_crypto->EVP_PKEY_free(key);
     heft_crypto->OSSL_LIB_CTX_free(library);
-    heft_crypto->ERR_clear_error();
     return heft_error_end(err, st);
 }
 
@@ -177,7 +187,7 @@ static heft_status sign(OSSL_LIB_CTX *library, EVP_PKEY *key, heft_signature *s,
                                           (const unsigned char *)info.message.ptr,
                                           info.message.len) == 1;
     heft_crypto->EVP_MD_CTX_free(ctx);
-    if (!ok)
+    if (!ok || len > sizeof signature) /* OpenSSL 3.0 may state a length of -1 without memory */
         return heft_error_no_memory(err, "to sign");
     return heft_signature_set(s, (heft_str){ (const char *)signature, len },
                               (heft_str){ hint, info.certificates ? 0 : sizeof hint }, err);
@@ -188,14 +198,14 @@ heft_status heft_signature_sign(heft_signature *s, heft_str text, heft_str passw
 {
     heft_error own;
     err = heft_error_begin(err, &own);
-    heft_status st = heft_crypto_load(err);
+    heft_status st = heft_openssl_begin(err);
     if (st)
         return heft_error_end(err, st);
     OSSL_LIB_CTX *library = heft_crypto->OSSL_LIB_CTX_new();
     EVP_PKEY *key = library ? read_key(library, text, true, password) : NULL;
     st = library ? sign(library, key, s, err) : heft_error_no_memory(err, "for a key");
+    st = heft_openssl_end(err, st);
     heft_crypto->EVP_PKEY_free(key);
     heft_crypto->OSSL_LIB_CTX_free(library);
-    heft_crypto->ERR_clear_error();
     return heft_error_end(err, st);
 }

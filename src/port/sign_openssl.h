@@ -5,6 +5,11 @@
 
 #include "port/crypto_library.h"
 
+/* Load libcrypto; call heft_openssl_end() when the operation has ended. */
+heft_status heft_openssl_begin(heft_error *err);
+/* Return st, or HEFT_E_NOMEM if the operation failed for lack of memory: libcrypto's functions
+ * then fail as if their input were wrong.  Discards OpenSSL's own errors. */
+heft_status heft_openssl_end(heft_error *err, heft_status st);
 /* Return the digest that goes with the curve of the key; NULL for other keys. */
 const char *heft_openssl_digest_of(const EVP_PKEY *key);
 /* Open a text that is borrowed; NULL without memory, or if the text is too long. */
