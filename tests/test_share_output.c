@@ -213,6 +213,22 @@ static void an_input_that_is_gone_is_an_error(void **state)
     end(&x);
 }
 
+/* The rank 2 of 2 is past the end, because ranks count from 0. */
+static void ranks_of_engines_are_checked(void **state)
+{
+    heft_share share;
+    heft_error err;
+    (void)state;
+    unsetenv("OMPI_COMM_WORLD_RANK");
+    setenv("PMI_SIZE", "2", 1);
+    setenv("PMI_RANK", "1", 1);
+    heft_assert_ok(heft_share_find(&share, "auto", &err), &err);
+    assert_true(share.number == 2 && share.count == 2);
+    setenv("PMI_RANK", "2", 1);
+    heft_assert_fails(heft_share_find(&share, "auto", &err), HEFT_E_ARGUMENT, &err,
+                      "PMI_RANK=2 and PMI_SIZE=2, the variables of");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, heft_test_dir_make, heft_test_dir_remove)
@@ -222,6 +238,7 @@ int main(void)
         TEST(plans_of_other_kinds_are_refused),
         TEST(an_output_that_appears_is_kept),
         TEST(an_input_that_is_gone_is_an_error),
+        TEST(ranks_of_engines_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -470,8 +470,9 @@ static void wrong_sinks_and_numbers_are_refused(void **state)
         assert_true(sink.discarded && !record.data);
         heft_test_sink_free(&sink);
     }
-    heft_assert_fails(heft_share_write(&record, f.plan, 1, NULL, &err), HEFT_E_ARGUMENT, &err,
-                      "no sink");
+    for (uint32_t number = 0; number < 2; number++)
+        heft_assert_fails(heft_share_write(&record, f.plan, number, NULL, &err), HEFT_E_ARGUMENT,
+                          &err, "no sink");
     heft_assert_fails(heft_share_write(&record, f.plan, 1, heft_test_sink_init(&sink, true), &err),
                       HEFT_E_ARGUMENT, &err, "stream");
     assert_true(sink.discarded);

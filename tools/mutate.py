@@ -198,6 +198,8 @@ class Test:
 
         def restrict():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            seconds = int(limit) + 60  # ends programs that have left the session and loop for ever
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             for number in (signal.SIGINT, signal.SIGQUIT):  # shells ignore both in the background
                 signal.signal(number, signal.SIG_DFL)
 

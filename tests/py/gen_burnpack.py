@@ -557,6 +557,12 @@ def bad_descriptors(s):
         }
         s.bad(f"field_{key}_in_chunks.bpk", p.bytes(), "warn",
               f"the name {key} of indefinite length", rule="burnpack/indefinite-name")
+    for key, shape, data in (("dtype", (0,), b""), ("shape", (), b"x"),
+                             ("data_offsets", (0,), b"")):
+        p = Pack([("a", "u8", shape, data)])
+        del p.descriptors["a"][key]
+        s.bad(f"field_only_no_{key}.bpk", p.bytes(), "reject",
+              f"no {key} of a tensor that would have the right size without it")
     p = Pack(few())
     p.descriptors["a"]["dtype"] = open_ended(p.descriptors["a"]["dtype"])
     s.bad("field_type_in_chunks.bpk", p.bytes(), "warn", "a type's name of indefinite length",

@@ -359,6 +359,7 @@ def broken_archives(s):
         ("zip64_size", 4, "<Q", 2**64 - 1, "a zip64 record of 2^64 - 1 bytes"),
         ("zip64_count", 32, "<Q", 2**63, "2^63 members"),
         ("zip64_directory", 40, "<Q", 2**64 - 8, "a directory whose end overflows"),
+        ("zip64_wraps", 40, "<Q", 2**64 - 8, "a directory after the end records, which it reaches"),
         ("zip64_place", 56 + 8, "<Q", 2**64 - 1, "a zip64 record past the end"),
         ("zip64_disk", 16, "<I", 1, "the number of its volume in the zip64 record only"),
         ("zip64_directory_disk", 20, "<I", 1, "the volume of the directory there only"),
@@ -368,6 +369,8 @@ def broken_archives(s):
         struct.pack_into(layout, bad, at + offset, value)
         if name == "zip64_count":
             struct.pack_into(layout, bad, at + 24, value)
+        if name == "zip64_wraps":
+            struct.pack_into("<Q", bad, at + 48, at + 8)
         s.bad(f"{name}.npz", bytes(bad), "reject", why)
     s.bad("parts_noted.npz", archive([*two, Member(b"config.json", b"{}")]), "accept",
           "a member that is not an array")

@@ -154,9 +154,8 @@ static heft_status read_shape(heft_index *x, heft_str name, uint64_t at, const u
         uint64_t dim = heft_le32(d + 8 + 4 * i);
         if (i < rank ? !dim : dim)
             return heft_error_set(x->err, HEFT_E_FORMAT, at + 8 + 4 * (uint64_t)i,
-                                  i < rank ? "tensor %q: dimension %U is 0"
-                                           : "tensor %q: dimension %U is unused, but not 0",
-                                  name, (uint64_t)i);
+                                  "tensor %q: dimension %U is %U in a tensor of %U dimensions",
+                                  name, (uint64_t)i, dim, (uint64_t)rank);
         if (i < rank)
             dims[i] = dim;
     }

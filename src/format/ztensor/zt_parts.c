@@ -229,7 +229,7 @@ heft_status heft_zt_add_part(heft_index *x, uint32_t tensor, const heft_zt_part 
     if (row->part_count >= HEFT_ZT_MAX_PARTS)
         return heft_error_set(x->err, HEFT_E_LIMIT, p->at, "tensor %q: more than %U components",
                               heft_ix_name(x, tensor), (uint64_t)HEFT_ZT_MAX_PARTS);
-    if (row->part_count && heft_ix_part_find(x, tensor, p->role) != HEFT_NONE)
+    if (heft_ix_part_find(x, tensor, p->role) != HEFT_NONE)
         return fail(x, tensor, p, "component occurs twice");
     if (p->is_zstd)
         st = resolve_length(x, tensor, p, &length);

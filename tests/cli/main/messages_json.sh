@@ -45,6 +45,7 @@ run("edit", *JSON, "--set", "a=1", "one.zt")
 run("edit", *JSON, "-v", "--set", "a=1", "one.zt")
 run("edit", *JSON, "one.zt")
 run("verify", *JSON, "--json", "missing.safetensors")
+run("scan", *JSON, "missing.safetensors")
 # Usage: the option counts even if it stands after the mistake, or before an unknown command's end.
 run("convert", "--bogus", "in.safetensors", "out.zt", "--messages=json")
 run("convert", *JSON)
