@@ -154,7 +154,8 @@ heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const
 {
     uint8_t bytes[HEFT_CHECKSUM_BYTES];
     size_t a = find_algorithm(name);
-    if (!parse_digits(bytes, &algorithms[a], spelled.ptr + hex_at, spelled.len - hex_at))
+    if (hex_at > UINT8_MAX || hex_at > spelled.len ||
+        !parse_digits(bytes, &algorithms[a], spelled.ptr + hex_at, spelled.len - hex_at))
         return heft_error_plain(x->err, HEFT_E_FORMAT, "%q is not a %s digest", spelled, name);
     heft_digest_row *to = heft_vec_push(&x->mem, &x->digests, sizeof *to);
     if (!to)

@@ -336,9 +336,9 @@ heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity
 /* Append a stored checksum; c.part is ignored.  Digests of parts: heft_ix_digest(). */
 heft_status heft_ix_checksum(heft_index *x, heft_stored_checksum c);
 /* Append the digest of a part; call in ascending order of parts.  `spelled` is the text of the
- * file, with the digits from offset hex_at (at most 255) on; an algorithm that is a number may have
- * fewer digits than usual.  decoded: the digest covers the decoded bytes.  Return HEFT_E_FORMAT if
- * the digits are invalid.  `name` is one of the algorithms of checksums.c. */
+ * file, with the digits from offset hex_at on; an algorithm that is a number may have fewer digits
+ * than usual.  decoded: the digest covers the decoded bytes.  Return HEFT_E_FORMAT if the digits
+ * are invalid.  `name` is one of the algorithms of checksums.c. */
 heft_status heft_ix_digest(heft_index *x, uint32_t part, const char *rule, const char *name,
                            heft_str spelled, size_t hex_at, bool decoded);
 /* Append the CRC-32 of the decoded bytes of a compressed part. */

@@ -95,6 +95,20 @@ int heft_disk_reflink(const heft_disk *d, int from, off_t at, int to, off_t to_a
     return failed;
 }
 
+int heft_disk_rename_new(const heft_disk *d, int dir, const char *from, const char *to)
+{
+    struct stat info;
+    if (!d->rename_new(dir, from, to))
+        return 0;
+    if (errno != EINVAL)
+        return -1;
+    if (!fstatat(dir, to, &info, AT_SYMLINK_NOFOLLOW))
+        errno = EEXIST;
+    else if (errno == ENOENT)
+        return d->rename(dir, from, to);
+    return -1;
+}
+
 int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size)
 {
     if (size > INT64_MAX)

@@ -43,6 +43,9 @@ int heft_disk_flush(const heft_disk *d, int fd);
 int heft_disk_lock(const heft_disk *d, int fd);
 ssize_t heft_disk_copy(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
 int heft_disk_reflink(const heft_disk *d, int from, off_t at, int to, off_t to_at, size_t len);
+/* Rename a file; fail with EEXIST if `to` exists.  On a file system without RENAME_NOREPLACE, look
+ * for the name first. */
+int heft_disk_rename_new(const heft_disk *d, int dir, const char *from, const char *to);
 /* Reserve blocks; return 0, or the errno if `size` bytes do not fit.  A file system that cannot
  * reserve blocks is not an error. */
 int heft_disk_reserve(const heft_disk *d, int fd, uint64_t size);

@@ -26,20 +26,11 @@
 
 /* ---- renaming ---- */
 
-/* Rename a file; fail if the new name exists.  On a file system without RENAME_NOREPLACE, test
- * for the name first. */
+/* Rename a file; fail if the new name exists. */
 static heft_status move_file(const heft_target *t, const char *from, const char *to,
                              heft_error *err)
 {
-    struct stat info;
-    int failed = t->disk->rename_new(t->dir, from, to);
-    if (failed && errno == EINVAL) {
-        if (!fstatat(t->dir, to, &info, AT_SYMLINK_NOFOLLOW))
-            errno = EEXIST;
-        else if (errno == ENOENT)
-            failed = t->disk->rename(t->dir, from, to);
-    }
-    if (!failed)
+    if (!heft_disk_rename_new(t->disk, t->dir, from, to))
         return HEFT_OK;
     return errno == EEXIST ? heft_error_exists(err, HEFT_E_IO)
                            : heft_os_error(err, errno, "cannot be renamed to its final name");

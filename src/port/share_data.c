@@ -32,7 +32,11 @@ static heft_status set_size(heft_sink *s, uint64_t size, heft_error *err)
         atomic_store(&d->s.has_failed, true);
         return heft_os_error(err, os, "cannot reserve disk space");
     }
-    if (!fstat(d->s.staged.fd, &info) && (uint64_t)info.st_size == size)
+    if (fstat(d->s.staged.fd, &info)) {
+        atomic_store(&d->s.has_failed, true);
+        return heft_os_error(err, errno, "the size of its data cannot be read");
+    }
+    if ((uint64_t)info.st_size == size)
         return HEFT_OK;
     if (d->is_last) { /* every share has set this size */
         atomic_store(&d->s.has_failed, true);
@@ -59,15 +63,10 @@ static void discard_data(heft_sink *s)
 static heft_status name_output(heft_share_folder *f, heft_error *err)
 {
     char from[NAME_MAX + sizeof "/data"];
-    struct stat info;
     snprintf(from, sizeof from, "%s/data", f->folder_name);
-    int failed = f->base.flags & HEFT_SINK_REPLACE ? f->disk->rename(f->dir, from, f->name)
-                                                   : f->disk->rename_new(f->dir, from, f->name);
-    if (failed && errno == EINVAL) { /* no support for RENAME_NOREPLACE */
-        bool is_taken = !fstatat(f->dir, f->name, &info, AT_SYMLINK_NOFOLLOW);
-        errno = EEXIST;
-        failed = is_taken ? -1 : f->disk->rename(f->dir, from, f->name);
-    }
+    int failed = f->base.flags & HEFT_SINK_REPLACE
+                     ? f->disk->rename(f->dir, from, f->name)
+                     : heft_disk_rename_new(f->disk, f->dir, from, f->name);
     if (!failed || errno == ENOENT)
         return HEFT_OK;
     if (errno == EEXIST)
@@ -126,10 +125,15 @@ static const heft_sink_ops data_ops = {
     .scratch = heft_staged_scratch,
 };
 
-/* Return true if a share has a record. */
-static bool has_records(const heft_share_folder *f)
+/* Return true if no share has a record; otherwise false with errno, which is ENOENT if a share has
+ * one. */
+static bool has_no_records(const heft_share_folder *f)
 {
-    return heft_share_count_missing(f) < f->base.count;
+    heft_error why;
+    uint32_t missing;
+    heft_status st = heft_share_count_missing(&missing, f, &why);
+    errno = st ? why.os : ENOENT;
+    return !st && missing == f->base.count;
 }
 
 /* Open or create `data`.  Records vouch for bytes, and a new file would lack the bytes: no file
@@ -138,7 +142,7 @@ static int open_or_create(data_sink *d, const heft_share_folder *f, bool creates
 {
     enum { FLAGS = O_RDWR | O_NOFOLLOW | O_CLOEXEC };
     int fd = heft_disk_create(f->disk, f->folder, "data", FLAGS, 0666);
-    if (fd >= 0 || errno != ENOENT || !creates || has_records(f))
+    if (fd >= 0 || errno != ENOENT || !creates || !has_no_records(f))
         return fd;
     fd = heft_disk_create(f->disk, f->folder, "data", FLAGS | O_CREAT | O_EXCL, 0666);
     d->is_creator = fd >= 0;

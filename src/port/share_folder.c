@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "port/fingerprint.h"
 #include "port/set_journal.h"
 #include "port/share_folder.h"
 
@@ -73,7 +74,9 @@ static heft_status read_text(const heft_share_folder *f, const char *name, char 
         return errno == ENOENT ? heft_error_plain(err, HEFT_E_NOTFOUND, "%s is missing", name)
                                : heft_os_error(err, errno, "a record of a share cannot be opened");
     heft_status st = HEFT_OK;
-    if (fstat(fd, &info) || !S_ISREG(info.st_mode) || info.st_size > HEFT_SHARE_MAX_RECORD)
+    if (fstat(fd, &info))
+        st = heft_os_error(err, errno, "a record of a share cannot be read");
+    else if (!S_ISREG(info.st_mode) || info.st_size > HEFT_SHARE_MAX_RECORD)
         st = heft_error_plain(err, HEFT_E_ARGUMENT, "%s is no record of a share", name);
     *len = st ? 0 : (size_t)info.st_size;
     *out = st ? NULL : malloc(*len + 1);
@@ -115,23 +118,23 @@ static heft_status write_text(const heft_share_folder *f, const char *name, cons
 
 /* ---- progress of all shares ---- */
 
-uint32_t heft_share_count_missing(const heft_share_folder *f)
+heft_status heft_share_count_missing(uint32_t *out, const heft_share_folder *f, heft_error *err)
 {
-    char name[HEFT_SHARE_NAME_BYTES];
-    struct stat info;
-    uint32_t missing = 0;
-    for (uint32_t i = 1; i <= f->base.count; i++) {
+    heft_status st = HEFT_OK;
+    *out = 0;
+    for (uint32_t i = 1; i <= f->base.count && !st; i++) {
+        char name[HEFT_SHARE_NAME_BYTES];
+        bool exists = false;
         heft_share_record_name(name, i, f->base.count);
-        missing += fstatat(f->folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0;
+        st = heft_name_exists(&exists, f->folder, name, err);
+        *out += !exists;
     }
-    return missing;
+    return st;
 }
 
 static heft_status count_missing(uint32_t *out, heft_share_store *s, heft_error *err)
 {
-    (void)err;
-    *out = heft_share_count_missing((heft_share_folder *)s);
-    return HEFT_OK;
+    return heft_share_count_missing(out, (heft_share_folder *)s, err);
 }
 
 /* The data have left the folder after the file "done" was created, or the output differs from the

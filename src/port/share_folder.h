@@ -20,8 +20,8 @@ typedef struct heft_share_folder {
 
 /* Name of an empty file in the folder: `data` has become the output, or will soon. */
 extern const char heft_share_done[];
-/* Return the number of shares without a record. */
-uint32_t heft_share_count_missing(const heft_share_folder *f);
+/* Count the shares without a record. */
+heft_status heft_share_count_missing(uint32_t *out, const heft_share_folder *f, heft_error *err);
 /* Open `data` as a sink; number 0: finishing gives the file the name of the output.
  *   HEFT_E_NOTFOUND  the file does not exist, and is not created, because number is 0 or shares
  *                    have records */

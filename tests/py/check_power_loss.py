@@ -26,7 +26,9 @@ MAX_COMPLAINTS = 5
 # Numbers of syncs that guard nothing in this model. After a rollback, the next edit syncs the
 # folder again before it changes the file. When shards are replaced, the folder is synced before
 # the old files are removed, so that a failing sync can still be undone, and again afterwards.
-SPARE = {"edit after a kill": 1, "split again": 1, "complete: split again": 1}
+# The syncs of the records of shares matter to other shares only.
+SPARE = {"edit after a kill": 1, "split again": 1, "complete: split again": 1,
+         "convert by a share": 5, "replace by a share": 5}
 
 
 class Campaign:

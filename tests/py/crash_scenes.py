@@ -13,12 +13,14 @@ import subprocess
 KILLED = -9
 # A kill may leave temporary files and the note about a replaced file until the next command.
 LEFT = re.compile(r"(^|/)(\..*\.heft-new|[^/]*\.heft-journal-new|[^/]*\.heft-replaced)$")
+SHARES = re.compile(r"(^|/)[^/]*\.shares/")  # stay for the next attempt
 TARGETS = ["bpk", "gptrs", "gten", "zt", "weights", "mag", "safetensors", "gguf", "npz", "npy"]
 TENSORS = 10  # names that take several sectors
 RENAMED = ["--rename", "layer.0.weight=layer.a.weight", "--rename", "layer.9.weight=layer.b.weight"]
 SIMPLE_TITLE = ", simple file system"
-SIMPLE = ["convert to zt", "replace zt", "split", "split again", "edit by a new file",
-          "append to zt", "append to safetensors", "replace after a kill", "undo: split again"]
+SIMPLE = ["convert to zt", "replace zt", "convert by a share", "split", "split again",
+          "edit by a new file", "append to zt", "append to safetensors", "replace after a kill",
+          "undo: split again"]
 ONE_TENSOR = {"npy": ["--keep", "layer.0.*"]}
 LONG = "x" * 9000  # does not fit into the present header
 
@@ -51,8 +53,12 @@ def contents(folder):
     }
 
 
+def without_shares(files):
+    return {name: data for name, data in files.items() if not SHARES.search(name)}
+
+
 def without_left(files):
-    return {name: data for name, data in files.items() if not LEFT.search(name)}
+    return {name: data for name, data in without_shares(files).items() if not LEFT.search(name)}
 
 
 class Runner:
@@ -132,6 +138,9 @@ def usual_scenes(start):
                 "sha256", "m.safetensors", "o.zt")
     yield from (scene(f"replace {t}", f"f.{t}", *convert, "--force", "m.safetensors", f"f.{t}")
                 for t in ("zt", "safetensors"))
+    yield from (scene(f"{title} by a share", main, *convert, "--share", "1/1", *more,
+                      "m.safetensors", main)
+                for title, main, *more in [["convert", "o.zt"], ["replace", "f.zt", "--force"]])
     yield scene("split", "o", "split", "-j1", "-n", "2", "m.safetensors", "o")
     yield scene("split to zTensor", "o", "split", "-j1", "-n", "2", "--to", "ztensor",
                 "m.safetensors", "o")

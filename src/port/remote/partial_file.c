@@ -131,7 +131,9 @@ static heft_status use_file(heft_partial *p, bool *was_other, heft_error *err)
     head found = { .form = 0 };
     heft_error ignored;
     struct stat info = { .st_mode = 0 };
-    if (fstat(p->fd, &info) || !S_ISREG(info.st_mode))
+    if (fstat(p->fd, &info))
+        return heft_os_error(err, errno, "the file for the download cannot be read");
+    if (!S_ISREG(info.st_mode))
         return heft_os_error(err, EINVAL, "the file for the download is not a regular file");
     if (flock(p->fd, LOCK_EX | LOCK_NB))
         return heft_error_plain(err, HEFT_E_IO,
