@@ -475,8 +475,9 @@ def keys(work):
     p256 = ec.generate_private_key(ec.SECP256R1())
     encrypted, public = write_keys(work, p256, "enc", b"secret word")
     plain, _ = write_keys(work, p256, "plain")
-    right, wrong = work / "right", work / "wrong"
+    right, wrong, long = work / "right", work / "wrong", work / "long"
     right.write_text("secret word\n")
+    long.write_text("secret word" + "x" * 2989)
     wrong.write_text("other")
     sig = work / "k.sig"
     other_kinds = {"RSA": rsa.generate_private_key(65537, 2048),
@@ -487,6 +488,7 @@ def keys(work):
     sig.unlink()
     for title, words, code, text in (
         ("a wrong password", ("--key", encrypted, "--password-file", wrong), 2, "password"),
+        ("a password of 3000 bytes", ("--key", encrypted, "--password-file", long), 2, "password"),
         ("no key", (), 2, "--key"),
         ("a public key", ("--key", public), 2, "private key"),
         ("a missing key", ("--key", work / "none"), 4, "No such file"),
@@ -688,11 +690,14 @@ def signing_with_certificates(work):
     weak = certificate("weak", key, middle, middle_key, False, begin=now - hour,
                        hash_=hashes.SHA1())
     own = certificate("own", key, None, key, False, begin=now - hour)
+    of_rsa = certificate("rsa", rsa.generate_private_key(65537, 2048), middle, middle_key, False,
+                         begin=now - hour)
     pem = {n: b"".join(c.public_bytes(serialization.Encoding.PEM) for c in chain)
            for n, chain in (("root", [root]), ("middle", [middle]), ("signer", [signer]),
                             ("both", [signer, middle]), ("all", [signer, middle, root]),
                             ("reverse", [middle, signer]), ("gap", [signer, root]),
                             ("own", [own]), ("weak", [weak, middle]),
+                            ("rsa", [of_rsa, middle]),
                             ("old", [leaf("old", days=30)]),
                             ("new", [leaf("new", begin=now + hour)]),
                             ("no signer", [leaf("no", can_sign=False)]),
@@ -745,6 +750,8 @@ def signing_with_certificates(work):
          "notAfter"),
         ("a certificate not for signatures", ("--key", private, "--certificate",
                                               path["no signer"]), "not meant for signatures"),
+        ("a certificate of an RSA key", ("--key", private, "--certificate", path["rsa"]),
+         "not on the curve"),
         ("issuers first", ("--key", private, "--certificate", path["reverse"]),
          "not meant for signatures"),
         ("a chain with a gap", ("--key", private, "--certificate", path["gap"]),
