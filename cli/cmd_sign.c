@@ -42,10 +42,10 @@ static int choose_output(request *r)
 static int check_output(const request *r)
 {
     struct stat info;
-    if (!strcmp(r->out, r->model) || (!stat(r->out, &info) && path_is_same(r->model, &info)))
-        return say_status(HEFT_E_ARGUMENT, r->out, "is the input itself");
     if (stat(r->out, &info))
         return CODE_DONE;
+    if (path_is_same(r->model, &info))
+        return say_status(HEFT_E_ARGUMENT, r->out, "is the input itself");
     if (S_ISDIR(info.st_mode))
         return say_status(HEFT_E_ARGUMENT, r->out, "is a directory");
     return r->force ? CODE_DONE

@@ -179,6 +179,8 @@ static void refuses_invalid_documents_with_offset_and_reason(void **state)
         { "\"", 1, "JSON: the text ends inside a string" },
         { "\"abc", 4, "JSON: the text ends inside a string" },
         { "\"a\\", 3, "JSON: the text ends inside a string" },
+        { "\"\\u", 1, "JSON: \\u with four" },
+        { "\"\\q", 1, "JSON: one of" },
         { "\"a\nb\"", 2, "JSON: the control character 0xa in a string" },
         { "\"a plain beginning\x1f\"", 18, "JSON: the control character 0x1f in a string" },
         { "\"\\x41\"", 1, "JSON: one of \" \\ / b f n r t u is expected after a \\" },

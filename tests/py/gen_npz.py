@@ -353,6 +353,10 @@ def broken_archives(s):
         ("directory_far", "reject", {"at": FULL32, "bytes": FULL32}, "a directory past the end"),
     ):
         s.bad(f"{name}.npz", archive(two, **more), expect, why)
+    twice = Member(b"a.npy", two[0].content, wide=True)
+    again = {"extra": fields_of(twice, True)["extra"] * 2}
+    s.bad("wide_twice.npz", archive([dataclasses.replace(twice, central=again)]), "reject",
+          "two zip64 fields of a member")
     wide = archive(two, wide_end=True)
     at = wide.index(b"PK\6\6")
     for name, offset, layout, value, why in (

@@ -4,3 +4,5 @@ hint=$($HEFT convert odd.safetensors odd.mag 2>&1 | sed -n "s/.*(cast it: \(.*=f
 eval "$HEFT convert --rename 's/it/IT/' $hint odd.safetensors odd.mag"
 $HEFT ls odd.mag
 $HEFT convert --rename 's/f8/renamed/' --drop 'it*' odd.safetensors other.mag
+$HEFT convert --rename "s/f8/$(printf 'n%.0s' $(seq 120))/" --drop 'it*' odd.safetensors long.safetensors
+$HEFT convert long.safetensors long.mag
