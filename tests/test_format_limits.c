@@ -206,6 +206,39 @@ static void simple_streams_have_texts_of_a_mib_at_most(void **state)
     }
 }
 
+/* The header is {"__metadata__":{"k":"…"}}. */
+static void safetensors_headers_take_100_mb_at_most(void **state)
+{
+    enum { MOST = 100000000, AROUND_TEXT = 25 };
+    char *text = malloc(MOST);
+    (void)state;
+    assert_non_null(text);
+    memset(text, 'x', MOST);
+    for (size_t more = 0; more < 2; more++) {
+        heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+        heft_value v = { .kind = HEFT_KIND_STR,
+                         .key = HEFT_STR("k"),
+                         .as.s = { text, MOST - AROUND_TEXT + more } };
+        heft_test_sink sink;
+        heft_writer *w;
+        heft_error err;
+        opt.align = 8;
+        heft_assert_ok(heft_writer_open(&w, heft_format_find("safetensors"),
+                                        heft_test_sink_init(&sink, false), &opt, &err),
+                       &err);
+        w->p.x.err = &err;
+        heft_assert_ok(heft_ix_meta(&w->p.x, v), &err);
+        heft_status st = heft_writer_begin(w, &err);
+        if (more)
+            heft_assert_fails(st, HEFT_E_LOSSY, &err, "the header needs 100000001 bytes");
+        else
+            heft_assert_ok(st, &err);
+        heft_writer_discard(w);
+        heft_test_sink_free(&sink);
+    }
+    free(text);
+}
+
 /* Plan a file of EMBD with `count` values of the longest text and a last value; the values borrow
  * the texts; heft_writer_add_meta() would copy the texts. */
 static heft_status plan_embd(uint32_t count, const heft_value *last, bool strict, heft_error *err)
@@ -471,6 +504,7 @@ int main(void)
         cmocka_unit_test(ztensor_2_stores_each_key_once),
         cmocka_unit_test(gptrs_files_have_65535_dimensions_at_most),
         cmocka_unit_test(simple_streams_have_texts_of_a_mib_at_most),
+        cmocka_unit_test(safetensors_headers_take_100_mb_at_most),
         cmocka_unit_test(embd_metadata_take_4_gib_at_most),
         cmocka_unit_test(embd_leaves_out_keys_that_are_not_utf8),
         cmocka_unit_test(gguf_arrays_have_2_32_elements_at_most),
