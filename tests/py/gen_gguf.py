@@ -495,6 +495,9 @@ def bad_tensors(s):
           File(few(), tail=False).bytes(), "accept", "no padding at the end", "gguf/cut-padding")
     nested = [*ARCH, ("a", "arr", ("arr", [("u8", [1])]))]
     s.bad("nested.gguf", File(few(), nested).bytes(), "accept", "an array of arrays", "gguf/nested")
+    s.bad("later_most.gguf",
+          File(few()).replace(1, number=43, dims=(7 * 7 * 73 * 127, 337 * 92737, 649657)).bytes(),
+          "warn", "a type newer than heft, with 2^63 - 1 elements", "gguf/type")
     s.bad("later.gguf",
           File(few()).replace(1, number=43).bytes(), "warn", "a type newer than heft", "gguf/type")
 
