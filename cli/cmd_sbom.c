@@ -300,10 +300,10 @@ static int write_bill(bill *b)
 /* ---- the facts ---- */
 
 /* Return the path of the opened file, or of a shard, malloc'ed. */
-static char *path_of(const bill *b, const char *dir, uint32_t i)
+static char *path_of(const bill *b, const char *dir, bool is_folder, uint32_t i)
 {
     heft_str name = i ? heft_shard_file_at(b->f, i - 1).name : heft_file_name(b->f);
-    if (!i && !path_is_folder(b->path))
+    if (!i && !is_folder)
         return strdup(b->path);
     char *copy = strndup(name.ptr, name.len), *path = copy ? path_in(dir, copy) : NULL;
     free(copy);
@@ -312,12 +312,18 @@ static char *path_of(const bill *b, const char *dir, uint32_t i)
 
 static int digest_all(bill *b)
 {
-    char *dir = model_dir(b->path);
+    char *dir;
+    bool is_folder;
+    int code = path_find_folder(&is_folder, b->path);
+    if (!code)
+        code = model_find_dir(&dir, b->path);
+    if (code)
+        return code;
     b->file_count = (size_t)heft_shard_file_count(b->f) + 1;
     b->files = calloc(b->file_count, sizeof *b->files);
-    bool has_memory = dir && b->files;
+    bool has_memory = b->files;
     for (uint32_t i = 0; has_memory && i < b->file_count; i++) {
-        b->files[i] = (digest_request){ .path = path_of(b, dir, i),
+        b->files[i] = (digest_request){ .path = path_of(b, dir, is_folder, i),
                                         .algorithm = "sha256",
                                         .to = HEFT_UNKNOWN_LENGTH };
         has_memory = b->files[i].path != NULL;

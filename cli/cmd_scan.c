@@ -1,11 +1,11 @@
 /* cmd_scan.c - `heft scan`: what the pickles in files would import if something loaded them. */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "folder_files.h"
 #include "jsonout.h"
 #include "opt.h"
 #include "stdin_file.h"
+#include "textfile.h"
 
 typedef struct scan {
     outbuf *o;
@@ -171,11 +171,13 @@ static int scan_arguments(const opt_args *args, bool as_json)
 {
     outbuf o;
     path_list files = { 0 };
-    struct stat info;
-    bool is_list = args->count > 1 || (!stat(args->item[0], &info) && S_ISDIR(info.st_mode));
+    bool is_list = args->count > 1, is_folder;
     int worst = CODE_DONE;
     for (int i = 0; i < args->count; i++) {
-        int code = path_list_add(&files, args->item[i]);
+        int code = path_find_folder(&is_folder, args->item[i]);
+        is_list = is_list || is_folder;
+        if (!code)
+            code = path_list_add(&files, args->item[i]);
         worst = code > worst ? code : worst;
     }
     out_open(&o, STDOUT_FILENO);

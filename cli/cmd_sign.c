@@ -14,7 +14,7 @@ typedef struct request {
     const char *model; /* a file or a folder */
     const char *out;
     char *default_out, *own_name; /* own_name: path of the signature in the folder, or NULL */
-    bool force, no_sync;
+    bool is_folder, force, no_sync;
     secret key, password;
     const char *certificate, *chain; /* files in PEM form, or NULL */
     opt_list ignore;
@@ -28,12 +28,13 @@ typedef struct request {
 /* Choose model.sig in the folder of the model. */
 static int choose_output(request *r)
 {
-    if (r->out)
-        return CODE_DONE;
     const char *slash = strrchr(r->model, '/');
-    char *folder = path_is_folder(r->model) ? strdup(r->model)
-                   : slash                  ? strndup(r->model, (size_t)(slash - r->model) + 1)
-                                            : strdup(".");
+    int code = path_find_folder(&r->is_folder, r->model);
+    if (code || r->out)
+        return code;
+    char *folder = r->is_folder ? strdup(r->model)
+                   : slash      ? strndup(r->model, (size_t)(slash - r->model) + 1)
+                                : strdup(".");
     r->out = r->default_out = folder ? path_in(folder, "model.sig") : NULL;
     free(folder);
     return r->out ? CODE_DONE : CODE_SYSTEM;
@@ -65,7 +66,7 @@ static int collect_ignored(request *r)
     r->ignored = calloc(r->ignore.count + GIT_PATHS + 1, sizeof *r->ignored);
     if (!r->ignored)
         return say_status(HEFT_E_NOMEM, r->model, "no memory for the ignored paths");
-    if (!path_is_folder(r->model))
+    if (!r->is_folder)
         return CODE_DONE;
     r->own_name = path_below(r->model, r->out);
     if (r->own_name)

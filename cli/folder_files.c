@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "textfile.h"
+
 /* Folders of this depth are not entered: musl's nftw() keeps each folder open, and passes by deeper
  * ones without a word. */
 enum { DEEPEST = 256 };
@@ -82,8 +84,10 @@ static int walk_folder(path_list *list, const char *folder, walk_fn *fn, int fla
 
 int path_list_add(path_list *list, const char *path)
 {
-    struct stat info;
-    bool is_folder = !stat(path, &info) && S_ISDIR(info.st_mode);
+    bool is_folder;
+    int code = path_find_folder(&is_folder, path);
+    if (code)
+        return code;
     if (!is_folder)
         return append(list, path)
                    ? CODE_DONE

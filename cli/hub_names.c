@@ -8,6 +8,7 @@
  * digits). */
 #include "hub_names.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,9 +44,12 @@ static bool read_metadata(hub_name *out, const char *path)
 {
     char line[LINE] = "";
     FILE *f = fopen(path, "re");
-    if (!f)
+    if (!f) {
+        out->os = errno == ENOENT || errno == ENOTDIR ? out->os : errno;
         return false;
+    }
     bool ok = fgets(line, sizeof line, f) && fgets(line, sizeof line, f);
+    out->os = ferror(f) ? EIO : out->os;
     fclose(f);
     return ok && set_name(out, line, strcspn(line, "\r\n"));
 }
@@ -75,7 +79,8 @@ static bool find_metadata(hub_name *out, const char *real)
 bool hub_name_of(hub_name *out, const char *path)
 {
     char real[PATH_MAX];
-    if (!realpath(path, real))
+    out->os = realpath(path, real) ? 0 : errno;
+    if (out->os)
         return false;
     const char *slash = strrchr(real, '/');
     if (slash && is_in_blobs(real, slash) && set_name(out, slash + 1, strlen(slash + 1)))

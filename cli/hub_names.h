@@ -8,6 +8,7 @@ enum { HUB_DIGITS = 64 };
 typedef struct hub_name {
     char hex[HUB_DIGITS + 1];
     const char *algorithm; /* "sha256" or "git-sha1", by its length */
+    int os;                /* an errno if a failure leaves open whether there is a digest */
 } hub_name;
 
 /* Find the stated digest of the file. In a cache the digest is the name of the file, or of the

@@ -169,12 +169,29 @@ int model_open_key_optional(heft_file **out, const char *path)
 
 /* ---- its files ---- */
 
-char *model_dir(const char *path)
+static char *dir_of(const char *path, bool is_folder)
 {
     const char *slash = strrchr(path, '/');
-    if (path_is_folder(path))
+    if (is_folder)
         return strdup(path);
     return slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+}
+
+int model_find_dir(char **dir, const char *path)
+{
+    bool is_folder;
+    int code = path_find_folder(&is_folder, path);
+    *dir = code ? NULL : dir_of(path, is_folder);
+    return code || *dir ? code : say_status(HEFT_E_NOMEM, path, "no memory for a path");
+}
+
+int model_find_beside(char **file, const char *path, const char *name)
+{
+    char *dir;
+    int code = model_find_dir(&dir, path);
+    *file = code ? NULL : path_in(dir, name);
+    free(dir);
+    return code || *file ? code : CODE_SYSTEM;
 }
 
 static bool is_in(bool *no_memory, const char *dir, heft_str name, const struct stat *file)
@@ -189,7 +206,7 @@ static bool is_in(bool *no_memory, const char *dir, heft_str name, const struct 
 
 bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file)
 {
-    char *dir = model_dir(path);
+    char *dir = dir_of(path, path_is_folder(path));
     bool has = path_is_same(path, file) || (dir && is_in(no_memory, dir, heft_file_name(f), file));
     for (uint32_t i = 0; dir && !has && i < heft_shard_file_count(f); i++)
         has = is_in(no_memory, dir, heft_shard_file_at(f, i).name, file);

@@ -32,8 +32,12 @@ void model_say_notices(const heft_file *f, const char *path);
 /* Print the warnings about a file that the library will open by itself. Does nothing if the file
  * cannot be opened. */
 void model_say_notices_at_path(const char *path);
-/* Return the malloc'ed folder of the model's files, or NULL without memory. */
-char *model_dir(const char *path);
+/* Set *dir to the malloc'ed folder of the model's files, or to NULL after an error line. Return an
+ * exit code. */
+int model_find_dir(char **dir, const char *path);
+/* Set *file to the malloc'ed path of a file in that folder, or to NULL after an error line. Return
+ * an exit code. */
+int model_find_beside(char **file, const char *path, const char *name);
 /* Return true if `file` is the model opened from `path` or a shard of the model. *no_memory is set
  * if a path could not be built. */
 bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const struct stat *file);

@@ -132,9 +132,10 @@ int model_facts_find(model_facts *out, const heft_file *f, const char *path)
     read_metadata(out, f);
     if (stdin_is(path))
         return CODE_DONE;
-    char *dir = model_dir(path);
-    int code = dir ? model_card_read(&out->card, dir)
-                   : say_status(HEFT_E_NOMEM, path, "no memory for a path");
+    char *dir;
+    int code = model_find_dir(&dir, path);
+    if (!code)
+        code = model_card_read(&out->card, dir);
     free(dir);
     if (!code)
         read_card(out);

@@ -122,10 +122,13 @@ static int list_folder(model_files *m, const char *path, const heft_str *ignored
 
 int model_files_list(model_files *m, const char *path, const heft_str *ignored, size_t count)
 {
-    *m = (model_files){ .is_folder = path_is_folder(path) };
+    *m = (model_files){ .is_folder = false };
+    int code = path_find_folder(&m->is_folder, path);
+    if (code)
+        return code;
     if (!m->is_folder && !path_exists(path))
         return say_system(ENOENT, path);
-    int code = path_list_add(&m->found, path);
+    code = path_list_add(&m->found, path);
     m->path = calloc(m->found.count + 1, sizeof *m->path);
     m->name = calloc(m->found.count + 1, sizeof *m->name);
     if (!code && (!m->path || !m->name))

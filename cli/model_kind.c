@@ -124,17 +124,14 @@ static int read_config(model_kind *out, const char *path)
  * folder with other models. */
 static int find_in_folder(model_kind *out, const heft_file *f, const char *path)
 {
-    if (!path_is_folder(path) && !heft_shard_file_count(f))
-        return CODE_DONE;
-    char *dir = model_dir(path), *config = dir ? path_in(dir, "config.json") : NULL;
-    int code = CODE_DONE;
-    if (!dir)
-        code = say_status(HEFT_E_NOMEM, path, "no memory for a path");
-    else if (!config)
-        code = CODE_SYSTEM;
-    else if (path_exists(config))
+    bool is_folder;
+    int code = path_find_folder(&is_folder, path);
+    if (code || (!is_folder && !heft_shard_file_count(f)))
+        return code;
+    char *config;
+    code = model_find_beside(&config, path, "config.json");
+    if (!code && path_exists(config))
         code = read_config(out, config);
-    free(dir);
     free(config);
     return code;
 }
@@ -195,15 +192,10 @@ static int find_adapter(model_kind *out, const heft_file *f, const char *path)
     heft_str name = heft_file_name(f);
     if (name.len < sizeof prefix || memcmp(name.ptr, prefix, sizeof prefix - 1) != 0)
         return CODE_DONE;
-    char *dir = model_dir(path), *config = dir ? path_in(dir, "adapter_config.json") : NULL;
-    int code = CODE_DONE;
-    if (!dir)
-        code = say_status(HEFT_E_NOMEM, path, "no memory for a path");
-    else if (!config)
-        code = CODE_SYSTEM;
-    else if (path_exists(config))
+    char *config;
+    int code = model_find_beside(&config, path, "adapter_config.json");
+    if (!code && path_exists(config))
         code = read_adapter(out, config);
-    free(dir);
     free(config);
     return code;
 }

@@ -34,13 +34,10 @@ int pipeline_read(pipeline *out, const heft_file *f, const char *path)
     *out = (pipeline){ .settings = NULL };
     if (!pipeline_is(f))
         return CODE_DONE;
-    char *dir = model_dir(path), *index = dir ? path_in(dir, index_name) : NULL;
-    int code = CODE_SYSTEM;
-    if (!dir)
-        code = say_status(HEFT_E_NOMEM, path, "no memory for a path");
-    else if (index)
+    char *index;
+    int code = model_find_beside(&index, path, index_name);
+    if (!code)
         code = parse(out, index);
-    free(dir);
     free(index);
     return code;
 }

@@ -135,6 +135,14 @@ bool path_is_folder(const char *path)
     return !stat(path, &info) && S_ISDIR(info.st_mode);
 }
 
+int path_find_folder(bool *is_folder, const char *path)
+{
+    struct stat info;
+    bool exists = !stat(path, &info);
+    *is_folder = exists && S_ISDIR(info.st_mode);
+    return exists || errno == ENOENT || errno == ENOTDIR ? CODE_DONE : say_system(errno, path);
+}
+
 bool path_is_same(const char *path, const struct stat *file)
 {
     struct stat info;

@@ -15,8 +15,11 @@ int text_read(heft_str *out, const char *path, text_origin origin);
 void text_free(heft_str text);
 /* Return DIR/NAME, malloc'ed; NULL, after an error line, without memory. */
 char *path_in(const char *dir, const char *name);
-bool path_exists(const char *path); /* true for a dangling link, and if unknown */
-bool path_is_folder(const char *path);
+bool path_exists(const char *path);    /* true for a dangling link, and if unknown */
+bool path_is_folder(const char *path); /* false if unknown */
+/* Set *is_folder; it is false for a missing file.  Return an exit code, after an error line if the
+ * system cannot tell. */
+int path_find_folder(bool *is_folder, const char *path);
 bool path_is_same(const char *path, const struct stat *file); /* same inode */
 
 #endif

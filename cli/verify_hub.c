@@ -23,33 +23,41 @@ typedef struct hub_check { /* the check of one argument */
 static const char covers_all[] = "every file has the digest that the hub states";
 static const char covers_some[] = "every file for which the hub states a digest has that digest";
 
+static int say_no_memory(const char *path)
+{
+    return say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
+}
+
 /* Find the folder in which all files are checked, malloc'ed: the folder of the argument, or the
- * folder of a shard index; NULL for other files. Return false without memory. */
-static bool find_folder(char **folder, const char *path)
+ * folder of a shard index; NULL for other files. */
+static int find_folder(char **folder, const char *path)
 {
     static const char suffix[] = ".index.json";
     size_t len = strlen(path), n = sizeof suffix - 1;
-    bool is_folder = path_is_folder(path);
+    bool is_folder;
+    int code = path_find_folder(&is_folder, path);
     *folder = NULL;
-    if (!is_folder && (len < n || strcmp(path + len - n, suffix) != 0))
-        return true;
+    if (code || (!is_folder && (len < n || strcmp(path + len - n, suffix) != 0)))
+        return code;
     const char *slash = strrchr(path, '/');
     *folder = is_folder ? strdup(path)
               : slash   ? strndup(path, (size_t)(slash - path) + 1)
                         : strdup(".");
-    return *folder;
+    return *folder ? CODE_DONE : say_no_memory(path);
 }
 
-static bool has_folder(const char *folder, const char *name)
+/* Set *is true if the folder has the folders of a repository in the cache. */
+static int find_repository(bool *is, const char *folder)
 {
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof path, "%s/%s", folder, name);
-    return (size_t)n < sizeof path && path_is_folder(path);
-}
-
-static bool is_repository(const char *folder)
-{
-    return has_folder(folder, "blobs") && has_folder(folder, "snapshots");
+    static const char *const parts[] = { "blobs", "snapshots" };
+    int code = CODE_DONE;
+    *is = true;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && *is && !code; i++) {
+        char *path = path_in(folder, parts[i]);
+        code = path ? path_find_folder(is, path) : CODE_SYSTEM;
+        free(path);
+    }
+    return code;
 }
 
 static bool begins(const char *text, const char *with)
@@ -145,7 +153,7 @@ static void add_digest(hub_check *c, const char *path)
 }
 
 /* Add a request for each file with a digest, and tell what is wrong with the others. */
-static void add_request(hub_check *c, const char *path)
+static int add_request(hub_check *c, const char *path)
 {
     static const heft_range nowhere = { HEFT_NOWHERE, 0 };
     const char *suffix = strrchr(path, '.');
@@ -154,20 +162,24 @@ static void add_request(hub_check *c, const char *path)
                      "the link leads to no file: download the file again");
     else if (hub_name_of(&c->names[c->count], path))
         add_digest(c, path);
+    else if (c->names[c->count].os)
+        return say_system(c->names[c->count].os, path);
     else if (suffix && !strcmp(suffix, ".incomplete"))
         findings_add(c->f, HEFT_WARNING, "hub/incomplete", path, nowhere,
                      "the download is not finished: download the file again, or remove this file");
     else
         findings_add(c->f, HEFT_WARNING, "hub/no-digest", path, nowhere,
                      "the hub states no digest for this file");
+    return CODE_DONE;
 }
 
-/* Return true if a file has a digest, or a link is broken: else the argument is no download. */
+/* Return true if a file has a digest, or a link is broken: else the argument is no download. A
+ * failure counts as a digest: add_request() reports the failure. */
 static bool has_names(const path_list *files)
 {
     hub_name name;
     for (size_t i = 0; i < files->count; i++)
-        if (is_dangling(files->paths[i]) || hub_name_of(&name, files->paths[i]))
+        if (is_dangling(files->paths[i]) || hub_name_of(&name, files->paths[i]) || name.os)
             return true;
     return false;
 }
@@ -179,27 +191,32 @@ static int say_no_names(const char *path)
                       "with the digests in their names; compare with sha256sum instead");
 }
 
-static int collect(hub_check *c, const char *path)
+static int collect_from(hub_check *c, const char *folder, const char *path)
 {
-    char *folder;
-    hub_name name;
-    if (!find_folder(&folder, path))
-        return say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
-    if (!folder && !path_exists(path))
-        return say_system(ENOENT, path);
-    if (!folder && !is_dangling(path) && !hub_name_of(&name, path))
-        return say_no_names(path);
-    int code = path_list_add(&c->files, folder ? folder : path);
-    bool in_repository = folder && is_repository(folder);
+    bool in_repository = false;
+    int code = folder ? find_repository(&in_repository, folder) : CODE_DONE;
+    if (!code)
+        code = path_list_add(&c->files, folder ? folder : path);
     c->names = calloc(c->files.count + 1, sizeof *c->names);
     c->requests = calloc(c->files.count + 1, sizeof *c->requests);
     if (!code && (!c->names || !c->requests || !drop_repeated(&c->files)))
-        code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
+        code = say_no_memory(path);
     if (!code && !has_names(&c->files))
         code = say_no_names(path);
     for (size_t i = 0; i < c->files.count && !code; i++)
         if (!folder || !is_of_the_tool(folder, c->files.paths[i], in_repository))
-            add_request(c, c->files.paths[i]);
+            code = add_request(c, c->files.paths[i]);
+    return code;
+}
+
+static int collect(hub_check *c, const char *path)
+{
+    char *folder;
+    int code = find_folder(&folder, path);
+    if (!code && !folder && !path_exists(path))
+        code = say_system(ENOENT, path);
+    if (!code)
+        code = collect_from(c, folder, path);
     free(folder);
     return code;
 }

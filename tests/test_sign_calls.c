@@ -152,6 +152,10 @@ static void signing_needs_memory(void **state)
     assert_int_equal(info.signature.len, 0);
     heft_assert_ok(heft_signature_sign(s, private_key, HEFT_STR(""), &err), &err);
     heft_assert_ok(heft_signature_check_key(s, public_key, &err), &err);
+    lacks_digests = true;
+    heft_assert_fails(heft_signature_check_key(s, public_key, &err), HEFT_E_NOMEM, &err,
+                      "to check a signature");
+    lacks_digests = false;
     heft_signature_close(s);
 }
 

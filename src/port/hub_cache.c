@@ -142,8 +142,16 @@ static bool parse_name(hub_name *out, const char *p, bool has_owner)
 typedef struct hub_walk {
     char path[PATH_MAX];
     size_t cache_len, repository_len; /* lengths of the path's first parts */
+    int os; /* an errno if a failure leaves open what the cache contains, or 0 */
     heft_error *err;
 } hub_walk;
+
+/* Keep errno unless it says that there is no such file. */
+static void note_failure(hub_walk *w)
+{
+    if (errno != ENOENT && errno != ENOTDIR && errno != ENAMETOOLONG && errno != ELOOP)
+        w->os = errno;
+}
 
 /* Append to the path; return false if the path becomes too long. */
 static bool append(hub_walk *w, size_t at, const char *text, heft_str rest)
@@ -153,10 +161,13 @@ static bool append(hub_walk *w, size_t at, const char *text, heft_str rest)
     return len >= 0 && (size_t)len < sizeof w->path - at;
 }
 
-static bool is_folder(const char *path)
+static bool is_at_folder(hub_walk *w)
 {
     struct stat info;
-    return !stat(path, &info) && S_ISDIR(info.st_mode);
+    if (!stat(w->path, &info))
+        return S_ISDIR(info.st_mode);
+    note_failure(w);
+    return false;
 }
 
 /* Set the path to the repository's folder; return false if the folder does not exist. */
@@ -168,7 +179,7 @@ static bool enter_repository(hub_walk *w, const hub_name *n)
                  n->owner.ptr, (int)n->name.len, n->name.ptr);
     else
         snprintf(folder, sizeof folder, "%s%.*s", repository_prefix, (int)n->name.len, n->name.ptr);
-    if (!append(w, w->cache_len, "/", text_of(folder)) || !is_folder(w->path))
+    if (!append(w, w->cache_len, "/", text_of(folder)) || !is_at_folder(w))
         return false;
     w->repository_len = strlen(w->path);
     return true;
@@ -186,7 +197,7 @@ enum { COMMIT_BYTES = NAME_MAX + 1 };
 
 /* Read the name of a snapshot from a ref.  Return false if the ref does not exist, or if the
  * content is not the name of a folder. */
-static bool read_ref(char out[COMMIT_BYTES], const hub_walk *w, heft_str revision)
+static bool read_ref(char out[COMMIT_BYTES], hub_walk *w, heft_str revision)
 {
     char path[PATH_MAX];
     struct stat info;
@@ -195,9 +206,17 @@ static bool read_ref(char out[COMMIT_BYTES], const hub_walk *w, heft_str revisio
     if (len < 0 || (size_t)len >= sizeof path)
         return false;
     int fd = heft_open_at(AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
+    if (fd < 0) {
+        note_failure(w);
         return false;
-    ssize_t n = !fstat(fd, &info) && S_ISREG(info.st_mode) ? read(fd, out, COMMIT_BYTES) : -1;
+    }
+    ssize_t n = fstat(fd, &info) ? -1 : 0;
+    if (!n && S_ISREG(info.st_mode))
+        do
+            n = read(fd, out, COMMIT_BYTES);
+        while (n < 0 && errno == EINTR);
+    if (n < 0)
+        note_failure(w);
     close(fd);
     while (n > 0 && (out[n - 1] == '\n' || out[n - 1] == '\r' || out[n - 1] == ' '))
         n--;
@@ -208,13 +227,14 @@ static bool read_ref(char out[COMMIT_BYTES], const hub_walk *w, heft_str revisio
 
 /* Return the number of snapshots whose names begin with `prefix`, and the name of the last
  * snapshot. */
-static size_t count_snapshots(char out[COMMIT_BYTES], const hub_walk *w, heft_str prefix)
+static size_t count_snapshots(char out[COMMIT_BYTES], hub_walk *w, heft_str prefix)
 {
     char path[PATH_MAX];
     size_t count = 0;
     const struct dirent *e;
     int len = snprintf(path, sizeof path, "%.*s/snapshots", (int)w->repository_len, w->path);
     DIR *dir = len < 0 || (size_t)len >= sizeof path ? NULL : opendir(path);
+    errno = dir ? 0 : errno;
     while (dir && (e = readdir(dir)) != NULL) {
         bool begins = !strncmp(e->d_name, prefix.len ? prefix.ptr : "", prefix.len);
         if (!begins || e->d_name[0] == '.' || strlen(e->d_name) >= COMMIT_BYTES)
@@ -222,6 +242,8 @@ static size_t count_snapshots(char out[COMMIT_BYTES], const hub_walk *w, heft_st
         strcpy(out, e->d_name);
         count++;
     }
+    if (errno)
+        note_failure(w);
     if (dir)
         closedir(dir);
     return count;
@@ -239,7 +261,7 @@ static heft_status enter_snapshot(hub_walk *w, const char *commit, heft_str revi
 {
     if (!append(w, w->repository_len, "/snapshots/", text_of(commit)))
         return path_too_long(w->err);
-    if (is_folder(w->path))
+    if (is_at_folder(w))
         return HEFT_OK;
     w->path[w->repository_len] = '\0';
     heft_error_plain(w->err, HEFT_E_IO,
@@ -257,7 +279,7 @@ static heft_status enter_revision(hub_walk *w, heft_str revision)
     heft_str ref = is_given ? revision : text_of("main");
     if (read_ref(commit, w, ref))
         return enter_snapshot(w, commit, ref);
-    if (is_given && append(w, w->repository_len, "/snapshots/", revision) && is_folder(w->path))
+    if (is_given && append(w, w->repository_len, "/snapshots/", revision) && is_at_folder(w))
         return HEFT_OK;
     w->path[w->repository_len] = '\0';
     size_t count = may_be_prefix ? count_snapshots(commit, w, revision) : 0;
@@ -294,7 +316,7 @@ static heft_status find_repository(hub_walk *w, hub_name *n, const char *text)
     if (!has_owner && (!is_alone || alone.file.len))
         return heft_error_plain(w->err, HEFT_E_ARGUMENT,
                                 "is not a name in the cache: write hub:OWNER/NAME[@REV][/FILE]");
-    if (!is_folder(w->path))
+    if (!is_at_folder(w))
         return not_found(w->err, "%q cannot be found: there is no Hugging Face cache in %q",
                          text_of(text), text_of(w->path));
     return not_found(w->err, "%q is not in the Hugging Face cache %q", text_of(text),
@@ -316,6 +338,8 @@ heft_status heft_hub_path(char *out, size_t capacity, const char *name, heft_err
         if (!st && n.file.len && !append(&w, strlen(w.path), "/", n.file))
             st = path_too_long(w.err);
     }
+    if (w.os)
+        st = heft_os_error(err, w.os, "the Hugging Face cache cannot be read");
     if (!st && strlen(w.path) >= capacity)
         st = path_too_long(w.err);
     if (!st)

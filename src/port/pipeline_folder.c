@@ -144,6 +144,10 @@ static heft_status join(heft_file **out, pipeline *p, const char *path,
     bool has_other = !st;
     if (lacks_memory(st, &why))
         return heft_error_no_memory(err, "to list a folder");
+    if (st && why.os && why.os != ENOENT) {
+        heft_error_plain(err, st, "%s", why.message);
+        return heft_error_os(err, st, why.os);
+    }
     st = HEFT_OK;
     if (has_other)
         o.passed_over = strrchr(other, '/') + 1;

@@ -1,10 +1,13 @@
 """boxes.py - folders for commands with a preloaded library that fails calls (fail_memory.c,
 fail_calls.c)."""
+import hashlib
 import json
 import os
+import pickle
 import shutil
 import struct
 import subprocess
+import zipfile
 
 
 def safetensors(tensors, **metadata):
@@ -21,6 +24,31 @@ def contents(folder):
         str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*"))
         if p.is_file()
     }
+
+
+CACHE = "hub"  # a cache of Hugging Face, below the folder of the command
+
+
+def make_folders(model):
+    """Make a pipeline with a model card, a file of pickles, and a cache with a repository."""
+    for component in ("unet", "vae"):
+        (model / "pipeline" / component).mkdir(parents=True)
+        (model / "pipeline" / component / "model.safetensors").write_bytes(safetensors(["w"]))
+    (model / "pipeline" / "other.safetensors").write_bytes(safetensors(["w"]))
+    (model / "pipeline" / "README.md").write_text("---\nlicense: mit\nlanguage: [en, fr]\n---\n")
+    (model / "pipeline" / "model_index.json").write_text(json.dumps({
+        "_class_name": "P", "unet": ["d", "U"], "vae": ["d", "V"], "x": ["d", "Scheduler"]}))
+    (model / "p.pkl").write_bytes(pickle.dumps({"a": [os.getcwd, 1]}))
+    with zipfile.ZipFile(model / "p.zip", "w") as archive:
+        archive.write(model / "p.pkl", "a/data.pkl")
+    repository = model / CACHE / "models--o--n"
+    blob = repository / "blobs" / hashlib.sha256(safetensors(["w"])).hexdigest()
+    snapshot = repository / "snapshots" / ("0" * 40)
+    for path, data in (blob, safetensors(["w"])), (repository / "refs" / "main", b"0" * 40):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(data)
+    snapshot.mkdir(parents=True)
+    (snapshot / "model.safetensors").symlink_to(f"../../blobs/{blob.name}")
 
 
 class Box:

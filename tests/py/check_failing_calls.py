@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from boxes import Box, contents, safetensors
+from boxes import CACHE, Box, contents, make_folders, safetensors
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -83,6 +83,12 @@ COMMANDS = [
      {"fstat": 1, "fstatat": 1, "mmap": 1, "stat": 1}),
     ("hash", None, ["hash", "m.safetensors"],
      {"fstat": 1, "fstatat": 1, "mmap": 1, "stat": 1}),
+    ("verify a pipeline", None, ["verify", "pipeline"],
+     {"fstat": 2, "fstatat": 4, "mmap": 2, "realpath": 1, "stat": 1}),
+    ("scan", None, ["scan", "--json", "pipeline"], {"mmap": 5}),
+    ("a model of the cache", None, ["ls", "hub:o/n"], {"fstat": 1, "fstatat": 1, "mmap": 1}),
+    ("a download", None, ["verify", "--hub", f"{CACHE}/models--o--n"],
+     {"realpath": 1, "stat": 7}),
     ("convert to a pipe", None, ["convert", "-j1", "--to", "safetensors", "c.zt", "-"],
      {"fstat": 3, "fstatat": 1, "mmap": 1, "stat": 7}),
 ]
@@ -189,6 +195,7 @@ def check_command(box, name, args, tolerated):
 
 
 def main():
+    os.environ["HF_HUB_CACHE"] = CACHE
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         model = root / "model"
@@ -197,6 +204,7 @@ def main():
             safetensors([f"layer.{i}.weight" for i in range(3)], format="pt"))
         (model / "other.safetensors").write_bytes(safetensors(["more"]))
         (model / "old.zt").write_bytes(b"old")
+        make_folders(model)
         (model / "half.safetensors").write_bytes(safetensors(["w"], license="one"))
         with contextlib.suppress(OSError):  # none exist
             os.setxattr(model / "m.safetensors", "user.origin", b"a test")

@@ -9,11 +9,9 @@ memory. --full fails each allocation in both ways; the short form fails every si
 import argparse
 import concurrent.futures
 import gzip
-import hashlib
 import json
 import os
 import pathlib
-import pickle
 import random
 import subprocess
 import sys
@@ -22,7 +20,7 @@ import time
 import zipfile
 
 import gen_burnrecord
-from boxes import Box, safetensors
+from boxes import CACHE, Box, make_folders, safetensors
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -40,7 +38,6 @@ ALL_RULES = [
 
 
 SHARES = "o.zt.shares/"  # stays for the next attempt
-CACHE = "hub"  # a cache of Hugging Face, below the folder of the command
 
 
 def commands():
@@ -218,9 +215,6 @@ def make_models(heft, model):
     (model / "m.safetensors").write_bytes(
         safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
     (model / "cut.safetensors").write_bytes((model / "m.safetensors").read_bytes()[:-30])
-    (model / "p.pkl").write_bytes(pickle.dumps({"a": [os.getcwd, 1]}))
-    with zipfile.ZipFile(model / "p.zip", "w") as archive:
-        archive.write(model / "p.pkl", "a/data.pkl")
     (model / "other.safetensors").write_bytes(safetensors(["more"], license="GPL"))
     item, _, _ = gen_burnrecord.model()
     head = "{'descr': '|u1', 'fortran_order': False, 'shape': (900,)}".ljust(117) + "\n"
@@ -232,25 +226,11 @@ def make_models(heft, model):
     (model / "both").mkdir()
     for name in ("model.safetensors", "pytorch_model.bin"):
         (model / "both" / name).write_bytes(safetensors(["w"]))
-    for component in ("unet", "vae"):
-        (model / "pipeline" / component).mkdir(parents=True)
-        (model / "pipeline" / component / "model.safetensors").write_bytes(safetensors(["w"]))
-    (model / "pipeline" / "other.safetensors").write_bytes(safetensors(["w"]))
-    (model / "pipeline" / "README.md").write_text("---\nlicense: mit\nlanguage: [en, fr]\n---\n")
-    (model / "pipeline" / "model_index.json").write_text(json.dumps({
-        "_class_name": "P", "unet": ["d", "U"], "vae": ["d", "V"], "x": ["d", "Scheduler"]}))
     header = json.dumps({"w": {"dtype": "U8", "shape": [1024], "data_offsets": [0, 1024]}}).encode()
     (model / "bytes.safetensors").write_bytes(
         len(header).to_bytes(8, "little") + header + bytes(1024))
     (model / "vocab.txt").write_text("a\nb\n")
-    repository = model / CACHE / "models--o--n"
-    blob = repository / "blobs" / hashlib.sha256(safetensors(["w"])).hexdigest()
-    snapshot = repository / "snapshots" / ("0" * 40)
-    for path, data in (blob, safetensors(["w"])), (repository / "refs" / "main", b"0" * 40):
-        path.parent.mkdir(parents=True)
-        path.write_bytes(data)
-    snapshot.mkdir(parents=True)
-    (snapshot / "model.safetensors").symlink_to(f"../../blobs/{blob.name}")
+    make_folders(model)
     for made in (["convert", "--compress", "zstd", "m.safetensors", "c.zt"],
                  ["convert", "--rename", "s/layer/l/", "m.safetensors", "l.zt"],
                  *([c, "--share", "1/1", "-o", c, "c.zt"] for c in ("hash", "stats", "verify")),
