@@ -31,6 +31,7 @@ TYPED = {
     "\x1b[31mred": None, "!bang": r"\!", "~tilde": r"\~", "#hash": r"\#", "x|y&z<>()": "x",
     "del\x7f": "de", "-dash": None, "nul\0": None, "w:2": "w:2", "long.name.2": "long.name.",
     "'quote": r"\'", "invalid \\u202e\u202e": "inv", "%s%n": "%", "dot.": "dot",
+    "end'": "en",
 }
 FILE = "m f'$(x).safetensors"
 

@@ -123,6 +123,12 @@ def commands():
     yield "diff", ["diff", "m.safetensors", "c.zt"]
     yield "show", ["show", "c.zt", "layer.0.weight"]
     yield "cat", ["cat", "--npy", "c.zt", "layer.0.weight"]
+    for command in ("show", "show --json", "cat"):
+        yield f"a slice by {command}", [*command.split(), "c.zt", "layer.0.weight[0]"]
+    yield "statistics as a tree", ["stats", "--json", "--tree", "--quantiles", "c.zt"]
+    yield "ids of a record and a model", ["ids", "--model", "f.bpk", "f.bpk"]
+    yield "bill of materials in a file", ["sbom", "-o", "o.json", "c.zt"]
+    yield "files of a download by name", ["verify", "--hub", "--json", CACHE + "/models--o--n"]
     json_messages = "--messages=json"
     yield "messages of convert", [
         "convert", json_messages, "-j1", "-v", "--allow-loss", "m.safetensors", "o.npz"

@@ -244,6 +244,8 @@ def output(folder):
     yield "a folder", [] if heft("sbom", path, "-f", "-o", folder)[0] == 2 else ["no exit 2"]
     code = heft("sbom", path, "-o", folder / "no" / "x")[0]
     yield "no folder", [] if code == 4 else [str(code)]
+    code, _, err = heft("sbom", path, "-o", "/dev/full")
+    yield "a full disk", [] if code == 4 and "No space left" in err else [code, err]
     left = sorted(p.name for p in folder.iterdir())
     yield "nothing else", [] if left == ["out.json", "out.safetensors"] else [str(left)]
 
