@@ -123,12 +123,6 @@ def commands():
     yield "diff", ["diff", "m.safetensors", "c.zt"]
     yield "show", ["show", "c.zt", "layer.0.weight"]
     yield "cat", ["cat", "--npy", "c.zt", "layer.0.weight"]
-    for command in ("show", "show --json", "cat"):
-        yield f"a slice by {command}", [*command.split(), "c.zt", "layer.0.weight[0]"]
-    yield "statistics as a tree", ["stats", "--json", "--tree", "--quantiles", "c.zt"]
-    yield "ids of a record and a model", ["ids", "--model", "f.bpk", "f.bpk"]
-    yield "bill of materials in a file", ["sbom", "-o", "o.json", "c.zt"]
-    yield "files of a download by name", ["verify", "--hub", "--json", CACHE + "/models--o--n"]
     json_messages = "--messages=json"
     yield "messages of convert", [
         "convert", json_messages, "-j1", "-v", "--allow-loss", "m.safetensors", "o.npz"
@@ -146,6 +140,14 @@ def commands():
     yield "ids of an archive", ["ids", "--json", "f.gten"]
     yield "formats", ["formats"]
     yield "help", ["convert", "--help"]
+    for command in ("show", "show --json", "cat"):
+        yield f"a slice by {command}", [*command.split(), "c.zt", "layer.0.weight[0]"]
+    yield "different values", ["diff", "m.safetensors", "v.safetensors"]
+    yield "different values in JSON", ["diff", "--json", "m.safetensors", "v.safetensors"]
+    yield "statistics as a tree", ["stats", "--json", "--tree", "--quantiles", "c.zt"]
+    yield "ids of a record and a model", ["ids", "--model", "f.bpk", "f.bpk"]
+    yield "bill of materials in a file", ["sbom", "-o", "o.json", "c.zt"]
+    yield "files of a download by name", ["verify", "--hub", "--json", CACHE + "/models--o--n"]
 
 
 def text_of(messages):
@@ -223,6 +225,7 @@ def make_models(heft, model):
     model.mkdir()
     (model / "m.safetensors").write_bytes(
         safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
+    (model / "v.safetensors").write_bytes((model / "m.safetensors").read_bytes()[:-1] + b"?")
     (model / "cut.safetensors").write_bytes((model / "m.safetensors").read_bytes()[:-30])
     (model / "p.pkl").write_bytes(pickle.dumps({"a": [os.getcwd, 1]}))
     with zipfile.ZipFile(model / "p.zip", "w") as archive:

@@ -27,3 +27,13 @@ try diff a.zt complex.zt
 try diff a.zt a.zt
 try diff old.zt new.zt
 try diff --json old.zt new.zt
+# A position has as many numbers as the tensor has dimensions, or one if these are more than 64.
+$PYTHON -c '
+from samples import f32, write_safetensors
+for name, last in ("m", 8), ("n", 9):
+    values = f32(1, 2, 3, 4, 5, 6, 7, last)
+    write_safetensors(name + ".safetensors", {
+        "64": ("F32", [2] * 3 + [1] * 61, values), "65": ("F32", [2] * 3 + [1] * 62, values),
+        "scalar": ("F32", [], f32(last))})'
+$HEFT diff m.safetensors n.safetensors | grep -o '^[^:]*:\|first at.*'
+$HEFT diff --json m.safetensors n.safetensors | grep -o '"first": [^}]*'
