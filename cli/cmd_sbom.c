@@ -187,12 +187,6 @@ static void put_card(json *j, const bill *b)
     json_end(j, '}');
 }
 
-static heft_str name_of_model(const bill *b)
-{
-    const char *path = stdin_name(b->path), *slash = strrchr(path, '/');
-    return b->facts.name.len ? b->facts.name : str_of(slash && slash[1] ? slash + 1 : path);
-}
-
 /* Return the name of the opened file, or of a shard. */
 static heft_str name_of_file(const bill *b, uint32_t i)
 {
@@ -203,11 +197,11 @@ static heft_str name_of_file(const bill *b, uint32_t i)
 
 static void put_model(json *j, const bill *b)
 {
-    heft_str version = b->facts.version;
+    heft_str name = b->facts.name, version = b->facts.version;
     json_member_begin(j, "component", '{');
     json_member_str(j, "type", str_of("machine-learning-model"));
     json_member_str(j, "bom-ref", str_of("model"));
-    json_member_str(j, "name", name_of_model(b));
+    json_member_str(j, "name", name.len ? name : path_last_component(stdin_name(b->path)));
     if (version.len)
         json_member_str(j, "version", version);
     if (!heft_shard_file_count(b->f))

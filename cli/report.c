@@ -8,6 +8,7 @@
 #include "model.h"
 #include "report_page.h"
 #include "stdin_file.h"
+#include "textfile.h"
 
 static const char *const severities[] = { "note", "warning", "fault" };
 
@@ -93,16 +94,6 @@ static void flush_if_large(page *p)
 
 /* ---- the file ---- */
 
-static heft_str last_component(const char *path)
-{
-    size_t end = strlen(path), from;
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    for (from = end; from && path[from - 1] != '/'; from--)
-        ;
-    return (heft_str){ path + from, end - from };
-}
-
 static void put_file(json *j, const report *r)
 {
     uint64_t bytes = 0, elements = 0;
@@ -113,7 +104,7 @@ static void put_file(json *j, const report *r)
         elements += n < UINT64_MAX - elements ? n : UINT64_MAX - elements;
     }
     json_member_begin(j, "file", '{');
-    json_member_str(j, "name", last_component(stdin_label(r->path)));
+    json_member_str(j, "name", path_last_component(stdin_label(r->path)));
     json_member_str(j, "path", str_of(stdin_name(r->path)));
     json_member_str(j, "format", str_of(heft_format_title(heft_file_format(r->f))));
     json_member_text(j, "version", heft_file_version(r->f));

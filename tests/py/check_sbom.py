@@ -241,13 +241,18 @@ def output(folder):
                                         capture_output=True).stdout)
     names = [bom["metadata"]["component"]["name"], *(c["name"] for c in bom["components"])]
     yield "standard input is called -", complaints(bom) + ([] if names == ["-", "-"] else names)
+    (folder / "kept").mkdir()
+    (folder / "kept/model.safetensors").write_bytes(gen_shards.pack(WEIGHTS))
+    got = [json.loads(heft("sbom", f"{folder}/kept{end}")[1])["metadata"]["component"]["name"]
+           for end in ("", "/", "//")]
+    yield "the name of a folder", [] if got == ["kept"] * 3 else got
     yield "a folder", [] if heft("sbom", path, "-f", "-o", folder)[0] == 2 else ["no exit 2"]
     code = heft("sbom", path, "-o", folder / "no" / "x")[0]
     yield "no folder", [] if code == 4 else [str(code)]
     code, _, err = heft("sbom", path, "-o", "/dev/full")
     yield "a full disk", [] if code == 4 and "No space left" in err else [code, err]
     left = sorted(p.name for p in folder.iterdir())
-    yield "nothing else", [] if left == ["out.json", "out.safetensors"] else [str(left)]
+    yield "nothing else", [] if left == ["kept", "out.json", "out.safetensors"] else [str(left)]
 
 
 def results(folder):
