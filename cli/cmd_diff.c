@@ -1,7 +1,6 @@
 /* cmd_diff.c - `heft diff`: compare names, element types, shapes, layouts and values of two
  * files. */
 #include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "comparison_share.h"
@@ -17,32 +16,15 @@ static const char *change_name(uint32_t change)
                                       : "value";
 }
 
-/* Return true if the first difference of a pair has a position in the shape of the tensor. */
-static bool has_position(const comparison *c, const pair *p)
+/* Store the position of the first difference: in the shape of the tensor, in the list of all
+ * compared elements, or in the bytes. Return the number of dimensions. */
+static uint32_t first_position(uint64_t at[POSITION_RANK], const comparison *c, const pair *p)
 {
     heft_tensor t = heft_tensor_at(c->b, p->b);
-    return !p->d.bytewise && t.layout == HEFT_DENSE && p->d.first < tensor_elements(&t);
-}
-
-/* Split an element number into the position in the shape, which has `rank` dimensions. */
-static void position_of(uint64_t *position, const heft_tensor *t, uint64_t element)
-{
-    for (uint32_t i = t->rank; i-- > 0; element /= t->dims[i])
-        position[i] = element % t->dims[i];
-}
-
-/* Get the position of the first difference, which the caller frees. NULL without memory. */
-static uint64_t *first_position(const comparison *c, const pair *p, uint32_t *rank)
-{
-    heft_tensor t = heft_tensor_at(c->b, p->b);
-    bool is_element = has_position(c, p);
-    *rank = is_element ? t.rank : 1;
-    uint64_t *position = malloc(((size_t)*rank + 1) * sizeof *position);
-    if (position && is_element)
-        position_of(position, &t, p->d.first);
-    else if (position)
-        position[0] = p->d.first;
-    return position;
+    if (!p->d.bytewise && p->d.first < tensor_elements(&t))
+        return tensor_position(at, &t, p->d.first);
+    at[0] = p->d.first;
+    return 1;
 }
 
 /* ---- text ---- */
@@ -83,7 +65,7 @@ static void put_statistics(outbuf *o, const difference *d)
 static void put_value_change(outbuf *o, const comparison *c, const pair *p)
 {
     const difference *d = &p->d;
-    uint32_t rank;
+    uint64_t at[POSITION_RANK];
     if (d->incomparable) {
         out_text(o, "values: different parts or sizes");
         return;
@@ -92,13 +74,8 @@ static void put_value_change(outbuf *o, const comparison *c, const pair *p)
                (unsigned long long)d->compared, d->bytewise ? "bytes" : "elements");
     if (!d->bytewise)
         put_statistics(o, d);
-    uint64_t *position = first_position(c, p, &rank);
     out_text(o, ", first at ");
-    if (position)
-        out_shape(o, position, rank);
-    else
-        out_text(o, "(no memory)");
-    free(position);
+    out_shape(o, at, first_position(at, c, p));
 }
 
 static void put_change(outbuf *o, const comparison *c, const pair *p, uint32_t change)
@@ -177,13 +154,11 @@ static void json_renamed(json *j, const comparison *c)
 
 static void json_first(json *j, const comparison *c, const pair *p)
 {
-    uint32_t rank;
-    uint64_t *position = p->d.first == HEFT_NOWHERE ? NULL : first_position(c, p, &rank);
-    if (position)
-        json_member_shape(j, "first", position, rank);
-    else
+    uint64_t at[POSITION_RANK];
+    if (p->d.first == HEFT_NOWHERE)
         json_member_null(j, "first");
-    free(position);
+    else
+        json_member_shape(j, "first", at, first_position(at, c, p));
 }
 
 /* Write the statistics, or null for values that are not numbers and for undefined statistics. */

@@ -109,6 +109,11 @@ static void put_float(outbuf *o, const heft_value *v)
         json_f64(&j, v->as.f);
 }
 
+static const char *plural(uint32_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 static void put_value(outbuf *o, const heft_value *v)
 {
     json j = { o, false };
@@ -117,10 +122,10 @@ static void put_value(outbuf *o, const heft_value *v)
         put_string(o, v->as.s);
         break;
     case HEFT_KIND_LIST:
-        out_format(o, "[%u values]", v->as.container.count);
+        out_format(o, "[%u value%s]", v->as.container.count, plural(v->as.container.count));
         break;
     case HEFT_KIND_MAP:
-        out_format(o, "{%u keys}", v->as.container.count);
+        out_format(o, "{%u key%s}", v->as.container.count, plural(v->as.container.count));
         break;
     case HEFT_KIND_ARRAY:
         out_format(o, "[%u ", v->as.array.count);

@@ -187,15 +187,21 @@ static void put_card(json *j, const bill *b)
     json_end(j, '}');
 }
 
+/* Return the name of the opened file, or of a shard. */
+static heft_str name_of_file(const bill *b, uint32_t i)
+{
+    if (i)
+        return heft_shard_file_at(b->f, i - 1).name;
+    return stdin_is(b->path) ? str_of(stdin_name(b->path)) : heft_file_name(b->f);
+}
+
 static void put_model(json *j, const bill *b)
 {
     heft_str name = b->facts.name, version = b->facts.version;
-    const char *slash = strrchr(b->path, '/');
     json_member_begin(j, "component", '{');
     json_member_str(j, "type", str_of("machine-learning-model"));
     json_member_str(j, "bom-ref", str_of("model"));
-    json_member_str(j, "name",
-                    name.len ? name : str_of(slash && slash[1] ? slash + 1 : stdin_name(b->path)));
+    json_member_str(j, "name", name.len ? name : path_last_component(stdin_name(b->path)));
     if (version.len)
         json_member_str(j, "version", version);
     if (!heft_shard_file_count(b->f))
@@ -217,7 +223,7 @@ static void put_files(json *j, const bill *b)
         json_begin(j, '{');
         json_member_str(j, "type", str_of("file"));
         json_member_str(j, "bom-ref", str_of(ref));
-        json_member_str(j, "name", i ? heft_shard_file_at(b->f, i - 1).name : heft_file_name(b->f));
+        json_member_str(j, "name", name_of_file(b, i));
         put_digest(j, &b->files[i].digest);
         json_member_begin(j, "properties", '[');
         put_count(j, "heft:size", b->files[i].size);
@@ -302,7 +308,7 @@ static int write_bill(bill *b)
 /* Return the path of the opened file, or of a shard, malloc'ed. */
 static char *path_of(const bill *b, const char *dir, bool is_folder, uint32_t i)
 {
-    heft_str name = i ? heft_shard_file_at(b->f, i - 1).name : heft_file_name(b->f);
+    heft_str name = name_of_file(b, i);
     if (!i && !is_folder)
         return strdup(b->path);
     char *copy = strndup(name.ptr, name.len), *path = copy ? path_in(dir, copy) : NULL;

@@ -12,8 +12,6 @@
 #include "result_share.h"
 #include "statistics.h"
 
-enum { POSITION_RANK = 64 }; /* positions in tensors of more dimensions are a single number */
-
 typedef struct stats_run {
     const heft_file *f;
     const char *path;
@@ -205,18 +203,12 @@ static int build_tree(stats_run *v)
 
 /* Set the position of the tensor's first NaN or infinity, of which the tensor has one. Return the
  * number of dimensions: of the tensor or, for a tensor that is not dense, of the list of values. */
-static uint32_t first_position(uint64_t *at, const stats_run *v, uint32_t row)
+static uint32_t first_position(uint64_t at[POSITION_RANK], const stats_run *v, uint32_t row)
 {
     heft_tensor t = tensor_of(v, row);
     uint64_t element = v->sums[row].first_not_finite;
     element /= number_kind_of(t.dtype) == NUMBER_COMPLEX ? 2 : 1;
-    if (t.layout != HEFT_DENSE || t.rank > POSITION_RANK) {
-        at[0] = element;
-        return 1;
-    }
-    for (uint32_t axis = t.rank; axis-- > 0; element /= t.dims[axis])
-        at[axis] = element % t.dims[axis];
-    return t.rank;
+    return tensor_position(at, &t, element);
 }
 
 static bool has_not_finite(const summary *s)

@@ -60,19 +60,18 @@ static bool is_within_ulps(const streams *s, double abs_diff, double a, double b
 
 /* ---- one pair of numbers ---- */
 
-/* Update the maxima; return true if a and b differ by more than the tolerance. abs_diff is |a - b|,
- * which is exact for integers even if a and b were rounded to doubles. */
+/* Update the maxima for numbers that differ; return true if a and b differ by more than the
+ * tolerance. abs_diff is |a - b|, which is exact, and not 0, even if integers were rounded to
+ * doubles. */
 static bool record_difference(difference *d, const streams *s, double abs_diff, double a, double b)
 {
     if (isnan(a) && isnan(b))
         return false;
     if (isnan(a) || isnan(b))
         return true;
-    double rel = abs_diff == 0 ? 0 : isinf(abs_diff) || b == 0 ? HUGE_VAL : abs_diff / fabs(b);
+    double rel = isinf(abs_diff) || b == 0 ? HUGE_VAL : abs_diff / fabs(b);
     d->max_abs = abs_diff > d->max_abs ? abs_diff : d->max_abs;
     d->max_rel = rel > d->max_rel ? rel : d->max_rel;
-    if (!(abs_diff > 0))
-        return false;
     if (isinf(abs_diff))
         return true;
     bool is_close = abs_diff <= s->t.absolute + s->t.relative * fabs(b);

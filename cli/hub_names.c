@@ -60,10 +60,8 @@ static bool find_metadata(hub_name *out, const char *real)
     char dir[PATH_MAX], folder[PATH_MAX], path[2 * PATH_MAX];
     size_t len = strlen(real);
     while (len) {
-        while (len && real[len - 1] != '/')
+        while (real[len - 1] != '/') /* realpath() begins with a slash */
             len--;
-        if (!len)
-            break;
         memcpy(dir, real, len - 1);
         dir[len - 1] = '\0';
         if (hub_metadata_folder(folder, sizeof folder, dir)) {

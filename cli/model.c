@@ -406,6 +406,16 @@ uint64_t tensor_elements(const heft_tensor *t)
     return product;
 }
 
+uint32_t tensor_position(uint64_t at[POSITION_RANK], const heft_tensor *t, uint64_t element)
+{
+    at[0] = element;
+    if (t->layout != HEFT_DENSE || t->rank > POSITION_RANK)
+        return 1;
+    for (uint32_t axis = t->rank; axis-- > 0; element /= t->dims[axis])
+        at[axis] = element % t->dims[axis];
+    return t->rank;
+}
+
 uint32_t *model_find_tied(const heft_file *f, const char *path)
 {
     heft_error err;

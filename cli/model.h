@@ -95,6 +95,11 @@ uint32_t model_values(const heft_file *f, uint32_t tensor);
 uint64_t elements_in(heft_dtype t, uint64_t length, uint64_t max);
 /* Return the product of the dimensions, or UINT64_MAX on overflow. */
 uint64_t tensor_elements(const heft_tensor *t);
+/* Store the position of an element of a dense tensor in the shape; return the number of dimensions.
+ * In other tensors, and in those of more than POSITION_RANK dimensions, the number of the element
+ * is the only dimension. */
+enum { POSITION_RANK = 64 };
+uint32_t tensor_position(uint64_t at[POSITION_RANK], const heft_tensor *t, uint64_t element);
 
 /* Return heft_tensor_find_tied()'s table, which the caller frees. NULL, after an error line, on
  * failure. */

@@ -103,6 +103,15 @@ static bool find_in_settings(model_kind *out, const heft_settings *s)
     return false;
 }
 
+/* Warn about a file that is not valid JSON; missing memory is an error. Return an exit code. */
+static int say_unreadable(const char *path, const heft_error *err)
+{
+    if (err->status == HEFT_E_NOMEM)
+        return say_error(path, err);
+    say(MESSAGE_WARNING, path, "is ignored: %s", err->message);
+    return CODE_DONE;
+}
+
 static int read_config(model_kind *out, const char *path)
 {
     heft_error err;
@@ -112,12 +121,12 @@ static int read_config(model_kind *out, const char *path)
     if (code)
         return code;
     if (heft_settings_parse_json(&settings, text, NULL, &err))
-        say(MESSAGE_WARNING, path, "is ignored: %s", err.message);
+        code = say_unreadable(path, &err);
     else
         (void)find_in_settings(out, settings);
     heft_settings_close(settings);
     text_free(text);
-    return CODE_DONE;
+    return code;
 }
 
 /* Only a folder, and a model in shards, has a config.json of its own. A single file may lie in a
@@ -175,14 +184,14 @@ static int read_adapter(model_kind *out, const char *path)
     if (code)
         return code;
     if (heft_settings_parse_json(&s, text, NULL, &err)) {
-        say(MESSAGE_WARNING, path, "is ignored: %s", err.message);
+        code = say_unreadable(path, &err);
     } else {
         copy_setting(out->adapter_type, sizeof out->adapter_type, s, "peft_type");
         copy_setting(out->adapter_base, sizeof out->adapter_base, s, "base_model_name_or_path");
     }
     heft_settings_close(s);
     text_free(text);
-    return CODE_DONE;
+    return code;
 }
 
 /* PEFT writes adapter_config.json beside adapter_model.safetensors or adapter_model.bin. */

@@ -57,8 +57,6 @@ int number_digits(double v, heft_dtype t)
     enum { MAX_DIGITS = 17, ALWAYS_EXACT = 15 };
     if (heft_dtype_get(t)->block_elems > 1 && heft_dtype_can_cast(HEFT_F32, t))
         t = HEFT_F32; /* blocks decode to f32 */
-    if (!isfinite(v))
-        return MAX_DIGITS;
     /* A normal double survives conversion to 15 digits and back, so fewer than 15 need not be
      * tried. */
     int digits = t == HEFT_F64 && (v == 0 || fabs(v) >= 2.3e-308) ? ALWAYS_EXACT : 1;

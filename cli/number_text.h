@@ -23,8 +23,8 @@ typedef struct number {
 number_kind number_kind_of(heft_dtype t);
 /* Read element i of the elements at src. src is at the start of a block. */
 number number_at(heft_dtype t, const void *src, uint64_t i);
-/* Return the fewest digits, at most 17, that distinguish v from its neighbours in type t. Pass the
- * result minus 1 as the precision of "%.*e". */
+/* Return the fewest digits, at most 17, that distinguish a finite v from its neighbours in type t.
+ * Pass the result minus 1 as the precision of "%.*e". */
 int number_digits(double v, heft_dtype t);
 
 #endif

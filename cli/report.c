@@ -8,6 +8,7 @@
 #include "model.h"
 #include "report_page.h"
 #include "stdin_file.h"
+#include "textfile.h"
 
 static const char *const severities[] = { "note", "warning", "fault" };
 
@@ -93,16 +94,6 @@ static void flush_if_large(page *p)
 
 /* ---- the file ---- */
 
-static heft_str last_component(const char *path)
-{
-    size_t end = strlen(path), from;
-    while (end > 1 && path[end - 1] == '/')
-        end--;
-    for (from = end; from && path[from - 1] != '/'; from--)
-        ;
-    return (heft_str){ path + from, end - from };
-}
-
 static void put_file(json *j, const report *r)
 {
     uint64_t bytes = 0, elements = 0;
@@ -113,7 +104,7 @@ static void put_file(json *j, const report *r)
         elements += n < UINT64_MAX - elements ? n : UINT64_MAX - elements;
     }
     json_member_begin(j, "file", '{');
-    json_member_str(j, "name", last_component(stdin_label(r->path)));
+    json_member_str(j, "name", path_last_component(stdin_label(r->path)));
     json_member_str(j, "path", str_of(stdin_name(r->path)));
     json_member_str(j, "format", str_of(heft_format_title(heft_file_format(r->f))));
     json_member_text(j, "version", heft_file_version(r->f));
@@ -140,8 +131,8 @@ static void put_findings(json *j, const report *r)
 
 /* ---- metadata ---- */
 
-/* Write at most REPORT_TEXT bytes of a text, and say how long the text is. */
-static void put_cut(json *j, heft_str s, outbuf *scratch)
+/* Write at most REPORT_TEXT bytes of a text; if the text is cut, say how long the value is. */
+static void put_cut(json *j, heft_str s, uint64_t length, const char *unit, outbuf *scratch)
 {
     size_t shown = s.len < REPORT_TEXT ? s.len : REPORT_TEXT;
     while (shown < s.len && shown && ((uint8_t)s.ptr[shown] & 0xC0) == 0x80)
@@ -149,7 +140,7 @@ static void put_cut(json *j, heft_str s, outbuf *scratch)
     scratch->used = 0;
     out_bytes(scratch, s.ptr, shown);
     if (shown < s.len)
-        out_format(scratch, "... (%llu bytes)", (unsigned long long)s.len);
+        out_format(scratch, "... (%llu %s)", (unsigned long long)length, unit);
     json_str(j, (heft_str){ scratch->buf, scratch->used });
 }
 
@@ -158,19 +149,22 @@ static void put_value(json *j, const heft_value *v, outbuf *text, outbuf *scratc
 {
     json inner = { text, false };
     heft_value first = *v;
+    uint64_t length = 0;
     if (v->kind == HEFT_KIND_STR) {
-        put_cut(j, v->as.s, scratch);
+        put_cut(j, v->as.s, v->as.s.len, "bytes", scratch);
         return;
     }
-    if (v->kind == HEFT_KIND_ARRAY && v->as.array.count > REPORT_TEXT)
-        first.as.array.count = REPORT_TEXT; /* more values than the text can show */
-    if (v->kind == HEFT_KIND_BYTES && v->as.s.len > REPORT_TEXT)
-        first.as.s.len = REPORT_TEXT;
+    if (v->kind == HEFT_KIND_ARRAY) {
+        length = v->as.array.count;
+        first.as.array.count = length < REPORT_TEXT ? (uint32_t)length : REPORT_TEXT;
+    } else if (v->kind == HEFT_KIND_BYTES) {
+        length = v->as.s.len;
+        first.as.s.len = length < REPORT_TEXT ? (size_t)length : REPORT_TEXT;
+    }
     text->used = 0;
-    json_scalar(&inner, &first);
-    if (v->kind == HEFT_KIND_ARRAY && v->as.array.count > REPORT_TEXT)
-        out_format(text, " ... (%u values)", v->as.array.count);
-    put_cut(j, (heft_str){ text->buf, text->used }, scratch);
+    json_scalar(&inner, &first); /* longer than the text can show if `first` is cut */
+    const char *unit = v->kind == HEFT_KIND_ARRAY ? "values" : "bytes";
+    put_cut(j, (heft_str){ text->buf, text->used }, length, unit, scratch);
 }
 
 typedef struct level {        /* an open list or map */
@@ -206,7 +200,7 @@ static void put_row(metadata_rows *m, const heft_value *v)
     m->shown++;
     json_line(m->j);
     json_begin(m->j, '[');
-    put_cut(m->j, (heft_str){ m->path.buf, m->path.used }, &m->scratch);
+    put_cut(m->j, (heft_str){ m->path.buf, m->path.used }, m->path.used, "bytes", &m->scratch);
     put_value(m->j, v, &m->text, &m->scratch);
     json_end(m->j, ']');
 }

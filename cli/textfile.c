@@ -123,6 +123,16 @@ char *path_in(const char *dir, const char *name)
     return path;
 }
 
+heft_str path_last_component(const char *path)
+{
+    size_t end = strlen(path), from;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (from = end; from && path[from - 1] != '/'; from--)
+        ;
+    return (heft_str){ path + from, end - from };
+}
+
 bool path_exists(const char *path)
 {
     struct stat info;

@@ -15,6 +15,8 @@ int text_read(heft_str *out, const char *path, text_origin origin);
 void text_free(heft_str text);
 /* Return DIR/NAME, malloc'ed; NULL, after an error line, without memory. */
 char *path_in(const char *dir, const char *name);
+/* Return the last component of a path, without slashes at the end. */
+heft_str path_last_component(const char *path);
 bool path_exists(const char *path);    /* true for a dangling link, and if unknown */
 bool path_is_folder(const char *path); /* false if unknown */
 /* Set *is_folder; it is false for a missing file.  Return an exit code, after an error line if the

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -30,6 +31,7 @@ TYPED = {
     "\x1b[31mred": None, "!bang": r"\!", "~tilde": r"\~", "#hash": r"\#", "x|y&z<>()": "x",
     "del\x7f": "de", "-dash": None, "nul\0": None, "w:2": "w:2", "long.name.2": "long.name.",
     "'quote": r"\'", "invalid \\u202e\u202e": "inv", "%s%n": "%", "dot.": "dot",
+    "end'": "en",
 }
 FILE = "m f'$(x).safetensors"
 
@@ -42,6 +44,22 @@ def write_model(path):
            for i, n in enumerate(names)}
     }).encode()
     path.write_bytes(struct.pack("<Q", len(header)) + header + b"".join(map(content, names)))
+
+
+def write_nested(path):
+    """Write a pickle of dictionaries: the model, with a tensor, and the state of an optimizer."""
+    def view(name):
+        return (b"X" + struct.pack("<I", len(name)) + name +
+                b"ctorch._utils\n_rebuild_tensor_v2\n(("
+                b"X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpu"
+                b"K\x01tQK\0K\x01\x85K\x01\x85\x89NtRs")
+    pickled = (b"\x80\x02}X\x05\0\0\0model}" + view(b"b") + b"sX\x09\0\0\0optimizer}" +
+               view(b"step") + b"s.")
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr("n/data.pkl", pickled)
+        z.writestr("n/data/0", bytes(4))
+        z.writestr("n/version", "3\n")
+    return path
 
 
 def content(name):
@@ -173,6 +191,9 @@ def check_words(heft, model):
     yield same("a value within letters", values(heft, "convert", "-nt", "saf"), ["safetensors"])
     yield same("when to colour", values(heft, "ls", "--color", ""), ["auto", "always", "never"])
     yield same("profiles", values(heft, "verify", "-p", "gp"), ["gpt2"])
+    yield from (same(f"tensors of the part that {key} opens",
+                     values(heft, "cat", *key, write_nested(model.with_name("n.pt")), ""), ["b"])
+                for key in (["--key", "model"], ["--key=model"]))
     yield same("keys of the metadata", values(heft, "edit", model, "--unset", ""), ["lic ense"])
     yield same("a key that is set", complete(heft, "edit", model, "--set", ""),
                ["stems", "lic ense="])
@@ -189,6 +210,15 @@ def check_words(heft, model):
     yield same("the second input", complete(heft, "merge", model, ""), ["files"])
     yield same("an unknown command", complete(heft, "no-such", ""), [])
     yield same("no value of a flag", values(heft, "ls", "--raw="), [])
+    yield same("no words for a number", complete(heft, "convert", "--threads", ""), ["words"])
+    for first in ("help", "--no-pager"):
+        yield same(f"a command after {first}", values(heft, first, "form"), ["formats"])
+    for target in (["--to=mag"], ["-tmag"], ["-ftmag"], ["--to", "mag"], ["--force", "-t", "mag"]):
+        yield same(f"generations of the target of {target}",
+                   values(heft, "convert", *target, "--format-version", ""),
+                   ["1", "100", "snapshot"])
+    yield same("an argument after --", values(heft, "cat", "--", model, "dot"), ["dot."])
+    yield same("no options after --", values(heft, "cat", "--", model, "-"), ["-dash"])
     for missing in ("no-such-file", "/", "/dev/null", "-", ""):
         yield same(f"no tensors of {missing!r}", values(heft, "cat", missing, ""), [])
     yield same("a long name", values(heft, "cat", model, "x" * 100000), [])
@@ -252,7 +282,7 @@ def check_escapes(heft, model):
         yield f"bash escapes {escaped}", [] if got == plain and len(got) == 1 else [
             f"{got} instead of {plain}"
         ]
-    for unknown in (r"dot\n", r"dot\41", r"dot\x61"):
+    for unknown in (r"dot\n", r"dot\41", r"dot\x61", r"\x6gdot", r"\x6g", r"\9dot"):
         got = offered("$'" + unknown)
         yield f"no name begins with {unknown}", got
 

@@ -137,6 +137,21 @@ def commands():
     yield "ids of an archive", ["ids", "--json", "f.gten"]
     yield "formats", ["formats"]
     yield "help", ["convert", "--help"]
+    for command in ("show", "show --json", "cat"):
+        yield f"a slice by {command}", [*command.split(), "c.zt", "layer.0.weight[0]"]
+    yield "different values", ["diff", "m.safetensors", "v.safetensors"]
+    yield "different values in JSON", ["diff", "--json", "m.safetensors", "v.safetensors"]
+    yield "statistics as a tree", ["stats", "--json", "--tree", "--quantiles", "c.zt"]
+    yield "ids of a record and a model", ["ids", "--model", "f.bpk", "f.bpk"]
+    yield "bill of materials in a file", ["sbom", "-o", "o.json", "c.zt"]
+    yield "convert a folder", ["convert", "-j1", "--allow-loss", "folder", "o.weights"]
+    yield "verify by a profile", ["verify", "--profile", "gpt2", "m.safetensors"]
+    yield "ls in order", ["ls", "--sort", "name", "m.safetensors"]
+    yield "ls by alternatives", ["ls", "m.safetensors", "layer.{0,2}.*"]
+    yield "info of a folder", ["info", "configured"]
+    yield "info of an adapter", ["info", "adapter/adapter_model.safetensors"]
+    yield "ids that are set", ["edit", "--set-id", "layer.0.weight=7", "f.bpk"]
+    yield "files of a download by name", ["verify", "--hub", "--json", CACHE + "/models--o--n"]
 
 
 def text_of(messages):
@@ -214,6 +229,7 @@ def make_models(heft, model):
     model.mkdir()
     (model / "m.safetensors").write_bytes(
         safetensors([f"layer.{i}.weight" for i in range(3)], format="pt", license="MIT"))
+    (model / "v.safetensors").write_bytes((model / "m.safetensors").read_bytes()[:-1] + b"?")
     (model / "cut.safetensors").write_bytes((model / "m.safetensors").read_bytes()[:-30])
     (model / "other.safetensors").write_bytes(safetensors(["more"], license="GPL"))
     item, _, _ = gen_burnrecord.model()
@@ -223,6 +239,12 @@ def make_models(heft, model):
     (model / "r.mpk.gz").write_bytes(gzip.compress(gen_burnrecord.record(item), mtime=0))
     (model / "folder").mkdir()
     (model / "folder" / "model.safetensors").write_bytes(safetensors(["w"]))
+    (model / "adapter").mkdir()
+    (model / "adapter" / "adapter_model.safetensors").write_bytes(safetensors(["w"]))
+    (model / "adapter" / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    (model / "configured").mkdir()
+    (model / "configured" / "model.safetensors").write_bytes(safetensors(["w"]))
+    (model / "configured" / "config.json").write_text('{"model_type": "bert"}')
     (model / "both").mkdir()
     for name in ("model.safetensors", "pytorch_model.bin"):
         (model / "both" / name).write_bytes(safetensors(["w"]))

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 
+import gen_ztensor1
 import webdriver
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
@@ -126,8 +127,63 @@ def check_nested_metadata(pages):
     rows = dict(document(pages.write(file))["metadata"]["rows"])
     yield from differs("a large integer", rows["n"], str(big))
     yield from differs("the end of a long text", rows["text"][998:], "éé... (3000 bytes)")
-    if not rows["list"].startswith("[0, 1, 2") or len(rows["list"]) > 2100:
-        yield f"an array is {rows['list'][:40]!r}, {len(rows['list'])} characters"
+    yield from differs("an array", rows["list"],
+                       str(list(range(3000)))[:2000] + "... (3000 values)")
+
+
+def ztensor(path, attributes, tensors=()):
+    """Write dense tensors (name, dtype, shape, bytes) and attributes as metadata."""
+    f = gen_ztensor1.File("1.2")
+    path.write_bytes(f.end(f.root({t[0]: f.dense(t) for t in tensors}, attributes)))
+    return path
+
+
+def check_much_metadata(pages):
+    """Names of nested values are paths; long lists, texts and bytes are cut, further values are
+    counted."""
+    nested = {"map": {"one": 1, "two": {"three": [5, {"four": "x"}]}, "none": {}}, "after": 2,
+              "list": list(range(25)), "lists": [[i] for i in range(22)],
+              "text": "x" + "\u00e9" * 1500, "bytes": bytes(range(256)) * 10}
+    metadata = document(pages.write(ztensor(pages.folder / "n.zt", nested)))["metadata"]
+    rows = dict(metadata["rows"])
+    yield from differs("paths", [n for n in rows if n.startswith(("map", "after"))],
+                       ["map.one", "map.two.three.0", "map.two.three.1.four", "map.none", "after"])
+    yield from differs("values", [rows[n] for n in ("map.one", "map.two.three.0", "after")],
+                       ["1", "5", "2"])
+    yield from differs("items of a list", [n for n in rows if n.startswith("list.")],
+                       [f"list.{i}" for i in range(20)])
+    yield from differs("items of a list of lists", [n for n in rows if n.startswith("lists.")],
+                       [f"lists.{i}.0" for i in range(20)])
+    yield from differs("values left out", metadata["omitted"], 5 + 2)
+    yield from differs("a text cut before a character", rows["text"],
+                       "x" + "\u00e9" * 999 + "... (3001 bytes)")
+    hexadecimal = nested["bytes"].hex()
+    yield from differs("bytes", rows["bytes"], f'"{hexadecimal[:1999]}... (2560 bytes)')
+    many = {f"k{i}": i for i in range(5003)}
+    metadata = document(pages.write(ztensor(pages.folder / "k.zt", many)))["metadata"]
+    yield from differs("many values", (len(metadata["rows"]), metadata["omitted"]), (5000, 3))
+
+
+def check_many_tensors(pages):
+    """Pages with more findings than are listed; a folder with a slash at the end."""
+    count, mark = 10003, b"\xcd\xab"
+    file, out = pages.folder / "many.safetensors", pages.folder / "many.zt"
+    safetensors(file, {f"{i:05d}": ("U8", [4], struct.pack("<H", i) + mark) for i in range(count)})
+    pages.run("convert", "--digest", "crc32c", "--align", "64", file, out)
+    data, end = out.read_bytes(), 64 * (count + 1)
+    out.write_bytes(data[:end].replace(mark, b"\xcd\xac") + data[end:])
+    doc = document(pages.write(out))
+    verify = doc["verify"]
+    yield from differs("tensors", [t["name"] for t in tensors_of(doc)],
+                       [f"{i:05d}" for i in range(count)])
+    yield from differs("findings", (verify["faults"], len(verify["rows"]), verify["omitted"]),
+                       (count, 10000, 3))
+    folder = pages.folder / "folder"
+    folder.mkdir()
+    safetensors(folder / "model.safetensors", {"w": floats(1.0)})
+    pages.run("report", "folder//", "-o", "folder.html")
+    yield from differs("name of a folder", document(pages.folder / "folder.html")["file"]["name"],
+                       "folder")
 
 
 def check_findings(pages):
@@ -169,6 +225,11 @@ def check_comparison(pages):
     want = [2.0, math.sqrt(2.0), 9 / math.sqrt(5 * 17)]
     if not all(math.isclose(got, w, rel_tol=1e-6) for got, w in zip(value[5:], want)):
         yield f"numbers of the values are {value[5:]}, not {want}"
+    sparse = pages.folder / "sparse.zt"
+    pages.run("convert", "--sparsify", "value=coo", a, sparse)
+    rows = [row[:4] for row in document(pages.write(sparse, a))["comparison"]["rows"]]
+    yield from differs("rows with a sparse tensor", rows,
+                       [["value", "layout", "f32 [2] sparse_coo", "f32 [2]"]])
     equal = document(pages.write(a, a))["comparison"]
     yield from differs("a file compared with itself", (equal["equal"], equal["rows"]), (True, []))
     p = pages.run("report", a, b, "-o", b, "--force")
@@ -340,7 +401,8 @@ def check_digests(pages):
 
 def main(heft):
     plain = {"figures": check_figures, "metadata": check_nested_metadata,
-             "findings": check_findings,
+             "much metadata": check_much_metadata, "findings": check_findings,
+             "many tensors": check_many_tensors,
              "comparison": check_comparison, "the output": check_output,
              "nothing is loaded": check_nothing_is_loaded, "digests of the policy": check_digests,
              "names are text": check_names_are_text}

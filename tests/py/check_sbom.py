@@ -192,13 +192,22 @@ def metadata(folder):
     path.write_bytes(gguf({
         "general.license": "mit", "general.base_model.0.name": "one",
         "general.base_model.1.name": "two", "general.dataset.0.name": "d",
-        "general.languages": ["en", "de", ""], "general.datasets": ["e", "d"]}))
+        "general.languages": ["en", "de", ""], "general.datasets": ["e", "d"],
+        "general.version": "1.5"}))
     (path.parent / "README.md").write_text(
         "---\nlicense: gpl-3.0\nbase_model: [two, three]\nlanguage: fr\ndatasets: f\n---\n")
     bom = json.loads(heft("sbom", path)[1])
     wanted = {"license": ["MIT"], "base_model": ["one", "two", "three"],
               "datasets": ["d", "e", "f"], "language": ["en", "de", "fr"]}
     yield "metadata", complaints(bom) + ([] if facts_of(bom) == wanted else [str(facts_of(bom))])
+    version = bom["metadata"]["component"].get("version")
+    yield "the version", [] if version == "1.5" else [str(version)]
+    single = path.parent / "single.gguf"
+    single.write_bytes(gguf({"general.languages": "en", "general.datasets": "d"}))
+    got = facts_of(json.loads(heft("sbom", single)[1]))
+    wanted = {"license": ["GPL-3.0-only"], "base_model": ["two", "three"], "datasets": ["d", "f"],
+              "language": ["en", "fr"]}
+    yield "texts instead of lists", [] if got == wanted else [str(got)]
     (path.parent / "README.md").write_text(
         "---\nlicense: other\nlicense_name: own\nlicense_link: https://example.org/a\n---\n")
     one = path.parent / "one.safetensors"
@@ -227,11 +236,23 @@ def output(folder):
     before = path.read_bytes()
     code, _, err = heft("sbom", path, "-f", "-o", path)
     yield "the input", [] if code == 2 and path.read_bytes() == before else [err]
+    with open(path, "rb") as stdin:
+        bom = json.loads(subprocess.run([sys.argv[1], "sbom", "-"], stdin=stdin, check=True,
+                                        capture_output=True).stdout)
+    names = [bom["metadata"]["component"]["name"], *(c["name"] for c in bom["components"])]
+    yield "standard input is called -", complaints(bom) + ([] if names == ["-", "-"] else names)
+    (folder / "kept").mkdir()
+    (folder / "kept/model.safetensors").write_bytes(gen_shards.pack(WEIGHTS))
+    got = [json.loads(heft("sbom", f"{folder}/kept{end}")[1])["metadata"]["component"]["name"]
+           for end in ("", "/", "//")]
+    yield "the name of a folder", [] if got == ["kept"] * 3 else got
     yield "a folder", [] if heft("sbom", path, "-f", "-o", folder)[0] == 2 else ["no exit 2"]
     code = heft("sbom", path, "-o", folder / "no" / "x")[0]
     yield "no folder", [] if code == 4 else [str(code)]
+    code, _, err = heft("sbom", path, "-o", "/dev/full")
+    yield "a full disk", [] if code == 4 and "No space left" in err else [code, err]
     left = sorted(p.name for p in folder.iterdir())
-    yield "nothing else", [] if left == ["out.json", "out.safetensors"] else [str(left)]
+    yield "nothing else", [] if left == ["kept", "out.json", "out.safetensors"] else [str(left)]
 
 
 def results(folder):

@@ -297,6 +297,34 @@ def changed_models(work):
         code == 4 and "leaves" in err and not (work / "x.sig").exists()) else [(code, err)]
 
 
+def snapshots(work):
+    """Files of a snapshot in the cache of Hugging Face are links to blobs."""
+    private, public = write_keys(work, ec.generate_private_key(ec.SECP256R1()))
+    repository, sig = work / "models--o--n", work / "snapshot.sig"
+    snapshot, blobs = repository / "snapshots/0123", repository / "blobs"
+    snapshot.mkdir(parents=True)
+    blobs.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        digest = hashlib.sha256(FILES[name]).hexdigest()
+        (blobs / digest).write_bytes(FILES[name])
+        (snapshot / name).symlink_to(f"../../blobs/{digest}")
+    code, _, err = heft("sign", "--key", private, "-o", sig, snapshot)
+    yield "a snapshot is signed", [err] if code else []
+    yield expect("a snapshot", verify(sig, snapshot, "--key", public), 0)
+    (work / "link").symlink_to(snapshot)
+    yield expect("a snapshot behind a link", verify(sig, work / "link", "--key", public), 0)
+    (blobs / "other").write_bytes(b"{}")
+    (snapshot / "config.json").unlink()
+    (snapshot / "config.json").symlink_to("../../blobs/other")
+    yield expect("a link to another blob", verify(sig, snapshot, "--key", public), 1,
+                 [("signature/changed", "config.json")])
+    (snapshot / "config.json").unlink()
+    (snapshot / "config.json").symlink_to("../../refs")
+    (repository / "refs").write_bytes(FILES["config.json"])
+    yield expect("a link to a file beside the blobs", verify(sig, snapshot, "--key", public), 4,
+                 (), "leaves the model's folder")
+
+
 def changed_signatures(work):
     key, other = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     _, public = write_keys(work, key)
@@ -520,6 +548,16 @@ def keys(work):
         ok = got[0] == 2 and "is the input itself" in got[2]
         ok = ok and one.read_bytes() == FILES["model.safetensors"]
         yield f"the input as output, {title}", [] if ok else [got]
+    for title, out, code, text in (("a folder", work, 2, "is a directory"),
+                                   ("a path in no folder", work / "no/x.sig", 4, "No such file")):
+        got = heft("sign", "--key", plain, "--force", "-o", out, model)
+        yield f"{title} as output", [] if got[0] == code and text in got[2] else [got]
+    got = heft("sign", "--key", plain, "--messages=json", "-o", work / "said.sig", model)
+    said, size = json.loads(got[2]), sum(map(len, FILES.values()))
+    wanted = {"kind": "result", "file": str(work / "said.sig"), "files": len(FILES), "bytes": size}
+    yield "the result in JSON", [] if got[0] == 0 and said == wanted else [got, wanted]
+    yield expect("a missing signature", verify(work / "none", model, "--key", public), 4, (),
+                 "No such file")
     got = heft("sign", "--key", plain, "-o", sig, model)
     yield "an existing signature stays", [] if got[0] == 2 and "--force" in got[2] else [got]
     (work / "hollow").mkdir()
@@ -845,7 +883,8 @@ def loading(work):
 def main():
     results = []
     is_loaded = [loading] if sys.argv[2] == "loaded" else []
-    for check in (written_by_heft, written_by_python, changed_models, changed_signatures, keys,
+    for check in (written_by_heft, written_by_python, changed_models, snapshots,
+                  changed_signatures, keys,
                   certificates, signing_with_certificates, *is_loaded):
         with tempfile.TemporaryDirectory(prefix="heft-sign-") as folder:
             results += check(pathlib.Path(folder))

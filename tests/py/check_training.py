@@ -46,6 +46,16 @@ def optimizer(has_paths=True):
         metadata={str(i): path for i, path in PATHS.items()} if has_paths else None)
 
 
+def names_that_are_no_fields(c):
+    """The id before the dot is a number without leading zeros, that of the tensor."""
+    names = {"7.m": True, "07.m": False, ".m": False, "8.m": False, "7.": False, "7": False}
+    pack = gen_burnpack.Pack([tensor(n, "f32", (1,)) for n in names], "0.22",
+                             dict.fromkeys(names, S))
+    listed = c.json("ids", c.save("names.bpk", pack.bytes()))["tensors"]
+    got = {t["name"]: "field" in t for t in listed}
+    c.require(got == names, got)
+
+
 def scheduler():
     return gen_burnpack.Pack(
         [], "0.22", scalars={
@@ -247,6 +257,7 @@ CASES = [
     ("records survive zTensor 2 and back", records_survive_conversion, "2"),
     ("scalars are reported as a loss where the target has none", lost_scalars_are_reported),
     ("scalars of a record are edited", scalars_are_edited_in_place),
+    ("names that do not begin with the id are not fields", names_that_are_no_fields),
     ("edits of the id of a single field are refused", ids_of_fields_cannot_change),
     ("fields that Burn would not find are warnings", wrong_field_ids_are_warned),
     ("missing ids are derived from the names", missing_ids_come_from_names),

@@ -31,6 +31,8 @@ struct heft_doctor {
 
 enum { HEFT_DOCTOR_ROWS = 1000 }; /* diagnoses that are kept; more are only counted */
 
+/* Copy a text into the arena; return NULL if out of memory. */
+const char *heft_doctor_copy(heft_doctor *d, const char *text);
 /* Add a diagnosis with the static texts of `row`; the text is formatted as by
  * heft_error_set(). */
 void heft_doctor_add(heft_doctor *d, heft_doctor_row row, const char *fmt, ...);

@@ -27,11 +27,9 @@ static void add_finding(void *ctx, const heft_finding *x)
     bool is_fault = x->severity == HEFT_FAULT, has_range = x->where.offset != HEFT_NOWHERE;
     if ((x->severity == HEFT_NOTE && !is_size_note(x)) || c->st)
         return;
-    heft_str rule = heft_arena_copy(&c->d->arena, heft_str_from(x->rule));
+    const char *rule = heft_doctor_copy(c->d, x->rule);
     heft_severity severity = is_fault ? HEFT_FAULT : HEFT_WARNING;
-    heft_doctor_row row = {
-        severity, x->tensor, rule.ptr, NULL, is_fault ? again : NULL, x->where
-    };
+    heft_doctor_row row = { severity, x->tensor, rule, NULL, is_fault ? again : NULL, x->where };
     heft_doctor_add(c->d, row, "%s", x->text);
     if (is_fault && x->tensor != HEFT_NONE)
         c->st = heft_doctor_lose(c->d, x->tensor, c->err);

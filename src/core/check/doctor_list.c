@@ -6,6 +6,12 @@
 #include "base/sort.h"
 #include "core/check/diagnosis.h"
 
+const char *heft_doctor_copy(heft_doctor *d, const char *text)
+{
+    const heft_str end = { "", 1 }, nothing = { "", 0 }; /* a NUL ends the copy */
+    return heft_arena_join(&d->arena, heft_lit(text), end, nothing).ptr;
+}
+
 void heft_doctor_add(heft_doctor *d, heft_doctor_row row, const char *fmt, ...)
 {
     heft_error text;
@@ -17,9 +23,7 @@ void heft_doctor_add(heft_doctor *d, heft_doctor_row row, const char *fmt, ...)
     va_start(ap, fmt);
     heft_error_set_list(&text, HEFT_E_FORMAT, HEFT_NOWHERE, fmt, &ap);
     va_end(ap);
-    row.text = heft_arena_join(&d->arena, heft_lit(text.message), (heft_str){ "", 1 },
-                               (heft_str){ "", 0 })
-                   .ptr;
+    row.text = heft_doctor_copy(d, text.message);
     d->is_out_of_memory = d->is_out_of_memory || !row.text || !row.kind ||
                           !heft_vec_add(&d->mem, &d->rows, &row, sizeof row);
 }

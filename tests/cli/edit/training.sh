@@ -7,6 +7,7 @@ try --base-ids name --rename layer.bias=bias m.gptrs && say
 try --requires-grad maybe m.gptrs
 try --requires-grad 'none.*=true' m.gptrs
 try --base-ids hash m.gptrs
+try --base-ids name --rename "bias=$(printf 'b\303\274')" m.gptrs
 $HEFT convert --cast f32 two.safetensors m.weights 2> /dev/null
 try --requires-grad true m.weights
 try --base-ids name m.weights

@@ -37,3 +37,13 @@ ln -s /etc/passwd bert/config.json
 kind bert
 $HEFT info bert
 echo "exit $?"
+# a config without a known key
+rm bert/config.json
+echo '{"vocab_size": 3}' >bert/config.json
+echo "by the names: $(kind bert)"
+# the config of an adapter is not read through a link that leaves the folder
+mkdir adapter
+cp small.safetensors adapter/adapter_model.safetensors
+ln -s /etc/passwd adapter/adapter_config.json
+$HEFT info adapter/adapter_model.safetensors
+echo "exit $?"

@@ -19,3 +19,10 @@ open("m.gguf", "wb").write(head + b"\0" * (-len(head) % 32) + struct.pack("<4f",
 $HEFT info m.gguf
 $HEFT info --json m.gguf
 $HEFT convert m.gguf m.zt && $HEFT info m.zt
+PYTHONPATH=$CASES/../py $PYTHON -c '
+import gen_ztensor1
+f = gen_ztensor1.File("1.2")
+metadata = {"map": {"one": 1, "two": {"x": []}}, "single": {"one": 1}, "none": {}, "list": [1]}
+open("map.zt", "wb").write(f.end(f.root({"t": f.dense(("t", "u8", (1,), b"x"))}, metadata)))'
+$HEFT info map.zt | grep -A 3 Metadata
+$HEFT info --json map.zt | grep -o '"metadata".*'

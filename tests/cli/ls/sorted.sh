@@ -9,3 +9,4 @@ $HEFT ls --sort size --limit 1 s.safetensors
 $HEFT ls --json --sort name --limit 2 s.safetensors | grep -o '"name": "[^"]*"'
 $HEFT ls --sort date s.safetensors
 echo "exit $?"
+echo "chosen: $($HEFT ls --raw --sort name s.safetensors 'w*' | cut -f1 | tr '\n' ' ')"

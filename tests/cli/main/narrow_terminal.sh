@@ -6,7 +6,7 @@ from samples import write_safetensors
 heft = os.environ["HEFT"]
 os.environ["PAGER"] = "cat"
 names = ["model.decoder.layers.%d.self_attention.query_key_value.weight" % i for i in range(3)]
-names += ["\u5bbd" * 40, "short"]
+names += ["\u5bbd" * 40, "\u00e9" * 30, "short"]
 write_safetensors("m.safetensors", {n: ("F32", [2, 3], bytes(24)) for n in names})
 
 def width(text):

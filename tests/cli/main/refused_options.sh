@@ -60,6 +60,15 @@ try split --to nothing --count 2 two.safetensors out
 try ls --json=yes two.safetensors
 try ls -z two.safetensors
 try ls
+try ls --access fast two.safetensors
+for command in hash stats; do
+    try $command --share 1/2 --join record two.safetensors
+done
+try ids --model none two.safetensors
+try verify --signature none --key key.pem two.safetensors
+try sbom --force -o bert two.safetensors
+long=$($PYTHON -c "print('r' * 8000)")
+$HEFT ls $long/file 2>&1 | tail -c 60
 try diff two.safetensors
 try help nothing
 try ls -m

@@ -9,8 +9,10 @@ cat small.safetensors | $HEFT verify small.safetensors -
 echo text | $HEFT info -
 $HEFT ls - < /dev/null
 cat small.safetensors | $HEFT diff - -
+cat small.safetensors | $HEFT sbom - | grep -o '"name": "-".*SHA-256'
 cat small.safetensors | $HEFT append - small.safetensors; cat small.safetensors | $HEFT edit - --set a=1
 cat small.safetensors | TMPDIR=/nowhere $HEFT ls -
+cat small.safetensors | TMPDIR=$($PYTHON -c "print('/' + 'd' * 5000)") $HEFT ls -
 (ulimit -f 1; trap '' XFSZ; cat large.safetensors | TMPDIR=. $HEFT ls -)
 cp two.safetensors more.safetensors; cat small.safetensors | $HEFT append --no-sync more.safetensors - && $HEFT ls more.safetensors
 $PYTHON $CASES/terminal.py $HEFT ls -

@@ -15,3 +15,6 @@ $HEFT stats --finite --json g.safetensors | grep -o '"first.*'
 echo "$($HEFT stats --finite --messages json g.safetensors 2>&1 >/dev/null | grep -c '"kind": "fault"') messages"
 $HEFT convert --cast '*=f16' --drop c g.safetensors half.safetensors
 $HEFT stats --finite half.safetensors >/dev/null
+# In a sparse tensor, the position is that in the list of values.
+$HEFT convert --keep odd --sparsify 'odd=coo' types.safetensors sparse.zt
+$HEFT stats --finite --messages=json sparse.zt 2>&1 >/dev/null

@@ -22,4 +22,15 @@ P
 $HEFT stats --tree t.safetensors
 $HEFT stats --tree --depth 1 --raw t.safetensors
 $HEFT stats --quantiles t.safetensors 'h.0.*'
-$HEFT stats --depth 1 t.safetensors
+$HEFT stats --depth 1 t.safetensors; echo "exit $?"
+# Quantiles belong to tensors; types that are not numbers have no statistics.
+$PYTHON -c '
+import struct
+from samples import f32
+def entry(name, size, kind, offset):
+    return struct.pack("<Q", len(name)) + name + struct.pack("<IQIQ", 1, size, kind, offset)
+head = b"GGUF" + struct.pack("<IQQ", 3, 2, 0) + entry(b"m.q", 256, 16, 0) + entry(b"m.w", 2, 0, 96)
+open("iq2.gguf", "wb").write(head + bytes(-len(head) % 32) + bytes(96) + f32(1, 2))'
+$HEFT stats --tree --quantiles iq2.gguf
+$HEFT stats --tree --raw --quantiles iq2.gguf
+$HEFT stats --quantiles types.safetensors none b

@@ -40,3 +40,18 @@ $HEFT verify --hub local
 echo "an empty cache"
 mkdir empty
 HF_HUB_CACHE=$PWD/empty $HEFT ls hub:o/n 2>&1 | sed "s|'/.*empty'|...|"
+echo "a shard index in the working directory"
+$HEFT split --no-sync --count 2 two.safetensors here
+$PYTHON - <<'EOF'
+import hashlib, os
+folder = "here/.cache/huggingface/download/"
+os.makedirs(folder)
+for name in sorted(os.listdir("here"))[1:]:
+    data = open("here/" + name, "rb").read()
+    digest = hashlib.sha256(data).hexdigest()
+    open(folder + name + ".metadata", "w").write(f"0123\n{digest}\n1700000000.5\n")
+EOF
+cd here
+$HEFT verify --hub model.safetensors.index.json
+printf X | dd of=model-00002-of-00002.safetensors bs=1 seek=100 conv=notrunc 2>/dev/null
+$HEFT verify --hub model.safetensors.index.json | sed "s/content has [0-9a-f]*/content has .../; s/, not [0-9a-f]*/, not .../"
