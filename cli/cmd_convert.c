@@ -67,7 +67,10 @@ static int prepare(request *r)
     int code = job_prepare(j);
     if (!code)
         code = choose_target(j);
-    if (!code && path_is_folder(r->in))
+    bool is_folder = false;
+    if (!code)
+        code = path_find_folder(&is_folder, r->in);
+    if (!code && is_folder)
         code = use_folder(r);
     if (!code && (j->vocab || j->special) && !(heft_format_caps(j->target) & HEFT_CAN_VOCAB))
         code = say_status(HEFT_E_UNSUPPORTED, j->out, "%s files cannot store a vocabulary",
