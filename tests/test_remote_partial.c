@@ -314,7 +314,7 @@ static void files_that_cannot_be_kept_are_refused(void **state)
     plan.fails = FSTAT; /* a file at the limit is refused later */
     plan.at = 1;
     plan.calls = 0;
-    refuse(stem, ((uint64_t)16 << 20) * BLOCK, HEFT_E_IO, "not a regular file");
+    refuse(stem, ((uint64_t)16 << 20) * BLOCK, HEFT_E_IO, "cannot be read");
     plan.fails = NO_CALL;
     snprintf(path, sizeof path, "%s/missing/out", folder);
     refuse(path, 1, HEFT_E_IO, "cannot be kept");
