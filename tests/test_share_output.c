@@ -201,11 +201,17 @@ static void an_input_that_is_gone_is_an_error(void **state)
                                          .read = lost_read,
                                          .close = lost_close };
     heft_share_result result;
+    heft_hash id;
     fixture x;
     begin(&x, *state);
     lost_source lost = { { &ops, x.model.len }, &x };
     heft_file_close(x.in);
     heft_assert_ok(heft_file_open_source(&x.in, &lost.base, NULL, &x.err), &x.err);
+    assert_int_equal(mkdir(x.folder, 0700), 0);
+    heft_test_save(heft_test_path(x.folder, "data"), "x", 1);
+    heft_assert_fails(heft_share_file_id(&id, x.in, &x.err), HEFT_E_NOTFOUND, &x.err,
+                      "the input is gone");
+    assert_int_equal(unlink(x.out), 0);
     heft_status st = heft_share_convert(&result, x.in, heft_format_find("mag"), x.out,
                                         (heft_share){ 1, 2 }, 0, NULL, &x.err);
     heft_assert_fails(st, HEFT_E_NOTFOUND, &x.err, "the input is gone");
