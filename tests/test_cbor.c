@@ -357,6 +357,7 @@ static void malformed_items_are_refused_with_their_offset(void **state)
             strncmp(r.err.message, rows[i].message, strlen(rows[i].message)) != 0)
             fail_msg("%s: %d at %d: %s", rows[i].hex, r.c.st, (int)r.err.offset - BASE,
                      r.err.message);
+        assert_null(r.err.rule);
         close_parser(&r);
     }
 }
@@ -475,6 +476,8 @@ static void nesting_beyond_the_limit_is_refused(void **state)
                 open_bytes(&r, data, nest(data, depth, kind), limits[i]);
                 assert_int_equal(heft_cbor_skip(&r.c, heft_cbor_next(&r.c)),
                                  depth <= limit ? HEFT_OK : HEFT_E_LIMIT);
+                if (depth > limit)
+                    assert_string_equal(r.err.rule, "heft/limit-depth");
                 close_parser(&r);
             }
 }

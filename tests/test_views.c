@@ -239,6 +239,26 @@ static void refuses_elements_outside_the_stored_bytes(void **state)
     }
 }
 
+/* Elements that are not whole bytes have no strides, but those in order need none. */
+static void blocks_in_order_need_no_strides(void **state)
+{
+    static const uint64_t in_order[] = { 1 };
+    const uint64_t *const strides[] = { NULL, in_order };
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        random_file *b = open_random_file(true);
+        uint64_t *dims;
+        uint32_t id;
+        assert_int_equal(heft_ix_tensor(&b->f.x, (heft_str){ "t", 1 }, HEFT_Q8_0, 1, &dims, &id),
+                         HEFT_OK);
+        dims[0] = 64;
+        assert_int_equal(heft_ix_strided(&b->f.x, id, 0, (heft_range){ 0, STORAGE }, HEFT_RAW,
+                                         STORAGE, 0, strides[i]),
+                         HEFT_OK);
+        close_random_file(b);
+    }
+}
+
 /* The bytes must lie in the file or in a shard, unless the size of the file is unknown. */
 static void refuses_bytes_past_the_end_of_the_file(void **state)
 {
@@ -281,6 +301,7 @@ int main(void)
         cmocka_unit_test(makes_no_view_of_contiguous_tensors),
         cmocka_unit_test(empty_tensors_have_no_bytes),
         cmocka_unit_test(refuses_elements_outside_the_stored_bytes),
+        cmocka_unit_test(blocks_in_order_need_no_strides),
         cmocka_unit_test(refuses_bytes_past_the_end_of_the_file),
     };
     return cmocka_run_group_tests_name("views", tests, NULL, NULL);
