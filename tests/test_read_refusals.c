@@ -156,6 +156,29 @@ static void ids_report_a_source_that_failed(void **state)
     close_all(f, &b);
 }
 
+static heft_status check_digest_fails(heft_source *s, bool *is_stated, heft_error *err)
+{
+    *is_stated = true;
+    return check_fails(s, err);
+}
+
+static void verify_reports_a_source_that_cannot_read_its_digest(void **state)
+{
+    heft_verify_result result;
+    heft_bytes b;
+    heft_error err;
+    (void)state;
+    begin();
+    heft_file *f = opened("mag", &b);
+    heft_source_ops ops = *f->source->ops;
+    ops.check_digest = check_digest_fails;
+    f->source->ops = &ops;
+    heft_test_poison(&err);
+    heft_assert_fails(heft_file_verify(&result, f, NULL, &err), HEFT_E_IO, &err, "was truncated");
+    assert_int_equal(result.faults, 0);
+    close_all(f, &b);
+}
+
 /* ---- parts that do not fit the tensor -------------------------------------------------------- */
 
 static void a_dense_tensor_has_data_of_its_size(void **state)
@@ -321,6 +344,7 @@ int main(void)
         cmocka_unit_test(a_source_needs_a_table_of_functions),
         cmocka_unit_test(an_unpacked_file_takes_no_more_bytes),
         cmocka_unit_test(ids_report_a_source_that_failed),
+        cmocka_unit_test(verify_reports_a_source_that_cannot_read_its_digest),
         cmocka_unit_test(a_dense_tensor_has_data_of_its_size),
         cmocka_unit_test(parts_of_unknown_length_are_not_read_at_once),
         cmocka_unit_test(a_parser_may_name_its_own_rule),
