@@ -102,6 +102,26 @@ static void only_entries_of_sparse_tensors_are_opened(void **state)
     close_all(f, &b);
 }
 
+/* Parsers check the number of dimensions, too. */
+static void sparse_csr_has_two_dimensions(void **state)
+{
+    heft_sparse_order order;
+    heft_bytes b;
+    heft_error err;
+    (void)state;
+    begin();
+    heft_file *f = opened("mag", &b);
+    heft_ix_row(&f->x, 0)->layout = HEFT_SPARSE_CSR;
+    heft_assert_fails(heft_sparse_check(f, 0, &order, &err), HEFT_E_FORMAT, &err,
+                      "sparse_csr needs 2 dimensions, and its shape has 1");
+    heft_ix_row(&f->x, 0)->rank = 2;
+    heft_assert_fails(heft_sparse_check(f, 0, &order, &err), HEFT_E_FORMAT, &err,
+                      "parts that its layout requires are missing");
+    heft_ix_row(&f->x, 0)->rank = 1;
+    heft_ix_row(&f->x, 0)->layout = HEFT_DENSE;
+    close_all(f, &b);
+}
+
 static void a_source_needs_a_table_of_functions(void **state)
 {
     static const heft_source_ops without_size = { .size = 0 };
@@ -341,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_share_hashes_tensors_that_exist),
         cmocka_unit_test(stored_bytes_lie_in_the_file_or_the_shard),
         cmocka_unit_test(only_entries_of_sparse_tensors_are_opened),
+        cmocka_unit_test(sparse_csr_has_two_dimensions),
         cmocka_unit_test(a_source_needs_a_table_of_functions),
         cmocka_unit_test(an_unpacked_file_takes_no_more_bytes),
         cmocka_unit_test(ids_report_a_source_that_failed),

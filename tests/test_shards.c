@@ -1,6 +1,6 @@
 /* test_shards.c - models in several files: opening, joining, splitting, failed allocations, and
  * files that are created together or not at all. */
-#include "heft_test.h"
+#include "models.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -216,6 +216,29 @@ static void joins_files_by_the_rule_for_duplicates(void **state)
     }
     heft_file_close(x);
     heft_file_close(y);
+}
+
+/* Several of the names have the same slot in the table of names. */
+static void joins_many_tensors_of_the_same_names(void **state)
+{
+    enum { MANY = 1000 };
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
+    heft_bytes b = heft_test_many("safetensors", MANY);
+    heft_file *first = heft_test_opened(b, NULL, false), *joined;
+    heft_error err;
+    (void)state;
+    o.duplicates = HEFT_DUPLICATES_LAST;
+    heft_assert_ok(
+        heft_file_join(&joined, (const heft_file *const[]){ first, first, first }, 3, &o, &err),
+        &err);
+    assert_int_equal(heft_tensor_count(joined), MANY);
+    for (uint32_t t = 0; t < MANY; t++) {
+        assert_int_equal(heft_tensor_find(joined, heft_tensor_at(joined, t).name), t);
+        assert_int_equal(heft_part_at(joined, heft_tensor_at(joined, t).first_part).shard, 3);
+    }
+    heft_file_close(joined);
+    heft_file_close(first);
+    heft_test_free(&b);
 }
 
 static void joins_shard_sets_and_files(void **state)
@@ -457,6 +480,7 @@ int main(void)
         IN_A_SET(failed_commit_restores_replaced_files),
         IN_A_SET(refuses_names_outside_the_folder),
         IN_A_SET(splitting_reports_every_failed_allocation),
+        cmocka_unit_test(joins_many_tensors_of_the_same_names),
         IN_A_SET(refuses_invalid_split_options),
     };
     return cmocka_run_group_tests_name("shards", tests, NULL, NULL);

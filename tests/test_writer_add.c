@@ -237,6 +237,53 @@ static void stores_the_generator(void **state)
 
 /* ---- refused specifications ----------------------------------------------------------------- */
 
+static void refuses_a_layout_without_components(void **state)
+{
+    heft_tensor_spec s = spec_of("w", HEFT_F32);
+    uint32_t part;
+    fixture f;
+    (void)state;
+    begin(&f, "ztensor", NULL);
+    s.layout = heft_test_str("own");
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "no components are declared");
+    discard(&f);
+}
+
+static void refuses_metadata_of_an_unknown_kind(void **state)
+{
+    heft_value v = { .kind = 99, .key = heft_test_str("k") };
+    fixture f;
+    (void)state;
+    begin(&f, "ztensor", NULL);
+    heft_assert_fails(heft_writer_add_meta(f.w, v, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "metadata of an unknown kind");
+    discard(&f);
+}
+
+/* zTensor 2 allows names of 1024 bytes. */
+static void ztensor_2_stores_no_long_names_of_parts(void **state)
+{
+    enum { MOST = 1024 };
+    static char role[MOST + 1];
+    (void)state;
+    memset(role, 'r', sizeof role);
+    for (size_t len = MOST; len <= MOST + 1; len++) {
+        heft_component c = { { role, len }, HEFT_U8, 6, NULL };
+        heft_tensor_spec s = spec_of("w", HEFT_U8);
+        uint32_t part;
+        fixture f;
+        begin(&f, "ztensor", "2");
+        s.layout = heft_test_str("own");
+        s.components = &c;
+        s.component_count = 1;
+        heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
+        heft_assert_status(heft_writer_begin(f.w, &f.err), len > MOST ? HEFT_E_LOSSY : HEFT_OK,
+                           &f.err);
+        discard(&f);
+    }
+}
+
 static void refuses_invalid_components(void **state)
 {
     static const struct {
@@ -458,6 +505,9 @@ int main(void)
         cmocka_unit_test(stores_the_generator),
         cmocka_unit_test(refuses_a_base_id_of_another_name),
         cmocka_unit_test(refuses_unsupported_storage),
+        cmocka_unit_test(refuses_a_layout_without_components),
+        cmocka_unit_test(refuses_metadata_of_an_unknown_kind),
+        cmocka_unit_test(ztensor_2_stores_no_long_names_of_parts),
         cmocka_unit_test(refuses_invalid_components),
         cmocka_unit_test(refuses_invalid_attributes),
         cmocka_unit_test(refuses_too_many_components),

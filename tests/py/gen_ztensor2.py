@@ -230,7 +230,8 @@ def good_attributes(s):
         deep = [deep]
     s.good("ztensor2_depth_32.zt", packed_file([T], {"deep": [deep]}), [T])
     f = File()
-    o = f.dense(T, **{"later": [1, 2]}) | {"zzz": {"k": 1}}
+    later = {"late": 0, "later": [1, 2], "latest": 0, "latterly": 0, "later_than_ever": 0}
+    o = f.dense(T, **later) | {"zzz": {"k": 1}, "attributes": {"stored_dtype.none": "x"}}
     s.good("ztensor2_unknown_keys.zt", f.end({"objects": {"t": o}, "future": {"a": 1}}), [T])
 
 
@@ -509,6 +510,10 @@ def bad_shards(s):
         s.bad(f"ztensor2_shards_name_{len(name)}.zt", f.end(m | {"shards": {name: good}}), "reject",
               "verify cannot find the shard, whose name is allowed", "heft/file-missing")
     f, m = base()
+    s.bad("ztensor2_shards_algorithm.zt",
+          f.end(m | {"shards": {"x": good | {"digest": "md9:00ff"}}}), "reject",
+          "a digest of an unknown algorithm, of a shard that is missing", "ztensor/digest-unknown")
+    f, m = base()
     m["objects"]["t"]["parts"]["data"] |= {"shard": "x", "blob": [4096, 8]}
     s.bad("ztensor2_shards_missing.zt", f.end(m | {"shards": {"x": good}}), "reject",
           "verify cannot find the shard")
@@ -537,6 +542,16 @@ def bad_values(s):
     s.bad("ztensor2_type_unknown.zt", f.end({"objects": {"t": f.dense(T, type="x.odd")}}), "warn",
           "an unknown logical type")
     f = File()
+    o = f.dense(T) | {"layout": "x.more/1"}
+    o["parts"]["more"] = f.part("u8", b"more", type="x.odd")
+    s.bad("ztensor2_type_unknown_more.zt", f.end({"objects": {"t": o}}), "warn",
+          "an unknown logical type of a part that is not called data")
+    f = File()
+    o = f.dense((*T[:2], (4104,), T[3]), algorithm=None)
+    o["parts"]["data"]["blob"][1] = 4104
+    s.bad("ztensor2_overlaps_manifest.zt", f.end({"objects": {"t": o}}), "reject",
+          "a part that ends in the manifest", message="overlap the manifest")
+    f = File()
     s.bad("ztensor2_encoding_unknown.zt",
           f.end({"objects": {"t": f.dense(T, encoding="x.z/1", decoded_length=8)}}), "warn",
           "an unknown encoding")
@@ -561,6 +576,10 @@ def bad_zstd(s):
                                 entries=[(80, 64),
                                          (4900, 36)]), "the table points past the end of the part"),
         ("table_magic", seekable(data, 64, magic=0x8F92EAB0), "a wrong magic number"),
+        ("table_count", good[:-9] + struct.pack("<I", 1 << 20) + good[-5:],
+         "a table with more entries than fit"),
+        ("not_a_frame", frame(data[:64]) + frame(data[64:]) + seek_table([(70, 64), (62, 36)]),
+         "an entry that begins within a frame"),
         ("broken", good[:20] + b"\xff" + good[21:], "a damaged byte in a frame"),
         ("longer", seekable(data + b"x", 64), "101 bytes for 100"),
         ("shorter", seekable(data[:99], 64), "99 bytes for 100"),
@@ -623,7 +642,9 @@ def bad_sparse(s):
             "coords": None
     }, "no coords"), ("bounds", [3, 3], {}, "a coordinate out of bounds"), ("count", [3, 4], {
             "values": ("f32", [1.0] * 2)
-    }, "two values for three coordinates"), ("whole", [3,
+    }, "two values for three coordinates"), ("signed", [3, 4], {
+            "coords": ("i64", COO[0] + COO[1])
+    }, "signed coordinates"), ("whole", [3,
                                                   4], {"coords": ("u64", [0] * 5)}, "five numbers"),
                                     ("twice", [3, 4], {"coords": ("u64", [0, 2, 0, 1, 0,
                                                                           1])}, "a coordinate "
