@@ -383,6 +383,13 @@ def good_views(s):
         data = members(every, more=[("byteorder", b"big")], swap=lambda _, b=big: b)
         s.good(f"views_{kind[2]}_big.pt", archive(data), listed)
         s.good(f"views_{kind[2]}_legacy.pt", legacy(every), listed, judge="torch")
+    storage = memory("FloatStorage", 24, 4)
+    same = {"whole": ((2, 3), 0, None), "turned": ((3, 2), 0, (1, 3)), "again": ((3, 2), 0, (1, 3)),
+            "smaller": ((2, 2), 0, (1, 3)), "apart": ((2, 2), 0, (1, 4)), "row": ((2,), 0, (3,)),
+            "later": ((3, 2), 1, (1, 3))}
+    every = {name: tensor(storage, *view) for name, view in same.items()}
+    listed = [described(name, t) for name, t in every.items()]
+    s.good("views_tied.pt", zipped(every), listed, judge="torch")
     whole = memory("FloatStorage", 24, 4)
     whole.key = "root"
     half = Memory("FloatStorage", whole.data, 24, "root", (("view", 8, 12),))

@@ -198,6 +198,12 @@ def good_dense(s):
             ("bytes", "u8", (64,), tensor("b.w", "f32", (4, 4))[3]), tensor("c", "i8", (3,)),
             ("empty", "f32", (0, 4), b""), ("none", "u8", (0,), b""), tensor("scalar", "f64", ())]
     s.good("ztensor2_tied.zt", packed_file(tied, align=CANONICAL), tied)
+    f = File()
+    t, data = tied[0], tied[0][3]
+    two = {"first": f.dense(t, share=True), "second": f.dense(t, share=True, algorithm="sha256"),
+           "third": f.dense(t, share=True, algorithm=None)}
+    listed = [(name, *t[1:3], data) for name in two]
+    s.good("ztensor2_tied_digests.zt", f.end({"objects": two}), listed)
     names = [
         tensor(n, "u8", (2,))
         for n in ("é", "层.权重", "z" * 1024, "a b", "aa", "b", 'quote"\\', "\u0001")
