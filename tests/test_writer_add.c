@@ -261,6 +261,67 @@ static void refuses_metadata_of_an_unknown_kind(void **state)
     discard(&f);
 }
 
+/* zTensor 2 has types of its own in the attribute stored_dtype, as "storage:logical". */
+static void keeps_a_stored_dtype_without_a_logical_type(void **state)
+{
+    static const char *const types[] = { "u8", "u8:" };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(types); i++) {
+        heft_component c = { HEFT_STR("data"), HEFT_UNTYPED, 6, NULL };
+        heft_tensor_spec s = spec_of("w", HEFT_U8);
+        heft_value v = { .kind = HEFT_KIND_STR, .key = HEFT_STR("stored_dtype") };
+        fixture f;
+        begin(&f, "ztensor", "2");
+        v.as.s = heft_test_str(types[i]);
+        s.layout = heft_test_str("own");
+        s.components = &c;
+        s.component_count = 1;
+        s.attributes = &v;
+        s.attribute_count = 1;
+        add_and_fill(&f, &s, "abcdef", 6);
+        assert_int_equal(heft_part_at(f.file, 0).dtype, HEFT_U8);
+        assert_true(heft_attribute_at(&v, f.file, 0, 0));
+        assert_memory_equal(v.key.ptr, "stored_dtype", v.key.len);
+        assert_int_equal(v.as.s.len, strlen(types[i]));
+        assert_memory_equal(v.as.s.ptr, types[i], v.as.s.len);
+        end(&f);
+    }
+}
+
+/* No format has metadata of complex numbers; zTensor stored nulls. */
+static void refuses_metadata_of_complex_numbers(void **state)
+{
+    static const float numbers[] = { 1, 2, 3, 4 };
+    heft_value v = { .kind = HEFT_KIND_ARRAY,
+                     .key = HEFT_STR("k"),
+                     .as.array = { numbers, 2, HEFT_C64 } };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_tensor_spec s = spec_of("w", HEFT_F32);
+    heft_bytes b = heft_test_one("ztensor", 4);
+    heft_file *from = heft_test_opened(b, NULL, false);
+    uint32_t part;
+    fixture f;
+    (void)state;
+    begin(&f, "ztensor", "1.2");
+    heft_assert_fails(heft_writer_add_meta(f.w, v, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "complex numbers");
+    s.attributes = &v;
+    s.attribute_count = 1;
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "complex numbers");
+    discard(&f);
+    opt.set = &v;
+    opt.set_count = 1;
+    opt.dry_run = true;
+    heft_assert_fails(heft_file_convert(from, heft_format_find("ztensor"), NULL, &opt, &f.err),
+                      HEFT_E_ARGUMENT, &f.err, "metadata 'k'");
+    v.as.array.dtype = HEFT_F64;
+    heft_assert_ok(heft_file_convert(from, heft_format_find("ztensor"), NULL, &opt, &f.err),
+                   &f.err);
+    heft_file_close(from);
+    heft_test_free(&b);
+}
+
 /* zTensor 2 allows names of 1024 bytes. */
 static void ztensor_2_stores_no_long_names_of_parts(void **state)
 {
@@ -507,6 +568,8 @@ int main(void)
         cmocka_unit_test(refuses_unsupported_storage),
         cmocka_unit_test(refuses_a_layout_without_components),
         cmocka_unit_test(refuses_metadata_of_an_unknown_kind),
+        cmocka_unit_test(keeps_a_stored_dtype_without_a_logical_type),
+        cmocka_unit_test(refuses_metadata_of_complex_numbers),
         cmocka_unit_test(ztensor_2_stores_no_long_names_of_parts),
         cmocka_unit_test(refuses_invalid_components),
         cmocka_unit_test(refuses_invalid_attributes),
