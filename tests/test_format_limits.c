@@ -100,6 +100,29 @@ static void gaps_between_bytes_in_mag_are_no_numbers(void **state)
     heft_test_free(&from);
 }
 
+static void mag_snapshots_have_65534_tensors_at_most(void **state)
+{
+    enum { MOST = 65534 };
+    (void)state;
+    for (uint32_t count = MOST; count <= MOST + 1; count++) {
+        heft_bytes b = heft_test_many("safetensors", count);
+        heft_file *f = heft_test_opened(b, NULL, false);
+        heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+        heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+        heft_error err;
+        opt.write = &write;
+        opt.dry_run = true;
+        write.version = "snapshot";
+        heft_status st = heft_file_convert(f, heft_format_find("mag"), NULL, &opt, &err);
+        if (count > MOST)
+            heft_assert_fails(st, HEFT_E_LOSSY, &err, "at most 65534 are allowed");
+        else
+            heft_assert_ok(st, &err);
+        heft_file_close(f);
+        heft_test_free(&b);
+    }
+}
+
 static void close_nothing(void *state)
 {
     (void)state;
@@ -521,6 +544,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numpy_files_have_a_largest_alignment),
         cmocka_unit_test(gguf_files_have_a_largest_alignment),
+        cmocka_unit_test(mag_snapshots_have_65534_tensors_at_most),
         cmocka_unit_test(gaps_between_bytes_in_mag_are_no_numbers),
         cmocka_unit_test(ztensor_stores_only_zstd),
         cmocka_unit_test(ztensor_2_needs_xxh3),

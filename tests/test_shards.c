@@ -260,6 +260,32 @@ static void joins_shard_sets_and_files(void **state)
     heft_file_close(x);
 }
 
+static bool is_in_first_shard(void *ctx, const heft_tensor *t)
+{
+    (void)ctx;
+    return t->name.ptr[0] != 'c';
+}
+
+static void joins_shard_sets_that_lack_a_shard(void **state)
+{
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_error err, own;
+    assert_int_equal(remove(heft_test_path(*state, "m-00002-of-00002.safetensors")), 0);
+    heft_file *shard_set = open_named(state, "m.safetensors.index.json"), *f;
+    heft_status st = heft_file_is_complete(shard_set, &own);
+    assert_int_not_equal(st, HEFT_OK);
+    heft_assert_ok(heft_file_join(&f, (const heft_file *const[]){ shard_set }, 1, NULL, &err),
+                   &err);
+    heft_assert_fails(heft_file_is_complete(f, &err), st, &err, own.message);
+    heft_file_close(f);
+    opt.keep = is_in_first_shard;
+    opt.dry_run = true;
+    heft_assert_fails(
+        heft_file_convert(shard_set, heft_format_find("safetensors"), NULL, &opt, &err), st, &err,
+        own.message);
+    heft_file_close(shard_set);
+}
+
 static void refuses_to_join_a_fed_file(void **state)
 {
     heft_error err;
@@ -473,6 +499,7 @@ int main(void)
         IN_A_SET(opening_reports_every_failed_allocation),
         IN_A_SET(joins_files_by_the_rule_for_duplicates),
         IN_A_SET(joins_shard_sets_and_files),
+        IN_A_SET(joins_shard_sets_that_lack_a_shard),
         IN_A_SET(refuses_to_join_a_fed_file),
         IN_A_SET(creates_all_files_of_a_set_at_once),
         IN_A_SET(discarded_set_leaves_no_files),
