@@ -260,6 +260,60 @@ static void joins_shard_sets_and_files(void **state)
     heft_file_close(x);
 }
 
+static void save_gguf_shard(void **state, uint32_t number)
+{
+    static const char *const keys[] = { "split.no", "split.count", "split.tensors.count" };
+    const uint64_t numbers[] = { number, 2, 2 }, dims[] = { 1 };
+    const heft_value list = { .kind = HEFT_KIND_LIST, .key = HEFT_STR("list") };
+    heft_value v = { .kind = HEFT_KIND_UINT };
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_error err;
+    uint32_t part;
+    char name[40];
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("gguf"), heft_test_sink_init(&sink, false),
+                                    NULL, &err),
+                   &err);
+    for (size_t i = 0; i < HEFT_COUNT(keys); i++) {
+        v.key = heft_test_str(keys[i]);
+        v.as.u = numbers[i];
+        heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
+    }
+    heft_assert_ok(heft_writer_add_meta(w, list, &err), &err);
+    v = (heft_value){ .kind = HEFT_KIND_STR, .key = HEFT_STR(""), .as.s = HEFT_STR("text") };
+    for (int i = 0; i < 3; i++)
+        heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
+    heft_assert_ok(heft_writer_end_meta(w, &err), &err);
+    v.key = HEFT_STR("last");
+    heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
+    heft_assert_ok(
+        heft_writer_add_dense(&part, w, heft_test_str(number ? "b" : "a"), HEFT_F32, dims, 1, &err),
+        &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_write(w, part, "abcd", 4, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    snprintf(name, sizeof name, "g-0000%u-of-00002.gguf", (unsigned)number + 1);
+    heft_test_save(path_in(state, name), sink.p, sink.len);
+    heft_test_sink_free(&sink);
+}
+
+/* The list moves when the keys of the shard are dropped. */
+static void lists_after_the_keys_of_a_shard_stay_whole(void **state)
+{
+    heft_value v;
+    for (uint32_t number = 0; number < 2; number++)
+        save_gguf_shard(state, number);
+    heft_file *f = open_named(state, "g-00001-of-00002.gguf");
+    assert_int_equal(heft_tensor_count(f), 2);
+    assert_false(heft_meta_find(&v, f, HEFT_STR("split.no")));
+    assert_true(heft_meta_find(&v, f, HEFT_STR("list")));
+    assert_int_equal(v.as.container.count, 3);
+    assert_meta(f, "last", "text");
+    for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i))
+        assert_int_not_equal(heft_meta_at(f, i).key.len, 0); /* not an item of the list */
+    heft_file_close(f);
+}
+
 static bool is_in_first_shard(void *ctx, const heft_tensor *t)
 {
     (void)ctx;
@@ -499,6 +553,7 @@ int main(void)
         IN_A_SET(opening_reports_every_failed_allocation),
         IN_A_SET(joins_files_by_the_rule_for_duplicates),
         IN_A_SET(joins_shard_sets_and_files),
+        IN_A_SET(lists_after_the_keys_of_a_shard_stay_whole),
         IN_A_SET(joins_shard_sets_that_lack_a_shard),
         IN_A_SET(refuses_to_join_a_fed_file),
         IN_A_SET(creates_all_files_of_a_set_at_once),
