@@ -317,6 +317,35 @@ static void ids_of_an_optimizer_come_from_attributes_and_names(void **state)
     heft_test_sink_free(&f.sink);
 }
 
+/* A quantized tensor needs the scheme of the numbers. */
+static void quantized_tensors_need_a_scheme(void **state)
+{
+    static const char *const types[] = { "{\"Bool\":\"U8\"}", "{\"QFloat\":{},\"more\":1}",
+                                         "\"F32\"", "[1,2]", "Flex32" };
+    static const uint64_t dims[] = { 4 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(types); i++) {
+        const heft_component data = { HEFT_STR("data"), HEFT_U8, 8, NULL };
+        heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+        uint32_t part;
+        target f;
+        begin(&f, false);
+        spec.name = HEFT_STR("w");
+        spec.dtype = HEFT_U8;
+        spec.rank = 1;
+        spec.dims = dims;
+        spec.layout = HEFT_STR("burn.qfloat");
+        spec.stored_type = heft_test_str(types[i]);
+        spec.components = &data;
+        spec.component_count = 1;
+        heft_assert_ok(heft_writer_add_tensor(&part, f.w, &spec, &f.err), &f.err);
+        heft_assert_status(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err);
+        assert_non_null(strstr(f.losses, "without a quantization scheme in its stored_dtype"));
+        heft_writer_discard(f.w);
+        heft_test_sink_free(&f.sink);
+    }
+}
+
 static void a_larger_alignment_is_reduced_to_256(void **state)
 {
     heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
@@ -434,6 +463,7 @@ int main(void)
         cmocka_unit_test(a_key_that_occurs_twice_is_refused),
         cmocka_unit_test(a_name_with_a_nul_is_refused),
         cmocka_unit_test(ids_of_an_optimizer_come_from_attributes_and_names),
+        cmocka_unit_test(quantized_tensors_need_a_scheme),
         cmocka_unit_test(a_larger_alignment_is_reduced_to_256),
         cmocka_unit_test(unknown_versions_are_refused),
         cmocka_unit_test(stored_types_unknown_to_burn_are_left_out),

@@ -200,6 +200,9 @@ static void a_truncated_file_is_an_error(void **state)
         heft_assert_status(
             heft_array_read_slice(got, sizeof got, f, HEFT_STR("f32"), axes, HEFT_UNTYPED, &err),
             HEFT_E_IO, &err);
+        heft_assert_status(
+            heft_array_read_slice(got, sizeof got / 2, f, HEFT_STR("f32"), axes, HEFT_F16, &err),
+            HEFT_E_IO, &err);
         heft_file_close(f);
     }
     heft_test_free(&b);
