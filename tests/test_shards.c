@@ -310,7 +310,7 @@ static void lists_after_the_keys_of_a_shard_stay_whole(void **state)
     assert_int_equal(v.as.container.count, 3);
     assert_meta(f, "last", "text");
     for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i))
-        assert_int_not_equal(heft_meta_at(f, i).key.len, 0); /* not an item of the list */
+        assert_int_not_equal(heft_meta_at(f, i).key.len, 0); /* items of lists have no key */
     heft_file_close(f);
 }
 
