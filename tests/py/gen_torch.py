@@ -385,7 +385,8 @@ def good_views(s):
         s.good(f"views_{kind[2]}_big.pt", archive(data), listed)
         s.good(f"views_{kind[2]}_legacy.pt", legacy(every), listed, judge="torch")
     storage = memory("FloatStorage", 24, 4)
-    same = {"whole": ((2, 3), 0, None), "turned": ((3, 2), 0, (1, 3)), "again": ((3, 2), 0, (1, 3)),
+    same = {"whole": ((2, 3), 0, None), "all": ((4, 6), 0, None), "flipped": ((6, 4), 0, (1, 6)),
+            "turned": ((3, 2), 0, (1, 3)), "again": ((3, 2), 0, (1, 3)),
             "smaller": ((2, 2), 0, (1, 3)), "apart": ((2, 2), 0, (1, 4)), "row": ((2,), 0, (3,)),
             "later": ((3, 2), 1, (1, 3))}
     every = {name: tensor(storage, *view) for name, view in same.items()}
