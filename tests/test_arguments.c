@@ -1,5 +1,7 @@
 /* test_arguments.c - tests of invalid arguments: numbers past the end, HEFT_NONE, NULL. */
+#include <heft/doctor.h>
 #include <heft/params.h>
+#include <heft/sign.h>
 
 #include "models.h"
 
@@ -301,6 +303,71 @@ static void options_are_checked_before_other_arguments(void **state)
                       "invalid size");
 }
 
+/* A struct of the caller that is shorter than the member with the size. */
+static const size_t too_short = 1;
+
+static void options_of_an_invalid_size_are_refused(void **state)
+{
+    heft_test_sink sink;
+    heft_doctor *doctor;
+    heft_edit *edit;
+    heft_file *joined;
+    heft_error err;
+    fixture x;
+    uint32_t appended;
+    const void *bad = &too_short;
+    (void)state;
+    begin(&x);
+    const heft_file *const files[] = { x.f };
+    heft_assert_fails(heft_file_verify(NULL, x.f, bad, &err), HEFT_E_ARGUMENT, &err,
+                      "invalid size");
+    heft_assert_fails(heft_file_join(&joined, files, 1, bad, &err), HEFT_E_ARGUMENT, &err,
+                      "invalid size");
+    assert_null(joined);
+    heft_assert_fails(heft_file_split(x.f, heft_format_find("ztensor"), bad, &err), HEFT_E_ARGUMENT,
+                      &err, "invalid size");
+    heft_assert_fails(heft_append_plan(&edit, x.f, x.f, bad, &err), HEFT_E_ARGUMENT, &err,
+                      "invalid size");
+    assert_null(edit);
+    heft_test_sink_init(&sink, false);
+    heft_assert_fails(heft_append_convert(&appended, x.f, x.f, &sink.base, bad, &err),
+                      HEFT_E_ARGUMENT, &err, "invalid size");
+    assert_true(sink.discarded && !appended);
+    heft_test_sink_free(&sink);
+    heft_source *source;
+    heft_assert_ok(heft_source_open_memory(&source, x.bytes.p, x.bytes.len, &err), &err);
+    heft_assert_fails(heft_doctor_open(&doctor, source, bad, &err), HEFT_E_ARGUMENT, &err,
+                      "invalid size");
+    assert_null(doctor);
+    end(&x);
+}
+
+static void hosts_of_an_invalid_size_are_refused(void **state)
+{
+    heft_host host = { .size = 1 };
+    heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    heft_doctor_options examine = HEFT_DOCTOR_OPTIONS_INIT;
+    heft_source *source;
+    heft_signature *signature;
+    heft_doctor *doctor;
+    heft_edit *edit;
+    heft_error err;
+    fixture x;
+    (void)state;
+    begin(&x);
+    o.host = examine.host = &host;
+    heft_assert_fails(heft_edit_plan(&edit, x.f, &o, &err), HEFT_E_ARGUMENT, &err, "host");
+    assert_null(edit);
+    heft_assert_fails(heft_signature_read(&signature, HEFT_STR("{}"), &host, &err), HEFT_E_ARGUMENT,
+                      &err, "host");
+    assert_null(signature);
+    heft_assert_ok(heft_source_open_memory(&source, x.bytes.p, x.bytes.len, &err), &err);
+    heft_assert_fails(heft_doctor_open(&doctor, source, &examine, &err), HEFT_E_ARGUMENT, &err,
+                      "host");
+    assert_null(doctor);
+    end(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +382,8 @@ int main(void)
         cmocka_unit_test(writes_to_parts_that_do_not_exist_are_refused),
         cmocka_unit_test(null_formats_paths_and_sources_are_refused),
         cmocka_unit_test(options_are_checked_before_other_arguments),
+        cmocka_unit_test(options_of_an_invalid_size_are_refused),
+        cmocka_unit_test(hosts_of_an_invalid_size_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -276,6 +276,97 @@ static void a_name_with_a_nul_is_refused(void **state)
     heft_test_sink_free(&f.sink);
 }
 
+/* Burn finds the state of a parameter by the id, which begins the name. */
+static void ids_of_an_optimizer_come_from_attributes_and_names(void **state)
+{
+    static const char *const names[] = { "7.momentum", "nothing", "none.", "x.y", "8.v" };
+    static const uint64_t dims[1] = { 0 };
+    heft_value rank = value(HEFT_KIND_INT, "7.__rank"), id = value(HEFT_KIND_UINT, "burn.param_id");
+    heft_file *reopened;
+    target f;
+    (void)state;
+    begin(&f, false);
+    add_value(&f, value(HEFT_KIND_MAP, "burn.scalars"));
+    add_value(&f, rank);
+    heft_assert_ok(heft_writer_end_meta(f.w, &f.err), &f.err);
+    id.as.u = 9;
+    for (size_t i = 0; i < HEFT_COUNT(names); i++) {
+        heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+        uint32_t part;
+        spec.name = heft_test_str(names[i]);
+        spec.dtype = HEFT_U8;
+        spec.rank = 1;
+        spec.dims = dims;
+        spec.attributes = &id;
+        spec.attribute_count = i == HEFT_COUNT(names) - 1;
+        heft_assert_ok(heft_writer_add_tensor(&part, f.w, &spec, &f.err), &f.err);
+    }
+    heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+    heft_assert_ok(heft_writer_finish(f.w, &f.err), &f.err);
+    assert_non_null(strstr(f.losses, "0 burnpack/record-id 7.momentum: its param_id is taken"));
+    assert_null(strstr(f.losses, "record-id nothing"));
+    heft_assert_ok(heft_test_open(&reopened, heft_test_sink_bytes(&f.sink), NULL, &f.err), &f.err);
+    for (uint32_t t = 0; t < HEFT_COUNT(names); t++) {
+        uint32_t at = heft_tensor_find(reopened, heft_test_str(names[t]));
+        uint64_t expected = t == 0 ? 7 : t == HEFT_COUNT(names) - 1 ? 9 : 0;
+        assert_int_equal(!!(heft_ix_row(&reopened->x, at)->flags & HEFT_T_PARAM_ID), !!expected);
+        if (expected)
+            assert_int_equal(((const uint64_t *)reopened->x.param_ids.ptr)[at], expected);
+    }
+    heft_file_close(reopened);
+    heft_test_sink_free(&f.sink);
+}
+
+/* A quantized tensor needs the scheme of the numbers. */
+static void quantized_tensors_need_a_scheme(void **state)
+{
+    static const char *const types[] = { "{\"Bool\":\"U8\"}", "{\"QFloat\":{},\"more\":1}",
+                                         "\"F32\"", "[1,2]", "Flex32" };
+    static const uint64_t dims[] = { 4 };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(types); i++) {
+        const heft_component data = { HEFT_STR("data"), HEFT_U8, 8, NULL };
+        heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+        uint32_t part;
+        target f;
+        begin(&f, false);
+        spec.name = HEFT_STR("w");
+        spec.dtype = HEFT_U8;
+        spec.rank = 1;
+        spec.dims = dims;
+        spec.layout = HEFT_STR("burn.qfloat");
+        spec.stored_type = heft_test_str(types[i]);
+        spec.components = &data;
+        spec.component_count = 1;
+        heft_assert_ok(heft_writer_add_tensor(&part, f.w, &spec, &f.err), &f.err);
+        heft_assert_status(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err);
+        assert_non_null(strstr(f.losses, "without a quantization scheme in its stored_dtype"));
+        heft_writer_discard(f.w);
+        heft_test_sink_free(&f.sink);
+    }
+}
+
+static void a_larger_alignment_is_reduced_to_256(void **state)
+{
+    heft_write_options o = HEFT_WRITE_OPTIONS_INIT;
+    heft_sink *sink;
+    target f;
+    (void)state;
+    for (uint32_t align = 256; align <= 512; align += 256) {
+        memset(&f, 0, sizeof f);
+        o.align = align;
+        o.on_loss = note_loss;
+        o.loss_ctx = &f;
+        sink = heft_test_sink_init(&f.sink, false);
+        heft_assert_ok(heft_writer_open(&f.w, heft_format_find("burnpack"), sink, &o, &f.err),
+                       &f.err);
+        heft_assert_ok(heft_writer_begin(f.w, &f.err), &f.err);
+        assert_int_equal(strstr(f.losses, "0 burnpack/align: ") != NULL, align > 256);
+        heft_writer_discard(f.w);
+        heft_test_sink_free(&f.sink);
+    }
+}
+
 static void unknown_versions_are_refused(void **state)
 {
     static const char *const versions[] = { "0.19", "0.23", "0.22-pre.1", "1", "" };
@@ -371,6 +462,9 @@ int main(void)
         cmocka_unit_test(scalars_that_are_not_numbers_or_bools_are_left_out),
         cmocka_unit_test(a_key_that_occurs_twice_is_refused),
         cmocka_unit_test(a_name_with_a_nul_is_refused),
+        cmocka_unit_test(ids_of_an_optimizer_come_from_attributes_and_names),
+        cmocka_unit_test(quantized_tensors_need_a_scheme),
+        cmocka_unit_test(a_larger_alignment_is_reduced_to_256),
         cmocka_unit_test(unknown_versions_are_refused),
         cmocka_unit_test(stored_types_unknown_to_burn_are_left_out),
     };

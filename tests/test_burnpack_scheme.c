@@ -158,6 +158,50 @@ static void maps_of_unknown_length_are_not_read(void **state)
                      V22);
 }
 
+static void assert_stored(heft_str stored, const char *expected, size_t len)
+{
+    uint8_t buf[100];
+    heft_out o = { .buf = buf, .cap = sizeof buf };
+    assert_int_equal(heft_burnpack_put_stored_dtype(&o, stored), expected != NULL);
+    if (!expected)
+        return;
+    assert_int_equal(o.len, len);
+    assert_memory_equal(buf, expected, len);
+}
+
+static void stored_types_become_the_cbor_that_they_describe(void **state)
+{
+    enum { TOO_LONG = (64 << 10) + 1 };
+    static const struct {
+        const char *stored, *cbor; /* NULL: not the text of a type */
+    } types[] = {
+        { "\"U8\"", "\x62U8" },
+        { "{\"a\":[1,-2,true,null],\"b\":{}}", "\xA2\x61\x61\x84\x01\x21\xF5\xF6\x61\x62\xA0" },
+        { "18446744073709551615", "\x1B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF" },
+        { "-9223372036854775808", "\x3B\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF" },
+        { "18446744073709551616", NULL },
+        { "-9223372036854775809", NULL },
+        { "-0", NULL },
+        { "0.5", NULL },
+        { "[[1,}", NULL },
+        { "[1", NULL },
+        { "Flex32", NULL },
+        { "cbor:624638", "\x62"
+                         "F8" },
+        { "cbor:62463", NULL },
+        { "cbor:6246g8", NULL },
+    };
+    static char text[TOO_LONG];
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(types); i++)
+        assert_stored(heft_test_str(types[i].stored), types[i].cbor,
+                      types[i].cbor ? strlen(types[i].cbor) : 0);
+    memset(text, ' ', sizeof text);
+    text[0] = '7';
+    assert_stored((heft_str){ text, TOO_LONG - 1 }, "\x07", 1);
+    assert_stored((heft_str){ text, TOO_LONG }, NULL, 0);
+}
+
 typedef struct target_row {
     const char *words;
     uint64_t dims[2];
@@ -252,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(releases_read_known_schemes_only),
         cmocka_unit_test(maps_of_unknown_length_are_not_read),
+        cmocka_unit_test(stored_types_become_the_cbor_that_they_describe),
         cmocka_unit_test(targets_depend_on_scales_and_padding),
         cmocka_unit_test(schemes_are_spelled_for_another_release),
     };

@@ -200,6 +200,19 @@ static void lost_values_are_counted(void **state)
     free(out);
 }
 
+static void casts_to_bool_lose_nothing(void **state)
+{
+    static const double in[] = { 0, 0.5, -1e300 };
+    enum { COUNT = sizeof in / sizeof *in };
+    uint64_t lost[HEFT_CAST_LOSSES] = { 0 };
+    uint8_t out[COUNT];
+    (void)state;
+    assert_true(heft_cast_counted(out, HEFT_BOOL, in, HEFT_F64, COUNT, lost));
+    for (int k = 0; k < HEFT_CAST_LOSSES; k++)
+        assert_int_equal(lost[k], 0);
+    assert_true(!out[0] && out[1] == 1 && out[2] == 1);
+}
+
 /* The fast path skips blocks without a lost value, so place a lost value at every index. */
 static void a_lost_value_is_counted_at_every_index(void **state)
 {
@@ -375,6 +388,7 @@ int main(void)
         cmocka_unit_test(element_types_are_found_by_name),
         cmocka_unit_test(sizes_round_up_to_blocks_and_detect_overflow),
         cmocka_unit_test(every_conversion_gives_the_nearest_number),
+        cmocka_unit_test(casts_to_bool_lose_nothing),
         cmocka_unit_test(lost_values_are_counted),
         cmocka_unit_test(a_lost_value_is_counted_at_every_index),
         cmocka_unit_test(short_and_unaligned_casts_stay_inside_the_output),

@@ -84,6 +84,11 @@ static void a_decoder_that_does_nothing_is_an_error(void **state)
         if (st)
             heft_assert_fails(st, st, &err, "corrupt or truncated");
     }
+    host.codecs = NULL;
+    size_t none = sizeof out;
+    heft_assert_fails(
+        heft_input_decode(&f->input.in, HEFT_DEFLATE, (heft_range){ 0, 50 }, out, &none),
+        HEFT_E_UNSUPPORTED, &err, "no decoder for the compressed data here");
     f->input.in.err = NULL;
     close_all(f, &b);
 }

@@ -372,6 +372,41 @@ static void refuses_a_plan_with_overlapping_parts(void **state)
     }
 }
 
+/* A Burnpack with the scalars "x" and "y". */
+static heft_bytes with_scalars(uint64_t x, uint64_t y)
+{
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_error err;
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("burnpack"),
+                                    heft_test_sink_init(&sink, false), NULL, &err),
+                   &err);
+    add_meta(w, (heft_value){ .kind = HEFT_KIND_MAP, .key = HEFT_STR("burn.scalars") });
+    add_meta(w, number("x", x));
+    add_meta(w, number("y", y));
+    heft_assert_ok(heft_writer_end_meta(w, &err), &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_bytes b = heft_test_copy(sink.p, sink.len);
+    heft_test_sink_free(&sink);
+    return b;
+}
+
+static void refuses_other_scalars_than_requested(void **state)
+{
+    heft_value set = number("burn.scalars.x", 5);
+    heft_edit_options o = HEFT_EDIT_OPTIONS_INIT;
+    heft_error err;
+    (void)state;
+    o.set = &set;
+    o.set_count = 1;
+    assert_plan(plan(with_scalars(1, 2), with_scalars(5, 2), &o, &err), NULL, &err);
+    assert_plan(plan(with_scalars(1, 2), with_scalars(6, 2), &o, &err),
+                "metadata 'burn.scalars.x' cannot be set", &err);
+    assert_plan(plan(with_scalars(1, 2), with_scalars(5, 3), &o, &err),
+                "more than requested: burn.scalars", &err);
+}
+
 static void refuses_another_generator_or_version(void **state)
 {
     static const model m = { .format = "ztensor", .version = "1.0", .is_plain = true },
@@ -577,6 +612,7 @@ int main(void)
         cmocka_unit_test(refuses_each_deviation),
         cmocka_unit_test(refuses_a_plan_without_the_requested_value),
         cmocka_unit_test(refuses_a_plan_with_overlapping_parts),
+        cmocka_unit_test(refuses_other_scalars_than_requested),
         cmocka_unit_test(refuses_another_generator_or_version),
         cmocka_unit_test(a_value_may_be_stored_as_another_kind),
         cmocka_unit_test(a_value_that_is_removed_must_be_gone),

@@ -147,6 +147,38 @@ static void finds_and_counts_burn_ids(void **state)
     heft_test_free(&b);
 }
 
+static void attributes_of_other_names_are_no_ids(void **state)
+{
+    static const uint64_t dims[] = { 0 };
+    heft_value values[] = { { .kind = HEFT_KIND_UINT, .key = HEFT_STR("param_id"), .as.u = 7 },
+                            { .kind = HEFT_KIND_STR, .key = HEFT_STR("burn.param_id") } };
+    heft_id id = { .kind = HEFT_ID_BURN, .burn = 7 };
+    heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_error err;
+    uint32_t part;
+    (void)state;
+    opt.version = "1.2";
+    spec.name = HEFT_STR("w");
+    spec.dtype = HEFT_U8;
+    spec.rank = 1;
+    spec.dims = dims;
+    spec.attributes = values;
+    spec.attribute_count = HEFT_COUNT(values);
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+                                    heft_test_sink_init(&sink, false), &opt, &err),
+                   &err);
+    heft_assert_ok(heft_writer_add_tensor(&part, w, &spec, &err), &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_file *f = open_model(heft_test_sink_bytes(&sink));
+    assert_found(f, &id, HEFT_NONE, 0);
+    heft_file_close(f);
+    heft_test_sink_free(&sink);
+}
+
 static void finds_every_id_among_10007(void **state)
 {
     enum { MANY = 10007 };
@@ -289,6 +321,7 @@ int main(void)
         cmocka_unit_test(ignores_a_stored_id_of_another_name),
         cmocka_unit_test(finds_no_base_id_for_a_non_ascii_name),
         cmocka_unit_test(finds_and_counts_burn_ids),
+        cmocka_unit_test(attributes_of_other_names_are_no_ids),
         cmocka_unit_test(finds_every_id_among_10007),
         cmocka_unit_test(opening_ids_reports_every_failed_allocation),
         cmocka_unit_test(notes_a_wrong_base_id_at_opening),

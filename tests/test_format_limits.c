@@ -46,6 +46,83 @@ static void numpy_files_have_a_largest_alignment(void **state)
     }
 }
 
+static void gguf_files_have_a_largest_alignment(void **state)
+{
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    heft_error err;
+    (void)state;
+    opt.align = 16 << 20;
+    heft_assert_ok(plan("gguf", &opt, &err), &err);
+    opt.align = 32 << 20;
+    heft_assert_fails(plan("gguf", &opt, &err), HEFT_E_ARGUMENT, &err,
+                      "an alignment of 33554432 exceeds the limit for GGUF files, 16777216");
+}
+
+static void note_alignment(void *ctx, heft_severity s, const char *rule, heft_str name,
+                           const char *text)
+{
+    bool *noted = ctx;
+    (void)name, (void)text;
+    assert_int_equal(s, HEFT_NOTE);
+    *noted = *noted || !strcmp(rule, "mag/align");
+}
+
+/* Early files with the version 100 have numbers of four bytes where later files have bytes. */
+static void gaps_between_bytes_in_mag_are_no_numbers(void **state)
+{
+    static const test_tensor tensors[] = { { "a", HEFT_U8, 1, { 1024 } },
+                                           { "b", HEFT_F32, 1, { 4 } } };
+    heft_bytes from = heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
+    heft_file *in = heft_test_opened(from, NULL, false), *out;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    (void)state;
+    opt.write = &write;
+    write.version = "100";
+    write.on_loss = note_alignment;
+    for (uint32_t align = 64; align <= 4096; align += 4032) {
+        heft_test_sink sink;
+        heft_error err;
+        bool noted = false;
+        write.align = align;
+        write.loss_ctx = &noted;
+        heft_assert_ok(heft_file_convert(in, heft_format_find("mag"),
+                                         heft_test_sink_init(&sink, false), &opt, &err),
+                       &err);
+        assert_int_equal(noted, align == 4096);
+        heft_assert_ok(heft_test_open(&out, heft_test_sink_bytes(&sink), NULL, &err), &err);
+        assert_int_equal(heft_tensor_at(out, 0).dtype, HEFT_U8);
+        assert_int_equal(heft_part_at(out, heft_tensor_at(out, 0).first_part).length, 1024);
+        heft_file_close(out);
+        heft_test_sink_free(&sink);
+    }
+    heft_file_close(in);
+    heft_test_free(&from);
+}
+
+static void mag_snapshots_have_65534_tensors_at_most(void **state)
+{
+    enum { MOST = 65534 };
+    (void)state;
+    for (uint32_t count = MOST; count <= MOST + 1; count++) {
+        heft_bytes b = heft_test_many("safetensors", count);
+        heft_file *f = heft_test_opened(b, NULL, false);
+        heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+        heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+        heft_error err;
+        opt.write = &write;
+        opt.dry_run = true;
+        write.version = "snapshot";
+        heft_status st = heft_file_convert(f, heft_format_find("mag"), NULL, &opt, &err);
+        if (count > MOST)
+            heft_assert_fails(st, HEFT_E_LOSSY, &err, "at most 65534 are allowed");
+        else
+            heft_assert_ok(st, &err);
+        heft_file_close(f);
+        heft_test_free(&b);
+    }
+}
+
 static void close_nothing(void *state)
 {
     (void)state;
@@ -499,6 +576,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numpy_files_have_a_largest_alignment),
+        cmocka_unit_test(gguf_files_have_a_largest_alignment),
+        cmocka_unit_test(mag_snapshots_have_65534_tensors_at_most),
+        cmocka_unit_test(gaps_between_bytes_in_mag_are_no_numbers),
         cmocka_unit_test(ztensor_stores_only_zstd),
         cmocka_unit_test(ztensor_2_needs_xxh3),
         cmocka_unit_test(ztensor_2_stores_each_key_once),

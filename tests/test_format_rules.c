@@ -279,6 +279,53 @@ static void refuses_a_token_beyond_its_length_field(void **state)
     }
 }
 
+static void note_many_tokens(void *ctx, heft_severity s, const char *rule, heft_str tensor,
+                             const char *text)
+{
+    (void)tensor, (void)text;
+    if (!strcmp(rule, "embd/many-tokens"))
+        *(uint32_t *)ctx += s == HEFT_NOTE;
+}
+
+/* The reference program of the simple version reads a fixed number of tokens. */
+static void notes_more_tokens_than_the_reference_reads(void **state)
+{
+    enum { MOST = 100000, DIGITS = 6 };
+    (void)state;
+    for (size_t count = MOST; count <= MOST + 1; count++) {
+        heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+        heft_test_sink sink;
+        heft_finding notice;
+        heft_writer *w;
+        heft_vocab *v;
+        heft_error err;
+        uint32_t losses = 0, notices = 0;
+        char *text = malloc((DIGITS + 1) * count + 1);
+        assert_non_null(text);
+        for (size_t i = 0; i < count; i++)
+            snprintf(text + i * (DIGITS + 1), DIGITS + 2, "%0*u\n", DIGITS, (unsigned)i);
+        heft_assert_ok(heft_vocab_parse_lines(&v, heft_test_str(text), NULL, &err), &err);
+        opt.version = "simple";
+        opt.on_loss = note_many_tokens;
+        opt.loss_ctx = &losses;
+        heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
+                                        heft_test_sink_init(&sink, false), &opt, &err),
+                       &err);
+        heft_assert_ok(heft_writer_set_vocab(w, v, &err), &err);
+        heft_assert_ok(heft_writer_begin(w, &err), &err);
+        heft_assert_ok(heft_writer_finish(w, &err), &err);
+        assert_int_equal(losses, count > MOST);
+        heft_file *f = heft_test_opened(heft_test_sink_bytes(&sink), NULL, false);
+        for (size_t i = 0; heft_notice_at(&notice, f, i); i++)
+            notices += !strcmp(notice.rule, "embd/many-tokens");
+        assert_int_equal(notices, count > MOST);
+        heft_file_close(f);
+        heft_vocab_close(v);
+        heft_test_sink_free(&sink);
+        free(text);
+    }
+}
+
 static void refuses_tensors_that_embd_cannot_represent(void **state)
 {
     const refusal rows[] = {
@@ -609,6 +656,7 @@ int main(void)
         IN_A_DIRECTORY(ztensor_tensors_are_mapped_at_multiples_of_64),
         cmocka_unit_test(opening_reads_nothing_of_a_large_tensor),
         cmocka_unit_test(refuses_tensors_that_mag_cannot_represent),
+        cmocka_unit_test(notes_more_tokens_than_the_reference_reads),
         cmocka_unit_test(refuses_tensors_that_embd_cannot_represent),
         cmocka_unit_test(refuses_metadata_beyond_a_length_field),
         cmocka_unit_test(refuses_a_token_beyond_its_length_field),

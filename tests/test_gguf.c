@@ -315,6 +315,60 @@ static void replaces_tokens_in_the_metadata_by_a_vocabulary(void **state)
     heft_vocab_close(other);
 }
 
+/* GGUF cannot state that there is no padding token; readers find "[PAD]" by name. */
+static void reports_special_tokens_that_readers_find_by_name(void **state)
+{
+    fixture f, g;
+    (void)state;
+    heft_vocab *v = vocabulary("a\nb\n"), *other = vocabulary("[PAD]\nb\n");
+    begin(&f);
+    heft_assert_ok(heft_writer_set_vocab(f.w, v, &f.err), &f.err);
+    heft_file *first = finish(&f), *second = rewrite(&g, first, other);
+    assert_null(strstr(g.losses.text, "gguf/special"));
+    end(&g, second);
+    heft_vocab_set_special(other, HEFT_PAD, HEFT_NONE);
+    second = rewrite(&g, first, other);
+    assert_non_null(strstr(g.losses.text, "ids of special tokens are left out"));
+    end(&g, second);
+    end(&f, first);
+    heft_vocab_close(v);
+    heft_vocab_close(other);
+}
+
+/* Opaque tensors have the number of a type that Heft does not know, 64 to 4095 for example. */
+static void opaque_tensors_need_the_number_of_a_type(void **state)
+{
+    static const struct {
+        const char *type;
+        heft_status expected;
+    } rows[] = {
+        { "ggml:1000", HEFT_OK },         { "ggml:", HEFT_E_LOSSY },
+        { "ggml:99x", HEFT_E_LOSSY },     { "ggml:/9", HEFT_E_LOSSY },
+        { "ggml:4294967", HEFT_E_LOSSY }, { "ggml:4294967396", HEFT_E_LOSSY },
+        { "gg:1000", HEFT_E_LOSSY },      { "ggml:1", HEFT_E_LOSSY },
+    };
+    static const uint64_t dims[] = { 32 };
+    static const heft_component data = { { "data", 4 }, HEFT_UNTYPED, 32, NULL };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+        uint32_t part;
+        fixture f;
+        begin(&f);
+        spec.name = HEFT_STR("w");
+        spec.layout = HEFT_STR("ggml.opaque");
+        spec.stored_type = heft_test_str(rows[i].type);
+        spec.rank = 1;
+        spec.dims = dims;
+        spec.components = &data;
+        spec.component_count = 1;
+        heft_assert_ok(heft_writer_add_tensor(&part, f.w, &spec, &f.err), &f.err);
+        heft_assert_status(heft_writer_begin(f.w, &f.err), rows[i].expected, &f.err);
+        heft_writer_discard(f.w);
+        heft_test_sink_free(&f.sink);
+    }
+}
+
 /* ---- files damaged by a conversion of text -------------------------------------------------- */
 
 static void assert_refused(heft_bytes b, bool is_text_conversion)
@@ -359,6 +413,8 @@ int main(void)
         cmocka_unit_test(drops_and_reports_metadata_without_a_gguf_type),
         cmocka_unit_test(refuses_tensors_that_ggml_does_not_support),
         cmocka_unit_test(replaces_tokens_in_the_metadata_by_a_vocabulary),
+        cmocka_unit_test(reports_special_tokens_that_readers_find_by_name),
+        cmocka_unit_test(opaque_tensors_need_the_number_of_a_type),
         cmocka_unit_test(finds_a_text_conversion_in_binary_fields_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

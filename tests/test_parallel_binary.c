@@ -51,6 +51,25 @@ static void any_number_of_workers_builds_the_same_index(void **state)
     }
 }
 
+/* The first half of the tensors has no data. */
+static void workers_may_find_no_data(void **state)
+{
+    test_tensor *t = calloc(TENSORS, sizeof *t);
+    char(*names)[12] = calloc(TENSORS, sizeof *names);
+    (void)state;
+    assert_non_null(t);
+    assert_non_null(names);
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        snprintf(names[i], sizeof names[i], "%u", (unsigned)i);
+        t[i] = (test_tensor){ names[i], HEFT_F32, 1, { i > TENSORS / 2 } };
+    }
+    heft_bytes b = heft_test_model("gptrs-archive", t, TENSORS);
+    heft_expect_same_by_workers(b, NULL);
+    heft_test_free(&b);
+    free(names);
+    free(t);
+}
+
 static const uint8_t *name_in(heft_bytes b, uint32_t tensor, size_t *len)
 {
     heft_file *f;
@@ -222,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_number_of_workers_builds_the_same_index),
+        cmocka_unit_test(workers_may_find_no_data),
         cmocka_unit_test(workers_report_damage_as_one_thread_does),
         cmocka_unit_test(workers_find_duplicate_names_anywhere),
         cmocka_unit_test(workers_report_the_first_duplicate_name),

@@ -259,6 +259,50 @@ static void does_not_verify_an_unsupported_algorithm(void **state)
     heft_test_free(&b);
 }
 
+static void count_unchecked(void *ctx, const heft_finding *x)
+{
+    uint32_t *count = ctx;
+    assert_string_equal(x->rule, "heft/unchecked");
+    assert_int_equal(x->severity, HEFT_WARNING);
+    ++*count;
+}
+
+/* zTensor 2 needs xxh3 itself; digests of compressed parts cover the decoded bytes. */
+static void verify_warns_of_digests_that_the_host_lacks(void **state)
+{
+    static const test_tensor flags = { "flags", HEFT_BOOL, 1, { 5000 } };
+    const heft_digest *digests[] = { NULL, NULL };
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_verify_options verify = HEFT_VERIFY_OPTIONS_INIT;
+    heft_host host = *heft_host_default();
+    uint32_t unchecked = 0;
+    heft_error err;
+    (void)state;
+    if (heft_test_lacks_libraries())
+        skip();
+    opt.write = &write;
+    write.version = "2";
+    write.digest = "sha256";
+    write.encoding = HEFT_ZSTD;
+    heft_bytes b = heft_test_converted("safetensors", &flags, 1, "ztensor", &opt);
+    for (size_t i = 0; host.digests[i]; i++)
+        if (!strcmp(host.digests[i]->name, "xxh3"))
+            digests[0] = host.digests[i];
+    assert_non_null(digests[0]);
+    verify.on_finding = count_unchecked;
+    verify.ctx = &unchecked;
+    for (uint32_t lacks = 0; lacks < 2; lacks++) {
+        host.digests = lacks ? digests : heft_host_default()->digests;
+        heft_file *f = heft_test_opened(b, &host, false);
+        assert_int_not_equal(heft_part_at(f, 0).encoding, HEFT_RAW);
+        heft_assert_ok(heft_file_verify(NULL, f, &verify, &err), &err);
+        assert_int_equal(unchecked, lacks);
+        heft_file_close(f);
+    }
+    heft_test_free(&b);
+}
+
 static void note_lost_digests(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
                               const char *text)
 {
@@ -632,6 +676,7 @@ int main(void)
         cmocka_unit_test(does_not_verify_an_unfinished_stream),
         cmocka_unit_test(part_verify_finds_damage),
         cmocka_unit_test(stated_digests_are_those_of_decoded_bytes),
+        cmocka_unit_test(verify_warns_of_digests_that_the_host_lacks),
         cmocka_unit_test(part_verify_reports_a_missing_digest),
         cmocka_unit_test(does_not_verify_an_unsupported_algorithm),
         cmocka_unit_test(a_conversion_reports_digests_that_it_leaves_out),

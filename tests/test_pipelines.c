@@ -115,13 +115,17 @@ static heft_source *memory_source(const char *text, size_t len)
     return s;
 }
 
-static heft_file *model(void)
+static heft_file *opened(const char *text, size_t len)
 {
     heft_file *f;
     heft_error err;
-    heft_assert_ok(
-        heft_file_open_source(&f, memory_source(weights, sizeof weights - 1), NULL, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, memory_source(text, len), NULL, &err), &err);
     return f;
+}
+
+static heft_file *model(void)
+{
+    return opened(weights, sizeof weights - 1);
 }
 
 static void joins_components(void **state)
@@ -156,6 +160,40 @@ static void joins_components(void **state)
     heft_assert_ok(heft_file_verify(&found, f, NULL, &err), &err);
     assert_int_equal(found.faults, 1);
     assert_int_equal(found.notes, 1);
+    heft_file_close(f);
+}
+
+static void note_fnuz(void *ctx, const heft_finding *x)
+{
+    heft_finding *found = ctx;
+    if (!strcmp(x->rule, "safetensors/fnuz"))
+        *found = *x;
+}
+
+/* The check of a component finds the tensor 1 of the component, the tensor 2 of the model. */
+static void findings_name_the_tensors_of_the_model(void **state)
+{
+    static const char two[] = "\x80\0\0\0\0\0\0\0"
+                              "{\"v\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+                              "\"w\":{\"dtype\":\"F8_E4M3FNUZ\",\"shape\":[4],"
+                              "\"data_offsets\":[4,8]}}"
+                              "              abcdefgh";
+    heft_pipeline_file files[] = { { HEFT_STR("unet"), model(), NULL },
+                                   { HEFT_STR("vae"), opened(two, sizeof two - 1), NULL } };
+    heft_verify_options o = HEFT_VERIFY_OPTIONS_INIT;
+    heft_finding found = { .tensor = HEFT_NONE };
+    heft_error err;
+    heft_file *f;
+    (void)state;
+    heft_assert_ok(
+        heft_file_join_pipeline(&f, memory_source("{}", 2), "index.json", files, 2, NULL, &err),
+        &err);
+    o.on_finding = note_fnuz;
+    o.ctx = &found;
+    heft_assert_ok(heft_file_verify(NULL, f, &o, &err), &err);
+    assert_int_equal(found.tensor, 2);
+    assert_int_equal(found.tensor, heft_tensor_find(f, HEFT_STR("vae.w")));
+    assert_int_equal(found.shard, 2);
     heft_file_close(f);
 }
 
@@ -210,6 +248,7 @@ int main(void)
         cmocka_unit_test(refuses_components),
         cmocka_unit_test(limits_the_number_of_components),
         cmocka_unit_test(joins_components),
+        cmocka_unit_test(findings_name_the_tensors_of_the_model),
         cmocka_unit_test(takes_everything_in_spite_of_errors),
         cmocka_unit_test(runs_out_of_memory),
     };

@@ -237,7 +237,8 @@ static uint64_t least_bytes(const model_file *file, size_t call)
     return digested + (calls[call].call == verify_part ? 0 : read);
 }
 
-/* Each call succeeds within the bytes that it needs, and fails within one byte less. */
+/* Each call succeeds within the bytes that the call needs, and fails within one byte less, and
+ * within half of the bytes. */
 static void each_call_counts_every_byte(void **state)
 {
     model_file files[FILES];
@@ -258,10 +259,13 @@ static void each_call_counts_every_byte(void **state)
                      (unsigned long long)all.bytes);
         st = run_within(&file->bytes, call, check, all.bytes, &counter, &err);
         heft_assert_ok(st, &err);
-        counter = (heft_read_counter){ 0 };
-        st = run_within(&file->bytes, call, check, all.bytes - 1, &counter, &err);
-        heft_assert_fails(st, HEFT_E_LIMIT, &err, "(--max-bytes)");
-        assert_string_equal(err.rule, "heft/limit-read");
+        for (int half = 0; half < 2; half++) {
+            uint64_t limit = half ? all.bytes / 2 : all.bytes - 1;
+            counter = (heft_read_counter){ 0 };
+            st = run_within(&file->bytes, call, check, limit, &counter, &err);
+            heft_assert_fails(st, HEFT_E_LIMIT, &err, "(--max-bytes)");
+            assert_string_equal(err.rule, "heft/limit-read");
+        }
     }
     for (size_t i = 0; i < FILES; i++)
         heft_test_free(&files[i].bytes);

@@ -102,6 +102,26 @@ static void only_entries_of_sparse_tensors_are_opened(void **state)
     close_all(f, &b);
 }
 
+/* Parsers check the number of dimensions, too. */
+static void sparse_csr_has_two_dimensions(void **state)
+{
+    heft_sparse_order order;
+    heft_bytes b;
+    heft_error err;
+    (void)state;
+    begin();
+    heft_file *f = opened("mag", &b);
+    heft_ix_row(&f->x, 0)->layout = HEFT_SPARSE_CSR;
+    heft_assert_fails(heft_sparse_check(f, 0, &order, &err), HEFT_E_FORMAT, &err,
+                      "sparse_csr needs 2 dimensions, and its shape has 1");
+    heft_ix_row(&f->x, 0)->rank = 2;
+    heft_assert_fails(heft_sparse_check(f, 0, &order, &err), HEFT_E_FORMAT, &err,
+                      "parts that its layout requires are missing");
+    heft_ix_row(&f->x, 0)->rank = 1;
+    heft_ix_row(&f->x, 0)->layout = HEFT_DENSE;
+    close_all(f, &b);
+}
+
 static void a_source_needs_a_table_of_functions(void **state)
 {
     static const heft_source_ops without_size = { .size = 0 };
@@ -153,6 +173,29 @@ static void ids_report_a_source_that_failed(void **state)
     f->source->ops = &ops;
     heft_assert_fails(heft_ids_open(&ids, f, &err), HEFT_E_IO, &err, "was truncated");
     assert_null(ids);
+    close_all(f, &b);
+}
+
+static heft_status check_digest_fails(heft_source *s, bool *is_stated, heft_error *err)
+{
+    *is_stated = true;
+    return check_fails(s, err);
+}
+
+static void verify_reports_a_source_that_cannot_read_its_digest(void **state)
+{
+    heft_verify_result result;
+    heft_bytes b;
+    heft_error err;
+    (void)state;
+    begin();
+    heft_file *f = opened("mag", &b);
+    heft_source_ops ops = *f->source->ops;
+    ops.check_digest = check_digest_fails;
+    f->source->ops = &ops;
+    heft_test_poison(&err);
+    heft_assert_fails(heft_file_verify(&result, f, NULL, &err), HEFT_E_IO, &err, "was truncated");
+    assert_int_equal(result.faults, 0);
     close_all(f, &b);
 }
 
@@ -318,9 +361,11 @@ int main(void)
         cmocka_unit_test(a_share_hashes_tensors_that_exist),
         cmocka_unit_test(stored_bytes_lie_in_the_file_or_the_shard),
         cmocka_unit_test(only_entries_of_sparse_tensors_are_opened),
+        cmocka_unit_test(sparse_csr_has_two_dimensions),
         cmocka_unit_test(a_source_needs_a_table_of_functions),
         cmocka_unit_test(an_unpacked_file_takes_no_more_bytes),
         cmocka_unit_test(ids_report_a_source_that_failed),
+        cmocka_unit_test(verify_reports_a_source_that_cannot_read_its_digest),
         cmocka_unit_test(a_dense_tensor_has_data_of_its_size),
         cmocka_unit_test(parts_of_unknown_length_are_not_read_at_once),
         cmocka_unit_test(a_parser_may_name_its_own_rule),

@@ -165,6 +165,23 @@ static void searches_three_archives_deep(void **state)
     assert_string_equal(text, "pickle/unreadable a.zip!/a.zip!/a.zip!/m.pkl;");
 }
 
+/* Readers may begin with any of the directories; eight are followed. */
+static void reports_directories_that_are_not_searched(void **state)
+{
+    enum { FOLLOWED = 8 };
+    static const char end[22] = "PK\5\6";
+    (void)state;
+    for (int ends = FOLLOWED; ends <= FOLLOWED + 1; ends++) {
+        char text[500];
+        archive a = { .size = 0 };
+        add_member(&a, "m.txt", "text", 4);
+        for (int i = 0; i < ends; i++, a.size += sizeof end)
+            memcpy(a.bytes + a.size, end, sizeof end);
+        scan_archive(text, &a, NULL);
+        assert_string_equal(text, ends > FOLLOWED ? "pickle/unreadable ;" : "");
+    }
+}
+
 static void reports_members_in_order(void **state)
 {
     (void)state;
@@ -232,6 +249,7 @@ int main(void)
         cmocka_unit_test(reports_failing_and_changing_sources),
         cmocka_unit_test(refuses_wrong_options),
         cmocka_unit_test(searches_three_archives_deep),
+        cmocka_unit_test(reports_directories_that_are_not_searched),
         cmocka_unit_test(reports_members_in_order),
         cmocka_unit_test(survives_failing_memory),
         cmocka_unit_test(ends_when_bytes_are_shared_by_members),

@@ -1,6 +1,6 @@
 /* test_shards.c - models in several files: opening, joining, splitting, failed allocations, and
  * files that are created together or not at all. */
-#include "heft_test.h"
+#include "models.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -218,6 +218,29 @@ static void joins_files_by_the_rule_for_duplicates(void **state)
     heft_file_close(y);
 }
 
+/* Several of the names have the same slot in the table of names. */
+static void joins_many_tensors_of_the_same_names(void **state)
+{
+    enum { MANY = 1000 };
+    heft_join_options o = HEFT_JOIN_OPTIONS_INIT;
+    heft_bytes b = heft_test_many("safetensors", MANY);
+    heft_file *first = heft_test_opened(b, NULL, false), *joined;
+    heft_error err;
+    (void)state;
+    o.duplicates = HEFT_DUPLICATES_LAST;
+    heft_assert_ok(
+        heft_file_join(&joined, (const heft_file *const[]){ first, first, first }, 3, &o, &err),
+        &err);
+    assert_int_equal(heft_tensor_count(joined), MANY);
+    for (uint32_t t = 0; t < MANY; t++) {
+        assert_int_equal(heft_tensor_find(joined, heft_tensor_at(joined, t).name), t);
+        assert_int_equal(heft_part_at(joined, heft_tensor_at(joined, t).first_part).shard, 3);
+    }
+    heft_file_close(joined);
+    heft_file_close(first);
+    heft_test_free(&b);
+}
+
 static void joins_shard_sets_and_files(void **state)
 {
     heft_error err;
@@ -235,6 +258,86 @@ static void joins_shard_sets_and_files(void **state)
     heft_assert_fails(heft_file_join(&f, NULL, 0, NULL, &err), HEFT_E_ARGUMENT, &err, "no files");
     heft_file_close(shard_set);
     heft_file_close(x);
+}
+
+static void save_gguf_shard(void **state, uint32_t number)
+{
+    static const char *const keys[] = { "split.no", "split.count", "split.tensors.count" };
+    const uint64_t numbers[] = { number, 2, 2 }, dims[] = { 1 };
+    const heft_value list = { .kind = HEFT_KIND_LIST, .key = HEFT_STR("list") };
+    heft_value v = { .kind = HEFT_KIND_UINT };
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_error err;
+    uint32_t part;
+    char name[40];
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("gguf"), heft_test_sink_init(&sink, false),
+                                    NULL, &err),
+                   &err);
+    for (size_t i = 0; i < HEFT_COUNT(keys); i++) {
+        v.key = heft_test_str(keys[i]);
+        v.as.u = numbers[i];
+        heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
+    }
+    heft_assert_ok(heft_writer_add_meta(w, list, &err), &err);
+    v = (heft_value){ .kind = HEFT_KIND_STR, .key = HEFT_STR(""), .as.s = HEFT_STR("text") };
+    for (int i = 0; i < 3; i++)
+        heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
+    heft_assert_ok(heft_writer_end_meta(w, &err), &err);
+    v.key = HEFT_STR("last");
+    heft_assert_ok(heft_writer_add_meta(w, v, &err), &err);
+    heft_assert_ok(
+        heft_writer_add_dense(&part, w, heft_test_str(number ? "b" : "a"), HEFT_F32, dims, 1, &err),
+        &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_write(w, part, "abcd", 4, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    snprintf(name, sizeof name, "g-0000%u-of-00002.gguf", (unsigned)number + 1);
+    heft_test_save(path_in(state, name), sink.p, sink.len);
+    heft_test_sink_free(&sink);
+}
+
+/* The list moves when the keys of the shard are dropped. */
+static void lists_after_the_keys_of_a_shard_stay_whole(void **state)
+{
+    heft_value v;
+    for (uint32_t number = 0; number < 2; number++)
+        save_gguf_shard(state, number);
+    heft_file *f = open_named(state, "g-00001-of-00002.gguf");
+    assert_int_equal(heft_tensor_count(f), 2);
+    assert_false(heft_meta_find(&v, f, HEFT_STR("split.no")));
+    assert_true(heft_meta_find(&v, f, HEFT_STR("list")));
+    assert_int_equal(v.as.container.count, 3);
+    assert_meta(f, "last", "text");
+    for (uint32_t i = 0; i < heft_meta_count(f); i = heft_meta_next(f, i))
+        assert_int_not_equal(heft_meta_at(f, i).key.len, 0); /* items of lists have no key */
+    heft_file_close(f);
+}
+
+static bool is_in_first_shard(void *ctx, const heft_tensor *t)
+{
+    (void)ctx;
+    return t->name.ptr[0] != 'c';
+}
+
+static void joins_shard_sets_that_lack_a_shard(void **state)
+{
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_error err, own;
+    assert_int_equal(remove(heft_test_path(*state, "m-00002-of-00002.safetensors")), 0);
+    heft_file *shard_set = open_named(state, "m.safetensors.index.json"), *f;
+    heft_status st = heft_file_is_complete(shard_set, &own);
+    assert_int_not_equal(st, HEFT_OK);
+    heft_assert_ok(heft_file_join(&f, (const heft_file *const[]){ shard_set }, 1, NULL, &err),
+                   &err);
+    heft_assert_fails(heft_file_is_complete(f, &err), st, &err, own.message);
+    heft_file_close(f);
+    opt.keep = is_in_first_shard;
+    opt.dry_run = true;
+    heft_assert_fails(
+        heft_file_convert(shard_set, heft_format_find("safetensors"), NULL, &opt, &err), st, &err,
+        own.message);
+    heft_file_close(shard_set);
 }
 
 static void refuses_to_join_a_fed_file(void **state)
@@ -450,6 +553,8 @@ int main(void)
         IN_A_SET(opening_reports_every_failed_allocation),
         IN_A_SET(joins_files_by_the_rule_for_duplicates),
         IN_A_SET(joins_shard_sets_and_files),
+        IN_A_SET(lists_after_the_keys_of_a_shard_stay_whole),
+        IN_A_SET(joins_shard_sets_that_lack_a_shard),
         IN_A_SET(refuses_to_join_a_fed_file),
         IN_A_SET(creates_all_files_of_a_set_at_once),
         IN_A_SET(discarded_set_leaves_no_files),
@@ -457,6 +562,7 @@ int main(void)
         IN_A_SET(failed_commit_restores_replaced_files),
         IN_A_SET(refuses_names_outside_the_folder),
         IN_A_SET(splitting_reports_every_failed_allocation),
+        cmocka_unit_test(joins_many_tensors_of_the_same_names),
         IN_A_SET(refuses_invalid_split_options),
     };
     return cmocka_run_group_tests_name("shards", tests, NULL, NULL);

@@ -2,6 +2,7 @@
  * that no share reads alone. */
 #include <heft/share.h>
 
+#include "core/read/file.h"
 #include "models.h"
 
 static const test_tensor tensors[] = {
@@ -55,6 +56,78 @@ static void the_id_of_a_large_file_has_samples_of_all_of_it(void **state)
         id = again;
     }
     heft_test_free(&b);
+}
+
+static heft_hash id_of_file(const heft_file *f)
+{
+    heft_hash id;
+    heft_error err;
+    heft_assert_ok(heft_share_file_id(&id, f, &err), &err);
+    return id;
+}
+
+/* Change a value without changing a byte of the file. */
+static void assert_value_in_id(const heft_file *f, heft_value *v)
+{
+    const heft_value before = *v;
+    heft_hash id = id_of_file(f), other;
+    if (v->kind == HEFT_KIND_BOOL)
+        v->as.b = !v->as.b;
+    else if (v->kind == HEFT_KIND_LIST || v->kind == HEFT_KIND_MAP)
+        v->as.container.count++;
+    else
+        v->as.u++;
+    other = id_of_file(f);
+    assert_memory_not_equal(&id, &other, sizeof id);
+    *v = before;
+    other = id_of_file(f);
+    assert_memory_equal(&id, &other, sizeof id);
+}
+
+static void the_id_of_a_file_covers_metadata_and_attributes(void **state)
+{
+    static const heft_kind kinds[] = { HEFT_KIND_BOOL, HEFT_KIND_UINT, HEFT_KIND_INT,
+                                       HEFT_KIND_LIST, HEFT_KIND_MAP };
+    static const uint64_t dims[] = { 0 };
+    heft_value values[HEFT_COUNT(kinds)] = { { .as.u = 0 } };
+    heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+    heft_write_options opt = HEFT_WRITE_OPTIONS_INIT;
+    heft_test_sink sink;
+    heft_writer *w;
+    heft_error err;
+    uint32_t part;
+    (void)state;
+    opt.version = "1.2"; /* the versions before have only text */
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+                                    heft_test_sink_init(&sink, false), &opt, &err),
+                   &err);
+    for (size_t i = 0; i < HEFT_COUNT(kinds); i++) {
+        static char keys[HEFT_COUNT(kinds)][2];
+        keys[i][0] = (char)('a' + i);
+        values[i].kind = kinds[i];
+        values[i].key = heft_test_str(keys[i]);
+        heft_assert_ok(heft_writer_add_meta(w, values[i], &err), &err);
+        if (kinds[i] == HEFT_KIND_LIST || kinds[i] == HEFT_KIND_MAP)
+            heft_assert_ok(heft_writer_end_meta(w, &err), &err);
+    }
+    spec.name = HEFT_STR("w");
+    spec.dtype = HEFT_U8;
+    spec.rank = 1;
+    spec.dims = dims;
+    spec.attributes = values;
+    spec.attribute_count = 2;
+    heft_assert_ok(heft_writer_add_tensor(&part, w, &spec, &err), &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_file *f = heft_test_opened((heft_bytes){ sink.p, sink.len }, NULL, false);
+    assert_int_equal(f->x.values.len, HEFT_COUNT(kinds));
+    for (uint32_t i = 0; i < f->x.values.len; i++)
+        assert_value_in_id(f, (heft_value *)f->x.values.ptr + i);
+    assert_int_equal(f->x.attrs.len, 2);
+    for (uint32_t i = 0; i < f->x.attrs.len; i++)
+        assert_value_in_id(f, &((heft_ix_attr_row *)f->x.attrs.ptr + i)->value);
+    heft_file_close(f);
+    heft_test_sink_free(&sink);
 }
 
 static void the_id_of_a_plan_covers_each_kind_of_metadata(void **state)
@@ -258,6 +331,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_id_of_a_file_covers_every_byte_of_a_small_file),
         cmocka_unit_test(the_id_of_a_large_file_has_samples_of_all_of_it),
+        cmocka_unit_test(the_id_of_a_file_covers_metadata_and_attributes),
         cmocka_unit_test(the_id_of_a_plan_covers_each_kind_of_metadata),
         cmocka_unit_test(wrong_crcs_are_refused),
         cmocka_unit_test(a_sum_over_all_tensors_is_compared_when_joined),

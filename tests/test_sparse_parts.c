@@ -404,6 +404,67 @@ static void at_most_32_dimensions_are_converted(void **state)
     }
 }
 
+static bool always(void *ctx, const heft_tensor *t)
+{
+    (void)ctx, (void)t;
+    return true;
+}
+
+static void repeated_complex_entries_are_added(void **state)
+{
+    static const uint64_t dims[] = { 2 };
+    static const float values[] = { 1, 2, 3, 4, 5, -6 }, sums[] = { 6, -4, 3, 4 };
+    static const uint8_t coords[24] = { [8] = 1 }; /* the entries 0, 1, 0 */
+    const heft_component parts[] = { { HEFT_STR("values"), HEFT_C64, 3, NULL },
+                                     { HEFT_STR("coords"), HEFT_U64, 3, NULL } };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_tensor_spec spec = HEFT_TENSOR_SPEC_INIT;
+    uint8_t little[sizeof values];
+    heft_test_sink sparse_sink, dense_sink;
+    heft_array dense;
+    heft_error err;
+    heft_writer *w;
+    uint32_t first;
+    (void)state;
+    write.version = "1.2";
+    opt.write = &write;
+    opt.densify = always;
+    spec.name = HEFT_STR("s");
+    spec.dtype = HEFT_C64;
+    spec.rank = 1;
+    spec.dims = dims;
+    spec.layout = HEFT_STR("sparse_coo");
+    spec.components = parts;
+    spec.component_count = 2;
+    for (size_t i = 0; i < HEFT_COUNT(values); i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        heft_test_put(little + 4 * i, bits, 4);
+    }
+    heft_assert_ok(heft_writer_open(&w, heft_format_find("ztensor"),
+                                    heft_test_sink_init(&sparse_sink, false), &write, &err),
+                   &err);
+    heft_assert_ok(heft_writer_add_tensor(&first, w, &spec, &err), &err);
+    heft_assert_ok(heft_writer_begin(w, &err), &err);
+    heft_assert_ok(heft_writer_write(w, first, little, sizeof little, &err), &err);
+    heft_assert_ok(heft_writer_write(w, first + 1, coords, sizeof coords, &err), &err);
+    heft_assert_ok(heft_writer_finish(w, &err), &err);
+    heft_file *f = heft_test_opened(heft_test_sink_bytes(&sparse_sink), NULL, false);
+    heft_assert_ok(heft_file_convert(f, heft_format_find("ztensor"),
+                                     heft_test_sink_init(&dense_sink, false), &opt, &err),
+                   &err);
+    heft_file_close(f);
+    f = heft_test_opened(heft_test_sink_bytes(&dense_sink), NULL, false);
+    heft_assert_ok(heft_array_read(&dense, f, HEFT_STR("s"), HEFT_UNTYPED, NULL, 0, &err), &err);
+    assert_int_equal(dense.bytes, sizeof sums);
+    assert_memory_equal(dense.data, sums, sizeof sums);
+    heft_array_free(&dense);
+    heft_file_close(f);
+    heft_test_sink_free(&dense_sink);
+    heft_test_sink_free(&sparse_sink);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +472,7 @@ int main(void)
         cmocka_unit_test(finds_the_order_of_entries),
         cmocka_unit_test(the_iterator_checks_again),
         cmocka_unit_test(at_most_32_dimensions_are_converted),
+        cmocka_unit_test(repeated_complex_entries_are_added),
     };
     return cmocka_run_group_tests_name("sparse_parts", tests, NULL, NULL);
 }

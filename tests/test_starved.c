@@ -38,6 +38,26 @@ static heft_bytes truncated(void)
     return b;
 }
 
+/* Flip a bit of the last tensor but one. */
+static heft_bytes damaged(heft_bytes b)
+{
+    heft_file *f = heft_test_opened(b, NULL, false);
+    heft_part p = heft_part_at(f, heft_tensor_at(f, 1).first_part);
+    heft_file_close(f);
+    b.p[p.offset + p.stored / 2] ^= 1;
+    return b;
+}
+
+/* A truncated file with another name in the index than the checksum of the index covers. */
+static heft_bytes truncated_and_damaged(void)
+{
+    heft_bytes b = truncated();
+    uint8_t *name = memchr(b.p + 16, 'c', 512);
+    assert_non_null(name);
+    *name = 'd';
+    return b;
+}
+
 static heft_bytes plain(void)
 {
     return heft_test_model("safetensors", tensors, HEFT_COUNT(tensors));
@@ -46,6 +66,25 @@ static heft_bytes plain(void)
 static heft_bytes with_checksums(void)
 {
     return heft_test_model("embd", tensors, HEFT_COUNT(tensors));
+}
+
+static heft_bytes with_wrong_digest(void)
+{
+    return damaged(with_digests());
+}
+
+static heft_bytes with_wrong_checksum(void)
+{
+    return damaged(with_checksums());
+}
+
+/* A download that stopped at a multiple of 4096. */
+static heft_bytes unfinished(void)
+{
+    enum { RECEIVED = 8192 };
+    heft_bytes b = plain();
+    memset(b.p + RECEIVED, 0, b.len - RECEIVED);
+    return b;
 }
 
 /* Large data at offsets that a file system can share. */
@@ -438,6 +477,10 @@ static void reports_each_request_that_fails(void **state)
         { "plan shares", run_plan_shares, with_digests, false, 0 },
         { "join hashes of shares", run_join_hashes, with_checksums, true, 0 },
         { "doctor", run_doctor, truncated, true, 0 },
+        { "doctor, wrong index", run_doctor, truncated_and_damaged, true, 0 },
+        { "doctor, wrong digest", run_doctor, with_wrong_digest, true, 0 },
+        { "doctor, wrong checksum", run_doctor, with_wrong_checksum, true, 0 },
+        { "doctor, unfinished download", run_doctor, unfinished, true, 0 },
         { "open in place", run_open_in_place, plain, true, 0 },
         { "open an index", run_open_index, nothing, true, 1 },
         { "join a pipeline", run_join_pipeline, plain, true, 2 },

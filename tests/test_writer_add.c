@@ -237,6 +237,114 @@ static void stores_the_generator(void **state)
 
 /* ---- refused specifications ----------------------------------------------------------------- */
 
+static void refuses_a_layout_without_components(void **state)
+{
+    heft_tensor_spec s = spec_of("w", HEFT_F32);
+    uint32_t part;
+    fixture f;
+    (void)state;
+    begin(&f, "ztensor", NULL);
+    s.layout = heft_test_str("own");
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "no components are declared");
+    discard(&f);
+}
+
+static void refuses_metadata_of_an_unknown_kind(void **state)
+{
+    heft_value v = { .kind = 99, .key = heft_test_str("k") };
+    fixture f;
+    (void)state;
+    begin(&f, "ztensor", NULL);
+    heft_assert_fails(heft_writer_add_meta(f.w, v, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "metadata of an unknown kind");
+    discard(&f);
+}
+
+/* zTensor 2 has types of its own in the attribute stored_dtype, as "storage:logical". */
+static void keeps_a_stored_dtype_without_a_logical_type(void **state)
+{
+    static const char *const types[] = { "u8", "u8:" };
+    (void)state;
+    for (size_t i = 0; i < HEFT_COUNT(types); i++) {
+        heft_component c = { HEFT_STR("data"), HEFT_UNTYPED, 6, NULL };
+        heft_tensor_spec s = spec_of("w", HEFT_U8);
+        heft_value v = { .kind = HEFT_KIND_STR, .key = HEFT_STR("stored_dtype") };
+        fixture f;
+        begin(&f, "ztensor", "2");
+        v.as.s = heft_test_str(types[i]);
+        s.layout = heft_test_str("own");
+        s.components = &c;
+        s.component_count = 1;
+        s.attributes = &v;
+        s.attribute_count = 1;
+        add_and_fill(&f, &s, "abcdef", 6);
+        assert_int_equal(heft_part_at(f.file, 0).dtype, HEFT_U8);
+        assert_true(heft_attribute_at(&v, f.file, 0, 0));
+        assert_memory_equal(v.key.ptr, "stored_dtype", v.key.len);
+        assert_int_equal(v.as.s.len, strlen(types[i]));
+        assert_memory_equal(v.as.s.ptr, types[i], v.as.s.len);
+        end(&f);
+    }
+}
+
+/* No format has metadata of complex numbers; zTensor stored nulls. */
+static void refuses_metadata_of_complex_numbers(void **state)
+{
+    static const float numbers[] = { 1, 2, 3, 4 };
+    heft_value v = { .kind = HEFT_KIND_ARRAY,
+                     .key = HEFT_STR("k"),
+                     .as.array = { numbers, 2, HEFT_C64 } };
+    heft_convert_options opt = HEFT_CONVERT_OPTIONS_INIT;
+    heft_tensor_spec s = spec_of("w", HEFT_F32);
+    heft_bytes b = heft_test_one("ztensor", 4);
+    heft_file *from = heft_test_opened(b, NULL, false);
+    uint32_t part;
+    fixture f;
+    (void)state;
+    begin(&f, "ztensor", "1.2");
+    heft_assert_fails(heft_writer_add_meta(f.w, v, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "complex numbers");
+    s.attributes = &v;
+    s.attribute_count = 1;
+    heft_assert_fails(heft_writer_add_tensor(&part, f.w, &s, &f.err), HEFT_E_ARGUMENT, &f.err,
+                      "complex numbers");
+    discard(&f);
+    opt.set = &v;
+    opt.set_count = 1;
+    opt.dry_run = true;
+    heft_assert_fails(heft_file_convert(from, heft_format_find("ztensor"), NULL, &opt, &f.err),
+                      HEFT_E_ARGUMENT, &f.err, "metadata 'k'");
+    v.as.array.dtype = HEFT_F64;
+    heft_assert_ok(heft_file_convert(from, heft_format_find("ztensor"), NULL, &opt, &f.err),
+                   &f.err);
+    heft_file_close(from);
+    heft_test_free(&b);
+}
+
+/* zTensor 2 allows names of 1024 bytes. */
+static void ztensor_2_stores_no_long_names_of_parts(void **state)
+{
+    enum { MOST = 1024 };
+    static char role[MOST + 1];
+    (void)state;
+    memset(role, 'r', sizeof role);
+    for (size_t len = MOST; len <= MOST + 1; len++) {
+        heft_component c = { { role, len }, HEFT_U8, 6, NULL };
+        heft_tensor_spec s = spec_of("w", HEFT_U8);
+        uint32_t part;
+        fixture f;
+        begin(&f, "ztensor", "2");
+        s.layout = heft_test_str("own");
+        s.components = &c;
+        s.component_count = 1;
+        heft_assert_ok(heft_writer_add_tensor(&part, f.w, &s, &f.err), &f.err);
+        heft_assert_status(heft_writer_begin(f.w, &f.err), len > MOST ? HEFT_E_LOSSY : HEFT_OK,
+                           &f.err);
+        discard(&f);
+    }
+}
+
 static void refuses_invalid_components(void **state)
 {
     static const struct {
@@ -458,6 +566,11 @@ int main(void)
         cmocka_unit_test(stores_the_generator),
         cmocka_unit_test(refuses_a_base_id_of_another_name),
         cmocka_unit_test(refuses_unsupported_storage),
+        cmocka_unit_test(refuses_a_layout_without_components),
+        cmocka_unit_test(refuses_metadata_of_an_unknown_kind),
+        cmocka_unit_test(keeps_a_stored_dtype_without_a_logical_type),
+        cmocka_unit_test(refuses_metadata_of_complex_numbers),
+        cmocka_unit_test(ztensor_2_stores_no_long_names_of_parts),
         cmocka_unit_test(refuses_invalid_components),
         cmocka_unit_test(refuses_invalid_attributes),
         cmocka_unit_test(refuses_too_many_components),

@@ -31,18 +31,16 @@ static const char what[] = "a header of the archive";
 
 /* ---- numbers ---- */
 
-/* Read leading spaces, octal digits, trailing spaces or NULs. */
+/* Read leading spaces, octal digits, trailing spaces or NULs; at most SIZE_BYTES digits fit into 64
+ * bits. */
 static bool read_octal(uint64_t *out, const uint8_t *p, size_t len)
 {
     size_t i = 0;
     *out = 0;
     while (i < len && p[i] == ' ')
         i++;
-    for (; i < len && p[i] >= '0' && p[i] <= '7'; i++) {
-        if (*out >> 61)
-            return false;
+    for (; i < len && p[i] >= '0' && p[i] <= '7'; i++)
         *out = *out << 3 | (uint64_t)(p[i] - '0');
-    }
     while (i < len && (p[i] == ' ' || !p[i]))
         i++;
     return i == len;

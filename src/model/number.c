@@ -205,8 +205,6 @@ static heft_cast_loss int_loss(heft_number x, heft_dtype to)
 heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to)
 {
     const heft_float_layout *l = heft_float_layout_of(to);
-    if (to == HEFT_BOOL)
-        return HEFT_LOST_NOTHING;
     return l ? float_loss(x, is_int, l) : int_loss(x, to);
 }
 

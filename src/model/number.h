@@ -27,7 +27,7 @@ typedef enum heft_cast_loss {
     HEFT_CAST_LOSSES,  /* number of kinds */
     HEFT_LOST_NOTHING = HEFT_CAST_LOSSES
 } heft_cast_loss;
-/* Return the loss of casting x; is_int: x comes from an integer type. */
+/* Return the loss of casting x to a type other than bool; is_int: x comes from an integer type. */
 heft_cast_loss heft_number_loss(heft_number x, bool is_int, heft_dtype to);
 /* Return true if type `to` may lack a number of type `from`; both are plain or packed and not
  * complex. */

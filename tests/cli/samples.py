@@ -29,9 +29,10 @@ def i64(*values):
     return struct.pack("<%dq" % len(values), *values)
 
 
-def write_nested(path):
+def write_nested(path, model_is="dict"):
     """Write a PyTorch checkpoint: a storage of six numbers, and tensors that are views of the
-    storage."""
+    storage. The members of the model are in a dictionary, are attributes of an object, or are
+    items of an object."""
     def text(s):
         return b"X" + struct.pack("<I", len(s)) + s.encode()
 
@@ -44,6 +45,10 @@ def write_nested(path):
 
     model = b"}(" + text("weight") + view((2, 3), (3, 1)) + text("turned") + view(
         (3, 2), (1, 3)) + text("head") + b"}(" + text("bias") + view((4,), (1,)) + b"uu"
+    if model_is == "attributes":
+        model = b"cown\nThing\n)\x81" + model + b"b"
+    elif model_is == "items":
+        model = b"cown\nTable\n)\x81" + model[1:]
     optimizer = b"}(" + text("state") + b"}K\0}" + text("step") + view(
         (1,), (1,)) + b"ss" + text("param_groups") + b"]u"
     pickled = b"\x80\x02}(" + text("model") + model + text("optimizer") + optimizer + text(

@@ -246,6 +246,78 @@ def kinds_of(document):
     return [f["kind"] for f in document.get("findings", [])]
 
 
+def gguf(folder, data):
+    """Return a GGUF file with one tensor: 64 x 64 numbers with these bytes."""
+    source, path = folder / "g.safetensors", folder / "g.gguf"
+    source.write_bytes(safetensors({"w": ((64, 64), data)}))
+    code, _, err = heft("convert", "--to", "gguf", source, path, "--force", "--quiet")
+    assert not code, err
+    raw = path.read_bytes()
+    assert raw[:-len(data)].isascii() and b"\n" not in raw[:-len(data)]
+    return raw
+
+
+def check_mangled_gguf(folder):
+    """A header without line feeds and text survives: the file opens, and has extra bytes."""
+    noisy = bytes((i * i + i // 7) % 251 for i in range(64 * 64 * 4))
+    lines = gguf(folder, noisy).replace(b"\n", b"\r\n")
+    text = gguf(folder, noisy).decode(errors="replace").encode()
+    for kind, data, first in [("crlf", lines, b"\r\n"), ("replaced-bytes", text, b"\xef\xbf\xbd")]:
+        path = folder / f"{kind}.gguf"
+        path.write_bytes(data)
+        code, document, _ = examine(path)
+        found = document["findings"]
+        good = (code == 1 and kinds_of(document) == ["gguf/trailing", kind]
+                and found[1]["offset"] == data.index(first)
+                and [t["name"] for t in document["lost"]] == ["w"])
+        yield f"GGUF that opens: {kind}", [] if good else [code, document]
+
+
+def zero_tail(header, received, size):
+    """Return a safetensors file of `size` bytes with zeros from byte `received` on.
+
+    The data begin at byte `header`: a tensor of 4096 bytes, an empty tensor, and the rest."""
+    rest = size - header - 4096
+    text = json.dumps({
+        "a": {"dtype": "U8", "shape": [4096], "data_offsets": [0, 4096]},
+        "b": {"dtype": "U8", "shape": [0], "data_offsets": [4096, 4096]},
+        "c": {"dtype": "U8", "shape": [rest], "data_offsets": [4096, 4096 + rest]}}).encode()
+    text += b" " * (header - 8 - len(text))
+    data = struct.pack("<Q", header - 8) + text + b"\x55" * (size - header)
+    return data[:received] + bytes(size - received)
+
+
+def check_zeros(folder):
+    """Zeros at the end are a stopped download if they begin at a block inside a tensor."""
+    path = folder / "z.safetensors"
+    for name, lost, data in [
+            ("inside a tensor", ["c"], zero_tail(4000, 8192, 16384)),
+            ("just before a block", ["c"], zero_tail(4000, 8192 - 3, 16384)),
+            ("with a tensor", [], zero_tail(4096, 8192, 16384)),
+            ("far before a block", [], zero_tail(4000, 8192 - 16, 16384)),
+            ("less than a block", [], zero_tail(4000, 8192, 12000)),
+            ("just before the end", [], zero_tail(4000, 12288 - 8, 12288 - 4))]:
+        path.write_bytes(data)
+        code, document, _ = examine(path)
+        kinds = ["unfinished-download"] if lost else []
+        good = (code == bool(lost) and kinds_of(document) == kinds
+                and [t["name"] for t in document["lost"]] == lost)
+        yield f"zeros {name}", [] if good else [code, document]
+
+
+def check_many(folder):
+    """A diagnosis keeps at most 1000 findings."""
+    path = folder / "many.safetensors"
+    header = {f"t{i}": {"dtype": "BOOL", "shape": [1], "data_offsets": [i, i + 1]}
+              for i in range(1003)}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"\2" * 1003)
+    code, document, err = examine(path)
+    good = not err and len(document["findings"]) == 1000 and document["tensors"] == 1003
+    yield "many findings", [] if good else [code, err, len(document["findings"])]
+
+
 def check_transfers(folder):
     """Transfers as text, through a decoder, and downloads that stopped."""
     tensors = values()
@@ -265,6 +337,7 @@ def check_transfers(folder):
     good = code == 1 and kinds_of(document) == ["replaced-bytes"] and \
         document["findings"][0]["offset"] == data.index(b"\xef\xbf\xbd")
     yield "U+FFFD", [] if good else [document]
+    yield from check_mangled_gguf(folder)
     raw = safetensors(tensors)
     block = 4096 * 3
     path.write_bytes(raw[:block] + bytes(len(raw) - block))
@@ -333,8 +406,8 @@ def check_text(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        checks = [check_foreign, check_truncation, check_transfers, check_checksums, check_suffix,
-                  check_text]
+        checks = [check_foreign, check_truncation, check_transfers, check_zeros, check_many,
+                  check_checksums, check_suffix, check_text]
         results = []
         for check in checks:
             folder = pathlib.Path(name) / check.__name__

@@ -441,6 +441,7 @@ def changed_signatures(work):
         ("two kinds of material", changed(("verificationMaterial",), {
             **material_of(public), "certificate": {"rawBytes": ""}}), 3, "two kinds"),
         ("another signature besides", {**good, "messageSignature": {}}, 3, "besides"),
+        ("no other signature besides", {**good, "messageSignature": None}, 0, ""),
         ("a byte order mark", "\ufeff" + json.dumps(good), 3, "at byte 0"),
         ("a zero byte at the end", json.dumps(good) + "\0", 3, "at byte"),
         ("a digest of another length", signed(lambda s: s["predicate"]["resources"][0].update(

@@ -216,7 +216,7 @@ def good_types(s):
     scheme = {
         "QFloat": {
             "value": "Q8S", "param": "F32", "store": {"PackedU32": 0}, "level": {"Block": [32]},
-            "mode": "Symmetric", "x": None, "n": -3
+            "mode": "Symmetric", "x": None, "n": -3, "on": [True, False]
         }
     }
     item = {
@@ -231,7 +231,8 @@ def good_types(s):
         {
             **describe(*q), "layout": "burn.qfloat", "attributes": {
                 "stored_dtype": '{"QFloat":{"value":"Q8S","param":"F32","store":{"PackedU32":0},'
-                                '"level":{"Block":[32]},"mode":"Symmetric","x":null,"n":-3}}'
+                                '"level":{"Block":[32]},"mode":"Symmetric","x":null,"n":-3,'
+                                '"on":[true,false]}}'
             }
         }
     ]
@@ -463,6 +464,8 @@ def bad_records(s):
         deep = [deep]
     bent("dtype_deep", "refuse", "a scheme of twenty levels", dtype={"QFloat": deep})
     bent("dtype_float", "refuse", "a scheme with a float", dtype={"QFloat": {"x": 0.5}})
+    cut = record({"w": {**good, "dtype": {"QFloat": {"x": "y"}}}})
+    s.bad("dtype_cut.mpk", cut[:cut.index(b"QFloat") + 8], "reject", "a scheme that ends early")
     for rank, expect, rule in ((64, "accept", None), (65, "warn", "burn-record/rank"),
                                (65535, "warn", "burn-record/rank")):
         wide = {**good, "shape": [2, 3] + [1] * (rank - 2)}
@@ -496,6 +499,8 @@ def bad_records(s):
     bad("byte_c1", "reject", "an undefined byte", Raw(b"\xc1"))
     bad("text_latin1", "reject", "a key that is not UTF-8", Raw(b"\x81\xa1\xe9\xc0"))
     bad("array_vast", "reject", "2^32 - 1 items", Raw(b"\xdd\xff\xff\xff\xff"))
+    s.bad("list_cut.mpk", record({"n": [1.0] * 9})[:-9], "reject",
+          "a list of numbers that ends within a number")
     bad("map_vast", "reject", "2^32 - 1 pairs", Raw(b"\xdf\xff\xff\xff\xff"))
     bad("bin_vast", "reject", "4 GiB of bytes", Raw(b"\xc6\xff\xff\xff\xff"))
     bad("skip_vast", "reject", "more items than bytes, in a skipped value", {},

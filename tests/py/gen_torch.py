@@ -312,6 +312,13 @@ def good_protocols(s):
                    metadata=settings, judge="torch")
 
 
+def good_long_line(s):
+    """Protocol 0 writes texts as lines; this line is longer than a read of the file."""
+    value = {"text": "x" * 70000}
+    for name, make in (("zip", zipped), ("legacy", legacy)):
+        s.good(f"{name}_long_line.pt", make(value, 0), [], metadata=meta(**value))
+
+
 def good_types(s):
     every, listed = {}, []
     for kind in TYPES:
@@ -358,7 +365,8 @@ VIEWS = {
     "whole": ((2, 3, 4), 0, None), "transposed": ((4, 3, 2), 0, (1, 4, 12)),
     "second": ((2, 3, 2), 1, (12, 4, 2)), "inside": ((2, 2), 5, (12, 4)),
     "row for all": ((5, 4), 8, (0, 1)), "one element": ((), 23, ()), "last": ((4,), 20, (1,)),
-    "ones": ((1, 4, 1), 4, (99, 1, 77)), "none": ((0, 4), 24, (4, 1)), "column": ((3, 1), 2, (4, 9))
+    "columns": ((2, 3), 2, (12, 1)), "ones": ((1, 4, 1), 4, (99, 1, 77)),
+    "none": ((0, 4), 24, (4, 1)), "column": ((3, 1), 2, (4, 9))
 }
 
 
@@ -376,6 +384,14 @@ def good_views(s):
         data = members(every, more=[("byteorder", b"big")], swap=lambda _, b=big: b)
         s.good(f"views_{kind[2]}_big.pt", archive(data), listed)
         s.good(f"views_{kind[2]}_legacy.pt", legacy(every), listed, judge="torch")
+    storage = memory("FloatStorage", 24, 4)
+    same = {"whole": ((2, 3), 0, None), "all": ((4, 6), 0, None), "flipped": ((6, 4), 0, (1, 6)),
+            "turned": ((3, 2), 0, (1, 3)), "again": ((3, 2), 0, (1, 3)),
+            "smaller": ((2, 2), 0, (1, 3)), "apart": ((2, 2), 0, (1, 4)), "row": ((2,), 0, (3,)),
+            "later": ((3, 2), 1, (1, 3))}
+    every = {name: tensor(storage, *view) for name, view in same.items()}
+    listed = [described(name, t) for name, t in every.items()]
+    s.good("views_tied.pt", zipped(every), listed, judge="torch")
     whole = memory("FloatStorage", 24, 4)
     whole.key = "root"
     half = Memory("FloatStorage", whole.data, 24, "root", (("view", 8, 12),))
@@ -455,6 +471,11 @@ def sparse_tensors():
 
 def good_sparse(s):
     tensors, listed = sparse_tensors()
+    coords, values = numbers("LongStorage", "q", [], (2, 0)), numbers("FloatStorage", "f", [], (0,))
+    s.write("good", "sparse_empty.pt",
+            zipped({"coo": sparse("torch.sparse_coo", coords, values, TORCH.Size((2, 3)))}),
+            {"format": "torch",
+             "tensors": [parts_of("coo", "sparse_coo", coords=coords, values=values)]})
     for name, data in (("sparse.pt", zipped(tensors)), ("sparse_legacy.pt", legacy(tensors))):
         s.write("good", name, data, {"format": "torch", "tensors": listed})
     big = members(
@@ -658,6 +679,13 @@ def good_settings(s):
     facts = meta(f8=0.1, f4=0.5, i8=-3, u1=255, i2=-300, b1=True)
     s.good("numpy.pt", zipped(numbers), [], metadata=facts)
     s.good("numpy_bytes.pt", zipped(numbers, 4), [], metadata=facts)
+    bad = {"text": number("f4", 5), "nine": number("f8", bytes(9)), "short": number("f8", b"1234")}
+    for protocol in (2, 4):
+        s.good(f"numpy_bytes_wrong{protocol}.pt", zipped(bad | {"f8": numbers["f8"]}, protocol), [],
+               metadata=meta(f8=0.1))
+    devices = {"cpu": Call(TORCH.device, "cpu"), "cuda": Call(TORCH.device, "cuda", 10),
+               "number": Call(TORCH.device, 3)}
+    s.good("devices.pt", zipped(devices), [], metadata=meta(cpu="cpu", cuda="cuda:10"))
     long = {"plus": 2**70 + 5, "minus": -2**64, "edge": 2**63, "least": -2**63}
     s.good("long.pt", zipped(long), [], metadata=meta(plus=hex(2**70 + 5), minus=hex(-2**64),
                                                       edge=hex(2**63), least=-2**63))
@@ -796,6 +824,8 @@ PICKLES = [  # name, body of "x", expected result, reason
         persistent(count=b"J\xff\xff\xff\xff")), "reject", "a storage of negative size"),
     ("storage_huge", rebuilt(persistent(count=b"\x8a\x08" + b"\xff" * 7 + b"\x7f",
                                         key=b"U\x019")), "reject", "a storage of 2^65 bytes"),
+    ("tensor_no_shape", glob("torch._utils _rebuild_tensor_v2") + b"(" + persistent() + b"K\x00tR",
+     "reject", "a tensor without a shape"),
     ("storage_short_id", b"(" + text("storage") + b"tQ", "reject",
      "a truncated persistent id"),
     ("storage_line", b"P0\n", "reject", "a persistent id of protocol 0"),
@@ -918,6 +948,15 @@ REFUSED = [  # name, body of "x", words of the fault
     ("pairs_of_one", glob("collections OrderedDict") + b"(](" + text("a") + b"\x85etR",
      "an item of a dictionary is not a pair"),
 ]
+
+
+def bad_calls(s):
+    inner = plain((2, 3))
+    for _ in range(10):
+        inner = Call(UTILS._rebuild_parameter, inner, True, collections.OrderedDict())
+    s.bad("parameters_deep.pt", zipped({"w": inner}), "warn", "a parameter of ten parameters")
+    calls = b"".join(text(f"{i}") + glob(f"own f{i}") + b")R" for i in range(40))
+    s.bad("calls_many.pt", program(b"}(" + calls + b"u"), "warn", "forty unknown functions")
 
 
 def bad_bombs(s):
@@ -1044,9 +1083,10 @@ def bad_legacy(s):
 
 def main():
     s = Samples(sys.argv[1], "torch")
-    for write in (good_protocols, good_types, good_quantized, good_views, good_deflated,
-                  good_sparse, good_shapes, good_sharing, good_calls, good_objects, good_settings,
-                  good_optimizer, good_old, bad_bombs, bad_sparse, bad_archives, bad_legacy):
+    for write in (good_protocols, good_long_line, good_types, good_quantized, good_views,
+                  good_deflated, good_sparse, good_shapes, good_sharing, good_calls, good_objects,
+                  good_settings, good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse,
+                  bad_archives, bad_legacy):
         write(s)
     for name, body, expect, why in PICKLES:
         s.bad(f"{name}.pt", program(body), expect, why)

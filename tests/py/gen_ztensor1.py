@@ -363,6 +363,9 @@ def good_attributes(s):
         facts = describe(*T) | {"param_id": 2**63, "flag": True}
         s.write("good", f"ztensor{version.replace('.', '')}_own_attributes.zt",
                 f.end(f.root({"t": o})), {"format": "ztensor", "tensors": [facts]})
+    f = File("1.2")
+    o = f.dense(T) | {"attributes": None}
+    s.good("ztensor12_attributes_null.zt", f.end(f.root({"t": o})), [T])
     deep = 1
     for _ in range(120):
         deep = [deep]

@@ -198,6 +198,12 @@ def good_dense(s):
             ("bytes", "u8", (64,), tensor("b.w", "f32", (4, 4))[3]), tensor("c", "i8", (3,)),
             ("empty", "f32", (0, 4), b""), ("none", "u8", (0,), b""), tensor("scalar", "f64", ())]
     s.good("ztensor2_tied.zt", packed_file(tied, align=CANONICAL), tied)
+    f = File()
+    t, data = tied[0], tied[0][3]
+    two = {"first": f.dense(t, share=True), "second": f.dense(t, share=True, algorithm="sha256"),
+           "third": f.dense(t, share=True, algorithm=None)}
+    listed = [(name, *t[1:3], data) for name in two]
+    s.good("ztensor2_tied_digests.zt", f.end({"objects": two}), listed)
     names = [
         tensor(n, "u8", (2,))
         for n in ("é", "层.权重", "z" * 1024, "a b", "aa", "b", 'quote"\\', "\u0001")
@@ -230,7 +236,8 @@ def good_attributes(s):
         deep = [deep]
     s.good("ztensor2_depth_32.zt", packed_file([T], {"deep": [deep]}), [T])
     f = File()
-    o = f.dense(T, **{"later": [1, 2]}) | {"zzz": {"k": 1}}
+    later = {"late": 0, "later": [1, 2], "latest": 0, "latterly": 0, "later_than_ever": 0}
+    o = f.dense(T, **later) | {"zzz": {"k": 1}, "attributes": {"stored_dtype.none": "x"}}
     s.good("ztensor2_unknown_keys.zt", f.end({"objects": {"t": o}, "future": {"a": 1}}), [T])
 
 
@@ -509,6 +516,10 @@ def bad_shards(s):
         s.bad(f"ztensor2_shards_name_{len(name)}.zt", f.end(m | {"shards": {name: good}}), "reject",
               "verify cannot find the shard, whose name is allowed", "heft/file-missing")
     f, m = base()
+    s.bad("ztensor2_shards_algorithm.zt",
+          f.end(m | {"shards": {"x": good | {"digest": "md9:00ff"}}}), "reject",
+          "a digest of an unknown algorithm, of a shard that is missing", "ztensor/digest-unknown")
+    f, m = base()
     m["objects"]["t"]["parts"]["data"] |= {"shard": "x", "blob": [4096, 8]}
     s.bad("ztensor2_shards_missing.zt", f.end(m | {"shards": {"x": good}}), "reject",
           "verify cannot find the shard")
@@ -537,6 +548,16 @@ def bad_values(s):
     s.bad("ztensor2_type_unknown.zt", f.end({"objects": {"t": f.dense(T, type="x.odd")}}), "warn",
           "an unknown logical type")
     f = File()
+    o = f.dense(T) | {"layout": "x.more/1"}
+    o["parts"]["more"] = f.part("u8", b"more", type="x.odd")
+    s.bad("ztensor2_type_unknown_more.zt", f.end({"objects": {"t": o}}), "warn",
+          "an unknown logical type of a part that is not called data")
+    f = File()
+    o = f.dense((*T[:2], (4104,), T[3]), algorithm=None)
+    o["parts"]["data"]["blob"][1] = 4104
+    s.bad("ztensor2_overlaps_manifest.zt", f.end({"objects": {"t": o}}), "reject",
+          "a part that ends in the manifest", message="overlap the manifest")
+    f = File()
     s.bad("ztensor2_encoding_unknown.zt",
           f.end({"objects": {"t": f.dense(T, encoding="x.z/1", decoded_length=8)}}), "warn",
           "an unknown encoding")
@@ -561,6 +582,10 @@ def bad_zstd(s):
                                 entries=[(80, 64),
                                          (4900, 36)]), "the table points past the end of the part"),
         ("table_magic", seekable(data, 64, magic=0x8F92EAB0), "a wrong magic number"),
+        ("table_count", good[:-9] + struct.pack("<I", 1 << 20) + good[-5:],
+         "a table with more entries than fit"),
+        ("not_a_frame", frame(data[:64]) + frame(data[64:]) + seek_table([(70, 64), (62, 36)]),
+         "an entry that begins within a frame"),
         ("broken", good[:20] + b"\xff" + good[21:], "a damaged byte in a frame"),
         ("longer", seekable(data + b"x", 64), "101 bytes for 100"),
         ("shorter", seekable(data[:99], 64), "99 bytes for 100"),
@@ -623,7 +648,9 @@ def bad_sparse(s):
             "coords": None
     }, "no coords"), ("bounds", [3, 3], {}, "a coordinate out of bounds"), ("count", [3, 4], {
             "values": ("f32", [1.0] * 2)
-    }, "two values for three coordinates"), ("whole", [3,
+    }, "two values for three coordinates"), ("signed", [3, 4], {
+            "coords": ("i64", COO[0] + COO[1])
+    }, "signed coordinates"), ("whole", [3,
                                                   4], {"coords": ("u64", [0] * 5)}, "five numbers"),
                                     ("twice", [3, 4], {"coords": ("u64", [0, 2, 0, 1, 0,
                                                                           1])}, "a coordinate "

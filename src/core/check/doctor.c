@@ -51,7 +51,7 @@ static bool is_all_zero(const uint8_t *p, size_t len)
     size_t i = 0;
     while (i < len && !p[i])
         i++;
-    return len && i == len;
+    return i == len;
 }
 
 /* Diagnose damage that is visible in all bytes.  *found: there is damage. */

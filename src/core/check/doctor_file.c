@@ -47,13 +47,6 @@ static heft_status verify(heft_doctor *d, heft_progress *progress, heft_error *e
     o.progress = progress->fn;
     o.progress_ctx = progress->ctx;
     heft_status st = heft_file_verify(NULL, d->file, &o, err);
-    if (st == HEFT_E_FORMAT) { /* a part that cannot be decoded at all */
-        heft_doctor_row row = {
-            HEFT_FAULT, HEFT_NONE, "structure", NULL, again, { err->offset, 0 }
-        };
-        heft_doctor_add(d, row, "%s", err->message);
-        return HEFT_OK;
-    }
     return st ? st : c.st;
 }
 
@@ -97,7 +90,7 @@ static heft_status check_zero_tail(heft_doctor *d, heft_error *err)
     heft_status st = heft_find_zero_tail(&from, d->source, d->host->allocator, err);
     if (st || from == size || !heft_align_up(&block, from, BLOCK))
         return st;
-    if (block - from >= SLACK || block > size || size - block < BLOCK || !block ||
+    if (block - from >= SLACK || block > size || size - block < BLOCK ||
         part_around(&d->file->x, block) == HEFT_NONE)
         return HEFT_OK;
     heft_doctor_row row = { HEFT_FAULT,

@@ -44,13 +44,11 @@ heft_strided_reader heft_strided_reader_of(const heft_file *f, uint32_t part,
     return r;
 }
 
+/* Read stored bytes of a part without content in memory. */
 static heft_status fetch(const heft_strided_reader *r, uint64_t at, void *buf, size_t len,
                          heft_error *err)
 {
-    if (!r->content)
-        return heft_file_read_stored(r->f, r->row.offset + r->first + at, buf, len, err);
-    memcpy(buf, r->content + r->first + at, len);
-    return HEFT_OK;
+    return heft_file_read_stored(r->f, r->row.offset + r->first + at, buf, len, err);
 }
 
 /* ---- copying lines ---- */

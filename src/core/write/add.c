@@ -120,7 +120,8 @@ static heft_status check_attributes(const tensor_addition *a)
         const heft_value *v = &s->attributes[i];
         if (!heft_writer_is_value(v))
             return tensor_error(
-                a, "an attribute has an unknown kind, or its key or text is not UTF-8");
+                a, "an attribute has an unknown kind or complex numbers, or its key or text is not "
+                   "UTF-8");
         if (depth)
             left[depth - 1]--;
         if (heft_value_nests(v) && depth == max_depth)

@@ -4,6 +4,7 @@
 
 #include "core/write/copy_metadata.h"
 #include "core/write/same_format.h"
+#include "core/write/writer.h"
 
 /* ---- tensors ---- */
 
@@ -286,6 +287,10 @@ heft_status heft_conversion_add_metadata(heft_conversion *c)
     for (size_t i = 0; i < c->opt.set_count && !st; i++) {
         if (!heft_value_is_text(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
+                                  c->opt.set[i].key);
+        else if (!heft_writer_is_value(&c->opt.set[i]))
+            st = heft_error_plain(c->err, HEFT_E_ARGUMENT,
+                                  "metadata %q: its kind is unknown, or its numbers are complex",
                                   c->opt.set[i].key);
         else if ((st = heft_check_map_number(c->p.format, &c->opt.set[i], c->err)))
             break;

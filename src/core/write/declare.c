@@ -17,7 +17,8 @@ bool heft_writer_is_value(const heft_value *v)
         return false;
     if (v->kind == HEFT_KIND_ID128)
         return v->as.s.len == 16;
-    return v->kind != HEFT_KIND_ARRAY || (d && d->block_elems == 1);
+    return v->kind != HEFT_KIND_ARRAY ||
+           (d && d->block_elems == 1 && !heft_dtype_is_complex(v->as.array.dtype));
 }
 
 heft_status heft_writer_copy_value(heft_planner *p, heft_value *v, heft_error *err)
@@ -44,7 +45,7 @@ static heft_status check_value(heft_writer *w, const heft_value *v, heft_error *
     if (!heft_value_is_text(v))
         return heft_writer_argument_error(err, "the key or text of metadata is not UTF-8");
     if (!heft_writer_is_value(v))
-        return heft_writer_argument_error(err, "metadata of an unknown kind");
+        return heft_writer_argument_error(err, "metadata of an unknown kind, or complex numbers");
     if (!w->begun || w->p.x.open.len)
         return HEFT_OK;
     heft_status st = heft_writer_open_late(w, err);

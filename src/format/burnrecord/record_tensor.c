@@ -117,12 +117,9 @@ static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const 
                             uint32_t size)
 {
     heft_index *x = r->x;
-    uint64_t content, bytes = 0, elements;
+    /* cannot overflow: a list has less than 2^32 items */
+    uint64_t content = f->is_packed ? f->where.length : f->data.u * size, bytes = 0, elements;
     heft_encoding e = f->is_packed || !f->data.u ? HEFT_RAW : HEFT_MSGPACK;
-    if (f->is_packed)
-        content = f->where.length;
-    else if (!heft_mul(&content, f->data.u, size))
-        return heft_record_no_memory(r);
     if (t->is_quantized)
         return heft_ix_part(x, id, heft_lit("data"), t->dtype,
                             e ? f->where : (heft_range){ f->where.offset, content }, content, e);

@@ -81,13 +81,11 @@ static const heft_ix_part_row *part_of(const heft_index *x, uint32_t t, const ch
     return part == HEFT_NONE ? NULL : heft_ix_part_row_at(x, part);
 }
 
-/* Set *out to the number of entries of `each` elements; return false if the length is not a
+/* Set *out to the number of entries of `each` indices; return false if the length is not a
  * multiple. */
-static bool count_entries(uint64_t *out, const heft_ix_part_row *p, uint64_t each)
+static bool count_entries(uint64_t *out, const heft_ix_part_row *p, uint32_t each)
 {
-    uint64_t size;
-    if (!heft_mul(&size, heft_dtype_size(p->dtype), each) || !size)
-        return false;
+    uint64_t size = (uint64_t)heft_dtype_size(p->dtype) * each;
     *out = heft_div(p->length, size);
     return *out * size == p->length;
 }
