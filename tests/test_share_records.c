@@ -484,6 +484,9 @@ static void wrong_sinks_and_numbers_are_refused(void **state)
     sink.ops.size = 0;
     heft_assert_fails(heft_share_write(&record, f.plan, 1, &sink.base, &err), HEFT_E_ARGUMENT, &err,
                       "");
+    heft_test_sink_free(&sink);
+    (void)heft_test_sink_init(&sink, false);
+    sink.ops.size = 0;
     heft_assert_fails(heft_share_join(f.plan, &none, 0, &sink.base, &err), HEFT_E_ARGUMENT, &err,
                       "");
     heft_test_sink_free(&sink);
