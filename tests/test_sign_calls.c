@@ -78,6 +78,13 @@ static void release(void *p, const char *file, int line)
     free(p);
 }
 
+/* libcrypto itself leaks memory when an allocation fails. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libcrypto.so";
+}
+
 /* ---- a key for tests, and a certificate until the year 9999 --------------------------------- */
 
 static const heft_str private_key = HEFT_STR(
