@@ -335,6 +335,10 @@ def bad_ends(s):
     ok = File(few()).bytes()
     s.bad("magic.weights", b"EMBX" + ok[4:], "reject", "a wrong magic number")
     s.bad("only_magic.weights", b"EMBD", "reject", "four bytes")
+    lost = bytearray(ok)
+    lost[8:16], lost[48:52] = bytes(8), bytes(4)
+    s.bad("lost_header.weights", bytes(lost), "reject",
+          "a header without flags, tensors and size, as of a simple stream without tensors")
     s.bad("end_magic.weights", changed(end=b"DBMF"), "reject", "wrong magic number in the footer")
     s.bad("cut_1.weights", ok[:-1], "reject", "a byte short")
     s.bad("cut_footer.weights", ok[:-FOOTER], "reject", "no footer")

@@ -346,13 +346,13 @@ static heft_status parse_specified(heft_window *in, heft_index *x, const uint8_t
 /* The file size, the header's checksum and the footer's magic each identify the specified layout.
  * Two matches are enough, or one and a possible offset of the metadata, so that a damaged file gets
  * the errors of the right layout.  A simple stream may have such bytes of a tensor, too; there the
- * length of the first name is at the place of that offset. */
-static bool is_specified(const uint8_t *h, const uint8_t *f, uint64_t size)
+ * length of the first name is at the place of that offset.  *matches is the number of matches. */
+static bool is_specified(int *matches, const uint8_t *h, const uint8_t *f, uint64_t size)
 {
-    int matches = (heft_le64(h + 48) == size) +
-                  (heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED)) + !memcmp(f + 8, "DBME", 4);
     uint32_t metadata = heft_le32(h + 12);
-    return matches > 1 || (matches && metadata >= HEADER && metadata <= size);
+    *matches = (heft_le64(h + 48) == size) + (heft_crc32(0, h, CHECKED) == heft_le32(h + CHECKED)) +
+               !memcmp(f + 8, "DBME", 4);
+    return *matches > 1 || (*matches && metadata >= HEADER && metadata <= size);
 }
 
 static heft_status embd_parse(heft_window *in, heft_index *x)
@@ -364,7 +364,7 @@ static heft_status embd_parse(heft_window *in, heft_index *x)
     if (memcmp(magic, "EMBD", 4) != 0)
         return fail(x, 0, "the file does not begin with 'EMBD'");
     if (in->size < HEADER + FOOTER)
-        return heft_embd_simple_parse(in, x);
+        return heft_embd_simple_parse(in, x, false);
     heft_cur head = heft_cur_whole(in, 0, HEADER, "the header");
     const uint8_t *h = heft_cur_take(&head, HEADER);
     if (!h)
@@ -373,8 +373,9 @@ static heft_status embd_parse(heft_window *in, heft_index *x)
     const uint8_t *f = heft_cur_take(&tail, FOOTER);
     if (!f)
         return tail.st;
-    return is_specified(h, f, in->size) ? parse_specified(in, x, h, f)
-                                        : heft_embd_simple_parse(in, x);
+    int matches;
+    return is_specified(&matches, h, f, in->size) ? parse_specified(in, x, h, f)
+                                                  : heft_embd_simple_parse(in, x, matches);
 }
 
 /* ---- the format ---- */

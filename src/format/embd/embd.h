@@ -50,7 +50,9 @@ heft_status heft_embd_plan_vocab(heft_plan *p, bool is_simple, const heft_vocab 
 
 /* ---- embd_simple.c ---- */
 
-heft_status heft_embd_simple_parse(heft_window *in, heft_index *x);
+/* may_be_specified: some bytes are those of the specified layout, so that bytes after the
+ * vocabulary tell of a damaged header. */
+heft_status heft_embd_simple_parse(heft_window *in, heft_index *x, bool may_be_specified);
 heft_status heft_embd_simple_plan_layout(heft_plan *p, const heft_vocab *v);
 heft_status heft_embd_simple_write_header(const heft_plan *p, heft_out *o);
 heft_status heft_embd_simple_write_record_header(const heft_plan *p, uint32_t part, heft_out *o);

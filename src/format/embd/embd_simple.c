@@ -46,7 +46,7 @@ static heft_status read_tensor(heft_window *in, heft_index *x, uint64_t *at)
     return st;
 }
 
-heft_status heft_embd_simple_parse(heft_window *in, heft_index *x)
+heft_status heft_embd_simple_parse(heft_window *in, heft_index *x, bool may_be_specified)
 {
     heft_cur c = heft_cur_open(in, 0, in->size, "the header");
     const uint8_t *header = heft_cur_take(&c, HEADER);
@@ -63,7 +63,11 @@ heft_status heft_embd_simple_parse(heft_window *in, heft_index *x)
         st = read_tensor(in, x, &at);
     if (!st)
         st = heft_embd_read_simple_vocab(in, x, at, &at);
-    if (!st && at < in->size) {
+    if (!st && at < in->size && may_be_specified)
+        st = heft_error_set(x->err, HEFT_E_FORMAT, at,
+                            "unexpected bytes after the vocabulary of a simple stream, and marks "
+                            "of the specified layout: the header is damaged");
+    else if (!st && at < in->size) {
         heft_ix_omit(x, HEFT_WARNING, "embd/trailing-bytes", (heft_str){ NULL, 0 },
                      "the bytes after the vocabulary are left out");
         heft_ix_note(x, HEFT_WARNING, "embd/trailing-bytes", at, HEFT_NONE,
