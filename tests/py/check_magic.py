@@ -27,7 +27,8 @@ VERSIONS = {
 NAMES_VERSION = {"ztensor", "embd", "mag", "gguf", "gptrs-checkpoint", "gptrs-archive"}
 # Formats that other members, prefixes or compression hide from a program that reads the beginning.
 HIDDEN = {"torch", "npz", "burn-record", "safetensors"}
-PLAIN = {"application/octet-stream", "application/x-tar", "application/zip", "application/gzip"}
+PLAIN = {"application/octet-stream", "application/x-tar", "application/zip", "application/gzip",
+         "text/plain"}  # the last: pickles of protocol 0
 OTHERS = {
     "empty": b"", "text": b"hello, world\n", "json": b'{"a": 1}', "zeros": bytes(4096),
     "html": b"<!DOCTYPE html><html></html>", "gzip": b"\x1f\x8b\x08\x00" + bytes(20),
