@@ -9,7 +9,8 @@ Prints a table of the layers. BUILD/coverage.tsv gets a line for each file, BUIL
 lines and the sides of conditions that no test reached. The bounds of tools/coverage.tsv may only
 rise: --raise writes measured values above the bounds. tools/unreached.tsv lists the functions with
 lines that no test reaches, each with the reason; a reason that begins with "at times" is for lines
-that a test may reach. TAP on stdout."""
+that a test may reach, and functions that only small builds call are not measured. TAP on
+stdout."""
 import collections
 import json
 import math
@@ -27,6 +28,7 @@ HEADER = "layer\tlines, percent\tbranches, percent"
 # The field numbers of a segment and of a branch in the export of llvm-cov.
 LINE, COLUMN, COUNT, HAS_COUNT, IS_ENTRY, IS_GAP = range(6)
 TRUE_COUNT, FALSE_COUNT = 4, 5
+SMALL = "only small builds"  # begins the reason of functions that no other build calls
 SLACK = 0.3  # percent: the order of threads decides whether some conditions are reached
 
 Measured = collections.namedtuple("Measured", "lines lines_hit branches branches_hit")
@@ -81,14 +83,31 @@ def name_of(path):
     return str(pathlib.Path(path).resolve().relative_to(ROOT))
 
 
-def measure(data):
+def spans_of(data):
+    """Return {(file, function): (first line, last line)}."""
+    return {(name_of(f["filenames"][0]), f["name"].split(":")[-1]):
+            (f["regions"][0][0], f["regions"][0][2]) for f in data["functions"]}
+
+
+def lines_of_small_builds(data, reasons):
+    """Return {(file, line)} of listed functions that only small builds call."""
+    calls = collections.Counter()
+    for f in data["functions"]:
+        calls[name_of(f["filenames"][0]), f["name"].split(":")[-1]] += f["count"]
+    return {(key[0], n) for key, (begin, end) in spans_of(data).items()
+            if not calls[key] and reasons.get(key, "").startswith(SMALL)
+            for n in range(begin, end + 1)}
+
+
+def measure(data, left_out):
     """Return ({file: Measured}, unreached lines and sides as text)."""
     files, missing = {}, []
     for file in data["files"]:
         name = name_of(file["filename"])
         if not name.startswith(("src/", "cli/")):
             continue  # initialisers of public headers
-        lines, sides = lines_of(file), sides_of(file)
+        lines = {n: c for n, c in lines_of(file).items() if (name, n) not in left_out}
+        sides = {s: c for s, c in sides_of(file).items() if (name, s[0]) not in left_out}
         files[name] = Measured(len(lines), sum(map(bool, lines.values())),
                                len(sides), sum(map(bool, sides.values())))
         missing += [(name, n, 0, "line") for n, count in lines.items() if not count]
@@ -118,15 +137,11 @@ def read_table(path):
 
 def unreached_functions(data):
     """Return {(file, function): lines} of the functions with lines that no test reaches."""
-    spans, found = collections.defaultdict(set), collections.defaultdict(list)
-    for f in data["functions"]:
-        begin, _, end = f["regions"][0][:3]
-        spans[name_of(f["filenames"][0])].add((begin, end, f["name"].split(":")[-1]))
-    for file in data["files"]:
-        name = name_of(file["filename"])
-        missed = {n for n, count in lines_of(file).items() if not count}
-        for begin, end, function in spans[name] if name.startswith(("src/", "cli/")) else ():
-            found[name, function] += sorted(n for n in missed if begin <= n <= end)
+    missed = {name_of(file["filename"]): [n for n, count in lines_of(file).items() if not count]
+              for file in data["files"]}
+    found = {(name, function): [n for n in missed.get(name, ()) if begin <= n <= end]
+             for (name, function), (begin, end) in spans_of(data).items()
+             if name.startswith(("src/", "cli/"))}
     return {key: lines for key, lines in found.items() if lines}
 
 
@@ -140,7 +155,8 @@ def write(build, files, missing):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     data = export(build)
-    files, missing = measure(data)
+    rows = {(file, function): reason for file, function, reason in read_table(UNREACHED)}
+    files, missing = measure(data, lines_of_small_builds(data, rows))
     write(build, files, missing)
     layers = collections.defaultdict(list)
     for name, m in files.items():
@@ -153,11 +169,10 @@ def main():
     if "--raise" in sys.argv[2:]:
         best = {layer: map(max, (m - SLACK for m in both), bounds.get(layer, (0, 0)))
                 for layer, both in measured.items()}
-        rows = [f"{layer}\t{lines:.1f}\t{branches:.1f}"
-                for layer, (lines, branches) in best.items()]
-        BOUNDS.write_text("\n".join([HEADER, *rows]) + "\n")
+        table = [f"{layer}\t{lines:.1f}\t{branches:.1f}"
+                 for layer, (lines, branches) in best.items()]
+        BOUNDS.write_text("\n".join([HEADER, *table]) + "\n")
         return 0
-    rows = {(file, function): reason for file, function, reason in read_table(UNREACHED)}
     found = unreached_functions(data)
     reached = [key for key, reason in rows.items()
                if key not in found and not reason.startswith("at times")]
