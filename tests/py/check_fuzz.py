@@ -7,6 +7,7 @@ kept in .dev/fuzz/TARGET, so that the next run continues; an input that fails is
 Prints TAP, the figures of each target, and a JSON comment with all figures."""
 import argparse
 import collections
+import fcntl
 import json
 import os
 import pathlib
@@ -35,13 +36,17 @@ def parse_arguments():
 
 
 def make_samples():
-    """Run the generators; return the small samples."""
-    samples = HOME / "samples"
+    """Run the generators, unless another run has done so; return the small samples."""
+    samples, stamp = HOME / "samples", HOME / "samples.stamp"
     generators = [p for p in sorted((ROOT / "tests/py").glob("gen_*.py"))
                   if ("Samples" in p.read_text() and p.name != "gen_samples.py")
                   or p.name == "gen_sign.py"]
-    subprocess.run([sys.executable, ROOT / "tests/py/gen_samples.py", HOME / "samples.stamp",
-                    samples, *generators], check=True, stdout=subprocess.DEVNULL)
+    newest = max(p.stat().st_mtime for p in (ROOT / "tests/py").glob("*.py"))
+    with open(HOME / "samples.lock", "w") as lock:  # slices run at the same time
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not stamp.exists() or stamp.stat().st_mtime < newest:
+            subprocess.run([sys.executable, ROOT / "tests/py/gen_samples.py", stamp, samples,
+                            *generators], check=True, stdout=subprocess.DEVNULL)
     profiles = (ROOT / "share/heft/profiles").glob("*.json")
     answers = (ROOT / "fuzz/answers").iterdir()
     return [p for p in [*sorted(samples.rglob("*")), *sorted(profiles), *sorted(answers)]
@@ -55,8 +60,9 @@ def make_dictionary(samples):
         counts.update(set(WORD.findall(path.read_bytes())))
     words = [w.decode() for w, n in counts.most_common(400) if n > 7]
     path = HOME / "words.dict"
-    path.write_text((ROOT / "fuzz/formats.dict").read_text() + "".join(f'"{w}"\n' for w in words))
-    return path
+    new = HOME / f"words.{os.getpid()}"
+    new.write_text((ROOT / "fuzz/formats.dict").read_text() + "".join(f'"{w}"\n' for w in words))
+    return new.replace(path)
 
 
 def make_corpus(program, corpus, samples):
