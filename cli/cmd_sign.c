@@ -5,6 +5,7 @@
 
 #include "digest_files.h"
 #include "interrupt.h"
+#include "model.h"
 #include "model_files.h"
 #include "opt.h"
 #include "secret.h"
@@ -28,16 +29,12 @@ typedef struct request {
 /* Choose model.sig in the folder of the model. */
 static int choose_output(request *r)
 {
-    const char *slash = strrchr(r->model, '/');
     int code = path_find_folder(&r->is_folder, r->model);
     if (code || r->out)
         return code;
-    char *folder = r->is_folder ? strdup(r->model)
-                   : slash      ? strndup(r->model, (size_t)(slash - r->model) + 1)
-                                : strdup(".");
-    r->out = r->default_out = folder ? path_in(folder, "model.sig") : NULL;
-    free(folder);
-    return r->out ? CODE_DONE : CODE_SYSTEM;
+    code = model_find_beside(&r->default_out, r->model, "model.sig");
+    r->out = r->default_out;
+    return code;
 }
 
 static int check_output(const request *r)

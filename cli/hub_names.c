@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "textfile.h"
+
 enum { SHA1_DIGITS = 40, LINE = 256 };
 
 static bool set_name(hub_name *out, const char *text, size_t len)
@@ -44,12 +46,12 @@ static bool read_metadata(hub_name *out, const char *path)
 {
     char line[LINE] = "";
     FILE *f = fopen(path, "re");
-    if (!f) {
-        out->os = errno == ENOENT || errno == ENOTDIR ? out->os : errno;
+    if (!f) { /* a folder above may belong to someone else */
+        out->os = path_is_absent(errno) || errno == EACCES ? out->os : errno;
         return false;
     }
     bool ok = fgets(line, sizeof line, f) && fgets(line, sizeof line, f);
-    out->os = ferror(f) ? EIO : out->os;
+    out->os = ferror(f) ? errno : out->os;
     fclose(f);
     return ok && set_name(out, line, strcspn(line, "\r\n"));
 }

@@ -133,10 +133,15 @@ heft_str path_last_component(const char *path)
     return (heft_str){ path + from, end - from };
 }
 
+bool path_is_absent(int os)
+{
+    return os == ENOENT || os == ENOTDIR || os == ENAMETOOLONG || os == ELOOP;
+}
+
 bool path_exists(const char *path)
 {
     struct stat info;
-    return !lstat(path, &info) || (errno != ENOENT && errno != ENOTDIR);
+    return !lstat(path, &info) || !path_is_absent(errno);
 }
 
 bool path_is_folder(const char *path)
@@ -150,7 +155,7 @@ int path_find_folder(bool *is_folder, const char *path)
     struct stat info;
     bool exists = !stat(path, &info);
     *is_folder = exists && S_ISDIR(info.st_mode);
-    return exists || errno == ENOENT || errno == ENOTDIR ? CODE_DONE : say_system(errno, path);
+    return exists || path_is_absent(errno) ? CODE_DONE : say_system(errno, path);
 }
 
 bool path_is_same(const char *path, const struct stat *file)

@@ -17,6 +17,8 @@ void text_free(heft_str text);
 char *path_in(const char *dir, const char *name);
 /* Return the last component of a path, without slashes at the end. */
 heft_str path_last_component(const char *path);
+/* Return true for the errno of a path that cannot name a file, as of an address of a server. */
+bool path_is_absent(int os);
 bool path_exists(const char *path);    /* true for a dangling link, and if unknown */
 bool path_is_folder(const char *path); /* false if unknown */
 /* Set *is_folder; it is false for a missing file.  Return an exit code, after an error line if the

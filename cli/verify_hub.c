@@ -10,6 +10,7 @@
 #include "file_findings.h"
 #include "folder_files.h"
 #include "hub_names.h"
+#include "model.h"
 #include "textfile.h"
 
 typedef struct hub_check { /* the check of one argument */
@@ -23,11 +24,6 @@ typedef struct hub_check { /* the check of one argument */
 static const char covers_all[] = "every file has the digest that the hub states";
 static const char covers_some[] = "every file for which the hub states a digest has that digest";
 
-static int say_no_memory(const char *path)
-{
-    return say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
-}
-
 /* Find the folder in which all files are checked, malloc'ed: the folder of the argument, or the
  * folder of a shard index; NULL for other files. */
 static int find_folder(char **folder, const char *path)
@@ -37,13 +33,8 @@ static int find_folder(char **folder, const char *path)
     bool is_folder;
     int code = path_find_folder(&is_folder, path);
     *folder = NULL;
-    if (code || (!is_folder && (len < n || strcmp(path + len - n, suffix) != 0)))
-        return code;
-    const char *slash = strrchr(path, '/');
-    *folder = is_folder ? strdup(path)
-              : slash   ? strndup(path, (size_t)(slash - path) + 1)
-                        : strdup(".");
-    return *folder ? CODE_DONE : say_no_memory(path);
+    bool has_folder = is_folder || (len >= n && !strcmp(path + len - n, suffix));
+    return code || !has_folder ? code : model_find_dir(folder, path);
 }
 
 /* Set *is true if the folder has the folders of a repository in the cache. */
@@ -200,7 +191,7 @@ static int collect_from(hub_check *c, const char *folder, const char *path)
     c->names = calloc(c->files.count + 1, sizeof *c->names);
     c->requests = calloc(c->files.count + 1, sizeof *c->requests);
     if (!code && (!c->names || !c->requests || !drop_repeated(&c->files)))
-        code = say_no_memory(path);
+        code = say_status(HEFT_E_NOMEM, path, "no memory for the names of files");
     if (!code && !has_names(&c->files))
         code = say_no_names(path);
     for (size_t i = 0; i < c->files.count && !code; i++)

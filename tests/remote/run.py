@@ -194,6 +194,11 @@ def long_addresses():
         code, out, err = heft("ls", f"{server.url}/".ljust(most + more, "x"))
         check(f"an address of {most + more} bytes", code == expected and ("too long" in err) == bool(more) and
               len(server.requests) == 1 - more, code, err[-300:], len(server.requests))
+    with tempfile.TemporaryDirectory() as folder:  # longer than a path of the system may be
+        long = f"{server.url}/small.safetensors?".ljust(5000, "x")
+        for command in (("convert", long, f"{folder}/o.zt"), ("info", long)):
+            code, out, err = heft(*command)
+            check(f"{command[0]} takes a long address", code == 0, code, err[-300:])
     query = f"{server.url}/sharded/{name}?".ljust(most, "x")
     folder = "/".ljust(most - len(f"{server.url}/{name}"), "x")
     server.files[f"{folder}/{name}"] = index

@@ -117,7 +117,7 @@ static heft_status put_part(heft_record *r, const fields *f, uint32_t id, const 
                             uint32_t size)
 {
     heft_index *x = r->x;
-    /* cannot overflow: a list has less than 2^32 items */
+    /* The product cannot overflow, because a list has less than 2^32 items. */
     uint64_t content = f->is_packed ? f->where.length : f->data.u * size, bytes = 0, elements;
     heft_encoding e = f->is_packed || !f->data.u ? HEFT_RAW : HEFT_MSGPACK;
     if (t->is_quantized)

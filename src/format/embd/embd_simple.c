@@ -64,9 +64,10 @@ heft_status heft_embd_simple_parse(heft_window *in, heft_index *x, bool may_be_s
     if (!st)
         st = heft_embd_read_simple_vocab(in, x, at, &at);
     if (!st && at < in->size && may_be_specified)
-        st = heft_error_set(x->err, HEFT_E_FORMAT, at,
-                            "unexpected bytes after the vocabulary of a simple stream, and marks "
-                            "of the specified layout: the header is damaged");
+        st =
+            heft_error_set(x->err, HEFT_E_FORMAT, at,
+                           "bytes follow the vocabulary of a simple stream, but the file has marks "
+                           "of the specified layout: its header is damaged");
     else if (!st && at < in->size) {
         heft_ix_omit(x, HEFT_WARNING, "embd/trailing-bytes", (heft_str){ NULL, 0 },
                      "the bytes after the vocabulary are left out");

@@ -55,3 +55,6 @@ cd here
 $HEFT verify --hub model.safetensors.index.json
 printf X | dd of=model-00002-of-00002.safetensors bs=1 seek=100 conv=notrunc 2>/dev/null
 $HEFT verify --hub model.safetensors.index.json | sed "s/content has [0-9a-f]*/content has .../; s/, not [0-9a-f]*/, not .../"
+echo "a name that is too long for a metadata file"
+cp ../two.safetensors "$(printf 'n%.0s' $(seq 250))"
+$HEFT verify --hub . | sed "s/content has [0-9a-f]*/content has .../; s/, not [0-9a-f]*/, not .../; s/n\{250\}/N/"
