@@ -180,15 +180,16 @@ static int edit(request *r)
     progress_end(&j->bar);
     if (result.rolled_back)
         say(MESSAGE_NOTE, j->out, "rolled back an interrupted edit");
-    if (st)
-        return model_say_open_error(j->out, &err);
-    if (j->rules.ids.ran_out)
+    if (st && j->rules.gptrs.no_memory)
+        return say_no_memory_to_match(j->out);
+    if (st && j->rules.ids.ran_out)
         return say_status(
             HEFT_E_IO, j->out,
             "gained tensors during the edit, which have no new ids: run the command again");
-    code = gptrs_check(&j->rules.gptrs, j->out);
-    if (!code)
-        code = say_done(j, &result);
+    if (st)
+        return model_say_open_error(j->out, &err);
+    gptrs_warn_unmatched(&j->rules.gptrs, j->out);
+    code = say_done(j, &result);
     if (!code)
         say_result(j, &result);
     return code;

@@ -27,8 +27,8 @@ int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const ch
                       heft_format_name(target));
 }
 
-/* Return the first rule that matches. Test all rules, so that gptrs_check() knows the unused
- * rules. */
+/* Return the first rule that matches. Test all rules, so that gptrs_warn_unmatched() knows the
+ * unused rules. */
 static const glob_rule *find_grad(gptrs_rules *r, heft_str name)
 {
     const glob_rule *first = NULL;
@@ -58,6 +58,10 @@ bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str
 {
     bool changed = identities_are_given(ids) && identities_identify(ids, t, id);
     const glob_rule *grad = find_grad(r, t->name);
+    if (r->no_memory) {
+        id->has = UINT32_MAX; /* unknown flags, which end the conversion before it writes */
+        return true;
+    }
     if (grad) {
         id->has &= ~(uint32_t)HEFT_HAS_REQUIRES_GRAD;
         id->has |= grad->is_known ? HEFT_HAS_REQUIRES_GRAD : 0;
@@ -66,14 +70,11 @@ bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str
     return set_base_id(r, name, keeps_ids, id) || grad || changed;
 }
 
-int gptrs_check(const gptrs_rules *r, const char *path)
+void gptrs_warn_unmatched(const gptrs_rules *r, const char *path)
 {
-    if (r->no_memory)
-        return say_status(HEFT_E_NOMEM, NULL, "no memory for --requires-grad");
     for (size_t i = 0; r->grads.items && i < r->grads.args.count; i++)
         if (r->grads.items[i].glob && !r->grads.items[i].has_matched)
             glob_warn_unmatched(path, "requires-grad", r->grads.items[i].glob);
-    return CODE_DONE;
 }
 
 void gptrs_release(gptrs_rules *r)

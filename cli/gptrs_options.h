@@ -18,11 +18,12 @@ int gptrs_prepare(gptrs_rules *r, const char *cmd);
 int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const char *path);
 /* Change *id, the identity of tensor t, as the options ask; return whether *id changed. name is the
  * tensor's name in the output. keeps_ids, for edit: stored ids stay unless an option changes them;
- * otherwise the format derives base ids from names. */
+ * otherwise the format derives base ids from names. Without memory for a pattern r->no_memory is
+ * set, and *id is an identity that the library refuses. */
 bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str name,
                  bool keeps_ids, heft_identity *id);
-/* After the conversion, warn about patterns that matched no tensor. Return an exit code. */
-int gptrs_check(const gptrs_rules *r, const char *path);
+/* After the conversion, warn about patterns that matched no tensor. */
+void gptrs_warn_unmatched(const gptrs_rules *r, const char *path);
 void gptrs_release(gptrs_rules *r);
 
 #endif

@@ -289,9 +289,13 @@ bool identities_identify(void *ctx, const heft_tensor *t, heft_identity *id)
     const id_assignment *g = find_assignment(r, t->name);
     bool is_fresh = !g && (r->all_new || (r->fill && !(id->has & HEFT_HAS_PARAM_ID)));
     bool ran_out = is_fresh && r->next == r->fresh_count;
-    r->ran_out = r->ran_out || ran_out;
-    if (ran_out || (!g && !is_fresh))
+    if (!g && !is_fresh)
         return false;
+    if (ran_out) {
+        r->ran_out = true;
+        id->has = UINT32_MAX; /* unknown flags, which end the edit before it writes */
+        return true;
+    }
     id->has |= HEFT_HAS_PARAM_ID;
     if (g && g->is_none)
         id->has &= ~(uint32_t)HEFT_HAS_PARAM_ID;

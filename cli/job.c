@@ -311,8 +311,10 @@ int job_convert(job *j, const heft_file *f)
         job_name_way_out(j, &err);
     bool about_target = st == HEFT_E_ARGUMENT ||
                         (st == HEFT_E_UNSUPPORTED && err.offset == HEFT_NOWHERE);
-    return st ? sink_say_error(&j->failure, about_target ? target : j->source, &err)
-              : gptrs_check(&j->rules.gptrs, j->source);
+    if (st)
+        return sink_say_error(&j->failure, about_target ? target : j->source, &err);
+    gptrs_warn_unmatched(&j->rules.gptrs, j->source);
+    return CODE_DONE;
 }
 
 static void say_share(const job *j, const heft_share_result *r)
@@ -348,7 +350,8 @@ int job_convert_share(job *j, const heft_file *f)
     }
     j->bytes = j->written.bytes;
     say_share(j, &j->written);
-    return gptrs_check(&j->rules.gptrs, j->source);
+    gptrs_warn_unmatched(&j->rules.gptrs, j->source);
+    return CODE_DONE;
 }
 
 int job_give_up(const job *j)

@@ -76,7 +76,9 @@ static bool storage(void *ctx, const heft_tensor *t, heft_str role, heft_storage
 static bool identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     rules *r = ctx;
-    return identity_of(&r->ids, &r->gptrs, t, t->name, false, id);
+    bool changed = identity_of(&r->ids, &r->gptrs, t, t->name, false, id);
+    r->no_memory = r->no_memory || r->gptrs.no_memory;
+    return changed;
 }
 
 /* ---- renaming ---- */

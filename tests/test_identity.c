@@ -217,6 +217,34 @@ static void edit_sets_changes_and_removes_ids(void **state)
     }
 }
 
+/* A flag of a later version must neither be ignored nor half applied. */
+static void refuses_flags_that_it_does_not_know(void **state)
+{
+    const char *path = heft_test_path(*state, "m.mpk");
+    heft_bytes before = model_of(0), after;
+    heft_test_sink sink;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    heft_file *f;
+    heft_error err;
+    id_change w = { .id = { .has = HEFT_HAS_PARAM_ID | 1u << 3, .param_id = 1 } };
+    o.identify = identify;
+    o.ctx = &w;
+    heft_assert_ok(heft_test_open(&f, before, NULL, &err), &err);
+    heft_assert_fails(heft_file_convert(f, heft_format_find(formats[0].format),
+                                        heft_test_sink_init(&sink, false), &o, &err),
+                      HEFT_E_ARGUMENT, &err, "tensor 'a': its identity has flags unknown");
+    assert_int_equal(sink.len, 0);
+    heft_test_sink_free(&sink);
+    heft_file_close(f);
+    heft_test_save(path, before.p, before.len);
+    heft_assert_fails(edit(path, &w, NULL, &err), HEFT_E_ARGUMENT, &err,
+                      "tensor 'a': its identity has flags unknown");
+    after = heft_test_load(path);
+    heft_assert_same_bytes(before, after);
+    heft_test_free(&before);
+    heft_test_free(&after);
+}
+
 /* An edit of a format without parameter ids is refused and leaves the file unchanged. */
 static void refuses_an_edit_that_would_lose_an_id(void **state)
 {
@@ -282,6 +310,7 @@ int main(void)
         cmocka_unit_test(new_ids_are_unique),
         cmocka_unit_test(conversion_sets_keeps_and_removes_ids),
         in_dir(edit_sets_changes_and_removes_ids),
+        in_dir(refuses_flags_that_it_does_not_know),
         in_dir(refuses_an_edit_that_would_lose_an_id),
         in_dir(edit_sets_and_clears_requires_grad),
     };

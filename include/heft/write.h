@@ -138,7 +138,8 @@ typedef struct heft_write_options {
             NULL                                                                                \
     }
 
-/* Identity of a tensor besides the name.  A member is valid if `has` contains the flag. */
+/* Identity of a tensor besides the name.  A member is valid if `has` contains the flag.  Flags
+ * unknown to this version are refused with HEFT_E_ARGUMENT. */
 enum { HEFT_HAS_PARAM_ID = 1, HEFT_HAS_BASE_ID = 2, HEFT_HAS_REQUIRES_GRAD = 4 };
 typedef struct heft_identity {
     uint32_t has;       /* sum of HEFT_HAS_... */

@@ -24,6 +24,12 @@ heft_identity heft_ix_identity(const heft_index *x, uint32_t tensor)
     return id;
 }
 
+bool heft_identity_is_known(const heft_identity *id)
+{
+    const uint32_t known = HEFT_HAS_PARAM_ID | HEFT_HAS_BASE_ID | HEFT_HAS_REQUIRES_GRAD;
+    return !(id->has & ~known);
+}
+
 heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity *id)
 {
     heft_status st = HEFT_OK;

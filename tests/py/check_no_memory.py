@@ -151,6 +151,18 @@ def commands():
     yield "info of a folder", ["info", "configured"]
     yield "info of an adapter", ["info", "adapter/adapter_model.safetensors"]
     yield "ids that are set", ["edit", "--set-id", "layer.0.weight=7", "f.bpk"]
+    yield "ids that are filled", [
+        "convert", "-j1", "--fill-ids", "--id-seed", "1", "m.safetensors", "o.bpk"
+    ]
+    trains = ["--requires-grad", "{layer.0,layer.2}.*=true"]
+    yield "trained tensors", ["convert", "-j1", *trains, "m.safetensors", "o.gptrs"]
+    yield "trained tensors of a share", [
+        "convert", "-j1", "--share", "1/1", *trains, "m.safetensors", "o.zt"
+    ]
+    yield "trained tensors, merged", [
+        "merge", "-j1", "--allow-loss", *trains, "m.safetensors", "other.safetensors", "o.gptrs"
+    ]
+    yield "trained tensors, edited", ["edit", *trains, "f.gptrs"]
     yield "files of a download by name", ["verify", "--hub", "--json", CACHE + "/models--o--n"]
 
 

@@ -171,8 +171,7 @@ static heft_status check_identity(const tensor_addition *a)
     static const uint8_t none[sizeof(heft_id128)];
     const heft_tensor_spec *s = &a->spec;
     uint8_t id[sizeof(heft_id128)];
-    if (s->identity.has &
-        ~(uint32_t)(HEFT_HAS_PARAM_ID | HEFT_HAS_BASE_ID | HEFT_HAS_REQUIRES_GRAD))
+    if (!heft_identity_is_known(&s->identity))
         return tensor_error(a, "its identity has flags unknown to this version");
     if (!(s->identity.has & HEFT_HAS_BASE_ID) ||
         !memcmp(s->identity.base_id.bytes, none, sizeof none))
