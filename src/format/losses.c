@@ -55,10 +55,12 @@ heft_status heft_loss_type(heft_plan *p, const char *rule, uint32_t tensor, cons
     heft_out_u8(&o, 0);
     if (o.st) /* the pattern is too long for a message */
         return heft_loss_report(p, HEFT_FAULT, rule, tensor,
-                                "element type %s cannot be stored in %s (cast it: --cast GLOB=f32)",
+                                "element type %s cannot be stored in %s (cast it: heft convert "
+                                "--cast GLOB=f32)",
                                 heft_dtype_name(type), where);
     return heft_loss_report(p, HEFT_FAULT, rule, tensor,
-                            "element type %s cannot be stored in %s (cast it: --cast '%s=f32')",
+                            "element type %s cannot be stored in %s (cast it: heft convert --cast "
+                            "'%s=f32')",
                             heft_dtype_name(type), where, (const char *)buf);
 }
 
