@@ -255,7 +255,10 @@ static int diff(comparison *c, result_share *shares, bool as_json)
         print_json(&o, c);
     else if (!model_settings.quiet)
         print_text(&o, c);
-    return out_end(&o, c->equal ? CODE_DONE : CODE_FOUND);
+    code = model_is_unchanged(c->a, c->path_a);
+    if (!code)
+        code = model_is_unchanged(c->b, c->path_b);
+    return out_end(&o, code || c->equal ? code : CODE_FOUND);
 }
 
 int cmd_diff(int argc, char **argv)

@@ -138,7 +138,10 @@ static int print_ids(request *r)
         print_json(&o, r);
     else
         print_text(&o, r);
-    return out_end(&o, CODE_DONE);
+    code = model_is_unchanged(r->f, r->path);
+    if (!code && r->model)
+        code = model_is_unchanged(r->model, r->model_path);
+    return out_end(&o, code);
 }
 
 int cmd_ids(int argc, char **argv)

@@ -483,6 +483,8 @@ static int inform(const opt_args *args, bool as_json, bool verbose)
             out_char(&o, '\n');
         if (!code && !as_json)
             print_text(&o, &v);
+        if (!code)
+            code = model_is_unchanged(v.f, v.path);
         facts_close(&v);
         worst = code > worst ? code : worst;
     }

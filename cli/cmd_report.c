@@ -95,13 +95,14 @@ static int write_page(request *r, const report *figures)
     st = report_write(sink, figures, &err);
     if (!st && interrupt_is_pending())
         st = interrupt_error(&err);
-    if (!st)
-        st = heft_file_is_unchanged(figures->f, &err);
-    if (st)
+    int code = st ? CODE_DONE : model_is_unchanged(figures->f, r->in);
+    if (!st && !code && figures->other)
+        code = model_is_unchanged(figures->other->b, r->other);
+    if (st || code)
         heft_sink_discard(sink);
     else
         st = sink->ops->finish(sink, &err);
-    return st ? sink_say_error(&r->failure, target, &err) : CODE_DONE;
+    return st ? sink_say_error(&r->failure, target, &err) : code;
 }
 
 static int open_inputs(heft_file **f, comparison *c, const request *r)

@@ -2,6 +2,7 @@
  *
  * The document depends on the files alone: no clock, and no random serial number.  A file is
  * written whole or not at all, so the document is in memory before the output is opened. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -32,6 +33,7 @@ typedef struct bill {
     uint32_t *tied;
     heft_hash digest;
     digest_request *files; /* the opened file, then the shards */
+    struct stat *states;   /* of the files, before the model was opened */
     size_t file_count;
 } bill;
 
@@ -296,9 +298,11 @@ static int write_bill(bill *b)
     outbuf o;
     out_open(&o, b->out ? -1 : STDOUT_FILENO);
     put_bill(&o, b);
+    int code = model_is_unchanged(b->f, b->path);
     if (!b->out)
-        return out_end(&o, CODE_DONE);
-    int code = o.os ? say_system(o.os, b->out) : write_file(b, &o);
+        return out_end(&o, code);
+    if (!code)
+        code = o.os ? say_system(o.os, b->out) : write_file(b, &o);
     out_free(&o);
     return code;
 }
@@ -316,7 +320,7 @@ static char *path_of(const bill *b, const char *dir, bool is_folder, uint32_t i)
     return path;
 }
 
-static int digest_all(bill *b)
+static int list_files(bill *b)
 {
     char *dir;
     bool is_folder;
@@ -327,7 +331,8 @@ static int digest_all(bill *b)
         return code;
     b->file_count = (size_t)heft_shard_file_count(b->f) + 1;
     b->files = calloc(b->file_count, sizeof *b->files);
-    bool has_memory = b->files;
+    b->states = calloc(b->file_count, sizeof *b->states);
+    bool has_memory = b->files && b->states;
     for (uint32_t i = 0; has_memory && i < b->file_count; i++) {
         b->files[i] = (digest_request){ .path = path_of(b, dir, is_folder, i),
                                         .algorithm = "sha256",
@@ -335,8 +340,7 @@ static int digest_all(bill *b)
         has_memory = b->files[i].path != NULL;
     }
     free(dir);
-    return has_memory ? digest_files(b->files, b->file_count, b->path)
-                      : say_status(HEFT_E_NOMEM, b->path, "no memory for digests");
+    return has_memory ? CODE_DONE : say_status(HEFT_E_NOMEM, b->path, "no memory for digests");
 }
 
 static void free_files(bill *b)
@@ -344,6 +348,57 @@ static void free_files(bill *b)
     for (size_t i = 0; b->files && i < b->file_count; i++)
         free((char *)b->files[i].path);
     free(b->files);
+    free(b->states);
+    b->files = NULL;
+    b->states = NULL;
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static int find_states(bill *b)
+{
+    for (size_t i = 0; i < b->file_count; i++)
+        if (stat(b->files[i].path, &b->states[i]))
+            return say_system(errno, b->files[i].path);
+    return CODE_DONE;
+}
+
+static int check_states(const bill *b)
+{
+    struct stat now;
+    for (size_t i = 0; i < b->file_count; i++) {
+        const struct stat *old = &b->states[i];
+        if (stat(b->files[i].path, &now))
+            return say_system(errno, b->files[i].path);
+        if (now.st_dev != old->st_dev || now.st_ino != old->st_ino || now.st_size != old->st_size ||
+            !is_same_time(&now.st_mtim, &old->st_mtim))
+            return say_status(HEFT_E_IO, b->files[i].path,
+                              "the file was replaced while it was being read");
+    }
+    return CODE_DONE;
+}
+
+/* The digests are of the files at the paths, the other facts of the open model. check_states()
+ * therefore compares the files with their states before the model was opened. Opening the model the
+ * first time tells the names of the files. */
+static int open_model(bill *b)
+{
+    int code = model_open_whole(&b->f, b->path);
+    if (!code)
+        code = list_files(b);
+    if (!code)
+        code = find_states(b);
+    uint32_t shards = code ? 0 : heft_shard_file_count(b->f);
+    heft_file_close(b->f);
+    b->f = NULL;
+    if (!code)
+        code = model_load_whole(&b->f, b->path);
+    return code || heft_shard_file_count(b->f) == shards
+               ? code
+               : say_status(HEFT_E_IO, b->path, "the model changed while it was being read");
 }
 
 static int collect(bill *b)
@@ -367,7 +422,10 @@ static int collect(bill *b)
     heft_status st = heft_file_hash(&b->digest, tensors, b->f, progress_step, &p, &err);
     progress_end(&p);
     free(tensors);
-    return st ? say_error(b->path, &err) : digest_all(b);
+    if (st)
+        return say_error(b->path, &err);
+    code = digest_files(b->files, b->file_count, b->path);
+    return code ? code : check_states(b);
 }
 
 int cmd_sbom(int argc, char **argv)
@@ -399,7 +457,7 @@ int cmd_sbom(int argc, char **argv)
         b.out = NULL;
     code = check_output(&b);
     if (!code)
-        code = model_open_whole(&b.f, b.path);
+        code = open_model(&b);
     if (!code)
         code = check_output(&b);
     if (!code)

@@ -454,7 +454,8 @@ static int stats(stats_run *v)
         print_json(&o, v);
     else
         print_table(&o, v);
-    return out_end(&o, v->finite ? say_not_finite(v) : CODE_DONE);
+    code = model_is_unchanged(v->f, v->path);
+    return out_end(&o, !code && v->finite ? say_not_finite(v) : code);
 }
 
 int cmd_stats(int argc, char **argv)

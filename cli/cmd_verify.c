@@ -293,7 +293,7 @@ static heft_status check(report *r, heft_error *err, int *code)
     progress_end(&p);
     if (!st && !*code && r->profile)
         st = heft_profile_check(&r->result, r->profile, r->f, on_finding, r, err);
-    return st;
+    return st || *code ? st : heft_file_is_unchanged(r->f, err);
 }
 
 /* Verify a file; return the exit code. */

@@ -152,6 +152,12 @@ int model_open_whole(heft_file **out, const char *path)
     return code;
 }
 
+int model_is_unchanged(const heft_file *f, const char *path)
+{
+    heft_error err;
+    return heft_file_is_unchanged(f, &err) ? say_error(path, &err) : CODE_DONE;
+}
+
 int model_open_key_optional(heft_file **out, const char *path)
 {
     heft_file *f = NULL;

@@ -7,8 +7,9 @@ give the result of a state of the file: the old bytes, the new bytes, or a file 
 halfway before the command began. Undisturbed runs give the expected results, and an independent
 reader reads converted files. A command that fails must have an error status and leave no output.
 
-There are 30 rounds for each command, or 10000 with --full; commands with --threads run with 1 and 4
-threads. TAP on stdout, and a comment with figures."""
+There are 30 rounds for each command, or 10000 with --full, or as many as fit in --seconds; the
+commands take turns. Commands with --threads run with 1 and 4 threads. TAP on stdout, and a comment
+with figures."""
 import argparse
 import concurrent.futures
 import itertools
@@ -17,6 +18,7 @@ import os
 import pathlib
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -29,8 +31,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
 
 SHAPE, TENSORS = [512, 256], 6  # 3 MiB: a command takes milliseconds
-ERRORS, FAULT = (3, 4), 1
+ERRORS, FAULT, MAX_COMPLAINTS = (3, 4), 1, 10
 PIECE = 64 << 10
+HEADER = 1 << 10  # bytes; the headers and indexes of the models have 500 to 2000
 
 
 def model(letter):
@@ -43,7 +46,9 @@ def model(letter):
 
 
 def truncate(path, old, new, rng):
-    size = rng.randrange(len(old))
+    """Cut the file anywhere, or inside the header or the index at its end."""
+    size = rng.choice([rng.randrange(len(old)), rng.randrange(HEADER),
+                       len(old) - 1 - rng.randrange(HEADER)])
     os.truncate(path, size)
     return [old[:size]]
 
@@ -103,9 +108,12 @@ class Case:
 
 
 CASES = [
-    Case("ls --json IN"), Case("info --json IN"), Case("verify --json IN"),
-    Case("verify --json IN", ".zt"), Case("hash --json IN"), Case("hash --json IN", ".zt"),
-    Case("stats --json IN"), Case("cat IN t3"), Case("cat IN t3", ".npz"), Case("show IN t5"),
+    Case("ls --json IN"), Case("ls --tree IN", ".zt"), Case("info --json IN"), Case("ids IN"),
+    Case("verify --json IN"), Case("verify --json IN", ".zt"), Case("hash --json IN"),
+    Case("hash --json IN", ".zt"), Case("stats --json IN"), Case("cat IN t3"),
+    Case("cat IN t3", ".npz"), Case("show IN t5"), Case("scan --json IN"), Case("doctor --json IN"),
+    Case("sbom IN"), Case("report --no-sync --quick -o OUT.html IN"),
+    Case("sign --no-sync -k KEY -o OUT.sig IN"),
     Case("diff --json IN OUT", target="a"), Case("convert --no-sync IN OUT.safetensors"),
     Case("convert --no-sync IN OUT.zt"), Case("convert --no-sync IN OUT.mag", ".zt"),
     Case("convert --no-sync IN OUT.npz", ".npz"),
@@ -119,17 +127,22 @@ CASES = [
 
 
 def contents(path):
+    """Return the bytes of an output; of a signature, which is random, the signed statement."""
     if path.is_dir():
         return {p.name: p.read_bytes() for p in path.iterdir()}
+    if path.suffix == ".sig" and path.exists():
+        return json.loads(path.read_bytes())["dsseEnvelope"]["payload"]
     return path.read_bytes() if path.exists() else None
 
 
 class Round:
     """A folder, and a server that runs the command."""
 
-    def __init__(self, heft, pool, folder, models, case):
+    def __init__(self, heft, pool, folder, models, case, seed):
         self.heft, self.pool, self.case = heft, pool, case
         self.folder, self.models = folder, models
+        self.rng = random.Random(f"{seed} {case.title}")
+        folder.mkdir()
         self.input = folder / f"in{case.source}"
         word = next((w for w in case.words if w.startswith("OUT")), None)
         self.out = folder / word.replace("OUT", "out") if word else None
@@ -137,7 +150,7 @@ class Round:
             self.out = folder / "out.safetensors"
         if case.words[0] == "edit":
             self.out = self.input
-        self.expected, self.took = {}, 0
+        self.expected, self.took, self.complaints, self.count = {}, 0, [], 0
 
     def reset(self, data):
         for p in self.folder.iterdir():
@@ -148,8 +161,8 @@ class Round:
         os.utime(self.input, (1e9, 1e9))  # outside of the current tick of the clock
 
     def run(self, more=()):
-        args = [str(self.input) if w == "IN" else str(self.out) if w.startswith("OUT") else w
-                for w in self.case.words]
+        names = {"IN": str(self.input), "KEY": str(self.folder.parent / "key.pem")}
+        args = [str(self.out) if w.startswith("OUT") else names.get(w, w) for w in self.case.words]
         p = self.heft.run(args[0], *more, *args[1:], text=False)
         err = p.stderr.replace(str(self.folder).encode(), b"")
         return p.returncode, p.stdout.replace(str(self.folder).encode(), b""), err
@@ -167,6 +180,11 @@ class Round:
                 return status, out, kept
             self.expected[key] = status, out, kept
         return self.expected[key]
+
+    def take_turn(self):
+        if len(self.complaints) < MAX_COMPLAINTS:
+            self.complaints += self.disturbed(self.rng)
+            self.count += 1
 
     def disturbed(self, rng):
         """Run a round; return complaints."""
@@ -227,44 +245,45 @@ def make_models(heft, folder):
     return models
 
 
-def run_case(heft, pool, folder, models, case, rounds, end, rng):
-    """Return (complaints, number of rounds)."""
-    r, complaints, n = Round(heft, pool, folder, models, case), [], 0
-    while n < rounds and (not end or time.monotonic() < end) and len(complaints) < 10:
-        complaints += r.disturbed(rng)
-        n += 1
-    return complaints, n
+def take_turns(rounds, most, end):
+    """Run a round of each command in turn, until each has `most`, or until the time `end`."""
+    while most and time.monotonic() < end:
+        for r in rounds:
+            if time.monotonic() < end:
+                r.take_turn()
+        most -= 1
 
 
-def main():
+def parse_options():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="part of the title of a case")
-    o = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    o = parse_options()
     heft, began = commands.Commands(o.program), time.monotonic()
-    cases = [c for c in CASES if o.only in c.title]
-    results, total = [], 0
+    most = 10000 if o.full else 10**9 if o.seconds else 30
     with tempfile.TemporaryDirectory(prefix="heft-changing-") as scratch, \
             concurrent.futures.ThreadPoolExecutor(1) as pool:
-        made, folder = pathlib.Path(scratch, "models"), pathlib.Path(scratch, "round")
-        made.mkdir(), folder.mkdir()
+        made = pathlib.Path(scratch, "models")
+        made.mkdir()
         models = pool.submit(make_models, heft, made).result()
-        for i, case in enumerate(cases):
-            now = time.monotonic()
-            left = began + o.seconds - now if o.seconds else 0
-            end = now + left / (len(cases) - i) if o.seconds else None
-            rounds = 10000 if o.full else 10**9 if o.seconds else 30
-            complaints, n = run_case(heft, pool, folder, models, case, rounds, end,
-                                     random.Random(f"{o.seed} {case.title}"))
-            results.append((f"{case.title}: {n} rounds", complaints))
-            total += n
-    failed = tap.report(results) | heft.end()
-    figures = {"campaign": "changing", "cases": total,
-               "seconds": round(time.monotonic() - began, 1),
-               "failures": sum(bool(c) for _, c in results) + bool(failed)}
+        subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt",
+                        "ec_paramgen_curve:P-256", "-out", pathlib.Path(scratch, "key.pem")],
+                       check=True, capture_output=True)
+        rounds = [Round(heft, pool, pathlib.Path(scratch, f"round{i}"), models, case, o.seed)
+                  for i, case in enumerate(CASES) if o.only in case.title]
+        take_turns(rounds, most, began + o.seconds if o.seconds else float("inf"))
+    failed = tap.report((f"{r.case.title}: {r.count} rounds", r.complaints) for r in rounds)
+    failed |= heft.end()
+    figures = {"campaign": "changing", "cases": sum(r.count for r in rounds),
+               "seconds": round(time.monotonic() - began, 1), "commands": len(rounds),
+               "failures": sum(bool(r.complaints) for r in rounds) + bool(failed)}
     print("#", json.dumps(figures))
     return failed
 

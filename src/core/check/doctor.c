@@ -263,6 +263,8 @@ heft_status heft_doctor_open(heft_doctor **out, heft_source *take, const heft_do
     d->arena.mem = &d->mem;
     heft_progress progress = { .fn = o.progress, .ctx = o.progress_ctx, .total = take->size };
     st = examine(d, &progress, err);
+    if (!st && HEFT_HAS(take->ops, check_unchanged))
+        st = take->ops->check_unchanged(take, err);
     if (st)
         heft_doctor_close(d);
     else

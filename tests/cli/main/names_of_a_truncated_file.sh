@@ -1,0 +1,22 @@
+# Names are printed from the mapped file. A command whose output waits in a pipe reads them after
+# the file was truncated: the pages are gone, or contain zeros.
+$PYTHON -c '
+from samples import f32, write_safetensors
+write_safetensors("m.safetensors", {"w%05d" % i + "x" * 60: ("F32", [1], f32(i))
+                                    for i in range(5000)})'
+mkfifo pipe
+disturbed() {
+    cp m.safetensors cut.safetensors
+    $HEFT "$@" > pipe 2> messages &
+    { head -c 1 > byte; truncate -s 100 cut.safetensors; cat > rest; } < pipe
+    wait $!
+    echo "$*: $?, $(grep -c 'truncated while it was being read' messages) message"
+}
+disturbed ls cut.safetensors
+disturbed ls --json cut.safetensors
+disturbed ls --tree cut.safetensors
+disturbed info --json cut.safetensors
+disturbed ids cut.safetensors
+disturbed hash cut.safetensors
+disturbed stats --raw cut.safetensors
+disturbed diff --json --rename s/w/v/ cut.safetensors m.safetensors
