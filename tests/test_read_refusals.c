@@ -112,10 +112,10 @@ static void sparse_csr_has_two_dimensions(void **state)
     begin();
     heft_file *f = opened("mag", &b);
     heft_ix_row(&f->x, 0)->layout = HEFT_SPARSE_CSR;
-    heft_assert_fails(heft_sparse_check(f, 0, &order, &err), HEFT_E_FORMAT, &err,
+    heft_assert_fails(heft_sparse_check(f, 0, false, &order, &err), HEFT_E_FORMAT, &err,
                       "sparse_csr needs 2 dimensions, and its shape has 1");
     heft_ix_row(&f->x, 0)->rank = 2;
-    heft_assert_fails(heft_sparse_check(f, 0, &order, &err), HEFT_E_FORMAT, &err,
+    heft_assert_fails(heft_sparse_check(f, 0, false, &order, &err), HEFT_E_FORMAT, &err,
                       "parts that its layout requires are missing");
     heft_ix_row(&f->x, 0)->rank = 1;
     heft_ix_row(&f->x, 0)->layout = HEFT_DENSE;

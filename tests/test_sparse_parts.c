@@ -238,7 +238,7 @@ static void refuses_parts_that_do_not_fit(void **state)
         heft_status st = heft_test_open(&f, b, NULL, &err);
         bool is_open = !st;
         if (!st)
-            st = heft_sparse_check(f, 0, &order, &err);
+            st = heft_sparse_check(f, 0, false, &order, &err);
         if (rows[i].words && *rows[i].words)
             heft_assert_fails(st, HEFT_E_FORMAT, &err, rows[i].words);
         else
@@ -309,7 +309,7 @@ static void finds_the_order_of_entries(void **state)
         heft_sparse_order order;
         heft_bytes b = make(&rows[i].s);
         heft_file *f = heft_test_opened(b, NULL, false);
-        heft_assert_ok(heft_sparse_check(f, 0, &order, &err), &err);
+        heft_assert_ok(heft_sparse_check(f, 0, false, &order, &err), &err);
         assert_int_equal(order.has_duplicates, rows[i].has_duplicates);
         assert_int_equal(order.is_ascending, rows[i].is_ascending);
         heft_file_close(f);

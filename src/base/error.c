@@ -196,6 +196,18 @@ heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
     return s;
 }
 
+heft_status heft_error_in(heft_error *err, heft_status s, heft_str file)
+{
+    if (!err)
+        return s;
+    size_t used = heft_lit(err->message).len;
+    line l = { .at = err->message + used, .left = CAPACITY - used };
+    put(&l, ", in ", sizeof ", in " - 1);
+    put_quoted(&l, file);
+    *l.at = '\0';
+    return s;
+}
+
 heft_status heft_error_expect(heft_error *err, heft_status s, uint64_t a, uint64_t b)
 {
     if (err && a <= UINT64_MAX - b)

@@ -140,7 +140,7 @@ static void run_job(void *arg, size_t i)
     heft_error err = { .status = HEFT_OK };
     if (heft_progress_halted(c->progress))
         return;
-    heft_status st = heft_stream_start(&r.s, c->f, r.j->part, &err);
+    heft_status st = heft_stream_start_for_finding(&r.s, c->f, r.j->part, &err);
     bool is_open = !st;
     if (!st && r.j->checksum != HEFT_NONE) {
         heft_stored_checksum checksum = heft_ix_checksum_at(&c->f->x, r.j->checksum);
@@ -246,7 +246,7 @@ heft_status heft_decoded_check(const heft_file *f, heft_progress *progress,
 }
 
 typedef struct first_violation {
-    const heft_index *x;
+    const heft_file *f;
     heft_status st;
     heft_error *err;
 } first_violation;
@@ -258,8 +258,9 @@ static void keep_first_fault(void *ctx, const heft_decoded_fault *c)
     if (d->st || (c->severity != HEFT_FAULT && c->status != HEFT_E_UNSUPPORTED))
         return;
     d->st = c->status;
-    heft_error_set(d->err, d->st, heft_global_offset_local(d->x, c->where.offset), "%s", c->text);
+    heft_error_plain(d->err, d->st, "%s", c->text);
     heft_error_rule(d->err, d->st, c->rule);
+    heft_file_error_at(d->f, c->where.offset, d->st, d->err);
 }
 
 heft_status heft_decoded_check_require(const heft_file *f,
@@ -268,7 +269,7 @@ heft_status heft_decoded_check_require(const heft_file *f,
 {
     heft_progress progress = { .fn = NULL };
     decoded_checker c = { .f = f, .progress = &progress, .selects = selects, .selects_ctx = ctx };
-    first_violation d = { &f->x, HEFT_OK, err };
+    first_violation d = { f, HEFT_OK, err };
     uint64_t bytes = 0;
     heft_status st = run(&c, keep_first_fault, &d, &bytes, err);
     return st ? st : d.st;

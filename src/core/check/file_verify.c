@@ -331,7 +331,7 @@ static heft_status check_sparse(verify *v, uint32_t t)
 {
     heft_error why;
     heft_sparse_order order;
-    heft_status st = heft_sparse_check(v->f, t, &order, &why);
+    heft_status st = heft_sparse_check(v->f, t, true, &order, &why);
     if (st == HEFT_E_FORMAT)
         report(&v->check, HEFT_FAULT, "heft/sparse", order.where, t, why.message);
     if (!st && order.has_duplicates)

@@ -97,7 +97,7 @@ heft_status heft_source_verifier_require(const heft_source_verifier *v, bool adv
             continue;
         heft_stored_checksum c = heft_ix_checksum_at(&v->f->x, representative);
         if (advisory || !c.advisory)
-            st = heft_stored_checksum_mismatch(&v->f->x, &c, err);
+            st = heft_stored_checksum_mismatch(v->f, &c, err);
     }
     return st;
 }

@@ -151,6 +151,13 @@ static inline heft_source *heft_file_source(const heft_file *f, uint32_t number)
 {
     return number ? f->opened_shards[number - 1].source : f->source;
 }
+/* Append the name of shard `number` to the message of the error that was just set; number 0, the
+ * file, has no name.  Findings have a member for the shard.  Return st; stored_bytes.c. */
+heft_status heft_file_error_in(const heft_file *f, uint32_t number, heft_status st,
+                               heft_error *err);
+/* heft_file_error_in() for the shard with a global offset; also set the offset of the error. */
+heft_status heft_file_error_at(const heft_file *f, uint64_t offset, heft_status st,
+                               heft_error *err);
 /* The digests that the origin of a file or shard states: see heft_source_ops. */
 void heft_file_begin_origin_digests(const heft_file *f);
 heft_status heft_file_check_origin_digest(const heft_file *f, uint32_t number, bool *is_stated,

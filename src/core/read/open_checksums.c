@@ -128,7 +128,7 @@ static heft_status check_alternatives(heft_file *f, const heft_stored_checksum *
         if (c->is_alternative)
             continue;
         if (!first->advisory)
-            return heft_stored_checksum_mismatch(&f->x, first, err);
+            return heft_stored_checksum_mismatch(f, first, err);
         heft_ix_note_range(&f->x, HEFT_WARNING, first->rule, first->range[0], first->tensor,
                            "the checksum does not match the bytes it covers");
         return HEFT_OK;

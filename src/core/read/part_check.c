@@ -164,7 +164,6 @@ heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, 
     heft_status st = HEFT_E_CHECKSUM;
     heft_file_enter(f);
     heft_stored_checksum c = heft_ix_checksum_at(&f->x, checksum);
-    uint64_t at = heft_global_offset_local(&f->x, c.range[0].offset);
     uint32_t owner = part == HEFT_NONE ? c.tensor : heft_ix_owner(&f->x, part);
     const char *of = c.decoded ? "decoded " : "";
     if (part == HEFT_NONE && owner != HEFT_NONE)
@@ -172,17 +171,18 @@ heft_status heft_checksum_mismatch_error(const heft_file *f, uint32_t checksum, 
     heft_str role = part == HEFT_NONE ? (heft_str){ NULL, 0 }
                                       : heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role);
     if (part == HEFT_NONE)
-        heft_error_set(err, st, at, "%s: the %s checksum does not match the %U bytes it covers",
-                       c.rule, c.algorithm, c.range[0].length + c.range[1].length);
+        heft_error_plain(err, st, "%s: the %s checksum does not match the %U bytes it covers",
+                         c.rule, c.algorithm, c.range[0].length + c.range[1].length);
     else if (owner == HEFT_NONE)
-        heft_error_set(err, st, at,
-                       "part %q of the file: %s: the %s digest does not match its %sbytes", role,
-                       c.rule, c.algorithm, of);
+        heft_error_plain(err, st,
+                         "part %q of the file: %s: the %s digest does not match its %sbytes", role,
+                         c.rule, c.algorithm, of);
     else
-        heft_error_set(err, st, at,
-                       "tensor %q, part %q: %s: the %s digest does not match its %sbytes",
-                       heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of);
+        heft_error_plain(err, st,
+                         "tensor %q, part %q: %s: the %s digest does not match its %sbytes",
+                         heft_ix_name(&f->x, owner), role, c.rule, c.algorithm, of);
     heft_error_rule(err, st, c.rule);
+    heft_file_error_at(f, c.range[0].offset, st, err);
     return heft_file_leave_after(f, st, err);
 }
 

@@ -44,12 +44,13 @@ void heft_running_digest_close(heft_running_digest *r)
     r->digest = NULL;
 }
 
-heft_status heft_stored_checksum_mismatch(const heft_index *x, const heft_stored_checksum *c,
+heft_status heft_stored_checksum_mismatch(const heft_file *f, const heft_stored_checksum *c,
                                           heft_error *err)
 {
-    heft_error_set(err, HEFT_E_CHECKSUM, heft_global_offset_local(x, c->range[0].offset),
-                   "%s: the checksum does not match the bytes it covers", c->rule);
-    return heft_error_rule(err, HEFT_E_CHECKSUM, c->rule);
+    heft_error_plain(err, HEFT_E_CHECKSUM, "%s: the checksum does not match the bytes it covers",
+                     c->rule);
+    heft_error_rule(err, HEFT_E_CHECKSUM, c->rule);
+    return heft_file_error_at(f, c->range[0].offset, HEFT_E_CHECKSUM, err);
 }
 
 void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,

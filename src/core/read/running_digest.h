@@ -34,7 +34,7 @@ void heft_running_digest_end(heft_running_digest *r, uint8_t *out);
 void heft_running_digest_close(heft_running_digest *r);
 
 /* Return HEFT_E_CHECKSUM with the message for a checksum that does not match. */
-heft_status heft_stored_checksum_mismatch(const heft_index *x, const heft_stored_checksum *c,
+heft_status heft_stored_checksum_mismatch(const heft_file *f, const heft_stored_checksum *c,
                                           heft_error *err);
 /* Add the zero bytes between the two ranges of the checksum to state. */
 void heft_stored_checksum_add_zeros(const heft_stored_checksum *c, const heft_digest *d,

@@ -75,6 +75,7 @@ typedef struct sparse_parts {
     uint32_t values, indices, indptr, coords; /* or HEFT_NONE */
     uint64_t count;                           /* number of values */
     heft_range *where;                        /* range of the first fault */
+    bool is_for_finding;                      /* errors do not name the shard */
     heft_error *err;
 } sparse_parts;
 
@@ -84,12 +85,11 @@ static heft_status format_error(const sparse_parts *p, heft_range where, const c
                                 uint64_t a, uint64_t b)
 {
     heft_error why;
-    uint64_t at = where.offset == HEFT_NOWHERE ? HEFT_NOWHERE
-                                               : heft_global_offset_local(&p->f->x, where.offset);
     *p->where = where;
     heft_error_plain(&why, HEFT_E_FORMAT, fmt, a, b);
-    return heft_error_set(p->err, HEFT_E_FORMAT, at, "tensor %q: %s",
-                          heft_ix_name(&p->f->x, p->tensor), why.message);
+    heft_status st = heft_error_plain(p->err, HEFT_E_FORMAT, "tensor %q: %s",
+                                      heft_ix_name(&p->f->x, p->tensor), why.message);
+    return p->is_for_finding ? st : heft_file_error_at(p->f, where.offset, st, p->err);
 }
 
 static uint32_t find_part(const sparse_parts *p, const char *role)
@@ -142,10 +142,15 @@ static heft_status count_indices(sparse_parts *p, bool is_csr)
 }
 
 static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tensor,
-                              heft_range *where, heft_error *err)
+                              bool is_for_finding, heft_range *where, heft_error *err)
 {
     const heft_ix_tensor_row *row = heft_ix_row(&f->x, tensor);
-    *p = (sparse_parts){ .f = f, .tensor = tensor, .row = row, .where = where, .err = err };
+    *p = (sparse_parts){ .f = f,
+                         .tensor = tensor,
+                         .row = row,
+                         .where = where,
+                         .is_for_finding = is_for_finding,
+                         .err = err };
     p->dims = heft_ix_dims(&f->x, tensor);
     p->values = find_part(p, "values");
     p->indices = find_part(p, "indices");
@@ -319,13 +324,13 @@ static heft_status check_coo(const sparse_parts *p, heft_sparse_order *order)
     return st;
 }
 
-heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_order *order,
-                              heft_error *err)
+heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, bool is_for_finding,
+                              heft_sparse_order *order, heft_error *err)
 {
     heft_error own;
     sparse_parts p;
     *order = (heft_sparse_order){ false, true, nowhere };
-    heft_status st = find_parts(&p, f, tensor, &order->where, err ? err : &own);
+    heft_status st = find_parts(&p, f, tensor, is_for_finding, &order->where, err ? err : &own);
     if (st)
         return st;
     order->where = part_range(&p, p.row->layout == HEFT_SPARSE_CSR ? p.indices : p.coords);
@@ -357,7 +362,7 @@ heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tens
     sparse_parts p;
     heft_range where;
     *e = (heft_entries){ .f = f, .tensor = tensor, .row = UINT64_MAX };
-    heft_status st = find_parts(&p, f, tensor, &where, err);
+    heft_status st = find_parts(&p, f, tensor, false, &where, err);
     if (!st && p.row->rank > HEFT_SPARSE_RANK)
         return heft_error_plain(err, HEFT_E_UNSUPPORTED,
                                 "tensor %q: sparse tensors of more than %U dimensions cannot be "

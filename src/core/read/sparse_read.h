@@ -15,9 +15,10 @@ typedef struct heft_sparse_order {
     heft_range where;    /* bytes of the first fault, or of the indices; HEFT_NOWHERE: unknown */
 } heft_sparse_order;
 /* Return HEFT_E_FORMAT for the first fault in a sparse tensor's parts: rank, counts, row pointers
- * that decrease, indices out of bounds.  order->where has a global offset, *err a local one. */
-heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, heft_sparse_order *order,
-                              heft_error *err);
+ * that decrease, indices out of bounds.  order->where has a global offset; *err has a local offset
+ * and the name of the shard, or no place if the error becomes a finding. */
+heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, bool is_for_finding,
+                              heft_sparse_order *order, heft_error *err);
 
 /* Sequential reader of the elements of a part. */
 typedef struct heft_elements {

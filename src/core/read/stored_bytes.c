@@ -11,6 +11,23 @@ heft_status heft_shard_status(const heft_file *f, uint32_t number, heft_error *e
     return shard->status;
 }
 
+heft_status heft_file_error_in(const heft_file *f, uint32_t number, heft_status st, heft_error *err)
+{
+    if (!st || !number)
+        return st;
+    heft_file_enter(f); /* the name may be mapped */
+    heft_error_in(err, st, f->opened_shards[number - 1].name);
+    heft_file_disarm(f);
+    return st;
+}
+
+heft_status heft_file_error_at(const heft_file *f, uint64_t offset, heft_status st, heft_error *err)
+{
+    if (err)
+        err->offset = heft_global_offset_local(&f->x, offset);
+    return heft_file_error_in(f, heft_global_offset_file(&f->x, offset), st, err);
+}
+
 void heft_file_enter(const heft_file *f)
 {
     for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
@@ -36,6 +53,7 @@ heft_status heft_file_leave(const heft_file *f, heft_error *err)
     for (uint32_t i = 0; i <= f->opened_shard_count; i++) {
         heft_source *s = heft_file_source(f, i);
         heft_status source_st = s && s->ops->check ? s->ops->check(s, err) : HEFT_OK;
+        heft_file_error_in(f, i, source_st, err);
         st = st ? st : source_st;
     }
     return st;
@@ -59,7 +77,7 @@ heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
     for (uint32_t i = 0; i <= f->opened_shard_count && !st; i++) {
         heft_source *s = heft_file_source(f, i);
         if (s && HEFT_HAS(s->ops, check_unchanged))
-            st = s->ops->check_unchanged(s, err);
+            st = heft_file_error_in(f, i, s->ops->check_unchanged(s, err), err);
     }
     return st;
 }
@@ -117,7 +135,8 @@ heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf
             return heft_error_set(err, HEFT_E_ARGUMENT, offset,
                                   "%U bytes exceed the file %q, which has %U bytes", (uint64_t)len,
                                   f->opened_shards[number - 1].name, s->size);
-        return len ? s->ops->read(s, offset, buf, len, err) : HEFT_OK;
+        return len ? heft_file_error_in(f, number, s->ops->read(s, offset, buf, len, err), err)
+                   : HEFT_OK;
     }
     if (!heft_range_in((heft_range){ offset, len }, f->input.in.size))
         return heft_error_set(err, HEFT_E_ARGUMENT, offset,

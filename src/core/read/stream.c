@@ -9,18 +9,42 @@ static const heft_codec msgpack_codec = { .size = sizeof(heft_codec),
                                           .encoding = HEFT_MSGPACK,
                                           .name = "msgpack" };
 
-static uint64_t source_offset(const heft_stream *s)
+/* Name the tensor, the byte and the shard in the error that was just set, st. */
+static heft_status name_place(const heft_file *f, uint32_t part, uint64_t at, heft_status st,
+                              heft_error *err)
 {
-    return heft_global_offset_local(&s->f->x, s->row.offset) + s->fetched - s->in_len;
+    if (!err)
+        return st;
+    heft_error why = *err;
+    heft_file_enter(f); /* names are mapped */
+    uint32_t owner = heft_ix_owner(&f->x, part);
+    if (owner == HEFT_NONE)
+        heft_error_plain(err, st, "part %q of the file: %s",
+                         heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role), why.message);
+    else
+        heft_error_plain(err, st, "tensor %q: %s", heft_ix_name(&f->x, owner), why.message);
+    heft_file_disarm(f);
+    heft_error_rule(err, st, why.rule);
+    return heft_file_error_at(f, at, st, err);
+}
+
+/* name_place() for the next stored byte. */
+static heft_status error_here(const heft_stream *s, heft_status st, heft_error *err)
+{
+    uint64_t at = s->row.offset + s->fetched - s->in_len;
+    return s->is_for_finding ? st : name_place(s->f, s->part, at, st, err);
 }
 
 static heft_status start_with_row(heft_stream *s, const heft_file *f, uint32_t part,
-                                  const heft_ix_part_row *row, heft_error *err)
+                                  const heft_ix_part_row *row, bool is_for_finding, heft_error *err)
 {
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
-    *s = (heft_stream){
-        .f = f, .part = part, .row = *row, .content_bytes = row->length, .frame_ended = true
-    };
+    *s = (heft_stream){ .f = f,
+                        .part = part,
+                        .row = *row,
+                        .content_bytes = row->length,
+                        .frame_ended = true,
+                        .is_for_finding = is_for_finding };
     s->strided = heft_strided_reader_of(f, part, NULL);
     s->content_bytes = v ? v->content : row->length;
     if (s->row.encoding == HEFT_RAW)
@@ -29,8 +53,9 @@ static heft_status start_with_row(heft_stream *s, const heft_file *f, uint32_t p
     s->codec = s->row.encoding == HEFT_MSGPACK ? &msgpack_codec
                                                : heft_host_codec(f->host, s->row.encoding);
     if (!s->codec)
-        return heft_error_set(err, HEFT_E_UNSUPPORTED, source_offset(s),
-                              "this build cannot decode this part");
+        return error_here(
+            s, heft_error_plain(err, HEFT_E_UNSUPPORTED, "this build cannot decode this part"),
+            err);
     if (!heft_file_map(f, s->row.offset, s->row.stored)) {
         const heft_allocator *al = f->host->allocator;
         s->buf = heft_alloc(al, CHUNK, 64);
@@ -93,18 +118,17 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
         st = s->codec->decode(s->state, s->in, &consumed, out, len, &s->frame_ended, err);
     if (!st)
         st = heft_file_count_read(s->f, s->part, *len, err);
-    if (st) {
-        if (err && (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED))
-            err->offset = source_offset(s);
-        return st;
-    }
+    if (st)
+        return st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED ? error_here(s, st, err) : st;
     bool stuck = !consumed && !*len;
     s->in += consumed;
     s->in_len -= consumed;
     if (stuck && s->decoded < s->content_bytes && !s->is_measuring)
-        return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
-                              "the part decodes to %U bytes, its tensor needs %U", s->decoded,
-                              s->content_bytes);
+        return error_here(s,
+                          heft_error_plain(err, HEFT_E_FORMAT,
+                                           "the part decodes to %U bytes, its tensor needs %U",
+                                           s->decoded, s->content_bytes),
+                          err);
     return HEFT_OK;
 }
 
@@ -119,17 +143,23 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
             return st;
         s->decoded += n;
         if (s->is_measuring && s->decoded > s->row.length)
-            return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
-                                  "the part decodes to more than %U bytes, the limit for a part "
-                                  "whose length the file does not state",
-                                  s->row.length);
+            return error_here(
+                s,
+                heft_error_plain(err, HEFT_E_FORMAT,
+                                 "the part decodes to more than %U bytes, the limit for a part "
+                                 "whose length the file does not state",
+                                 s->row.length),
+                err);
         if (!s->is_measuring && n)
-            return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
-                                  "the part decodes to more than the %U bytes its tensor needs",
-                                  s->content_bytes);
+            return error_here(
+                s,
+                heft_error_plain(err, HEFT_E_FORMAT,
+                                 "the part decodes to more than the %U bytes its tensor needs",
+                                 s->content_bytes),
+                err);
         if (!n && s->in_len + (size_t)(s->row.stored - s->fetched) == before)
-            return heft_error_set(err, HEFT_E_FORMAT, source_offset(s),
-                                  "the last frame is truncated");
+            return error_here(
+                s, heft_error_plain(err, HEFT_E_FORMAT, "the last frame is truncated"), err);
     }
     return HEFT_OK;
 }
@@ -145,7 +175,7 @@ heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uin
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     row.length = row.stored > UINT64_MAX / MAX_RATIO ? UINT64_MAX - 1 : row.stored * MAX_RATIO;
     row.length = row.length > MIN_LIMIT ? row.length : MIN_LIMIT;
-    heft_status st = start_with_row(&s, f, part, &row, err);
+    heft_status st = start_with_row(&s, f, part, &row, false, err);
     if (st)
         return st;
     s.is_measuring = true;
@@ -158,8 +188,7 @@ heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uin
 
 /* Four bytes expand at most to a zstd block of 128 KiB, one byte to 1032 bytes in DEFLATE.  A part
  * that needs a higher ratio is refused without decoding. */
-heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
-                                    heft_error *err)
+static heft_status check_ratio(const heft_file *f, uint32_t part, uint64_t length, heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
@@ -168,20 +197,42 @@ heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t 
     if (row->encoding == HEFT_RAW || !heft_mul(&max_length, row->stored, ratio) ||
         length <= max_length)
         return HEFT_OK;
-    return heft_error_set(err, HEFT_E_FORMAT, row->offset,
-                          "%U stored bytes cannot decode to the %U bytes that the tensor needs",
-                          row->stored, length);
+    return heft_error_plain(err, HEFT_E_FORMAT,
+                            "%U stored bytes cannot decode to the %U bytes that the tensor needs",
+                            row->stored, length);
 }
 
-heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err)
+heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
+                                    heft_error *err)
+{
+    heft_status st = check_ratio(f, part, length, err);
+    return st ? name_place(f, part, heft_ix_part_row_at(&f->x, part)->offset, st, err) : HEFT_OK;
+}
+
+static heft_status start(heft_stream *s, const heft_file *f, uint32_t part, bool is_for_finding,
+                         heft_error *err)
 {
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     heft_status st = HEFT_OK;
     if (row.length == HEFT_UNKNOWN_LENGTH)
         st = heft_stream_decoded_length(&row.length, f, part, err);
-    if (!st)
-        st = heft_stream_check_ratio(f, part, row.length, err);
-    return st ? st : start_with_row(s, f, part, &row, err);
+    if (st)
+        return st;
+    st = check_ratio(f, part, row.length, err);
+    if (st)
+        return is_for_finding ? st : name_place(f, part, row.offset, st, err);
+    return start_with_row(s, f, part, &row, is_for_finding, err);
+}
+
+heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err)
+{
+    return start(s, f, part, false, err);
+}
+
+heft_status heft_stream_start_for_finding(heft_stream *s, const heft_file *f, uint32_t part,
+                                          heft_error *err)
+{
+    return start(s, f, part, true, err);
 }
 
 /* ---- reading ---- */

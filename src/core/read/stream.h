@@ -23,6 +23,7 @@ struct heft_stream {
     uint64_t fetched, decoded, delivered; /* bytes read, decoded, and returned */
     bool frame_ended;                     /* the codec is at the end of a frame */
     bool is_measuring;                    /* row.length is an upper bound, not the length */
+    bool is_for_finding;                  /* errors become findings, and name no shard */
     heft_strided_reader strided;          /* reads a raw part, or the content in `spill` */
     heft_spill spill;                     /* decoded content of a compressed part with strides */
     heft_sink *spill_sink;                /* preferred place of `spill`, or NULL */
@@ -43,6 +44,9 @@ struct heft_stream {
 /* Initialise s; a part of unknown length is decoded once to count the bytes.  Call
  * heft_stream_stop() afterwards. */
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
+/* heft_stream_start() for errors that become findings: the text does not name the shard. */
+heft_status heft_stream_start_for_finding(heft_stream *s, const heft_file *f, uint32_t part,
+                                          heft_error *err);
 void heft_stream_stop(heft_stream *s);
 /* heft_stream_open() with a checksum, see heft_stream_check(), and with CRCs to collect, or
  * NULL. */

@@ -6,7 +6,8 @@ static const char purpose[] = "to join the files of a model";
 static heft_status add_file(heft_file *f, const heft_file *from, heft_error *err)
 {
     uint32_t number;
-    heft_ix_shard s = { heft_lit("one of the files"), NULL, from->input.in.size, true, NULL };
+    heft_str name = from->name.len ? from->name : heft_lit("one of the files");
+    heft_ix_shard s = { name, NULL, from->input.in.size, true, NULL };
     heft_shard *b = &f->opened_shards[f->opened_shard_count];
     if (!from->ready || !from->source)
         return heft_error_plain(err, HEFT_E_ARGUMENT, "a file to be joined has no source");

@@ -54,7 +54,8 @@ static heft_status check_order(void *ctx, uint32_t tensor, bool *strictly)
     *strictly = true;
     if (o->layout_target)
         return HEFT_OK;
-    heft_status st = heft_sparse_check(c->in, heft_ix_owner(&c->in->x, o->part), &order, c->err);
+    heft_status st = heft_sparse_check(c->in, heft_ix_owner(&c->in->x, o->part), false, &order,
+                                       c->err);
     *strictly = !st && order.is_ascending && !order.has_duplicates;
     return st == HEFT_E_FORMAT ? HEFT_OK : st;
 }
@@ -254,7 +255,8 @@ static heft_status check_origin(heft_conversion *c)
     bool is_stated;
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i <= c->in->opened_shard_count && !st && checks_origin(c); i++)
-        st = heft_file_check_origin_digest(c->in, i, &is_stated, c->err);
+        st = heft_file_error_in(
+            c->in, i, heft_file_check_origin_digest(c->in, i, &is_stated, c->err), c->err);
     return st;
 }
 

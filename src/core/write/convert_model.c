@@ -139,7 +139,7 @@ static heft_status add_dense(heft_conversion *c, uint32_t id, uint32_t source, h
     uint64_t elements, bytes;
     heft_sparse_order order;
     o.part = heft_ix_part_find(&c->in->x, source, heft_lit("values"));
-    heft_status st = heft_sparse_check(c->in, source, &order, c->err);
+    heft_status st = heft_sparse_check(c->in, source, false, &order, c->err);
     if (st)
         return st;
     if (!heft_product(&elements, heft_ix_dims(&c->in->x, source), row->rank) ||
@@ -237,7 +237,8 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
     bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
     if (is_new && !heft_identity_is_known(&identity))
         return heft_error_plain(c->err, HEFT_E_ARGUMENT,
-                                "tensor %q: its identity has flags unknown to this version", t.name);
+                                "tensor %q: its identity has flags unknown to this version",
+                                t.name);
     return heft_copy_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype,
                                 is_new ? &identity : NULL);
 }

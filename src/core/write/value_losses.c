@@ -32,9 +32,9 @@ static heft_status damaged(const heft_conversion *c, uint32_t part, uint64_t at,
     const heft_index *x = &c->in->x;
     const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
     uint64_t offset = p->offset + (p->encoding == HEFT_RAW ? at : 0);
-    heft_error_set(c->err, HEFT_E_FORMAT, heft_global_offset_local(x, offset), "%s",
-                   heft_value_rule_text(rule));
-    return heft_error_rule(c->err, HEFT_E_FORMAT, heft_value_rule_name(rule));
+    heft_error_plain(c->err, HEFT_E_FORMAT, "%s", heft_value_rule_text(rule));
+    heft_error_rule(c->err, HEFT_E_FORMAT, heft_value_rule_name(rule));
+    return heft_file_error_at(c->in, offset, HEFT_E_FORMAT, c->err);
 }
 
 heft_status heft_conversion_check_values(void *ctx, uint32_t tensor, heft_value_rule *broken)

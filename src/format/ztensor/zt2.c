@@ -245,6 +245,9 @@ static heft_status check_overlaps(heft_index *x, heft_range manifest)
                                 heft_ix_name(x, heft_ix_owner(x, order[i])),
                                 heft_ix_role(x, p->role), p->stored,
                                 heft_global_offset_local(x, p->offset), overlapped);
+        uint32_t shard = st ? heft_global_offset_file(x, p->offset) : 0;
+        if (shard)
+            heft_error_in(x->err, st, heft_ix_shard_at(x, shard)->label);
         previous = range;
     }
     heft_ix_order_free(x, order);
