@@ -198,7 +198,7 @@ heft_status heft_error_rule(heft_error *err, heft_status s, const char *rule)
 
 heft_status heft_error_in(heft_error *err, heft_status s, heft_str file)
 {
-    if (!err)
+    if (!err || err->status != s) /* a source may have set none */
         return s;
     size_t used = heft_lit(err->message).len;
     line l = { .at = err->message + used, .left = CAPACITY - used };
