@@ -4,11 +4,14 @@ $PYTHON -c '
 from samples import f32, write_safetensors
 write_safetensors("m.safetensors", {"w%05d" % i + "x" * 60: ("F32", [1], f32(i))
                                     for i in range(5000)})'
+seq 20000 > vocab.txt
+$HEFT convert --allow-loss --vocab vocab.txt --keep w00000* m.safetensors m.weights 2> messages
 mkfifo pipe
 disturbed() {
     cp m.safetensors cut.safetensors
+    cp m.weights cut.weights
     $HEFT "$@" > pipe 2> messages &
-    { head -c 1 > byte; truncate -s 100 cut.safetensors; cat > rest; } < pipe
+    { head -c 1 > byte; truncate -s 100 cut.*; cat > rest; } < pipe
     wait $!
     echo "$*: $?, $(grep -c 'truncated while it was being read' messages) message"
 }
@@ -20,3 +23,4 @@ disturbed ids cut.safetensors
 disturbed hash cut.safetensors
 disturbed stats --raw cut.safetensors
 disturbed diff --json --rename s/w/v/ cut.safetensors m.safetensors
+disturbed cat --part vocab cut.weights
