@@ -92,7 +92,8 @@ class Runs:
     """The queue of campaigns; several threads may use the queue at the same time."""
 
     def __init__(self, campaigns, rows, book, options):
-        self.lock, self.book, self.options = threading.Lock(), book, options
+        # A signal can interrupt stop(), which holds the lock.
+        self.lock, self.book, self.options = threading.RLock(), book, options
         self.campaigns, self.commit = campaigns, commit()
         self.cpu, self.slices, self.done = collections.Counter(), collections.Counter(), set()
         for row in rows:
@@ -191,14 +192,13 @@ def work(runs):
 
 def run(campaigns, rows, book, options):
     runs = Runs(campaigns, rows, book, options)
+    # An exception could be raised while the pool starts a thread, and would be lost there.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: runs.stop())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        try:
-            for done in [pool.submit(work, runs) for _ in range(options.jobs)]:
-                done.result()
-        except KeyboardInterrupt:
-            runs.stop()
-            return 128 + signal.SIGINT
-    return int(runs.failures != 0)
+        for done in [pool.submit(work, runs) for _ in range(options.jobs)]:
+            done.result()
+    return 128 + signal.SIGINT if runs.stopped else int(runs.failures != 0)
 
 
 # ---- publishing --------------------------------------------------------------------------------
@@ -259,7 +259,6 @@ def main():
     p.add_argument("--publish", action="store_true")
     p.add_argument("--page", type=pathlib.Path, default=TOP / "docs" / "reliability.md")
     options = p.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options.book.parent.mkdir(exist_ok=True)
     campaigns = campaigns_of(options.campaigns)
     rows = published_rows(options.page.with_suffix(".tsv")) + rows_of(slices_of(options.book))
