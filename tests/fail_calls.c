@@ -3,12 +3,14 @@
  * HEFT_FAIL_ERRNO is the error; 0: the call succeeds after descriptor 0 was closed, so that a file
  * that the call opens gets 0. With HEFT_FAIL_HALF a call that reads or writes does not fail, but
  * transfers half of the bytes. When the call is reached, the name of the function is written to the
- * file descriptor HEFT_FAIL_TELL. Calls inside the C library never fail. */
+ * file descriptor HEFT_FAIL_TELL. With HEFT_FAIL_STOP the process stops before the call (SIGSTOP),
+ * which then succeeds. Calls inside the C library never fail. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,6 +28,7 @@ static atomic_ulong calls;
 static unsigned long fail_at;
 static int reached_fd = -1, keeps_failing, error;
 static int halves;                   /* the chosen call transfers half of the bytes */
+static int stops;                    /* the process stops before the chosen call */
 static _Thread_local bool is_halved; /* the current call is the chosen call */
 
 __attribute__((constructor)) static void prepare(void)
@@ -37,6 +40,7 @@ __attribute__((constructor)) static void prepare(void)
     error = number ? atoi(number) : EIO;
     keeps_failing = getenv("HEFT_FAIL_ON") != NULL;
     halves = getenv("HEFT_FAIL_HALF") != NULL;
+    stops = getenv("HEFT_FAIL_STOP") != NULL;
 }
 
 /* Return the C library's function, or NULL with errno set if the call is to fail. */
@@ -50,11 +54,13 @@ static void *next(const char *name)
     if (call == fail_at && tell(reached_fd, name, strlen(name)) < 0)
         _exit(120); /* the test would not notice that the call was reached */
     is_halved = halves;
-    if (!error) {
+    if (stops)
+        raise(SIGSTOP);
+    else if (!error) {
         int (*close_it)(int) = dlsym(RTLD_NEXT, "close");
         close_it(0);
     }
-    if (halves || !error)
+    if (halves || stops || !error)
         return dlsym(RTLD_NEXT, name);
     errno = error;
     return NULL;

@@ -160,12 +160,17 @@ class Round:
             self.out.write_bytes(self.models[self.case.target, ".safetensors"])
         os.utime(self.input, (1e9, 1e9))  # outside of the current tick of the clock
 
-    def run(self, more=()):
+    def arguments(self, more=()):
         names = {"IN": str(self.input), "KEY": str(self.folder.parent / "key.pem")}
         args = [str(self.out) if w.startswith("OUT") else names.get(w, w) for w in self.case.words]
-        p = self.heft.run(args[0], *more, *args[1:], text=False)
-        err = p.stderr.replace(str(self.folder).encode(), b"")
-        return p.returncode, p.stdout.replace(str(self.folder).encode(), b""), err
+        return [args[0], *more, *args[1:]]
+
+    def without_folder(self, text):
+        return text.replace(str(self.folder).encode(), b"")
+
+    def run(self, more=()):
+        p = self.heft.run(*self.arguments(more), text=False)
+        return p.returncode, self.without_folder(p.stdout), self.without_folder(p.stderr)
 
     def undisturbed(self, data):
         """Return status, stdout and output of a run on a file with the bytes."""
@@ -196,9 +201,13 @@ class Round:
         job = self.pool.submit(self.run, more)
         time.sleep(rng.random() * self.took * 1.2)
         after = change(self.input, old, new, rng)
-        status, out, err = job.result()
+        return self.judge(f"{change.__name__} {' '.join(more)}", job.result(), after)
+
+    def judge(self, title, result, after):
+        """Return complaints about a result; the input had the states `after` meanwhile."""
+        old, new = (self.models[letter, self.case.source] for letter in "ab")
+        status, out, err = result
         kept = contents(self.out) if self.out else None
-        title = f"{change.__name__} {' '.join(more)}"
         if self.case.words[0] == "verify" and status == FAULT and out:
             return []
         if status not in (0, FAULT, *ERRORS):
@@ -245,6 +254,11 @@ def make_models(heft, folder):
     return models
 
 
+def make_key(folder):
+    subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-out", pathlib.Path(folder, "key.pem")], check=True, capture_output=True)
+
+
 def take_turns(rounds, most, end):
     """Run a round of each command in turn, until each has `most`, or until the time `end`."""
     while most and time.monotonic() < end:
@@ -273,9 +287,7 @@ def main():
         made = pathlib.Path(scratch, "models")
         made.mkdir()
         models = pool.submit(make_models, heft, made).result()
-        subprocess.run(["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-out", pathlib.Path(scratch, "key.pem")],
-                       check=True, capture_output=True)
+        make_key(scratch)
         rounds = [Round(heft, pool, pathlib.Path(scratch, f"round{i}"), models, case, o.seed)
                   for i, case in enumerate(CASES) if o.only in case.title]
         take_turns(rounds, most, began + o.seconds if o.seconds else float("inf"))
