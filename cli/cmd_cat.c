@@ -282,7 +282,7 @@ int cmd_cat(int argc, char **argv)
     if (!code)
         code = v ? vocab_print(v) : cat(f, args.item[0], &r);
     if (!code && v)
-        code = model_is_unchanged(f, args.item[0]);
+        code = model_check_unchanged(f, args.item[0]);
     heft_vocab_close(v);
     heft_file_close(f);
     return code;

@@ -255,9 +255,9 @@ static int diff(comparison *c, result_share *shares, bool as_json)
         print_json(&o, c);
     else if (!model_settings.quiet)
         print_text(&o, c);
-    code = model_is_unchanged(c->a, c->path_a);
+    code = model_check_unchanged(c->a, c->path_a);
     if (!code)
-        code = model_is_unchanged(c->b, c->path_b);
+        code = model_check_unchanged(c->b, c->path_b);
     return out_end(&o, code || c->equal ? code : CODE_FOUND);
 }
 

@@ -155,7 +155,7 @@ static int hash(result_share *r, bool as_json)
             print_json(&o, f, path, &model, tensors);
         else
             print_text(&o, f, &model, tensors);
-        code = out_end(&o, model_is_unchanged(f, path));
+        code = out_end(&o, model_check_unchanged(f, path));
     }
     free(tensors);
     return code;

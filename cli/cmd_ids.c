@@ -138,9 +138,9 @@ static int print_ids(request *r)
         print_json(&o, r);
     else
         print_text(&o, r);
-    code = model_is_unchanged(r->f, r->path);
+    code = model_check_unchanged(r->f, r->path);
     if (!code && r->model)
-        code = model_is_unchanged(r->model, r->model_path);
+        code = model_check_unchanged(r->model, r->model_path);
     return out_end(&o, code);
 }
 

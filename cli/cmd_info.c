@@ -484,7 +484,7 @@ static int inform(const opt_args *args, bool as_json, bool verbose)
         if (!code && !as_json)
             print_text(&o, &v);
         if (!code)
-            code = model_is_unchanged(v.f, v.path);
+            code = model_check_unchanged(v.f, v.path);
         facts_close(&v);
         worst = code > worst ? code : worst;
     }

@@ -206,7 +206,7 @@ static int list(const listing *l, const char *path, const selection *s, const re
         print_table(&o, l, &shown, r);
     if (ok && !r->json && !r->raw && (r->totals || term_is_stdout()))
         print_totals(&o, l, s, shown.count);
-    return out_end(&o, ok ? model_is_unchanged(l->f, path) : CODE_SYSTEM);
+    return out_end(&o, ok ? model_check_unchanged(l->f, path) : CODE_SYSTEM);
 }
 
 /* Refuse options that contradict each other. Return an exit code. */

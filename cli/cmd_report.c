@@ -95,9 +95,9 @@ static int write_page(request *r, const report *figures)
     st = report_write(sink, figures, &err);
     if (!st && interrupt_is_pending())
         st = interrupt_error(&err);
-    int code = st ? CODE_DONE : model_is_unchanged(figures->f, r->in);
+    int code = st ? CODE_DONE : model_check_unchanged(figures->f, r->in);
     if (!st && !code && figures->other)
-        code = model_is_unchanged(figures->other->b, r->other);
+        code = model_check_unchanged(figures->other->b, r->other);
     if (st || code)
         heft_sink_discard(sink);
     else

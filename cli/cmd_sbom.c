@@ -298,7 +298,7 @@ static int write_bill(bill *b)
     outbuf o;
     out_open(&o, b->out ? -1 : STDOUT_FILENO);
     put_bill(&o, b);
-    int code = model_is_unchanged(b->f, b->path);
+    int code = model_check_unchanged(b->f, b->path);
     if (!b->out)
         return out_end(&o, code);
     if (!code)

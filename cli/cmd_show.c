@@ -509,7 +509,7 @@ int cmd_show(int argc, char **argv)
     else
         code = show_whole(&o, f, args.item[0], tensor, text, as);
     if (!code)
-        code = model_is_unchanged(f, args.item[0]);
+        code = model_check_unchanged(f, args.item[0]);
     code = out_end(&o, code);
     heft_file_close(f);
     return code;

@@ -454,7 +454,7 @@ static int stats(stats_run *v)
         print_json(&o, v);
     else
         print_table(&o, v);
-    code = model_is_unchanged(v->f, v->path);
+    code = model_check_unchanged(v->f, v->path);
     return out_end(&o, !code && v->finite ? say_not_finite(v) : code);
 }
 

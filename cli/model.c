@@ -152,7 +152,7 @@ int model_open_whole(heft_file **out, const char *path)
     return code;
 }
 
-int model_is_unchanged(const heft_file *f, const char *path)
+int model_check_unchanged(const heft_file *f, const char *path)
 {
     heft_error err;
     return heft_file_is_unchanged(f, &err) ? say_error(path, &err) : CODE_DONE;

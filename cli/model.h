@@ -28,7 +28,7 @@ int model_open(heft_file **out, const char *path);
 int model_open_whole(heft_file **out, const char *path);
 /* Call after the last name or value of the file was printed: the file may be mapped. Print an error
  * if the file has changed since it was opened. Return an exit code. */
-int model_is_unchanged(const heft_file *f, const char *path);
+int model_check_unchanged(const heft_file *f, const char *path);
 /* Open a file as model_open_whole() does, but print no warnings. */
 int model_load_whole(heft_file **out, const char *path);
 void model_say_notices(const heft_file *f, const char *path);
