@@ -194,7 +194,8 @@ static heft_str name_of_file(const bill *b, uint32_t i)
 {
     if (i)
         return heft_shard_file_at(b->f, i - 1).name;
-    return stdin_is(b->path) ? str_of(stdin_name(b->path)) : heft_file_name(b->f);
+    heft_str name = heft_file_name(b->f);
+    return name.len ? name : path_last_component(stdin_name(b->path));
 }
 
 static void put_model(json *j, const bill *b)
@@ -381,22 +382,42 @@ static int check_states(const bill *b)
     return CODE_DONE;
 }
 
+static bool ends_with_name(const char *path, heft_str name)
+{
+    size_t len = strlen(path);
+    return len > name.len && path[len - name.len - 1] == '/'
+               ? !memcmp(path + len - name.len, name.ptr, name.len)
+               : str_same(str_of(path), name);
+}
+
+/* Return true if the open model has the files that were listed. */
+static bool has_listed_files(const bill *b)
+{
+    bool has = heft_shard_file_count(b->f) + (size_t)1 == b->file_count;
+    for (uint32_t i = stdin_is(b->path); has && i < b->file_count; i++)
+        has = ends_with_name(b->files[i].path, name_of_file(b, i));
+    return has;
+}
+
 /* The digests are of the files at the paths, the other facts of the open model. check_states()
  * therefore compares the files with their states before the model was opened. Opening the model the
- * first time tells the names of the files. */
+ * first time tells the names of the files; --max-bytes limits that opening by itself. */
 static int open_model(bill *b)
 {
+    heft_limits *limits = &model_settings.limits;
+    heft_read_counter first = { 0 }, *counter = limits->read_counter;
+    limits->read_counter = &first;
     int code = model_open_whole(&b->f, b->path);
     if (!code)
         code = list_files(b);
     if (!code)
         code = find_states(b);
-    uint32_t shards = code ? 0 : heft_shard_file_count(b->f);
     heft_file_close(b->f);
     b->f = NULL;
+    limits->read_counter = counter;
     if (!code)
         code = model_load_whole(&b->f, b->path);
-    return code || heft_shard_file_count(b->f) == shards
+    return code || has_listed_files(b)
                ? code
                : say_status(HEFT_E_IO, b->path, "the model changed while it was being read");
 }

@@ -454,8 +454,9 @@ static int stats(stats_run *v)
         print_json(&o, v);
     else
         print_table(&o, v);
+    int found = v->finite ? say_not_finite(v) : CODE_DONE;
     code = model_check_unchanged(v->f, v->path);
-    return out_end(&o, !code && v->finite ? say_not_finite(v) : code);
+    return out_end(&o, code ? code : found);
 }
 
 int cmd_stats(int argc, char **argv)

@@ -187,8 +187,11 @@ static heft_status open_file(heft_file **out, const char *path, origin from,
     heft_error own;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
+    bool is_descriptor = !strncmp(path, "/dev/fd/", 8); /* a number is no name */
     location p = { .path = path,
-                   .name = slash ? slash + 1 : path,
+                   .name = is_descriptor ? ""
+                           : slash       ? slash + 1
+                                         : path,
                    .folder_flags = from == FOUND_IN_COMPONENT ? O_NOFOLLOW : 0 };
     heft_shard_folder shards = { sizeof shards, p.name, open_listed_shard, &p, list_folder, NULL };
     bool is_same = false;
