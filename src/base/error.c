@@ -200,7 +200,9 @@ heft_status heft_error_in(heft_error *err, heft_status s, heft_str file)
 {
     if (!err || err->status != s) /* a source may have set none */
         return s;
-    size_t used = heft_lit(err->message).len;
+    size_t used = 0;
+    while (used < CAPACITY && err->message[used])
+        used++;
     line l = { .at = err->message + used, .left = CAPACITY - used };
     put(&l, ", in ", sizeof ", in " - 1);
     put_quoted(&l, file);

@@ -140,7 +140,7 @@ static void run_job(void *arg, size_t i)
     heft_error err = { .status = HEFT_OK };
     if (heft_progress_halted(c->progress))
         return;
-    heft_status st = heft_stream_start_for_finding(&r.s, c->f, r.j->part, &err);
+    heft_status st = heft_stream_start_for(&r.s, c->f, r.j->part, true, &err);
     bool is_open = !st;
     if (!st && r.j->checksum != HEFT_NONE) {
         heft_stored_checksum checksum = heft_ix_checksum_at(&c->f->x, r.j->checksum);

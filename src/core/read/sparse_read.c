@@ -10,14 +10,15 @@ static const char purpose[] = "to read a sparse tensor";
 
 /* ---- elements ---- */
 
-heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t part, uint64_t first,
-                               uint64_t count, heft_error *err)
+static heft_status open_elements(heft_elements *n, const heft_file *f, uint32_t part,
+                                 uint64_t first, uint64_t count, bool is_for_finding,
+                                 heft_error *err)
 {
     const heft_allocator *al = f->host->allocator;
     heft_dtype type = heft_ix_part_row_at(&f->x, part)->dtype;
     uint32_t size = type == HEFT_UNTYPED ? heft_index_size(type) : heft_dtype_size(type);
     *n = (heft_elements){ .size = size, .unread = count * size };
-    heft_status st = heft_stream_start(&n->stream, f, part, err);
+    heft_status st = heft_stream_start_for(&n->stream, f, part, is_for_finding, err);
     if (st)
         return st;
     n->buf = heft_alloc(al, BUFFER, 64);
@@ -75,21 +76,25 @@ typedef struct sparse_parts {
     uint32_t values, indices, indptr, coords; /* or HEFT_NONE */
     uint64_t count;                           /* number of values */
     heft_range *where;                        /* range of the first fault */
-    bool is_for_finding;                      /* errors do not name the shard */
+    bool is_for_finding;                      /* errors name neither tensor nor shard */
     heft_error *err;
 } sparse_parts;
 
 static const heft_range nowhere = { HEFT_NOWHERE, 0 };
+/* A damaged frame states no length. */
+static const char unknown_length[] = "the decoded length of one of its parts is unknown";
 
 static heft_status format_error(const sparse_parts *p, heft_range where, const char *fmt,
                                 uint64_t a, uint64_t b)
 {
     heft_error why;
     *p->where = where;
+    if (p->is_for_finding)
+        return heft_error_plain(p->err, HEFT_E_FORMAT, fmt, a, b);
     heft_error_plain(&why, HEFT_E_FORMAT, fmt, a, b);
     heft_status st = heft_error_plain(p->err, HEFT_E_FORMAT, "tensor %q: %s",
                                       heft_ix_name(&p->f->x, p->tensor), why.message);
-    return p->is_for_finding ? st : heft_file_error_at(p->f, where.offset, st, p->err);
+    return heft_file_error_at(p->f, where.offset, st, p->err);
 }
 
 static uint32_t find_part(const sparse_parts *p, const char *role)
@@ -164,6 +169,8 @@ static heft_status find_parts(sparse_parts *p, const heft_file *f, uint32_t tens
         (!is_csr && p->coords == HEFT_NONE))
         return format_error(p, nowhere, "parts that its layout requires are missing", 0, 0);
     const heft_ix_part_row *values = part_row(p, p->values);
+    if (values->length == HEFT_UNKNOWN_LENGTH)
+        return format_error(p, part_range(p, p->values), unknown_length, 0, 0);
     if (!heft_dtype_size(values->dtype)) /* packed elements, or an unknown type */
         return count_indices(p, is_csr);
     if (!element_count(&p->count, values, heft_dtype_size(values->dtype)))
@@ -185,6 +192,8 @@ static heft_status check_index_part(const sparse_parts *p, uint32_t part, uint64
     if (!heft_index_size(row->dtype))
         return format_error(p, part_range(p, part), "the type of an index part is not an integer",
                             0, 0);
+    if (row->length == HEFT_UNKNOWN_LENGTH)
+        return format_error(p, part_range(p, part), unknown_length, 0, 0);
     if (!element_count(&count, row, heft_index_size(row->dtype)) || count != wanted)
         return format_error(p, part_range(p, part), fmt,
                             heft_div(row->length, heft_index_size(row->dtype)), wanted);
@@ -271,9 +280,10 @@ static heft_status check_csr(const sparse_parts *p, heft_sparse_order *order)
     if (!st && !heft_positions_open(&r.row, al, longest_row, NULL, 0))
         st = heft_error_no_memory(p->err, purpose);
     if (!st)
-        st = heft_elements_open(&r.pointers, p->f, p->indptr, 0, p->dims[0] + 1, p->err);
+        st = open_elements(&r.pointers, p->f, p->indptr, 0, p->dims[0] + 1, p->is_for_finding,
+                           p->err);
     if (!st)
-        st = heft_elements_open(&r.columns, p->f, p->indices, 0, p->count, p->err);
+        st = open_elements(&r.columns, p->f, p->indices, 0, p->count, p->is_for_finding, p->err);
     if (!st)
         st = check_rows(&r);
     heft_elements_close(&r.pointers);
@@ -314,7 +324,7 @@ static heft_status check_coo(const sparse_parts *p, heft_sparse_order *order)
     if (!st && !heft_positions_open(&s, al, p->count, p->dims, p->row->rank))
         st = heft_error_no_memory(p->err, purpose);
     if (!st)
-        st = heft_elements_open(&n, p->f, p->coords, 0, wanted, p->err);
+        st = open_elements(&n, p->f, p->coords, 0, wanted, p->is_for_finding, p->err);
     if (!st)
         st = check_coords(p, &s, &n);
     if (!st)
@@ -347,13 +357,13 @@ static heft_status open_indices(heft_entries *e, const sparse_parts *p, heft_err
     heft_status st = HEFT_OK;
     e->index_count = is_csr ? 2 : p->row->rank;
     if (is_csr) {
-        st = heft_elements_open(&e->indices[0], e->f, p->indices, 0, p->count, err);
+        st = open_elements(&e->indices[0], e->f, p->indices, 0, p->count, false, err);
         if (!st)
-            st = heft_elements_open(&e->indices[1], e->f, p->indptr, 0, p->dims[0] + 1, err);
+            st = open_elements(&e->indices[1], e->f, p->indptr, 0, p->dims[0] + 1, false, err);
         return st ? st : heft_elements_index(&e->indices[1], &e->row_end, err);
     }
     for (uint32_t d = 0; d < p->row->rank && !st; d++)
-        st = heft_elements_open(&e->indices[d], e->f, p->coords, d * p->count, p->count, err);
+        st = open_elements(&e->indices[d], e->f, p->coords, d * p->count, p->count, false, err);
     return st;
 }
 
@@ -371,7 +381,7 @@ heft_status heft_entries_open(heft_entries *e, const heft_file *f, uint32_t tens
     if (st)
         return st;
     e->count = p.count;
-    st = heft_elements_open(&e->values, f, p.values, 0, p.count, err);
+    st = open_elements(&e->values, f, p.values, 0, p.count, false, err);
     if (!st)
         st = open_indices(e, &p, err);
     if (st)

@@ -16,7 +16,7 @@ typedef struct heft_sparse_order {
 } heft_sparse_order;
 /* Return HEFT_E_FORMAT for the first fault in a sparse tensor's parts: rank, counts, row pointers
  * that decrease, indices out of bounds.  order->where has a global offset; *err has a local offset
- * and the name of the shard, or no place if the error becomes a finding. */
+ * and names tensor and shard, or has no place if the error becomes a finding. */
 heft_status heft_sparse_check(const heft_file *f, uint32_t tensor, bool is_for_finding,
                               heft_sparse_order *order, heft_error *err);
 
@@ -29,9 +29,6 @@ typedef struct heft_elements {
     uint64_t unread;       /* bytes not yet in buf */
 } heft_elements;
 
-/* Open `count` elements, starting with element `first`. */
-heft_status heft_elements_open(heft_elements *n, const heft_file *f, uint32_t part, uint64_t first,
-                               uint64_t count, heft_error *err);
 /* Set *out to the next element, valid until the next call. */
 heft_status heft_elements_next(heft_elements *n, const uint8_t **out, heft_error *err);
 /* Read the next element as an index. */

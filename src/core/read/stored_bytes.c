@@ -71,14 +71,20 @@ heft_status heft_file_unguard(const heft_file *f, heft_error *err)
     return heft_error_end(err, heft_file_leave(f, err));
 }
 
+/* *err stays as it is if nothing has changed: the callers may have put an error there. */
 heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
 {
+    heft_error own;
     heft_status st = HEFT_OK;
+    heft_error_begin(&own, NULL);
     for (uint32_t i = 0; i <= f->opened_shard_count && !st; i++) {
         heft_source *s = heft_file_source(f, i);
         if (s && HEFT_HAS(s->ops, check_unchanged))
-            st = heft_file_error_in(f, i, s->ops->check_unchanged(s, err), err);
+            st = heft_file_error_in(f, i, s->ops->check_unchanged(s, &own), &own);
     }
+    st = heft_error_end(&own, st);
+    if (st && err)
+        *err = own;
     return st;
 }
 

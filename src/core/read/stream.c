@@ -25,6 +25,8 @@ static heft_status name_place(const heft_file *f, uint32_t part, uint64_t at, he
         heft_error_plain(err, st, "tensor %q: %s", heft_ix_name(&f->x, owner), why.message);
     heft_file_disarm(f);
     heft_error_rule(err, st, why.rule);
+    heft_error_os(err, st, why.os);
+    heft_error_expect(err, st, why.expected_bytes, 0);
     return heft_file_error_at(f, at, st, err);
 }
 
@@ -111,10 +113,12 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
 {
     heft_status st = refill(s, err);
     size_t consumed = s->in_len;
-    if (!st && s->codec == &msgpack_codec)
+    if (st) /* the error says what cannot be read */
+        return st;
+    if (s->codec == &msgpack_codec)
         st = heft_msgpack_numbers_decode(&s->numbers, s->in, &consumed, out, len, &s->frame_ended,
                                          err);
-    else if (!st)
+    else
         st = s->codec->decode(s->state, s->in, &consumed, out, len, &s->frame_ended, err);
     if (!st)
         st = heft_file_count_read(s->f, s->part, *len, err);
@@ -166,8 +170,8 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
 
 /* ---- parts of unknown length ---- */
 
-heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
-                                       heft_error *err)
+static heft_status decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
+                                  bool is_for_finding, heft_error *err)
 {
     enum { MAX_RATIO = 256, MIN_LIMIT = 1 << 30 }; /* bound the time, too */
     heft_stream s;
@@ -175,7 +179,7 @@ heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uin
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     row.length = row.stored > UINT64_MAX / MAX_RATIO ? UINT64_MAX - 1 : row.stored * MAX_RATIO;
     row.length = row.length > MIN_LIMIT ? row.length : MIN_LIMIT;
-    heft_status st = start_with_row(&s, f, part, &row, false, err);
+    heft_status st = start_with_row(&s, f, part, &row, is_for_finding, err);
     if (st)
         return st;
     s.is_measuring = true;
@@ -184,6 +188,12 @@ heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uin
     heft_stream_stop(&s);
     *length = s.decoded;
     return st;
+}
+
+heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
+                                       heft_error *err)
+{
+    return decoded_length(length, f, part, false, err);
 }
 
 /* Four bytes expand at most to a zstd block of 128 KiB, one byte to 1032 bytes in DEFLATE.  A part
@@ -209,13 +219,13 @@ heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t 
     return st ? name_place(f, part, heft_ix_part_row_at(&f->x, part)->offset, st, err) : HEFT_OK;
 }
 
-static heft_status start(heft_stream *s, const heft_file *f, uint32_t part, bool is_for_finding,
-                         heft_error *err)
+heft_status heft_stream_start_for(heft_stream *s, const heft_file *f, uint32_t part,
+                                  bool is_for_finding, heft_error *err)
 {
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     heft_status st = HEFT_OK;
     if (row.length == HEFT_UNKNOWN_LENGTH)
-        st = heft_stream_decoded_length(&row.length, f, part, err);
+        st = decoded_length(&row.length, f, part, is_for_finding, err);
     if (st)
         return st;
     st = check_ratio(f, part, row.length, err);
@@ -226,13 +236,7 @@ static heft_status start(heft_stream *s, const heft_file *f, uint32_t part, bool
 
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err)
 {
-    return start(s, f, part, false, err);
-}
-
-heft_status heft_stream_start_for_finding(heft_stream *s, const heft_file *f, uint32_t part,
-                                          heft_error *err)
-{
-    return start(s, f, part, true, err);
+    return heft_stream_start_for(s, f, part, false, err);
 }
 
 /* ---- reading ---- */

@@ -44,9 +44,10 @@ struct heft_stream {
 /* Initialise s; a part of unknown length is decoded once to count the bytes.  Call
  * heft_stream_stop() afterwards. */
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
-/* heft_stream_start() for errors that become findings: the text does not name the shard. */
-heft_status heft_stream_start_for_finding(heft_stream *s, const heft_file *f, uint32_t part,
-                                          heft_error *err);
+/* heft_stream_start(); is_for_finding: errors become findings, whose text names neither tensor nor
+ * shard. */
+heft_status heft_stream_start_for(heft_stream *s, const heft_file *f, uint32_t part,
+                                  bool is_for_finding, heft_error *err);
 void heft_stream_stop(heft_stream *s);
 /* heft_stream_open() with a checksum, see heft_stream_check(), and with CRCs to collect, or
  * NULL. */
