@@ -92,8 +92,7 @@ class Runs:
     """The queue of campaigns; several threads may use the queue at the same time."""
 
     def __init__(self, campaigns, rows, book, options):
-        # A signal can interrupt stop(), which holds the lock.
-        self.lock, self.book, self.options = threading.RLock(), book, options
+        self.lock, self.book, self.options = threading.Lock(), book, options
         self.campaigns, self.commit = campaigns, commit()
         self.cpu, self.slices, self.done = collections.Counter(), collections.Counter(), set()
         for row in rows:
@@ -190,11 +189,18 @@ def work(runs):
         runs.record(campaign, seed, figures, used.ru_utime + used.ru_stime, output)
 
 
+def stop_once(runs):
+    """Stop the slices; a second signal ends this program at once."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    runs.stop()
+
+
 def run(campaigns, rows, book, options):
     runs = Runs(campaigns, rows, book, options)
     # An exception could be raised while the pool starts a thread, and would be lost there.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: runs.stop())
+        signal.signal(number, lambda *_: stop_once(runs))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for done in [pool.submit(work, runs) for _ in range(options.jobs)]:
             done.result()

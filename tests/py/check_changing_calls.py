@@ -20,7 +20,7 @@ import tempfile
 import time
 
 import commands
-from check_changing import CASES, Round, make_key, make_models
+from check_changing import CASES, FAULT, Round, make_key, make_models
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import tap  # noqa: E402
@@ -55,10 +55,14 @@ class Stopped:
         _, status = os.waitpid(p.pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
             p.returncode = os.waitstatus_to_exitcode(status)
-            return None
-        after = change(r.input, old, new, r.rng)
-        os.kill(p.pid, signal.SIGCONT)
-        p.wait()
+            has_met = os.fstat(self.told.fileno()).st_size
+            fine = p.returncode in (0, FAULT) and not has_met
+            return None if fine else [f"did not stop before call {n}: status {p.returncode}"]
+        try:
+            after = change(r.input, old, new, r.rng)
+        finally:
+            os.kill(p.pid, signal.SIGCONT)
+            p.wait()
         out, err, told = (os.pread(f.fileno(), os.fstat(f.fileno()).st_size, 0)
                           for f in (self.out, self.err, self.told))
         title = f"{change.__name__} before call {n}, {told.decode()} {' '.join(more)}"
@@ -67,14 +71,14 @@ class Stopped:
 
 def check(heft, shim, r, is_full):
     """Return (complaints, number of runs)."""
-    s, complaints, count = Stopped(heft, shim, r), [], 0
+    s, complaints, count = Stopped(heft, shim, r), list(r.complaints), 0
     turns = itertools.cycle(r.case.changes)
     for n in range(1, MAX_CALLS, 1 if is_full else STEP):
         for change in r.case.changes if is_full else [next(turns)]:
             more = ["--threads", "14"[n % 2]] if r.case.has_threads else []
             found = s.run(n, change, more)
             if found is None or len(complaints) > 10:
-                return complaints, count
+                return complaints + ["no call was reached"] * (not count), count
             complaints, count = complaints + found, count + 1
     return [*complaints, f"more than {MAX_CALLS} calls"], count
 
