@@ -79,7 +79,7 @@ static void stored_bytes_lie_in_the_file_or_the_shard(void **state)
         st = heft_file_read_stored(joined, heft_global_offset(1, at), to, sizeof to, &err);
         heft_assert_status(st, expected, &err);
         if (past)
-            heft_assert_fails(st, expected, &err, "exceed the file 'one of the files', which has");
+            heft_assert_fails(st, expected, &err, "bytes, in 'one of the files'");
     }
     heft_file_close(joined);
     close_all(f, &b);

@@ -1,4 +1,5 @@
 /* attributes.c - attributes of a tensor: stored values, and values kept in columns and flags. */
+#include "base/error.h"
 #include "base/text.h"
 #include "model/index.h"
 
@@ -24,10 +25,14 @@ heft_identity heft_ix_identity(const heft_index *x, uint32_t tensor)
     return id;
 }
 
-bool heft_identity_is_known(const heft_identity *id)
+heft_status heft_identity_check(const heft_identity *id, heft_str tensor, heft_error *err)
 {
     const uint32_t known = HEFT_HAS_PARAM_ID | HEFT_HAS_BASE_ID | HEFT_HAS_REQUIRES_GRAD;
-    return !(id->has & ~known);
+    return id->has & ~known
+               ? heft_error_plain(err, HEFT_E_ARGUMENT,
+                                  "tensor %q: its identity has flags unknown to this version",
+                                  tensor)
+               : HEFT_OK;
 }
 
 heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity *id)

@@ -331,7 +331,8 @@ heft_status heft_ix_base_id(heft_index *x, uint32_t tensor, const uint8_t id[16]
 heft_status heft_ix_param_id(heft_index *x, uint32_t tensor, uint64_t id);
 /* Return the identity of a tensor, without the base id, which follows from the name. */
 heft_identity heft_ix_identity(const heft_index *x, uint32_t tensor);
-bool heft_identity_is_known(const heft_identity *id); /* all its flags are of this version */
+/* Refuse flags of a later version (HEFT_E_ARGUMENT); the error names the tensor. */
+heft_status heft_identity_check(const heft_identity *id, heft_str tensor, heft_error *err);
 /* Set the members that id->has names, the base id included. */
 heft_status heft_ix_identify(heft_index *x, uint32_t tensor, const heft_identity *id);
 /* Append a stored checksum; c.part is ignored.  Digests of parts: heft_ix_digest(). */

@@ -45,10 +45,9 @@ static heft_status collect_identities(heft_edit_job *g)
         heft_tensor tensor = heft_tensor_at(g->in, t);
         heft_identity existing = heft_ix_identity(&g->in->x, t), id = existing;
         bool is_new = g->opt.identify(g->opt.identify_ctx, &tensor, &id);
-        if (is_new && !heft_identity_is_known(&id))
-            return heft_error_plain(g->err, HEFT_E_ARGUMENT,
-                                    "tensor %q: its identity has flags unknown to this version",
-                                    tensor.name);
+        heft_status st = is_new ? heft_identity_check(&id, tensor.name, g->err) : HEFT_OK;
+        if (st)
+            return st;
         /* Clear absent fields, so that identities can be compared bytewise. */
         id.requires_grad = id.has & HEFT_HAS_REQUIRES_GRAD && id.requires_grad;
         id.param_id = id.has & HEFT_HAS_PARAM_ID ? id.param_id : 0;

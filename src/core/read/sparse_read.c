@@ -82,7 +82,7 @@ typedef struct sparse_parts {
 
 static const heft_range nowhere = { HEFT_NOWHERE, 0 };
 /* A damaged frame states no length. */
-static const char unknown_length[] = "the decoded length of one of its parts is unknown";
+static const char unknown_length[] = "the decoded length of a part is unknown";
 
 static heft_status format_error(const sparse_parts *p, heft_range where, const char *fmt,
                                 uint64_t a, uint64_t b)

@@ -71,20 +71,14 @@ heft_status heft_file_unguard(const heft_file *f, heft_error *err)
     return heft_error_end(err, heft_file_leave(f, err));
 }
 
-/* *err stays as it is if nothing has changed: the callers may have put an error there. */
 heft_status heft_file_is_unchanged(const heft_file *f, heft_error *err)
 {
-    heft_error own;
     heft_status st = HEFT_OK;
-    heft_error_begin(&own, NULL);
     for (uint32_t i = 0; i <= f->opened_shard_count && !st; i++) {
         heft_source *s = heft_file_source(f, i);
         if (s && HEFT_HAS(s->ops, check_unchanged))
-            st = heft_file_error_in(f, i, s->ops->check_unchanged(s, &own), &own);
+            st = heft_file_error_in(f, i, s->ops->check_unchanged(s, err), err);
     }
-    st = heft_error_end(&own, st);
-    if (st && err)
-        *err = own;
     return st;
 }
 
@@ -131,27 +125,18 @@ heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf
 {
     uint32_t number = heft_global_offset_file(&f->x, offset);
     heft_source *s = heft_file_source(f, number);
-    uint64_t have;
-    if (number) {
-        offset = heft_global_offset_local(&f->x, offset);
-        heft_status st = heft_shard_status(f, number, err);
-        if (st)
-            return st;
-        if (!heft_range_in((heft_range){ offset, len }, s->size))
-            return heft_error_set(err, HEFT_E_ARGUMENT, offset,
-                                  "%U bytes exceed the file %q, which has %U bytes", (uint64_t)len,
-                                  f->opened_shards[number - 1].name, s->size);
-        return len ? heft_file_error_in(f, number, s->ops->read(s, offset, buf, len, err), err)
-                   : HEFT_OK;
-    }
-    if (!heft_range_in((heft_range){ offset, len }, f->input.in.size))
-        return heft_error_set(err, HEFT_E_ARGUMENT, offset,
-                              "%U bytes exceed the file, which has %U bytes", (uint64_t)len,
-                              f->input.in.size);
-    if (!len)
-        return HEFT_OK;
-    if (s)
-        return s->ops->read(s, offset, buf, len, err);
+    heft_status st = number ? heft_shard_status(f, number, err) : HEFT_OK;
+    if (st)
+        return st;
+    uint64_t have, size = number ? s->size : f->input.in.size;
+    offset = heft_global_offset_local(&f->x, offset);
+    if (!heft_range_in((heft_range){ offset, len }, size))
+        st = heft_error_set(err, HEFT_E_ARGUMENT, offset,
+                            "%U bytes exceed the file, which has %U bytes", (uint64_t)len, size);
+    else if (s && len)
+        st = s->ops->read(s, offset, buf, len, err);
+    if (st || s || !len)
+        return heft_file_error_in(f, number, st, err);
     const uint8_t *p = f->input.in.window((heft_window *)(uintptr_t)&f->input.in, offset, len,
                                           &have);
     if (have < len)

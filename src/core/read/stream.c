@@ -18,15 +18,10 @@ static heft_status name_place(const heft_file *f, uint32_t part, uint64_t at, he
     heft_error why = *err;
     heft_file_enter(f); /* names are mapped */
     uint32_t owner = heft_ix_owner(&f->x, part);
-    if (owner == HEFT_NONE)
-        heft_error_plain(err, st, "part %q of the file: %s",
-                         heft_ix_role(&f->x, heft_ix_part_row_at(&f->x, part)->role), why.message);
-    else
+    if (owner != HEFT_NONE)
         heft_error_plain(err, st, "tensor %q: %s", heft_ix_name(&f->x, owner), why.message);
     heft_file_disarm(f);
     heft_error_rule(err, st, why.rule);
-    heft_error_os(err, st, why.os);
-    heft_error_expect(err, st, why.expected_bytes, 0);
     return heft_file_error_at(f, at, st, err);
 }
 

@@ -171,8 +171,9 @@ static heft_status check_identity(const tensor_addition *a)
     static const uint8_t none[sizeof(heft_id128)];
     const heft_tensor_spec *s = &a->spec;
     uint8_t id[sizeof(heft_id128)];
-    if (!heft_identity_is_known(&s->identity))
-        return tensor_error(a, "its identity has flags unknown to this version");
+    heft_status st = heft_identity_check(&s->identity, s->name, a->err);
+    if (st)
+        return st;
     if (!(s->identity.has & HEFT_HAS_BASE_ID) ||
         !memcmp(s->identity.base_id.bytes, none, sizeof none))
         return HEFT_OK;

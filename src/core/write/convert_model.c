@@ -235,12 +235,11 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
         return st;
     heft_identity identity = heft_ix_identity(&c->in->x, source);
     bool is_new = c->opt.identify && c->opt.identify(c->opt.ctx, &t, &identity);
-    if (is_new && !heft_identity_is_known(&identity))
-        return heft_error_plain(c->err, HEFT_E_ARGUMENT,
-                                "tensor %q: its identity has flags unknown to this version",
-                                t.name);
-    return heft_copy_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype,
-                                is_new ? &identity : NULL);
+    if (is_new)
+        st = heft_identity_check(&identity, t.name, c->err);
+    return st ? st
+              : heft_copy_attributes(&c->p, &c->in->x, id, source, ch.to != t.dtype,
+                                     is_new ? &identity : NULL);
 }
 
 heft_status heft_conversion_add_tensors(heft_conversion *c)
