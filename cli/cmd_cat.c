@@ -221,14 +221,14 @@ static int cat(const heft_file *f, const char *path, const request *r)
     if (r->name || r->id)
         tensor = r->id ? model_find_id(f, path, r->id) : slice_find(&text, f, path, r->name);
     if ((r->name || r->id) && tensor == HEFT_NONE)
-        return CODE_USAGE;
+        return model_code_of_missing(f);
     if ((text || r->cast) && r->role)
         return say_usage("cat", "--part has no slices and no --cast");
     if (text || r->cast)
         return cat_slice(f, path, tensor, text, r->as, r->npy);
     c.part = model_part(f, path, tensor, r->role);
     if (c.part == HEFT_NONE)
-        return CODE_USAGE;
+        return model_code_of_missing(f);
     if (r->npy && !set_shape(&c, tensor, r->role))
         return CODE_CANNOT;
     return put_content(&c);

@@ -128,7 +128,8 @@ static int prepare_renames(request *r, const heft_file *f)
     size_t most = given->args.count + heft_tensor_count(f);
     heft_str *names = renames_apply_to_file(given, f);
     r->renames = calloc(most + 1, sizeof *r->renames);
-    int code = names && r->renames ? CODE_DONE : say_no_memory_to_match(j->out);
+    int code = names && r->renames ? model_check_unchanged(f, j->out)
+                                   : say_no_memory_to_match(j->out);
     if (!code && renames_have_expressions(given)) {
         code = renames_refuse_unknown(given, j->out);
         if (!code)

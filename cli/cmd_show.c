@@ -503,7 +503,7 @@ int cmd_show(int argc, char **argv)
                          : slice_find(&text, f, args.item[0], args.item[1]);
     out_open(&o, STDOUT_FILENO);
     if (tensor == HEFT_NONE)
-        code = CODE_USAGE;
+        code = model_code_of_missing(f);
     else if (as_json)
         code = show_json(&o, f, args.item[0], tensor, text, as);
     else

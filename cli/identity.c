@@ -7,6 +7,7 @@
 #include <heft/params.h>
 
 #include "burn.h"
+#include "model.h"
 
 typedef struct id_assignment { /* parsed NAME=ID */
     heft_str name;
@@ -99,8 +100,10 @@ static int parse_assignments(identities *r, const char *cmd, const heft_file *f,
         code = parse_assignment(g, cmd, r->set.item[i]);
         g->number = i;
         if (!code && heft_tensor_find(f, g->name) == HEFT_NONE) {
-            code = say_status(HEFT_E_NOTFOUND, path, "--set-id '%s': no tensor has that name",
-                              g->text);
+            code = model_check_unchanged(f, path);
+            code = code ? code
+                        : say_status(HEFT_E_NOTFOUND, path,
+                                     "--set-id '%s': no tensor has that name", g->text);
         }
     }
     if (code)

@@ -291,7 +291,7 @@ uint32_t model_find(const heft_file *f, const char *path, const char *name)
     uint32_t id = heft_tensor_find(f, s.word);
     for (uint32_t i = 0; id == HEFT_NONE && i < heft_tensor_count(f); i++)
         suggestion_try(&s, heft_tensor_at(f, i).name);
-    if (id == HEFT_NONE)
+    if (id == HEFT_NONE && !model_check_unchanged(f, path))
         say_status(HEFT_E_NOTFOUND, path, "no tensor named '%s'%s (`heft ls` lists the names)",
                    name, suggestion_text(hint, &s));
     return id;
@@ -326,7 +326,7 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text)
         return HEFT_NONE;
     }
     tensor = heft_tensor_find_id(f, &id, &count);
-    if (!count)
+    if (!count && !model_check_unchanged(f, path))
         say_status(HEFT_E_NOTFOUND, path, "no tensor has the id '%s' (`heft ids` lists the ids)",
                    text);
     else if (count > 1)
@@ -377,9 +377,14 @@ uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const
     uint32_t part = heft_part_find(f, tensor, heft_str_from(wanted));
     if (part == HEFT_NONE && !role && count == 1)
         return first;
-    if (part == HEFT_NONE)
+    if (part == HEFT_NONE && !model_check_unchanged(f, path))
         say_parts(f, path, tensor, role);
     return part;
+}
+
+int model_code_of_missing(const heft_file *f)
+{
+    return heft_file_is_unchanged(f, NULL) ? CODE_SYSTEM : CODE_USAGE;
 }
 
 uint32_t model_values(const heft_file *f, uint32_t tensor)

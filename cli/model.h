@@ -92,6 +92,9 @@ uint32_t model_find_id(const heft_file *f, const char *path, const char *text);
 /* Find a part by role, of a tensor or, with HEFT_NONE, of the file. role NULL selects "data", or
  * the only part. HEFT_NONE if the part does not exist, after an error line that lists the parts. */
 uint32_t model_part(const heft_file *f, const char *path, uint32_t tensor, const char *role);
+/* Return the exit code after a function above has found nothing. If the file has changed meanwhile,
+ * the error line says so. */
+int model_code_of_missing(const heft_file *f);
 /* Return the part with the tensor's elements: "data", otherwise "values", otherwise HEFT_NONE. */
 uint32_t model_values(const heft_file *f, uint32_t tensor);
 /* Return the number of elements of type t in `length` bytes, at most `max`. */

@@ -298,6 +298,9 @@ static int by_name(const void *a, const void *b)
 static int say_collision(const heft_file *f, const char *path, const named *first)
 {
     outbuf o;
+    int code = model_check_unchanged(f, path);
+    if (code)
+        return code;
     out_open(&o, -1);
     out_text(&o, "--rename gives tensors '");
     out_escaped(&o, heft_tensor_at(f, first[0].tensor).name);
@@ -306,7 +309,7 @@ static int say_collision(const heft_file *f, const char *path, const named *firs
     out_text(&o, "' the same name '");
     out_escaped(&o, first->name);
     out_char(&o, '\'');
-    int code = say_status(HEFT_E_ARGUMENT, path, "%s", out_cstr(&o));
+    code = say_status(HEFT_E_ARGUMENT, path, "%s", out_cstr(&o));
     out_free(&o);
     return code;
 }

@@ -211,8 +211,11 @@ static int refuse_empty(rules *r, const heft_file *f, const char *path)
         if (keep(r, &t))
             return CODE_DONE;
     }
-    return say_status(HEFT_E_ARGUMENT, path,
-                      "--keep and --drop leave none of the %u tensors: nothing written", count);
+    int code = model_check_unchanged(f, path);
+    return code ? code
+                : say_status(HEFT_E_ARGUMENT, path,
+                             "--keep and --drop leave none of the %u tensors: nothing written",
+                             count);
 }
 
 int rules_check(rules *r, const char *cmd, const heft_file *f, const char *path)
