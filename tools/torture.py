@@ -220,7 +220,8 @@ def table(campaigns, rows):
     for c in campaigns:
         mine = [row for row in rows if row["campaign"] == c.name]
         total = {f: sum(row[f] for row in mine) for f in ("cases", "cpu", "failures")}
-        last = max(reversed(mine), key=lambda row: row["date"], default={"date": "never", "commit": "-"})
+        last = max(reversed(mine), key=lambda row: row["date"],
+                   default={"date": "never", "commit": "-"})
         yield (f"| {c.title} | {total['cases']:,} {c.cases} | {hours(total['cpu'])} | "
                f"{total['failures']} | {last['date']}, {last['commit']} |")
 
