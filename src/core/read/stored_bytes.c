@@ -125,6 +125,7 @@ heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf
 {
     uint32_t number = heft_global_offset_file(&f->x, offset);
     heft_source *s = heft_file_source(f, number);
+    bool is_fed = !number && !f->source;
     heft_status st = number ? heft_shard_status(f, number, err) : HEFT_OK;
     if (st)
         return st;
@@ -133,9 +134,9 @@ heft_status heft_file_read_stored(const heft_file *f, uint64_t offset, void *buf
     if (!heft_range_in((heft_range){ offset, len }, size))
         st = heft_error_set(err, HEFT_E_ARGUMENT, offset,
                             "%U bytes exceed the file, which has %U bytes", (uint64_t)len, size);
-    else if (s && len)
+    else if (len && !is_fed)
         st = s->ops->read(s, offset, buf, len, err);
-    if (st || s || !len)
+    if (st || !len || !is_fed)
         return heft_file_error_in(f, number, st, err);
     const uint8_t *p = f->input.in.window((heft_window *)(uintptr_t)&f->input.in, offset, len,
                                           &have);
