@@ -332,8 +332,7 @@ static int list_files(bill *b)
         return code;
     b->file_count = (size_t)heft_shard_file_count(b->f) + 1;
     b->files = calloc(b->file_count, sizeof *b->files);
-    b->states = calloc(b->file_count, sizeof *b->states);
-    bool has_memory = b->files && b->states;
+    bool has_memory = b->files;
     for (uint32_t i = 0; has_memory && i < b->file_count; i++) {
         b->files[i] = (digest_request){ .path = path_of(b, dir, is_folder, i),
                                         .algorithm = "sha256",
@@ -350,8 +349,6 @@ static void free_files(bill *b)
         free((char *)b->files[i].path);
     free(b->files);
     free(b->states);
-    b->files = NULL;
-    b->states = NULL;
 }
 
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
@@ -361,6 +358,9 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
 
 static int find_states(bill *b)
 {
+    b->states = calloc(b->file_count, sizeof *b->states);
+    if (!b->states)
+        return say_status(HEFT_E_NOMEM, b->path, "no memory for digests");
     for (size_t i = 0; i < b->file_count; i++)
         if (stat(b->files[i].path, &b->states[i]))
             return say_system(errno, b->files[i].path);
@@ -382,21 +382,18 @@ static int check_states(const bill *b)
     return CODE_DONE;
 }
 
-static bool ends_with_name(const char *path, heft_str name)
+/* Refuse a model that has other files than when the files were listed. */
+static int check_list(const bill *b)
 {
-    size_t len = strlen(path);
-    return len > name.len && path[len - name.len - 1] == '/'
-               ? !memcmp(path + len - name.len, name.ptr, name.len)
-               : str_same(str_of(path), name);
-}
-
-/* Return true if the open model has the files that were listed. */
-static bool has_listed_files(const bill *b)
-{
-    bool has = heft_shard_file_count(b->f) + (size_t)1 == b->file_count;
-    for (uint32_t i = stdin_is(b->path); has && i < b->file_count; i++)
-        has = ends_with_name(b->files[i].path, name_of_file(b, i));
-    return has;
+    bill now = { .path = b->path, .f = b->f };
+    int code = list_files(&now);
+    bool is_same = now.file_count == b->file_count;
+    for (size_t i = 0; !code && is_same && i < now.file_count; i++)
+        is_same = !strcmp(now.files[i].path, b->files[i].path);
+    free_files(&now);
+    return code || is_same
+               ? code
+               : say_status(HEFT_E_IO, b->path, "the model changed while it was being read");
 }
 
 /* The digests are of the files at the paths, the other facts of the open model. check_states()
@@ -417,9 +414,7 @@ static int open_model(bill *b)
     limits->read_counter = counter;
     if (!code)
         code = model_load_whole(&b->f, b->path);
-    return code || has_listed_files(b)
-               ? code
-               : say_status(HEFT_E_IO, b->path, "the model changed while it was being read");
+    return code ? code : check_list(b);
 }
 
 static int collect(bill *b)

@@ -335,7 +335,7 @@ static heft_status read_all(array *a, uint64_t *at, heft_error *err)
     if (!st && by_stream)
         st = skip_to(&a->decoded, p.length, err);
     heft_stream_close(a->decoded.s);
-    return st ? st : heft_file_is_unchanged(a->f, err);
+    return st;
 }
 
 static int show_elements(outbuf *o, array *a, size_t shown)
@@ -447,7 +447,8 @@ static int show_slice(outbuf *o, const heft_file *f, const char *path, uint32_t 
     return code;
 }
 
-/* Print all parts of the tensor, or nothing if one of the parts is damaged. */
+/* Print all parts of the tensor, or nothing if one of the parts is damaged or the file has
+ * changed. */
 static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t tensor,
                       const char *slice_text, heft_dtype as)
 {
@@ -455,6 +456,8 @@ static int show_whole(outbuf *o, const heft_file *f, const char *path, uint32_t 
     out_open(&text, -1);
     int code = slice_text || as ? show_slice(&text, f, path, tensor, slice_text, as)
                                 : show(&text, f, path, tensor);
+    if (!code)
+        code = model_check_unchanged(f, path);
     if (!code)
         out_bytes(o, text.buf, text.used);
     o->os = text.os ? text.os : o->os;
@@ -508,8 +511,6 @@ int cmd_show(int argc, char **argv)
         code = show_json(&o, f, args.item[0], tensor, text, as);
     else
         code = show_whole(&o, f, args.item[0], tensor, text, as);
-    if (!code)
-        code = model_check_unchanged(f, args.item[0]);
     code = out_end(&o, code);
     heft_file_close(f);
     return code;

@@ -58,10 +58,8 @@ bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str
 {
     bool changed = identities_are_given(ids) && identities_identify(ids, t, id);
     const glob_rule *grad = find_grad(r, t->name);
-    if (r->no_memory) {
-        id->has = UINT32_MAX; /* unknown flags, which end the conversion before it writes */
-        return true;
-    }
+    if (r->no_memory)
+        return identity_make_invalid(id);
     if (grad) {
         id->has &= ~(uint32_t)HEFT_HAS_REQUIRES_GRAD;
         id->has |= grad->is_known ? HEFT_HAS_REQUIRES_GRAD : 0;

@@ -19,7 +19,7 @@ int gptrs_check_target(const gptrs_rules *r, const heft_format *target, const ch
 /* Change *id, the identity of tensor t, as the options ask; return whether *id changed. name is the
  * tensor's name in the output. keeps_ids, for edit: stored ids stay unless an option changes them;
  * otherwise the format derives base ids from names. Without memory for a pattern r->no_memory is
- * set, and *id is an identity that the library refuses. */
+ * set, and *id is made invalid. */
 bool identity_of(identities *ids, gptrs_rules *r, const heft_tensor *t, heft_str name,
                  bool keeps_ids, heft_identity *id);
 /* After the conversion, warn about patterns that matched no tensor. */

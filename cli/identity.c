@@ -286,6 +286,12 @@ int identities_prepare(identities *r, const char *cmd, const heft_file *f, const
     return code;
 }
 
+bool identity_make_invalid(heft_identity *id)
+{
+    id->has = UINT32_MAX;
+    return true;
+}
+
 bool identities_identify(void *ctx, const heft_tensor *t, heft_identity *id)
 {
     identities *r = ctx;
@@ -296,8 +302,7 @@ bool identities_identify(void *ctx, const heft_tensor *t, heft_identity *id)
         return false;
     if (ran_out) {
         r->ran_out = true;
-        id->has = UINT32_MAX; /* unknown flags, which end the edit before it writes */
-        return true;
+        return identity_make_invalid(id);
     }
     id->has |= HEFT_HAS_PARAM_ID;
     if (g && g->is_none)

@@ -18,6 +18,11 @@ typedef struct identities {
  * characters that Burn prints. Return false for any other text. */
 bool identity_read(uint64_t *id, const char *text);
 
+/* Set flags that the library does not know, so that the library refuses the identity, and with the
+ * identity the whole conversion or edit, before anything is written. Return true: *id has
+ * changed. */
+bool identity_make_invalid(heft_identity *id);
+
 bool identities_are_given(const identities *r);
 /* Parse the options and generate new ids for the tensors of f that keep() selects; keep NULL
  * selects all. f may be closed afterwards. Return an exit code; cmd is the command named in the

@@ -26,8 +26,9 @@ extern open_settings model_settings;
 int model_open(heft_file **out, const char *path);
 /* Open a file as model_open() does, but refuse an incomplete model. */
 int model_open_whole(heft_file **out, const char *path);
-/* Call after the last name or value of the file was printed: the file may be mapped. Print an error
- * if the file has changed since it was opened. Return an exit code. */
+/* Print an error if the file has changed since it was opened. Call after the last name or value was
+ * printed, and before an error that a changed name may have caused: the file may be mapped. Return
+ * an exit code. */
 int model_check_unchanged(const heft_file *f, const char *path);
 /* Open a file as model_open_whole() does, but print no warnings. */
 int model_load_whole(heft_file **out, const char *path);

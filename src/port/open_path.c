@@ -187,7 +187,8 @@ static heft_status open_file(heft_file **out, const char *path, origin from,
     heft_error own;
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     const char *slash = strrchr(path, '/');
-    bool is_descriptor = !strncmp(path, "/dev/fd/", 8); /* a number is no name */
+    /* The number of a descriptor is no name. */
+    bool is_descriptor = !strncmp(path, "/dev/fd/", sizeof "/dev/fd/" - 1);
     location p = { .path = path,
                    .name = is_descriptor ? ""
                            : slash       ? slash + 1

@@ -141,6 +141,7 @@ class Round:
     def __init__(self, heft, pool, folder, models, case, seed):
         self.heft, self.pool, self.case = heft, pool, case
         self.folder, self.models = folder, models
+        self.old, self.new = (models[letter, case.source] for letter in "ab")
         self.rng = random.Random(f"{seed} {case.title}")
         folder.mkdir()
         self.input = folder / f"in{case.source}"
@@ -175,7 +176,7 @@ class Round:
 
     def rehearse(self):
         """Return complaints if the command fails although nobody changes the input."""
-        runs = [self.undisturbed(self.models[letter, self.case.source]) for letter in "ab"]
+        runs = [self.undisturbed(data) for data in (self.old, self.new)]
         other = FAULT if self.case.words[0] == "diff" else 0
         return [] if [status for status, _, _ in runs] == [0, other] else [str(runs)[:300]]
 
@@ -195,24 +196,21 @@ class Round:
 
     def take_turn(self):
         if len(self.complaints) < MAX_COMPLAINTS:
-            self.complaints += self.disturbed(self.rng)
+            self.complaints += self.disturbed()
             self.count += 1
 
-    def disturbed(self, rng):
+    def disturbed(self):
         """Run a round; return complaints."""
-        old, new = (self.models[letter, self.case.source] for letter in "ab")
-        change = rng.choice(self.case.changes)
-        self.undisturbed(old), self.undisturbed(new)
-        self.reset(old)
+        rng, change = self.rng, self.rng.choice(self.case.changes)
+        self.reset(self.old)
         more = ["--threads", rng.choice("14")] if self.case.has_threads else []
         job = self.pool.submit(self.run, more)
         time.sleep(rng.random() * self.took * 1.2)
-        after = change(self.input, old, new, rng)
+        after = change(self.input, self.old, self.new, rng)
         return self.judge(f"{change.__name__} {' '.join(more)}", job.result(), after)
 
     def judge(self, title, result, after):
         """Return complaints about a result; the input had the states `after` meanwhile."""
-        old, new = (self.models[letter, self.case.source] for letter in "ab")
         status, out, err = result
         kept = contents(self.out) if self.out else None
         if self.case.words[0] == "verify" and status == FAULT and out:
@@ -220,12 +218,13 @@ class Round:
         if status not in (0, FAULT, *ERRORS):
             return [f"{title}: exit {status}: {err[:300]}"]
         if self.case.words[0] == "edit":
-            allowed = (new, self.undisturbed(old)[2], self.undisturbed(new)[2])
+            allowed = (self.new, self.undisturbed(self.old)[2], self.undisturbed(self.new)[2])
             return [] if kept in allowed else [f"{title}: exit {status}: a mixture"]
         got = status, out, kept
         if status in ERRORS and err and not self.is_left(kept):
             return []
-        if any(got == self.undisturbed(data) for data in itertools.chain([old, new], after)):
+        states = itertools.chain([self.old, self.new], after)
+        if any(got == self.undisturbed(data) for data in states):
             return []
         return [f"{title}: exit {status}: {err[:200]}"]
 

@@ -48,9 +48,7 @@ class Stopped:
     def run(self, n, change, more):
         """Return complaints, or None if the command has fewer calls."""
         r = self.round
-        old, new = (r.models[letter, r.case.source] for letter in "ab")
-        r.undisturbed(old), r.undisturbed(new)
-        r.reset(old)
+        r.reset(r.old)
         p = self.start(n, more)
         _, status = os.waitpid(p.pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
@@ -59,7 +57,7 @@ class Stopped:
             fine = p.returncode in (0, FAULT) and not has_met
             return None if fine else [f"did not stop before call {n}: status {p.returncode}"]
         try:
-            after = change(r.input, old, new, r.rng)
+            after = change(r.input, r.old, r.new, r.rng)
         finally:
             os.kill(p.pid, signal.SIGCONT)
             p.wait()

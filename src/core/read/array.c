@@ -133,7 +133,7 @@ static heft_status allocate_data(void **dst, heft_array *a, const heft_dense_ten
                                  heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&d->f->x, d->part);
-    heft_status st = row->encoding ? heft_stream_check_ratio(d->f, d->part, row->length, err)
+    heft_status st = row->encoding ? heft_stream_check_ratio(d->f, d->part, row->length, false, err)
                                    : HEFT_OK;
     if (st || !a->bytes)
         return st;

@@ -35,7 +35,7 @@ static heft_status resolve_by_decoding(heft_file *f, uint32_t part, budget *b, h
     uint64_t length = 0;
     if (!spend(b, 0))
         return HEFT_OK;
-    heft_status st = heft_stream_decoded_length(&length, f, part, err);
+    heft_status st = heft_stream_decoded_length(&length, f, part, false, err);
     spend(b, length);
     if (!st)
         heft_ix_part_row_at(&f->x, part)->length = length;
@@ -154,7 +154,7 @@ static heft_status check_length(const heft_file *f, uint32_t part, heft_error *e
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     heft_stream s;
     if (row->length != HEFT_UNKNOWN_LENGTH)
-        return heft_stream_check_ratio(f, part, row->length, err);
+        return heft_stream_check_ratio(f, part, row->length, false, err);
     heft_status st = heft_stream_start(&s, f, part, err);
     if (st)
         return st;

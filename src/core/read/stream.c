@@ -32,6 +32,12 @@ static heft_status error_here(const heft_stream *s, heft_status st, heft_error *
     return s->is_for_finding ? st : name_place(s->f, s->part, at, st, err);
 }
 
+static heft_status format_error(const heft_stream *s, heft_error *err, const char *fmt, uint64_t a,
+                                uint64_t b)
+{
+    return error_here(s, heft_error_plain(err, HEFT_E_FORMAT, fmt, a, b), err);
+}
+
 static heft_status start_with_row(heft_stream *s, const heft_file *f, uint32_t part,
                                   const heft_ix_part_row *row, bool is_for_finding, heft_error *err)
 {
@@ -123,11 +129,8 @@ static heft_status decode(heft_stream *s, uint8_t *out, size_t *len, heft_error 
     s->in += consumed;
     s->in_len -= consumed;
     if (stuck && s->decoded < s->content_bytes && !s->is_measuring)
-        return error_here(s,
-                          heft_error_plain(err, HEFT_E_FORMAT,
-                                           "the part decodes to %U bytes, its tensor needs %U",
-                                           s->decoded, s->content_bytes),
-                          err);
+        return format_error(s, err, "the part decodes to %U bytes, its tensor needs %U", s->decoded,
+                            s->content_bytes);
     return HEFT_OK;
 }
 
@@ -142,31 +145,24 @@ static heft_status drain(heft_stream *s, uint8_t *buf, size_t len, heft_error *e
             return st;
         s->decoded += n;
         if (s->is_measuring && s->decoded > s->row.length)
-            return error_here(
-                s,
-                heft_error_plain(err, HEFT_E_FORMAT,
-                                 "the part decodes to more than %U bytes, the limit for a part "
-                                 "whose length the file does not state",
-                                 s->row.length),
-                err);
+            return format_error(s, err,
+                                "the part decodes to more than %U bytes, the limit for a part "
+                                "whose length the file does not state",
+                                s->row.length, 0);
         if (!s->is_measuring && n)
-            return error_here(
-                s,
-                heft_error_plain(err, HEFT_E_FORMAT,
-                                 "the part decodes to more than the %U bytes its tensor needs",
-                                 s->content_bytes),
-                err);
+            return format_error(s, err,
+                                "the part decodes to more than the %U bytes its tensor needs",
+                                s->content_bytes, 0);
         if (!n && s->in_len + (size_t)(s->row.stored - s->fetched) == before)
-            return error_here(
-                s, heft_error_plain(err, HEFT_E_FORMAT, "the last frame is truncated"), err);
+            return format_error(s, err, "the last frame is truncated", 0, 0);
     }
     return HEFT_OK;
 }
 
 /* ---- parts of unknown length ---- */
 
-static heft_status decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
-                                  bool is_for_finding, heft_error *err)
+heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
+                                       bool is_for_finding, heft_error *err)
 {
     enum { MAX_RATIO = 256, MIN_LIMIT = 1 << 30 }; /* bound the time, too */
     heft_stream s;
@@ -185,15 +181,10 @@ static heft_status decoded_length(uint64_t *length, const heft_file *f, uint32_t
     return st;
 }
 
-heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
-                                       heft_error *err)
-{
-    return decoded_length(length, f, part, false, err);
-}
-
 /* Four bytes expand at most to a zstd block of 128 KiB, one byte to 1032 bytes in DEFLATE.  A part
  * that needs a higher ratio is refused without decoding. */
-static heft_status check_ratio(const heft_file *f, uint32_t part, uint64_t length, heft_error *err)
+heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
+                                    bool is_for_finding, heft_error *err)
 {
     const heft_ix_part_row *row = heft_ix_part_row_at(&f->x, part);
     const heft_ix_view *v = heft_ix_view_of(&f->x, part);
@@ -202,16 +193,10 @@ static heft_status check_ratio(const heft_file *f, uint32_t part, uint64_t lengt
     if (row->encoding == HEFT_RAW || !heft_mul(&max_length, row->stored, ratio) ||
         length <= max_length)
         return HEFT_OK;
-    return heft_error_plain(err, HEFT_E_FORMAT,
-                            "%U stored bytes cannot decode to the %U bytes that the tensor needs",
-                            row->stored, length);
-}
-
-heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
-                                    heft_error *err)
-{
-    heft_status st = check_ratio(f, part, length, err);
-    return st ? name_place(f, part, heft_ix_part_row_at(&f->x, part)->offset, st, err) : HEFT_OK;
+    heft_status st = heft_error_plain(
+        err, HEFT_E_FORMAT, "%U stored bytes cannot decode to the %U bytes that the tensor needs",
+        row->stored, length);
+    return is_for_finding ? st : name_place(f, part, row->offset, st, err);
 }
 
 heft_status heft_stream_start_for(heft_stream *s, const heft_file *f, uint32_t part,
@@ -220,13 +205,10 @@ heft_status heft_stream_start_for(heft_stream *s, const heft_file *f, uint32_t p
     heft_ix_part_row row = *heft_ix_part_row_at(&f->x, part);
     heft_status st = HEFT_OK;
     if (row.length == HEFT_UNKNOWN_LENGTH)
-        st = decoded_length(&row.length, f, part, is_for_finding, err);
-    if (st)
-        return st;
-    st = check_ratio(f, part, row.length, err);
-    if (st)
-        return is_for_finding ? st : name_place(f, part, row.offset, st, err);
-    return start_with_row(s, f, part, &row, is_for_finding, err);
+        st = heft_stream_decoded_length(&row.length, f, part, is_for_finding, err);
+    if (!st)
+        st = heft_stream_check_ratio(f, part, row.length, is_for_finding, err);
+    return st ? st : start_with_row(s, f, part, &row, is_for_finding, err);
 }
 
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err)

@@ -23,7 +23,7 @@ struct heft_stream {
     uint64_t fetched, decoded, delivered; /* bytes read, decoded, and returned */
     bool frame_ended;                     /* the codec is at the end of a frame */
     bool is_measuring;                    /* row.length is an upper bound, not the length */
-    bool is_for_finding;                  /* errors become findings, and name no shard */
+    bool is_for_finding;                  /* errors become findings, and name no place */
     heft_strided_reader strided;          /* reads a raw part, or the content in `spill` */
     heft_spill spill;                     /* decoded content of a compressed part with strides */
     heft_sink *spill_sink;                /* preferred place of `spill`, or NULL */
@@ -44,8 +44,8 @@ struct heft_stream {
 /* Initialise s; a part of unknown length is decoded once to count the bytes.  Call
  * heft_stream_stop() afterwards. */
 heft_status heft_stream_start(heft_stream *s, const heft_file *f, uint32_t part, heft_error *err);
-/* heft_stream_start(); is_for_finding: errors become findings, whose text names neither tensor nor
- * shard. */
+/* heft_stream_start(); is_for_finding, here and below: the text of an error becomes a finding, and
+ * therefore names neither tensor nor shard. */
 heft_status heft_stream_start_for(heft_stream *s, const heft_file *f, uint32_t part,
                                   bool is_for_finding, heft_error *err);
 void heft_stream_stop(heft_stream *s);
@@ -69,10 +69,10 @@ heft_status heft_read_checked(void *buf, const heft_file *f, uint32_t part, uint
 
 /* Decode a part of unknown length and count the bytes. */
 heft_status heft_stream_decoded_length(uint64_t *length, const heft_file *f, uint32_t part,
-                                       heft_error *err);
+                                       bool is_for_finding, heft_error *err);
 
 /* Return HEFT_E_FORMAT if no codec can expand the part's stored bytes to `length`. */
 heft_status heft_stream_check_ratio(const heft_file *f, uint32_t part, uint64_t length,
-                                    heft_error *err);
+                                    bool is_for_finding, heft_error *err);
 
 #endif
