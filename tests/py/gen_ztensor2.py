@@ -527,6 +527,15 @@ def bad_shards(s):
     m["objects"]["t"]["parts"]["data"] |= {"shard": "x", "blob": [8192, 8]}
     s.bad("ztensor2_shards_past.zt", f.end(m | {"shards": {"x": good}}), "reject",
           "a blob past the end of the shard")
+    f = File()
+    objects = {
+        n: {"shape": [size], "layout": "dense",
+            "parts": {"data": {"dtype": "u8", "shard": "x", "blob": [at, size]}}}
+        for n, at, size in (("a", 4096, 8192), ("b", 8192, 8))
+    }
+    s.bad("ztensor2_shards_overlap.zt",
+          f.end({"objects": objects, "shards": {"x": good | {"size": 16384}}}), "reject",
+          "two blobs of a shard overlap", message="shard 'x': object 'b'")
 
 
 def bad_values(s):

@@ -222,6 +222,20 @@ static heft_status read_manifest(heft_window *in, heft_index *x, const footer *f
 
 /* ---- blob ranges ---- */
 
+static heft_status overlap_error(const heft_index *x, uint32_t part, const char *overlapped)
+{
+    heft_error why;
+    const heft_ix_part_row *p = heft_ix_part_row_at(x, part);
+    uint64_t at = heft_global_offset_local(x, p->offset);
+    uint32_t shard = heft_global_offset_file(x, p->offset);
+    heft_error_plain(&why, HEFT_E_FORMAT, "object %q, part %q: %U bytes at %U overlap %s",
+                     heft_ix_name(x, heft_ix_owner(x, part)), heft_ix_role(x, p->role), p->stored,
+                     at, overlapped);
+    return shard ? heft_error_set(x->err, HEFT_E_FORMAT, at, "shard %q: %s",
+                                  heft_ix_shard_at(x, shard)->label, why.message)
+                 : heft_error_set(x->err, HEFT_E_FORMAT, at, "%s", why.message);
+}
+
 /* §2.4: two blobs are identical ranges or do not overlap. */
 static heft_status check_overlaps(heft_index *x, heft_range manifest)
 {
@@ -240,14 +254,7 @@ static heft_status check_overlaps(heft_index *x, heft_range manifest)
                  manifest.offset < range.offset + range.length)
             overlapped = "the manifest";
         if (overlapped)
-            st = heft_error_set(x->err, HEFT_E_FORMAT, heft_global_offset_local(x, p->offset),
-                                "object %q, part %q: %U bytes at %U overlap %s",
-                                heft_ix_name(x, heft_ix_owner(x, order[i])),
-                                heft_ix_role(x, p->role), p->stored,
-                                heft_global_offset_local(x, p->offset), overlapped);
-        uint32_t shard = st ? heft_global_offset_file(x, p->offset) : 0;
-        if (shard)
-            heft_error_in(x->err, st, heft_ix_shard_at(x, shard)->label);
+            st = overlap_error(x, order[i], overlapped);
         previous = range;
     }
     heft_ix_order_free(x, order);
