@@ -42,15 +42,18 @@ bool heft_block_can_byteswap(heft_dtype t)
     return t < HEFT_DTYPES && rows[t].can_byteswap;
 }
 
+static void reverse(uint8_t *p, uint32_t size)
+{
+    for (uint32_t a = 0, b = size - 1; a < b; a++, b--) {
+        uint8_t moved = p[a];
+        p[a] = p[b];
+        p[b] = moved;
+    }
+}
+
 void heft_block_byteswap(uint8_t *block, heft_dtype t)
 {
-    for (uint32_t i = 0; i < 2; i++) {
-        const field *f = &rows[t].fields[i];
-        for (uint8_t *p = block + f->at, *end = p + f->count * f->size; p < end; p += f->size)
-            for (uint32_t a = 0, b = f->size - 1u; a < b; a++, b--) {
-                uint8_t moved = p[a];
-                p[a] = p[b];
-                p[b] = moved;
-            }
-    }
+    for (const field *f = rows[t].fields; f < rows[t].fields + 2; f++)
+        for (uint32_t i = 0; i < f->count; i++)
+            reverse(block + f->at + i * f->size, f->size);
 }
