@@ -20,7 +20,7 @@ PLACES = [
     "fish/vendor_completions.d/heft.fish", "heft/magic", "man/man1/heft.1",
     "man/man1/heft-convert.1", "man/man3/heft_file_open.3", "man/man3/libheft.3",
     "man/man7/heft-formats.7", "doc/heft/README.md", "doc/heft/docs/cli.md",
-    "doc/heft/docs/formats/mag.md", "doc/heft/LICENSE", "doc/heft/CHANGELOG.md"
+    "doc/heft/docs/formats/mag.md", "doc/heft/LICENSE", "doc/heft/NOTICE", "doc/heft/CHANGELOG.md"
 ]
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]
 

@@ -1,15 +1,17 @@
 /* blocks.c - decoding of the block-quantised types that ggml defines.
  *
- * An element is scale * code, or scale * code +- minimum.  Scales are f16.  K-quants have blocks of
- * 256 elements and multiply the scale by a small integer for each group of 16 or 32 elements.  All
- * products are exact in f32, so each element is rounded at most once, with the same result on every
- * machine.  Bits are numbered from the lowest; codes are little-endian.
+ * An element is scale * code, or scale * code +- minimum; the types iq4, mxfp4 and nvfp4 have a
+ * table of the numbers that codes stand for.  Scales are f16, if not said otherwise.  K-quants have
+ * blocks of 256 elements and multiply the scale by a small integer for each group of 16 or 32
+ * elements.  All products are exact in f32, so each element is rounded at most once, with the same
+ * result on every machine.  Bits are numbered from the lowest; codes are little-endian.
  */
 #include "model/blocks.h"
 
 #include "model/block_layouts.h"
 #include "model/dtype.h"
 #include "model/float.h"
+#include "model/grid_blocks.h"
 
 static float half_at(const uint8_t *p)
 {
@@ -33,7 +35,63 @@ static void decode_block32(float *out, const uint8_t *b, const block32 *l)
     }
 }
 
-/* ---- blocks of 64 ---- */
+/* ---- codes of 4 bits that stand for numbers ---- */
+
+/* Decode 2 * count elements; the lower halves of the bytes are the first `count`. */
+static void decode_numbers(float *out, const uint8_t *codes, uint32_t count, float scale,
+                           const int8_t numbers[16])
+{
+    for (uint32_t i = 0; i < count; i++) {
+        out[i] = scale * (float)numbers[codes[i] & 15];
+        out[i + count] = scale * (float)numbers[codes[i] >> 4];
+    }
+}
+
+/* Layout: scale, codes. */
+static void decode_iq4_nl(float *out, const uint8_t *b)
+{
+    enum { CODES = 2 };
+    decode_numbers(out, b + CODES, HALF32, half_at(b), iq4_numbers);
+}
+
+/* Layout: scale; 16 bits, the upper 2 of each group scale; 4 bytes of the lower 4; codes, where 16
+ * bytes have the 32 elements of a group. */
+static void decode_iq4_xs(float *out, const uint8_t *b)
+{
+    enum { HIGH = 2, LOW = 4, CODES = 8, GROUPS = 8 };
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        int32_t low = b[LOW + g / 2] >> g % 2 * 4 & 15, high = b[HIGH + g / 4] >> g % 4 * 2 & 3;
+        decode_numbers(out + ELEMENTS32 * g, b + CODES + HALF32 * g, HALF32,
+                       half_at(b) * (float)((low | high << 4) - 32), iq4_numbers);
+    }
+}
+
+/* Layout: scale as f8_e8m0, where 255 is a number like the others; codes. */
+static void decode_mxfp4(float *out, const uint8_t *b)
+{
+    decode_numbers(out, b + 1, HALF32, mxfp4_scale(b[0]), fp4_numbers);
+}
+
+/* Layout: four scales as f8_e4m3 without a sign, codes, where 8 bytes have the 16 elements of a
+ * scale.  A scale for the whole tensor is another tensor, which the decoded numbers do not have. */
+static void decode_nvfp4(float *out, const uint8_t *b)
+{
+    enum { SCALES = 4, ELEMENTS = 16 };
+    for (uint32_t k = 0; k < SCALES; k++)
+        decode_numbers(out + ELEMENTS * k, b + SCALES + ELEMENTS / 2 * k, ELEMENTS / 2,
+                       nvfp4_scale(b[k]), fp4_numbers);
+}
+
+/* ---- blocks of 64 and 128 ---- */
+
+/* Layout: scale, bits: 1 stands for the scale, 0 for its negative. */
+static void decode_q1_0(float *out, const uint8_t *b)
+{
+    enum { ELEMENTS = 128, BITS = 2 };
+    float scale = half_at(b);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        out[i] = b[BITS + i / 8] >> i % 8 & 1 ? scale : -scale;
+}
 
 /* Layout: scale, codes of 2 bits, four in a byte, the first in the lowest bits.  Code 1 means 0. */
 static void decode_q2_0(float *out, const uint8_t *b)
@@ -157,6 +215,37 @@ static void decode_q8_k(float *out, const uint8_t *b)
         out[i] = heft_f32_of(bits) * (float)(int8_t)b[CODES + i];
 }
 
+/* Layout: 64 bytes of codes of 2 bits, the scale.  Code 1 means 0. */
+static void decode_tq2_0(float *out, const uint8_t *b)
+{
+    enum { SCALE = 64 };
+    float scale = half_at(b + SCALE);
+    for (uint32_t i = 0; i < BLOCK; i++)
+        out[i] = (float)((int32_t)two_bits(b, i) - 1) * scale;
+}
+
+/* Decode the first `digits` digits of base 3 of `count` bytes: the first digits of all bytes, then
+ * the second ones.  A byte is a fraction: digit n is the integral part of three times the fraction
+ * that 3^n leaves.  Digit 1 means 0. */
+static float *decode_digits(float *out, const uint8_t *p, uint32_t count, uint32_t digits,
+                            float scale)
+{
+    for (uint32_t n = 0, power = 1; n < digits; n++, power *= 3)
+        for (uint32_t i = 0; i < count; i++)
+            *out++ = (float)((int32_t)((p[i] * power & 255) * 3 >> 8) - 1) * scale;
+    return out;
+}
+
+/* Layout: 48 bytes of five digits, 4 bytes of four digits, the scale. */
+static void decode_tq1_0(float *out, const uint8_t *b)
+{
+    enum { SCALE = 52 };
+    float scale = half_at(b + SCALE);
+    out = decode_digits(out, b, 32, 5, scale);
+    out = decode_digits(out, b + 32, 16, 5, scale);
+    decode_digits(out, b + 48, 4, 4, scale);
+}
+
 /* ---- the table ---- */
 
 /* Multi-byte numbers of a block: count numbers of `size` bytes from offset `at` on. */
@@ -185,14 +274,21 @@ static const struct {
     [HEFT_Q5_K] = { NULL, decode_q5_k, true, { { 0, 2, 2 } } },
     [HEFT_Q6_K] = { NULL, decode_q6_k, true, { { 208, 1, 2 } } },
     [HEFT_Q8_K] = { NULL, decode_q8_k, true, { { 0, 1, 4 }, { 260, 16, 2 } } },
-    [HEFT_IQ4_NL] = { NULL, NULL, true, { { 0, 1, 2 } } },
-    [HEFT_IQ4_XS] = { NULL, NULL, true, { { 0, 2, 2 } } },
-    [HEFT_Q1_0] = { NULL, NULL, true, { { 0, 1, 2 } } },
+    [HEFT_IQ4_NL] = { NULL, decode_iq4_nl, true, { { 0, 1, 2 } } },
+    [HEFT_IQ4_XS] = { NULL, decode_iq4_xs, true, { { 0, 2, 2 } } },
+    [HEFT_Q1_0] = { NULL, decode_q1_0, true, { { 0, 1, 2 } } },
     [HEFT_Q2_0] = { NULL, decode_q2_0, true, { { 0, 1, 2 } } },
-    [HEFT_TQ1_0] = { NULL, NULL, true, { { 52, 1, 2 } } },
-    [HEFT_TQ2_0] = { NULL, NULL, true, { { 64, 1, 2 } } },
-    [HEFT_MXFP4] = { NULL, NULL, true, { { 0, 0, 0 } } },
-    [HEFT_NVFP4] = { NULL, NULL, true, { { 0, 0, 0 } } },
+    [HEFT_TQ1_0] = { NULL, decode_tq1_0, true, { { 52, 1, 2 } } },
+    [HEFT_TQ2_0] = { NULL, decode_tq2_0, true, { { 64, 1, 2 } } },
+    [HEFT_MXFP4] = { NULL, decode_mxfp4, true, { { 0, 0, 0 } } },
+    [HEFT_NVFP4] = { NULL, decode_nvfp4, true, { { 0, 0, 0 } } },
+    [HEFT_IQ2_XXS] = { .decode = heft_decode_iq2_xxs },
+    [HEFT_IQ2_XS] = { .decode = heft_decode_iq2_xs },
+    [HEFT_IQ2_S] = { .decode = heft_decode_iq2_s },
+    [HEFT_IQ3_XXS] = { .decode = heft_decode_iq3_xxs },
+    [HEFT_IQ3_S] = { .decode = heft_decode_iq3_s },
+    [HEFT_IQ1_S] = { .decode = heft_decode_iq1_s },
+    [HEFT_IQ1_M] = { .decode = heft_decode_iq1_m },
 };
 
 bool heft_block_is_known(heft_dtype t)

@@ -395,8 +395,6 @@ bool heft_dtype_to_f64(double *out, heft_dtype t, const void *src, uint64_t firs
     if (!d)
         return false;
     t = heft_dtype_real(t);
-    if (d->block_elems > 1 && !heft_float_layout_of(t) && !heft_block_is_known(t))
-        return false;
     if (heft_block_is_known(t))
         blocks_to_f64(out, t, src, first_elem, count);
     else if (d->block_elems > 1)

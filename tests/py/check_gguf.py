@@ -89,7 +89,7 @@ def decodes(name):
     raw = ggml_blocks.draw(name, 3 * 8 * elements, rng)
     values = ggml_blocks.decode(name, raw)
     with tempfile.TemporaryDirectory() as scratch:
-        for big in (False, True):
+        for big in (False, True) if name in ggml_blocks.NUMBERS else (False,):
             path, out = pathlib.Path(scratch,
                                      "in.gguf"), pathlib.Path(scratch, f"{big}.safetensors")
             path.write_bytes(gen_gguf.File([("t", name, shape, raw)], big=big).bytes())
@@ -135,11 +135,11 @@ def differs_in_one():
 
 
 def opaque_is_not_cast():
-    t = gen_gguf.tensor("t", "iq2_xxs", (1, 256))
+    t = gen_gguf.tensor("t", "f32", (1, 256))
     with tempfile.TemporaryDirectory() as scratch:
         path, out = pathlib.Path(scratch, "in.gguf"), pathlib.Path(scratch, "out.gguf")
-        path.write_bytes(gen_gguf.File([t]).bytes())
-        heft("convert", "--cast", "f32", path, out, codes=(5,))
+        path.write_bytes(gen_gguf.File([t]).replace(0, number=43).bytes())
+        heft("convert", "--cast", "t=f16", path, out, codes=(5,))
         if out.exists():
             yield "an output file exists"
 

@@ -371,7 +371,7 @@ def packed(out, rng):
 
 
 # heft's numbers follow the order of ggml's numbers, except q2_0
-BLOCK_NUMBERS = {**{t: 24 + i for i, t in enumerate(ggml_blocks.DECODERS)}, "q2_0": 50}
+BLOCK_NUMBERS = {t: 24 + i for i, t in enumerate(ggml_blocks.BLOCKS)}
 
 
 def blocks(out, rng):
