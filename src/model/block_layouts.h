@@ -1,5 +1,5 @@
-/* block_layouts.h - the layouts of block types with 32 elements, and the numbers that codes of 4 bits
- * stand for. */
+/* block_layouts.h - the layouts of block types with 32 elements, and the numbers that codes of
+ * 4 bits stand for. */
 #ifndef HEFT_BLOCK_LAYOUTS_H
 #define HEFT_BLOCK_LAYOUTS_H
 #include <stdint.h>

@@ -17,6 +17,13 @@ static inline uint32_t word_at(const uint8_t *p)
     return (uint32_t)(p[0] | p[1] << 8) | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
+/* True if an f16 is neither NaN nor infinite.  Compilers may change the sign of a NaN that an
+ * operation returns, so that only the portable form decodes blocks with other scales. */
+static inline bool is_finite(const uint8_t *half)
+{
+    return (half[1] & 0x7C) != 0x7C;
+}
+
 /* ---- blocks of 32 ---- */
 
 /* Read codes of 4 bits, and the fifth bits if the layout has them. */

@@ -2,6 +2,7 @@
  * choose the form; a caller does itself what a function leaves. */
 #ifndef HEFT_INSTRUCTIONS_H
 #define HEFT_INSTRUCTIONS_H
+#include "base/compiler.h"
 #include "base/kernels.h"
 #include "model/float.h"
 
@@ -124,6 +125,126 @@ static inline size_t heft_look_up_pairs(uint8_t *dst, const uint8_t *src, size_t
                                         const uint8_t *table)
 {
     return heft_look_up_bytes(dst, src, n, table);
+}
+
+#endif
+
+#ifdef __SSSE3__
+#include <immintrin.h>
+
+/* Look up the lower halves of `count` bytes, 8 or 16, and then the upper halves. */
+static inline void heft_look_up_halves(int8_t *restrict out, const uint8_t *restrict codes,
+                                       size_t count, const int8_t *restrict table)
+{
+    __m128i numbers = _mm_loadu_si128((const __m128i *)table), low = _mm_set1_epi8(15);
+    __m128i c = count == 16 ? _mm_loadu_si128((const __m128i *)codes)
+                            : _mm_loadl_epi64((const __m128i *)codes);
+    __m128i first = _mm_shuffle_epi8(numbers, _mm_and_si128(c, low));
+    __m128i second = _mm_shuffle_epi8(numbers, _mm_and_si128(_mm_srli_epi16(c, 4), low));
+    if (count == 16) {
+        _mm_storeu_si128((__m128i *)out, first);
+        _mm_storeu_si128((__m128i *)(out + 16), second);
+    } else {
+        _mm_storeu_si128((__m128i *)out, _mm_unpacklo_epi64(first, second));
+    }
+}
+
+#else
+
+static inline void heft_look_up_halves(int8_t *restrict out, const uint8_t *restrict codes,
+                                       size_t count, const int8_t *restrict table)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = table[codes[i] & 15];
+        out[i + count] = table[codes[i] >> 4];
+    }
+}
+
+#endif
+
+/* The numbers that codes of 2 or 3 bits stand for: table[code], repeated to 16 entries.
+ * In bytes: (base + code * factor + ((code + add) >> shift & mask)) ^ flip. */
+typedef struct heft_code_numbers {
+    float table[16];
+    uint8_t bits; /* bits of a code */
+    uint8_t base, factor, add, shift, mask, flip;
+} heft_code_numbers;
+
+#ifdef __AVX512F__
+
+/* Store 16 numbers multiplied by `scale`; codes[0] has the first eight codes, codes[1] the others,
+ * the first in the lowest bits.  Bit i of `signs` negates number i. */
+static inline void heft_put_coded(float *restrict out, const heft_code_numbers *n,
+                                  const uint32_t codes[2], uint32_t signs, float scale)
+{
+    __m512i step = _mm512_set1_epi32(n->bits);
+    __m512i lane = _mm512_set_epi32(7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0);
+    __m512i c = _mm512_mask_set1_epi32(_mm512_set1_epi32((int)codes[0]), 0xFF00, (int)codes[1]);
+    /* The lookup ignores all but 4 bits; the table is the same for the bits above the code. */
+    c = _mm512_srlv_epi32(c, _mm512_mullo_epi32(lane, step));
+    __m512 v = _mm512_permutexvar_ps(c, _mm512_loadu_ps(n->table));
+    __m512i product = _mm512_castps_si512(_mm512_mul_ps(v, _mm512_set1_ps(scale)));
+    __m512i sign = _mm512_set1_epi32(INT32_MIN);
+    product = _mm512_mask_xor_epi32(product, (__mmask16)signs, product, sign);
+    _mm512_storeu_ps(out, _mm512_castsi512_ps(product));
+}
+
+#elif defined __AVX2__
+
+static inline void heft_put_coded(float *restrict out, const heft_code_numbers *n,
+                                  const uint32_t codes[2], uint32_t signs, float scale)
+{
+    __m256i lane = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+    __m256i shift = _mm256_mullo_epi32(lane, _mm256_set1_epi32(n->bits));
+    __m256 table = _mm256_loadu_ps(n->table), factor = _mm256_set1_ps(scale);
+    for (uint32_t half = 0; half < 2; half++) {
+        __m256i c = _mm256_srlv_epi32(_mm256_set1_epi32((int)codes[half]), shift);
+        __m256i s = _mm256_sllv_epi32(_mm256_set1_epi32((int)(signs >> 8 * half)),
+                                      _mm256_sub_epi32(_mm256_set1_epi32(31), lane));
+        s = _mm256_and_si256(s, _mm256_set1_epi32(INT32_MIN));
+        __m256 v = _mm256_mul_ps(_mm256_permutevar8x32_ps(table, c), factor);
+        _mm256_storeu_ps(out + 8 * half, _mm256_xor_ps(v, _mm256_castsi256_ps(s)));
+    }
+}
+
+#else
+
+/* Return a number with the same byte eight times. */
+static inline uint64_t eight_bytes(uint64_t byte)
+{
+    return UINT64_C(0x0101010101010101) * byte;
+}
+
+/* Spread eight codes of 2 or 3 bits to bytes. */
+static inline uint64_t spread_codes(uint64_t v, uint32_t bits)
+{
+    uint64_t pair = (1u << 2 * bits) - 1, four = (1u << 4 * bits) - 1;
+    v = (v | v << (32 - 4 * bits)) & (four | four << 32);
+    v = (v | v << (16 - 2 * bits)) & pair * UINT64_C(0x0001000100010001);
+    return (v | v << (8 - bits)) & eight_bytes((1u << bits) - 1);
+}
+
+/* Negate the bytes whose bits are set in `signs`; no byte is 0. */
+static inline uint64_t negate_bytes(uint64_t v, uint32_t signs)
+{
+    uint64_t bits = (signs & 255) * eight_bytes(1) & UINT64_C(0x8040201008040201);
+    uint64_t ones = (bits + eight_bytes(0x7F)) >> 7 & eight_bytes(1);
+    return (v ^ ((ones << 8) - ones)) + ones;
+}
+
+static inline void heft_put_coded(float *restrict out, const heft_code_numbers *n,
+                                  const uint32_t codes[2], uint32_t signs, float scale)
+{
+    for (uint32_t half = 0; half < 2; half++, out += 8) {
+        int8_t bytes[8];
+        uint64_t c = spread_codes(codes[half], n->bits);
+        uint64_t v = eight_bytes(n->base) + c * n->factor;
+        v += (c + eight_bytes(n->add)) >> n->shift & eight_bytes(n->mask);
+        v ^= eight_bytes(n->flip);
+        heft_put_le64((uint8_t *)bytes, signs ? negate_bytes(v, signs >> 8 * half) : v);
+        for (uint32_t i = 0; i < 8; i++)
+            out[i] = scale * (float)bytes[i];
+    }
 }
 
 #endif
