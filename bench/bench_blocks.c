@@ -35,7 +35,7 @@ static bool is_same_name(const char *a, const char *b)
 
 static const struct ggml_type_traits *find_traits(const char *library, const char *name)
 {
-    enum { TYPES = 32 };
+    enum { TYPES = 64 };
     traits_function *traits_of;
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     void *found = handle ? dlsym(handle, "ggml_get_type_traits") : NULL;
