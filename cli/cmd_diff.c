@@ -229,6 +229,8 @@ static void print_json(outbuf *o, const comparison *c)
 {
     json j = json_open(o);
     json_member_bool(&j, "equal", c->equal);
+    if (c->left_out)
+        json_member_str(&j, "left_out", str_of(c->left_out));
     json_lonely(&j, "only_in_a", c->a, c->partner_a);
     json_lonely(&j, "only_in_b", c->b, c->partner_b);
     json_renamed(&j, c);

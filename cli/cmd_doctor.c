@@ -20,6 +20,14 @@ typedef struct examination {
 
 static const char *const severities[] = { "note", "warning", "fault" };
 
+/* Return the number of tensors; content that is left out counts as one tensor if the file is
+ * damaged, or is salvaged. */
+static uint32_t all_of(const examination *e)
+{
+    const heft_doctor_summary *s = &e->summary;
+    return s->tensors + (s->faults || e->is_salvaged ? s->left_out : 0);
+}
+
 static uint32_t intact(const examination *e)
 {
     return e->summary.tensors - e->summary.lost;
@@ -95,12 +103,12 @@ static void print_verdict(const examination *e)
     term_paint(o, COLOUR_NONE);
     if (s->format && heft_doctor_file(e->d))
         out_format(o, " (%s, %u of %u tensors intact)", heft_format_name(s->format), intact(e),
-                   s->tensors);
+                   all_of(e));
     out_char(o, '\n');
     if (!e->is_salvaged)
         return;
     out_message(o, e->job->out);
-    out_format(o, ": %u tensors salvaged, %u lost\n", intact(e), s->lost);
+    out_format(o, ": %u tensors salvaged, %u lost\n", intact(e), all_of(e) - intact(e));
 }
 
 static void print_text(const examination *e)
@@ -163,6 +171,7 @@ static void print_json(const examination *e)
     json_end(&j, ']');
     json_member_u64(&j, "tensors", s->tensors);
     json_member_u64(&j, "intact", intact(e));
+    json_member_u64(&j, "left_out", s->left_out);
     json_lost(&j, e);
     json_member_text(&j, "salvaged", str_of(e->is_salvaged ? e->job->out : ""));
     json_close(&j);

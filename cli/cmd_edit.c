@@ -44,6 +44,7 @@ static int prepare(request *r)
     heft_edit_options *o = &r->options;
     *o = (heft_edit_options)HEFT_EDIT_OPTIONS_INIT;
     int code = job_prepare(j);
+    model_settings.reports_losses = false; /* the file keeps what cannot be read */
     r->keys = calloc(j->unset.count + 1, sizeof *r->keys);
     if (!code && !r->keys)
         code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options");

@@ -1,5 +1,6 @@
 /* cmd_hash.c - `heft hash`: content digests of every tensor and of the model. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "checks.h"
@@ -9,6 +10,7 @@
 #include "result_share.h"
 #include "stdin_file.h"
 
+/* model NULL: the model has no digest. */
 static void print_text(outbuf *o, const heft_file *f, const heft_hash *model,
                        const heft_hash *tensors)
 {
@@ -18,6 +20,8 @@ static void print_text(outbuf *o, const heft_file *f, const heft_hash *model,
         out_name(o, heft_tensor_at(f, i).name);
         out_char(o, '\n');
     }
+    if (!model)
+        return;
     out_hex(o, model->bytes, sizeof model->bytes);
     out_text(o, "  (model)\n");
 }
@@ -28,7 +32,10 @@ static void print_json(outbuf *o, const heft_file *f, const char *path, const he
     json j = json_open(o);
     json_member_str(&j, "file", str_of(stdin_name(path)));
     json_member_str(&j, "format", str_of(heft_format_name(heft_file_format(f))));
-    json_member_hex(&j, "model", model->bytes, sizeof model->bytes);
+    if (model)
+        json_member_hex(&j, "model", model->bytes, sizeof model->bytes);
+    else
+        json_member_null(&j, "model");
     json_member_begin(&j, "tensors", '[');
     for (uint32_t i = 0; i < heft_tensor_count(f); i++) {
         json_line(&j);
@@ -102,8 +109,16 @@ static int hash_share(result_share *r)
     return code;
 }
 
+/* Content that cannot be read leaves the model without a digest; the tensors have theirs. */
+static int end_model(heft_status st, const result_share *r, const heft_error *err, bool *has_model)
+{
+    bool is_left_out = st && err->rule && !strcmp(err->rule, "heft/left-out");
+    *has_model = !st;
+    return st && !is_left_out ? say_error(r->path, err) : CODE_DONE;
+}
+
 /* Read the records of all shares. */
-static int join_shares(heft_hash *model, heft_hash *tensors, const result_share *r)
+static int join_shares(heft_hash *model, bool *has_model, heft_hash *tensors, const result_share *r)
 {
     heft_error err;
     uint64_t *words = NULL;
@@ -117,22 +132,30 @@ static int join_shares(heft_hash *model, heft_hash *tensors, const result_share 
     for (uint32_t i = 0; !code && i < r->rows; i++)
         hash_of(&tensors[i], words + (size_t)i * HASH_WORDS);
     free(words);
-    if (!code && heft_hash_model(model, tensors, r->f, &err))
-        code = say_error(r->path, &err);
-    return code;
+    return code ? code : end_model(heft_hash_model(model, tensors, r->f, &err), r, &err, has_model);
 }
 
 /* Fill tensors and model from the records of all shares, or compute them. */
-static int compute(heft_hash *model, heft_hash *tensors, const result_share *r)
+static int compute(heft_hash *model, bool *has_model, heft_hash *tensors, const result_share *r)
 {
     heft_error err;
     progress p;
     if (r->join)
-        return join_shares(model, tensors, r);
+        return join_shares(model, has_model, tensors, r);
     progress_begin(&p, r->path);
     heft_status st = heft_file_hash(model, tensors, r->f, progress_step, &p, &err);
     progress_end(&p);
-    return st ? say_error(r->path, &err) : CODE_DONE;
+    return end_model(st, r, &err, has_model);
+}
+
+/* Say why the model has no digest. */
+static int say_no_model(const result_share *r)
+{
+    heft_error err;
+    heft_hash left_out;
+    bool has_any;
+    return heft_left_out_hash(&left_out, &has_any, r->f, &err) ? say_error(r->path, &err)
+                                                               : CODE_DONE;
 }
 
 static int hash(result_share *r, bool as_json)
@@ -147,15 +170,17 @@ static int hash(result_share *r, bool as_json)
     heft_hash model, *tensors = malloc(((size_t)heft_tensor_count(f) + 1) * sizeof *tensors);
     if (!tensors)
         return say_status(HEFT_E_NOMEM, path, "no memory for the digests");
-    code = compute(&model, tensors, r);
+    bool has_model;
+    code = compute(&model, &has_model, tensors, r);
     if (!code) {
         outbuf o;
         out_open(&o, STDOUT_FILENO);
         if (as_json)
-            print_json(&o, f, path, &model, tensors);
+            print_json(&o, f, path, has_model ? &model : NULL, tensors);
         else
-            print_text(&o, f, &model, tensors);
+            print_text(&o, f, has_model ? &model : NULL, tensors);
         code = out_end(&o, model_check_unchanged(f, path));
+        code = code || has_model ? code : say_no_model(r);
     }
     free(tensors);
     return code;

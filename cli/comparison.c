@@ -270,7 +270,27 @@ static void count_results(comparison *c)
     for (size_t i = 0; i < c->count; i++)
         c->equal_count += !c->pairs[i].changes;
     c->all_count = c->count + c->renamed_count + c->only_a + c->only_b;
-    c->equal = c->equal_count == c->count && !c->only_a && !c->only_b && !c->renamed_count;
+    c->equal = c->equal_count == c->count && !c->only_a && !c->only_b && !c->renamed_count &&
+               !c->left_out;
+}
+
+/* Compare the contents that are left out of both models. */
+static int compare_left_out(comparison *c)
+{
+    heft_hash a, b;
+    bool has_a, has_b;
+    heft_error err_a, err_b;
+    heft_status st_a = heft_left_out_hash(&a, &has_a, c->a, &err_a);
+    heft_status st_b = heft_left_out_hash(&b, &has_b, c->b, &err_b);
+    if (st_a && st_a != HEFT_E_UNSUPPORTED)
+        return say_error(c->path_a, &err_a);
+    if (st_b && st_b != HEFT_E_UNSUPPORTED)
+        return say_error(c->path_b, &err_b);
+    if (has_a != has_b || (has_a && !st_a && !st_b && memcmp(&a, &b, sizeof a) != 0))
+        c->left_out = "differs";
+    else if (st_a || st_b)
+        c->left_out = "unknown";
+    return CODE_DONE;
 }
 
 int comparison_begin(comparison *c)
@@ -288,6 +308,8 @@ int comparison_begin(comparison *c)
 int comparison_end(comparison *c)
 {
     int code = find_renamed(c);
+    if (!code)
+        code = compare_left_out(c);
     if (!code)
         count_results(c);
     return code;
@@ -342,4 +364,8 @@ void comparison_put_summary(outbuf *o, const comparison *c)
                        rows[i].count == 1 ? rows[i].singular : rows[i].plural);
             separator = ", ";
         }
+    if (c->left_out)
+        out_text(o, !strcmp(c->left_out, "differs")
+                        ? "; the contents that are left out differ"
+                        : "; contents that cannot be read are not compared");
 }

@@ -39,6 +39,7 @@ typedef struct comparison {
     lonely lonely_a, lonely_b;       /* to be matched by hashes; both empty if one would be */
     size_t all_count;                /* tensors; partners count once */
     size_t equal_count, only_a, only_b;
+    const char *left_out; /* content that is left out: "differs" or "unknown"; NULL: equal */
     bool equal;
     checks checks_a, checks_b;
 } comparison;

@@ -135,6 +135,7 @@ int job_prepare(job *j)
 {
     enum { MOST_THREADS = 1024 };
     const char *cmd = j->usage.command, *rule = j->duplicates;
+    model_settings.reports_losses = true;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
         return say_usage(cmd, "--duplicates must be first or last, not '%s'", rule);
     if (j->align > UINT32_C(1) << 31 || (j->align & (j->align - 1)))

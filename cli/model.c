@@ -101,7 +101,7 @@ heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *
 void model_say_notices(const heft_file *f, const char *path)
 {
     if (!model_settings.quiet)
-        notices_say(f, path, model_settings.verbose);
+        notices_say(f, path, model_settings.verbose, !model_settings.reports_losses);
 }
 
 void model_say_notices_at_path(const char *path)

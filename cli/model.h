@@ -9,15 +9,16 @@
 
 /* Common options of all commands that open files. */
 typedef struct open_settings {
-    const char *key;    /* --key, or NULL */
-    bool quiet;         /* print no warnings about files */
-    bool verbose;       /* print notes, too */
-    bool no_verify;     /* ignore wrong checksums */
-    bool offline;       /* refuse files on servers */
-    bool no_sandbox;    /* restrict neither files nor system calls */
-    bool check_parts;   /* verify the digest of each part read as a whole, unless no_verify */
-    heft_access access; /* --access */
-    heft_limits limits; /* --max-tensors and --max-bytes; 0 for the defaults */
+    const char *key;     /* --key, or NULL */
+    bool quiet;          /* print no warnings about files */
+    bool verbose;        /* print notes, too */
+    bool no_verify;      /* ignore wrong checksums */
+    bool offline;        /* refuse files on servers */
+    bool no_sandbox;     /* restrict neither files nor system calls */
+    bool reports_losses; /* a conversion follows, which reports content that is left out */
+    bool check_parts;    /* verify the digest of each part read as a whole, unless no_verify */
+    heft_access access;  /* --access */
+    heft_limits limits;  /* --max-tensors and --max-bytes; 0 for the defaults */
 } open_settings;
 extern open_settings model_settings;
 

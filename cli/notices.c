@@ -33,7 +33,7 @@ static void say_one(const heft_file *f, const char *path, const heft_finding *x)
                               .offset = x->where.offset });
 }
 
-void notices_say(const heft_file *f, const char *path, bool notes)
+void notices_say(const heft_file *f, const char *path, bool notes, bool left_out)
 {
     enum { MAX_SHOWN = 5 };
     size_t said = 0;
@@ -42,7 +42,7 @@ void notices_say(const heft_file *f, const char *path, bool notes)
     bool is_whole = !heft_file_is_complete(f, NULL);
     for (size_t i = 0; heft_notice_at(&x, f, i); i++) {
         bool is_shown = x.severity == HEFT_NOTE ? notes : x.severity == HEFT_WARNING || is_whole;
-        if (is_shown && said++ < MAX_SHOWN)
+        if (is_shown && (left_out || !x.left_out) && said++ < MAX_SHOWN)
             say_one(f, path, &x);
     }
     if (said > MAX_SHOWN)

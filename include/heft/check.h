@@ -24,7 +24,11 @@ typedef struct heft_finding {
     const char *text; /* one line; valid until the callback returns */
     uint32_t shard;   /* file that `where` is in: 0, or a shard as in heft_part */
     uint32_t stage;   /* findings of shares are in order by stage, then by share */
-    uint32_t reserved[4];
+    /* The finding names content of the model that is not among the tensors.  A conversion reports
+     * the content as a loss; a strict conversion fails with HEFT_E_LOSSY. */
+    bool left_out;
+    uint8_t reserved8[3];
+    uint32_t reserved[3];
 } heft_finding;
 /* Report a finding. */
 typedef void (*heft_finding_fn)(void *ctx, const heft_finding *finding);
@@ -107,15 +111,22 @@ typedef struct heft_hash {
 } heft_hash;
 /* Compute BLAKE3 hashes of element type, shape, layout and decoded bytes.  Equal tensors have equal
  * hashes in every format (docs/hash.md).  tensors: array of heft_tensor_count() hashes; *model
- * hashes the sorted (name, hash) pairs.  progress may be NULL.  HEFT_E_CHECKSUM: check_parts is set
- * and the digest of a part does not match. */
+ * hashes the sorted (name, hash) pairs.  progress may be NULL.
+ *   HEFT_E_CHECKSUM     check_parts is set and the digest of a part does not match
+ *   HEFT_E_UNSUPPORTED  the tensors have hashes, the model has none: heft_left_out_hash() */
 HEFT_API HEFT_MUST_CHECK heft_status heft_file_hash(heft_hash *model, heft_hash *tensors,
                                                     const heft_file *f, heft_progress_fn progress,
                                                     void *progress_ctx, heft_error *err);
-/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does; reads no
- * tensor. */
+/* Compute the hash of the model from the hashes of all tensors, as heft_file_hash() does.  The
+ * tensors are not read again. */
 HEFT_API HEFT_MUST_CHECK heft_status heft_hash_model(heft_hash *model, const heft_hash *tensors,
                                                      const heft_file *f, heft_error *err);
+/* Hash the content of the model that is not among the tensors (findings with left_out), except the
+ * state of an optimizer.  *has_any is false, and *out not set, if the file has no such content.
+ * The hash of the model covers this hash.
+ *   HEFT_E_UNSUPPORTED  the bytes of some content are not known (rule heft/left-out) */
+HEFT_API HEFT_MUST_CHECK heft_status heft_left_out_hash(heft_hash *out, bool *has_any,
+                                                        const heft_file *f, heft_error *err);
 /* Compute the hash of each of `count` tensors as heft_file_hash() does: hashes[i] belongs to
  * tensors[i].  Only the listed tensors are read, by all threads of the file's host; a tensor listed
  * twice is read once.  Equal hashes find a renamed tensor in a second file.

@@ -55,7 +55,9 @@ typedef struct heft_doctor_summary {
     uint32_t lost;             /* tensors with missing bytes or with a wrong checksum */
     uint32_t faults, warnings; /* among all diagnoses, also beyond the listed */
     bool can_salvage;          /* heft_doctor_salvage() has something to write */
-    uint8_t reserved[39];
+    uint8_t reserved8[3];
+    uint32_t left_out; /* contents of the file that are not among the tensors, and not salvaged */
+    uint8_t reserved[32];
 } heft_doctor_summary;
 /* Get the figures of a diagnosis. */
 HEFT_API void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d);

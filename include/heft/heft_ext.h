@@ -71,6 +71,12 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_part_populate(const heft_file *f, uint
 /* Hint that the stored bytes of a part of a mapped file are not needed for now. */
 HEFT_API void heft_part_dont_need(const heft_file *f, uint32_t part);
 
+/* Warn that content beside an open file belongs to the model, but is not among the tensors, such as
+ * a file of weights that no index names.  `rule` is static; the text is copied.  Call before other
+ * threads use the file. */
+HEFT_API HEFT_MUST_CHECK heft_status heft_file_add_left_out(heft_file *f, const char *rule,
+                                                            heft_str text, heft_error *err);
+
 /* ---- shards -------------------------------------------------------------------------------- */
 
 /* Access to the other files of a model.  Borrowed until heft_file_open_source() returns or

@@ -61,7 +61,7 @@ static void add_note(heft_index *x, heft_note note)
 void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
                         uint32_t tensor, const char *text)
 {
-    add_note(x, (heft_note){ s, rule, text, where, tensor, false });
+    add_note(x, (heft_note){ s, rule, text, where, tensor, false, HEFT_LEFT_OUT_NOT });
 }
 
 void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at, uint32_t tensor,
@@ -73,7 +73,39 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                         uint32_t tensor, const char *text)
 {
-    add_note(x, (heft_note){ s, rule, text, { at, 0 }, tensor, true });
+    add_note(x, (heft_note){ s, rule, text, { at, 0 }, tensor, true, HEFT_LEFT_OUT_NOT });
+}
+
+void heft_ix_note_copy(heft_index *x, const heft_note *note)
+{
+    add_note(x, *note);
+}
+
+void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_range where,
+                      const char *fmt, ...)
+{
+    heft_error text;
+    heft_str copy = { "", 0 };
+    va_list ap;
+    x->left_out++;
+    x->left_out_unread += how == HEFT_LEFT_OUT;
+    if (x->notes.len < MAX_NOTES) { /* a note that is discarded needs no text */
+        va_start(ap, fmt);
+        heft_error_set_list(&text, HEFT_OK, HEFT_NOWHERE, fmt, &ap);
+        va_end(ap);
+        copy = heft_arena_copy(&x->arena,
+                               (heft_str){ text.message, heft_lit(text.message).len + 1 });
+    }
+    x->lost_notes = x->lost_notes || !copy.ptr;
+    if (copy.ptr)
+        add_note(
+            x, (heft_note){ HEFT_WARNING, rule, copy.ptr, where, HEFT_NONE, false, (uint8_t)how });
+}
+
+void heft_ix_part_is_left_out(heft_index *x)
+{
+    heft_ix_part_row_at(x, heft_ix_all_parts(x) - 1)->flags |= HEFT_P_LEFT_OUT;
+    x->left_out_unread--;
 }
 
 void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text)

@@ -39,7 +39,8 @@ typedef struct heft_ix_tensor_row {
 enum {                        /* heft_ix_part_row.flags */
        HEFT_P_BIG_ENDIAN = 1, /* numbers are stored with the most significant byte first */
        HEFT_P_VIEW = 2,       /* the elements are described by a heft_ix_view */
-       HEFT_P_UNUSED = 4      /* belongs to no tensor of the written file */
+       HEFT_P_UNUSED = 4,     /* belongs to no tensor of the written file */
+       HEFT_P_LEFT_OUT = 8    /* part of the file: weights that are not among the tensors */
 };
 
 typedef struct heft_ix_part_row {
@@ -127,13 +128,21 @@ typedef struct heft_ix_shard_info {
     heft_str prefix;        /* prefix of the metadata keys that state this: not keys of the model */
 } heft_ix_shard_info;
 
+/* Whether a note names content of the model that is not among the tensors. */
+typedef enum heft_left_out {
+    HEFT_LEFT_OUT_NOT,     /* the note is about something else */
+    HEFT_LEFT_OUT,         /* cannot be read, or was not read */
+    HEFT_LEFT_OUT_READABLE /* read if the caller asks: the state of an optimizer */
+} heft_left_out;
+
 /* Unusual but allowed content that a parser has found. */
 typedef struct heft_note {
     heft_severity severity;
     const char *rule, *text; /* static, or in the arena */
     heft_range where;
-    uint32_t tensor; /* or HEFT_NONE */
-    bool is_early;   /* verify skips the note: the check of the format reports the fact, too */
+    uint32_t tensor;  /* or HEFT_NONE */
+    bool is_early;    /* verify skips the note: the check of the format reports the fact, too */
+    uint8_t left_out; /* heft_left_out */
 } heft_note;
 
 typedef struct heft_ix_attr_row {
@@ -223,12 +232,14 @@ typedef struct heft_index {
     /* Return the offset in the file of text that the parser borrowed, or HEFT_NOWHERE; ctx is
      * on_parsed_ctx.  May be NULL. */
     uint64_t (*offset_of)(const void *ctx, const char *text);
-    bool lost_notes;      /* a note was lost: opening the file fails */
-    bool lost_omissions;  /* an omission, or the name of one, was lost: out of memory */
-    bool notes_cut;       /* notes beyond the maximum number were discarded */
-    bool odd_names;       /* heft_str_may_be_path() holds for a name */
-    uint32_t max_rank;    /* highest rank of a tensor that a parser has added */
-    uint64_t offset_bits; /* bitwise OR of the offsets of all parts of tensors */
+    bool lost_notes;     /* a note was lost: opening the file fails */
+    bool lost_omissions; /* an omission, or the name of one, was lost: out of memory */
+    bool notes_cut;      /* notes beyond the maximum number were discarded */
+    uint32_t left_out;   /* number of notes about content that is left out, discarded ones too */
+    uint32_t left_out_unread; /* of these, HEFT_LEFT_OUT without a part with HEFT_P_LEFT_OUT */
+    bool odd_names;           /* heft_str_may_be_path() holds for a name */
+    uint32_t max_rank;        /* highest rank of a tensor that a parser has added */
+    uint64_t offset_bits;     /* bitwise OR of the offsets of all parts of tensors */
     /* Call fn(arg, i) for each i below n, on several threads if the host has threads; NULL: call fn
      * in a loop.  Use heft_ix_run(). */
     void (*run)(void *ctx, size_t n, void (*fn)(void *arg, size_t i), void *arg);
@@ -354,12 +365,24 @@ void heft_ix_note(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                   const char *text);
 void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_range where,
                         uint32_t tensor, const char *text);
+/* Append a note of another index, whose text is borrowed. */
+void heft_ix_note_copy(heft_index *x, const heft_note *note);
 /* Append a warning for each part whose offset is not a multiple of align, a power of two. */
 void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text);
 /* Append a note that verify skips, because the check of the format reports the same fact, perhaps
  * with a higher severity. */
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,
                         uint32_t tensor, const char *text);
+/* Append a warning about content of the model that is not among the tensors.  A conversion reports
+ * the warning as a loss, and a strict conversion fails; `verify` refuses a model that has no tensor
+ * because of it.  The model has a hash if each content is HEFT_LEFT_OUT_READABLE, or a part of the
+ * file that is marked by heft_ix_part_is_left_out().  The text names the content and the reason;
+ * fmt as for heft_error_set(). */
+void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_range where,
+                      const char *fmt, ...);
+/* Mark the part of the file added last as the content of the note added last: the bytes of the part
+ * count when models are compared. */
+void heft_ix_part_is_left_out(heft_index *x);
 /* Record that the index does not hold a fact that the file states.  Such a file cannot be edited,
  * and a conversion into the same format reports the fact with severity s.  name: the key (copied),
  * or ptr NULL; text: a static sentence that continues the name.  At most 32 different facts are

@@ -308,6 +308,7 @@ void heft_doctor_summarize(heft_doctor_summary *out, const heft_doctor *d)
                                   .expected_bytes = d->expected_bytes,
                                   .tensors = tensors,
                                   .lost = d->lost_count,
+                                  .left_out = d->file ? d->file->x.left_out : 0,
                                   .faults = d->faults,
                                   .warnings = d->warnings,
                                   .can_salvage = tensors > d->lost_count };

@@ -29,7 +29,8 @@ static void add_finding(void *ctx, const heft_finding *x)
         return;
     const char *rule = heft_doctor_copy(c->d, x->rule);
     heft_severity severity = is_fault ? HEFT_FAULT : HEFT_WARNING;
-    heft_doctor_row row = { severity, x->tensor, rule, NULL, is_fault ? again : NULL, x->where };
+    bool is_damage = is_fault && !heft_str_is(heft_lit(x->rule), "heft/all-left-out");
+    heft_doctor_row row = { severity, x->tensor, rule, NULL, is_damage ? again : NULL, x->where };
     heft_doctor_add(c->d, row, "%s", x->text);
     if (is_fault && x->tensor != HEFT_NONE)
         c->st = heft_doctor_lose(c->d, x->tensor, c->err);

@@ -111,6 +111,20 @@ static heft_status require_shards(heft_conversion *c)
     return c->in->missing ? c->in->missing->status : HEFT_OK;
 }
 
+/* A file without tensors is not the model of an input whose tensors are all left out. */
+static heft_status require_tensors(heft_conversion *c)
+{
+    const heft_index *in = &c->in->x;
+    bool loses_all = (!heft_ix_tensors(in) && in->left_out) || (c->p.dropped && !c->scope.only);
+    if (heft_ix_tensors(&c->p.x) || !loses_all)
+        return HEFT_OK;
+    return heft_error_rule(c->err,
+                           heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
+                                            "no tensor would be written: everything is left out "
+                                            "(listed above)"),
+                           "heft/all-left-out");
+}
+
 static heft_status plan_conversion(heft_conversion *c)
 {
     c->p.x.err = c->p.plan.err = c->err;
@@ -123,6 +137,8 @@ static heft_status plan_conversion(heft_conversion *c)
         st = heft_planner_generator(&c->p, c->opt.generator, c->err);
     if (!st)
         st = heft_same_format_version(&c->p, c->in, c->err);
+    if (!st)
+        st = heft_left_out_losses(&c->p, c->in);
     if (!st)
         st = heft_conversion_add_tensors(c);
     if (!st)
@@ -140,6 +156,8 @@ static heft_status plan_conversion(heft_conversion *c)
         st = heft_conversion_add_vocab(c);
     if (!st)
         st = heft_planner_run(&c->p, c->err);
+    if (!st)
+        st = require_tensors(c);
     if (!st && !c->p.plan.duplicate_of)
         st = note_shared_bytes(c);
     if (!st && c->opt.planned_bytes)

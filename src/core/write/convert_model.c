@@ -311,7 +311,10 @@ heft_status heft_conversion_add_model_parts(heft_conversion *c)
     uint32_t first, count = heft_file_parts(from, &first);
     heft_status st = HEFT_OK;
     for (uint32_t i = first; i < first + count && !st; i++) {
-        heft_str role = heft_ix_role(&from->x, heft_ix_part_row_at(&from->x, i)->role);
+        const heft_ix_part_row *row = heft_ix_part_row_at(&from->x, i);
+        heft_str role = heft_ix_role(&from->x, row->role);
+        if (row->flags & HEFT_P_LEFT_OUT) /* heft_left_out_losses() reports the content */
+            continue;
         bool is_replaced = c->opt.config.ptr && heft_str_is(role, "config");
         /* heft_conversion_add_vocab() adds the tokens. */
         bool is_tokens = from->x.tokens.length_bytes && heft_str_is(role, "vocab");

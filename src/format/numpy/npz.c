@@ -137,8 +137,8 @@ static heft_status add_part(reader *r, uint32_t i)
     if (st || (!e->content && e->name.ptr[e->name.len - 1] == '/'))
         return st;
     if (why)
-        st = add_note(r, why->status == HEFT_E_FORMAT ? HEFT_FAULT : HEFT_WARNING, "npz/unreadable",
-                      why->offset, HEFT_NONE, "%s", why->message);
+        heft_ix_left_out(r->x, HEFT_LEFT_OUT, "npz/unreadable", layout.stored, "%s: left out",
+                         why->message);
     else
         heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
                      "a member is not an array: listed as a part of the file");
@@ -146,6 +146,8 @@ static heft_status add_part(reader *r, uint32_t i)
         st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, layout.stored,
                           e->is_opaque ? e->stored : layout.content,
                           e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER : layout.encoding);
+    if (!st && why && !e->is_opaque)
+        heft_ix_part_is_left_out(r->x);
     if (st || e->is_opaque)
         return st;
     return add_checksum(r, e, r->x->parts.len + r->x->model_parts.len - 1, HEFT_NONE);
