@@ -157,6 +157,26 @@ def secrets():
     check("HF_HUB_OFFLINE refuses", code == 4 and "HF_HUB_OFFLINE" in err, code, err)
 
 
+def settings():
+    """A setting with a line feed at its end is sent without; within the setting it is refused."""
+    server.reset()
+    for token in ("sesame\n", " sesame\r\n", "sesame\t"):
+        code, out, err = heft("ls", "hf://o/n", HF_ENDPOINT=f"{server.url}/\n", HF_TOKEN=token)
+        check(f"the token {token!r} is trimmed", code == 0 and
+              all(r[1].get("Authorization") == "Bearer sesame" for r in server.requests), code, err, server.requests)
+    server.reset()
+    for name, url in ("HF_TOKEN", "hf://o/n"), ("AWS_SESSION_TOKEN", "s3://bucket/a"), ("AWS_REGION", "s3://bucket/a"):
+        env = {"HF_ENDPOINT": server.url, "AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "a",
+               "AWS_SECRET_ACCESS_KEY": "b", name: "one\nX-Two: 2"}
+        code, out, err = heft("ls", url, **env)
+        check(f"{name} with two lines is refused", code and f"{name} has a" in err and not server.requests, code, err,
+              server.requests)
+    code, out, err = heft("ls", f"{server.url}/a/../small.safetensors")
+    check("the path of an address is sent as it is", code == 4 and server.requests[-1][0] == "/a/../small.safetensors",
+          code, err, server.requests)
+    server.reset()
+
+
 def meeting(names):
     """A plan that answers requests for these files only when all of them have arrived."""
     arrived = threading.Barrier(len(names))
@@ -292,4 +312,4 @@ def nginx():
             child.wait()
 
 
-run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, hub, s3, nginx))
+run(f"{server.url}/small.safetensors", (reading, beyond_memory, shard_heads, long_addresses, loading, plans, secrets, settings, hub, s3, nginx))
