@@ -28,6 +28,11 @@ bool heft_is_url(const char *path)
     return false;
 }
 
+size_t heft_url_before_query(const char *url)
+{
+    return strncmp(url, "http", 4) ? strlen(url) : strcspn(url, "?#");
+}
+
 void heft_url_redact(char *out, size_t size, const char *url)
 {
     if (!size)
@@ -42,7 +47,7 @@ void heft_url_redact(char *out, size_t size, const char *url)
         skipped = host[i] == '@' ? i + 1 : skipped;
     bool is_hub = !strncmp(url, "hf:", 3); /* '@' precedes the revision */
     const char *from = host + (is_hub ? 0 : skipped);
-    size_t len = strcspn(from, "?#");
+    size_t len = heft_url_before_query(url) - (size_t)(from - url);
     snprintf(out, size, "%.*s%.*s%s", (int)(host - url), url, (int)len, from,
              from[len] == '?' ? "?..." : "");
 }
@@ -56,7 +61,7 @@ bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
         bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                         (c >= '0' && c <= '9') || (c && strchr("-_.~", c)) ||
                         (c && strchr(kept, c));
-        if (at + 4 > size)
+        if (at + (is_plain ? 2 : 4) > size)
             return false;
         if (is_plain) {
             buf[at++] = (char)c;

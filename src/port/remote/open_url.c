@@ -28,7 +28,7 @@ typedef struct expected_shard { /* has been requested, and is not yet open */
 /* Write the URL of the file `name` in the folder of the first file. */
 static heft_status address_of(char *out, const url_folder *f, const char *name, heft_error *err)
 {
-    const char *query = f->url + strcspn(f->url, "?#"), *slash = query;
+    const char *query = f->url + heft_url_before_query(f->url), *slash = query;
     while (slash > f->url && slash[-1] != '/')
         slash--;
     bool is_encoded = !strncmp(f->url, "http", 4);
@@ -176,7 +176,7 @@ static heft_status resolve_repository(url_folder *f, heft_error *err)
 /* Set the name of the file; names of shards begin with this name. */
 static void set_name(url_folder *f)
 {
-    const char *end = f->url + strcspn(f->url, "?#"), *from = end;
+    const char *end = f->url + heft_url_before_query(f->url), *from = end;
     while (from > f->url && from[-1] != '/')
         from--;
     snprintf(f->name, sizeof f->name, "%.*s", (int)(end - from), from);

@@ -382,6 +382,7 @@ bool heft_transfer_begin(heft_request *r)
         set_range(r);
     curl->easy_setopt(e, CURLOPT_USERAGENT, "heft");
     curl->easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl->easy_setopt(e, CURLOPT_PATH_AS_IS, 1L); /* "a/../b" is the name of an object of S3 */
     /* Without TLS there is no HTTP/2, and requests would wait for the first answer in vain. */
     curl->easy_setopt(e, CURLOPT_PIPEWAIT, strncmp(r->target->url, "https:", 6) ? 0L : 1L);
     /* A larger one would leave the processor's cache, and malloc() would map each one anew. */
