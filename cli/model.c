@@ -78,10 +78,27 @@ static heft_open_options open_options(void)
     return options;
 }
 
+static void say_text(void *ctx, const char *text)
+{
+    (void)ctx;
+    say(MESSAGE_INFO, NULL, "%s", text);
+}
+
+/* Open a path or a URL. */
+static heft_status open_any(heft_file **out, const char *path, const heft_open_options *options,
+                            heft_error *err)
+{
+    heft_url_options how = HEFT_URL_OPTIONS_INIT;
+    if (!heft_is_url(path))
+        return heft_file_open(out, path, options, err);
+    how.say = model_settings.quiet ? NULL : say_text;
+    return heft_file_open_url(out, path, options, &how, err);
+}
+
 heft_status model_try_open(heft_file **out, const char *path, heft_error *err)
 {
     heft_open_options options = open_options();
-    return heft_file_open(out, path, &options, err);
+    return open_any(out, path, &options, err);
 }
 
 heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
@@ -95,7 +112,7 @@ heft_status model_open_to_verify(heft_file **out, const char *path, heft_error *
 {
     heft_open_options options = open_options();
     options.no_verify = true;
-    return heft_file_open(out, path, &options, err);
+    return open_any(out, path, &options, err);
 }
 
 void model_say_notices(const heft_file *f, const char *path)

@@ -75,6 +75,23 @@ bool heft_url_append(char *buf, size_t size, heft_str text, const char *kept)
     return true;
 }
 
+/* Read a number from a variable, if *value is 0. */
+static heft_status default_number(uint32_t *value, const char *variable, heft_error *err)
+{
+    enum { MOST = 1000000000 };
+    const char *text = *value ? NULL : secure_getenv(variable);
+    unsigned long n = 0;
+    char *end;
+    if (!text || !*text)
+        return HEFT_OK;
+    n = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || !n || n > MOST)
+        return heft_error_plain(err, HEFT_E_ARGUMENT, "%s is not a number from 1 to %U", variable,
+                                (uint64_t)MOST);
+    *value = (uint32_t)n;
+    return HEFT_OK;
+}
+
 static heft_status find_remote(const heft_remote **out, heft_url_options *o, const char *url,
                                const heft_url_options *opt, heft_error *err)
 {
@@ -98,7 +115,8 @@ static heft_status find_remote(const heft_remote **out, heft_url_options *o, con
         return heft_error_plain(err, HEFT_E_IO,
                                 "is on a server, and %s forbids the use of the network",
                                 o->offline ? "the option 'offline'" : "HF_HUB_OFFLINE");
-    return HEFT_OK;
+    st = default_number(&o->timeout, "HEFT_TIMEOUT", err);
+    return st ? st : default_number(&o->slowest, "HEFT_SLOWEST", err);
 }
 
 heft_status heft_source_url(heft_source **out, const char *url, const heft_url_options *opt,

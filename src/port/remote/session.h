@@ -38,7 +38,12 @@ typedef struct heft_answer {
     bool has_range, has_total, is_encoded;
     bool is_checked;             /* the range has been compared with the request */
     uint64_t first, last, total; /* Content-Range */
+    /* Of a failure: the name and the text of the hub or of S3, cut and in printable ASCII. */
+    char code[40], text[192], region[32];
+    uint64_t reset; /* seconds, or the time since 1970, until requests are allowed; 0: not stated */
 } heft_answer;
+/* Take the code, the text and the region from a body in XML, where a header has not stated them. */
+void heft_answer_body(heft_answer *a, const char *body);
 /* Read a line of a header; a status line clears the answer.  Other lines are ignored. */
 void heft_answer_line(heft_answer *a, heft_str line);
 
@@ -80,8 +85,14 @@ typedef struct heft_request {
     heft_status status;
     heft_error error;
     heft_answer answer;
-    unsigned tries, retry_after;
-    int64_t due; /* do not send before this time, in milliseconds */
+    unsigned tries, slow_tries;
+    unsigned retry_after;  /* seconds that the server demands; 0: none */
+    size_t begun_with;     /* bytes that earlier tries have received */
+    int64_t window_begin;  /* time since which `window_bytes` is counted; 0: not connected */
+    uint64_t window_bytes; /* bytes that had been sent and received at that time */
+    bool is_slow;          /* the transfer was ended because it was too slow */
+    char failure[1024];    /* beginning of the body of a failure, terminated */
+    int64_t due;           /* do not send before this time, in milliseconds */
     void *easy, *headers;
     heft_session *session;
     const struct heft_curl *curl;

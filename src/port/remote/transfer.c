@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TRIES = 5, MAX_RETRY_AFTER = 60, MAX_REDIRECTS = 5, LAST_SECONDS = 2 };
+enum { MAX_REDIRECTS = 5, LAST_SECONDS = 2 };
 enum { BUFFER = 100 << 10 }; /* bytes that libcurl receives at once */
 
 /* ---- answers ---- */
@@ -21,16 +21,10 @@ static size_t on_header(char *data, size_t unit, size_t count, void *ctx)
     return unit * count;
 }
 
-static heft_status reject(heft_request *r, heft_status st, const char *text)
-{
-    r->status = heft_error_plain(&r->error, st, "%s", text);
-    r->error.os = EIO;
-    return r->status;
-}
-
 static heft_status changed(heft_request *r)
 {
-    return reject(r, HEFT_E_IO, "the file changed on the server while it was being read");
+    return heft_request_reject(r, HEFT_E_IO,
+                               "the file changed on the server while it was being read");
 }
 
 /* Compare the version of the file with the version of the first answer. */
@@ -50,11 +44,11 @@ static heft_status check_range(heft_request *r)
     const heft_answer *a = &r->answer;
     uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
     if (!a->has_range)
-        return reject(r, HEFT_E_IO, "the server sent a range without saying which");
+        return heft_request_reject(r, HEFT_E_IO, "the server sent a range without saying which");
     if (check_version(r))
         return r->status;
     if (!r->pinned && !a->has_total)
-        return reject(r, HEFT_E_IO, "the server does not say how large the file is");
+        return heft_request_reject(r, HEFT_E_IO, "the server does not say how large the file is");
     if (!r->pinned)
         r->size = a->total;
     if (a->has_total && a->total != r->size)
@@ -62,15 +56,9 @@ static heft_status check_range(heft_request *r)
     if (last >= r->size)
         last = r->size - 1;
     if (a->first != first || a->last != last)
-        return reject(r, HEFT_E_IO, "the server sent another range than the one requested");
+        return heft_request_reject(r, HEFT_E_IO,
+                                   "the server sent another range than the one requested");
     return HEFT_OK;
-}
-
-static long status_of(const heft_request *r)
-{
-    long code = 0;
-    r->curl->easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &code);
-    return code;
 }
 
 static bool begin_spool(heft_request *r)
@@ -86,7 +74,7 @@ static bool begin_spool(heft_request *r)
                                      "than the limit of %U for a whole download",
                                      size, limit);
     else if (heft_scratch_temporary(&r->spool, size, &why))
-        reject(r, HEFT_E_IO, why.message);
+        heft_request_reject(r, HEFT_E_IO, why.message);
     r->is_whole = true;
     return !r->status;
 }
@@ -113,7 +101,7 @@ static bool store_range(heft_request *r, const char *data, size_t len)
         return false;
     r->answer.is_checked = true;
     if (len > r->length - r->have) {
-        reject(r, HEFT_E_IO, "the server sent more bytes than requested");
+        heft_request_reject(r, HEFT_E_IO, "the server sent more bytes than requested");
         return false;
     }
     memcpy(r->buf + r->have, data, len);
@@ -121,18 +109,27 @@ static bool store_range(heft_request *r, const char *data, size_t len)
     return true;
 }
 
-/* Bodies of other statuses are read and dropped, so that the connection stays usable. */
+/* Keep the beginning of the body of a failure; the rest is read and dropped, so that the connection
+ * stays usable. */
+static size_t keep_failure(heft_request *r, const char *data, size_t len)
+{
+    size_t have = strlen(r->failure), space = sizeof r->failure - 1 - have;
+    memcpy(r->failure + have, data, len < space ? len : space);
+    r->failure[have + (len < space ? len : space)] = '\0';
+    return len;
+}
+
 static size_t on_body(char *data, size_t unit, size_t count, void *ctx)
 {
     heft_request *r = ctx;
     size_t len = unit * count;
-    long code = status_of(r);
+    long code = heft_request_code(r);
     if (code != 200 && code != 206)
-        return len;
+        return keep_failure(r, data, len);
     if (r->answer.is_encoded) {
-        reject(r, HEFT_E_IO,
-               "the server sends the file in a compressed form that was not "
-               "requested");
+        heft_request_reject(r, HEFT_E_IO,
+                            "the server sends the file in a compressed form that was not "
+                            "requested");
         return 0;
     }
     if (code == 200 && r->pinned) {
@@ -146,6 +143,8 @@ static size_t on_exchange_body(char *data, size_t unit, size_t count, void *ctx)
 {
     heft_request *r = ctx;
     heft_exchange *x = r->exchange;
+    if (heft_request_code(r) >= 300)
+        keep_failure(r, data, unit * count);
     size_t have = r->have, space = x->text_size ? x->text_size - 1 - have : 0;
     size_t n = unit * count < space ? unit * count : space;
     if (n) {
@@ -156,101 +155,16 @@ static size_t on_exchange_body(char *data, size_t unit, size_t count, void *ctx)
     return unit * count;
 }
 
-/* Retry-After as a number of seconds; libcurl reads both forms of the header. */
-static unsigned retry_after(const heft_request *r)
-{
-    curl_off_t seconds = 0;
-    r->curl->easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &seconds);
-    seconds = seconds > 0 ? seconds : 0;
-    return (unsigned)(seconds < MAX_RETRY_AFTER ? seconds : MAX_RETRY_AFTER);
-}
-
-static bool is_temporary_status(long code)
-{
-    return code == 408 || code == 429 || code == 500 || code == 502 || code == 503 || code == 504;
-}
-
-static bool is_temporary_failure(CURLcode code)
-{
-    static const CURLcode codes[] = {
-        CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING,
-        CURLE_SEND_ERROR,      CURLE_RECV_ERROR,         CURLE_HTTP2,        CURLE_HTTP2_STREAM,
-        CURLE_HTTP3,           CURLE_QUIC_CONNECT_ERROR,
-    };
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == code)
-            return true;
-    return false;
-}
-
-static void fail_status(heft_request *r, long code)
-{
-    const char *advice = code == 401 || code == 403
-                             ? ": access is not allowed; check the credentials (docs/remote.md)"
-                         : code == 429 ? ": too many requests"
-                                       : "";
-    bool is_missing = code == 404 || code == 410;
-    r->status = heft_error_plain(&r->error, HEFT_E_IO,
-                                 is_missing ? "does not exist on the server (HTTP status %U)%s"
-                                            : "the server answered with HTTP status %U%s",
-                                 (uint64_t)code, advice);
-    r->error.os = is_missing ? ENOENT : code == 401 || code == 403 ? EACCES : EIO;
-}
-
-/* Say which redirect libcurl refused; false: the failure is another. */
-static bool refuse_redirect(heft_request *r, CURLcode result)
-{
-    char address[160];
-    const char *refused = NULL;
-    r->curl->easy_getinfo(r->easy, CURLINFO_EFFECTIVE_URL, &refused);
-    if (result != CURLE_UNSUPPORTED_PROTOCOL || !refused || r->exchange ||
-        !strcmp(refused, r->target->url))
-        return false;
-    heft_url_redact(address, sizeof address, refused);
-    r->status = heft_error_plain(&r->error, HEFT_E_IO,
-                                 "the server redirects from %s to %s, which is refused: if you "
-                                 "trust that address, open that address instead",
-                                 !strncmp(r->target->url, "https:", 6) ? "https" : "http", address);
-    r->error.os = EIO;
-    return true;
-}
-
-/* Return true if a failed transfer should be repeated; otherwise record the failure. */
-static bool judge_failure(heft_request *r, CURLcode result, bool is_answer)
-{
-    char text[320];
-    long code = status_of(r);
-    bool is_temporary = result == CURLE_OK ? is_answer || is_temporary_status(code)
-                                           : is_temporary_failure(result);
-    bool is_last = r->exchange && r->exchange->ends_upload && heft_url_is_interrupted();
-    if (is_temporary && r->tries < MAX_TRIES && !is_last) {
-        r->retry_after = retry_after(r);
-        return true;
-    }
-    if (refuse_redirect(r, result))
-        return false;
-    if (result != CURLE_OK) {
-        snprintf(text, sizeof text, "%s the server: %s",
-                 r->exchange ? "cannot be written to" : "cannot be read from",
-                 r->curl->easy_strerror(result));
-        reject(r, HEFT_E_IO, text);
-    } else if (is_answer)
-        reject(r, HEFT_E_IO, "the server's answer is truncated");
-    else
-        fail_status(r, code);
-    return false;
-}
-
 static bool judge_exchange(heft_request *r, CURLcode result)
 {
-    long code = r->exchange->code = status_of(r);
+    long code = r->exchange->code = heft_request_code(r);
     bool is_done = result == CURLE_OK && code >= 200 && code < 300;
-    return !is_done && judge_failure(r, result, false);
+    return !is_done && heft_failure_judge(r, result, false);
 }
 
 bool heft_transfer_judge(heft_request *r, CURLcode result)
 {
-    long code = status_of(r);
+    long code = heft_request_code(r);
     if (r->status || r->is_cancelled)
         return false;
     if (r->exchange)
@@ -272,7 +186,7 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
     }
     if (is_answer && r->have == end && end)
         return false;
-    return judge_failure(r, result, is_answer);
+    return heft_failure_judge(r, result, is_answer);
 }
 
 /* ---- sending ---- */
@@ -390,8 +304,6 @@ bool heft_transfer_begin(heft_request *r)
     curl->easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)heft_session_options(r->session)->timeout);
     if (heft_url_is_interrupted()) /* the end of an upload */
         curl->easy_setopt(e, CURLOPT_TIMEOUT, (long)LAST_SECONDS);
-    curl->easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl->easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)heft_session_options(r->session)->timeout);
     curl->easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
     curl->easy_setopt(e, CURLOPT_HEADERDATA, r);
     curl->easy_setopt(e, CURLOPT_WRITEDATA, r);
@@ -403,8 +315,45 @@ bool heft_transfer_begin(heft_request *r)
     r->spool = NULL;
     r->spooled = 0;
     r->answer = (heft_answer){ .has_range = false };
+    *r->failure = '\0';
+    r->begun_with = r->have;
+    r->window_begin = 0;
+    r->is_slow = false;
     r->tries++;
     return true;
+}
+
+/* Return the bytes that were sent and received. */
+static uint64_t moved_bytes(const heft_request *r)
+{
+    curl_off_t sent = 0, received = 0;
+    long headers = 0;
+    r->curl->easy_getinfo(r->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+    r->curl->easy_getinfo(r->easy, CURLINFO_SIZE_DOWNLOAD_T, &received);
+    r->curl->easy_getinfo(r->easy, CURLINFO_HEADER_SIZE, &headers);
+    return (uint64_t)sent + (uint64_t)received + (uint64_t)headers;
+}
+
+/* S3 completes an upload in minutes, and sends a space from time to time meanwhile. */
+bool heft_transfer_is_slow(heft_request *r, int64_t now)
+{
+    enum { PATIENCE = 4 };
+    const heft_url_options *o = heft_session_options(r->session);
+    bool is_completion = r->exchange && r->exchange->ends_upload;
+    int64_t window = (int64_t)o->timeout * 1000 * (is_completion ? PATIENCE : 1);
+    uint64_t least = is_completion ? 1 : (uint64_t)o->slowest * o->timeout, moved;
+    curl_off_t connected = 0;
+    r->curl->easy_getinfo(r->easy, CURLINFO_PRETRANSFER_TIME_T, &connected);
+    if (!connected) /* CURLOPT_CONNECTTIMEOUT holds */
+        return false;
+
+    if (r->window_begin && now - r->window_begin < window)
+        return false;
+    moved = moved_bytes(r);
+    r->is_slow = r->window_begin && moved - r->window_bytes < least;
+    r->window_begin = now;
+    r->window_bytes = moved;
+    return r->is_slow;
 }
 
 void heft_transfer_end(heft_request *r)
