@@ -149,6 +149,11 @@ void heft_answer_line(heft_answer *a, heft_str line)
         a->is_encoded = value.len && !(value.len == 8 && !memcmp(value.ptr, "identity", 8));
 }
 
+bool heft_answer_has_strong_etag(const heft_answer *a)
+{
+    return *a->etag && strncmp(a->etag, "W/", 2) != 0 && strncmp(a->etag, "w/", 2) != 0;
+}
+
 /* Keep the text of the first element `name` of a body in XML. */
 static void keep_element(char *to, size_t size, const char *body, const char *name)
 {

@@ -42,6 +42,8 @@ typedef struct heft_answer {
     char code[40], text[192], region[32];
     uint64_t reset; /* seconds, or the time since 1970, until requests are allowed; 0: not stated */
 } heft_answer;
+/* Return true if the ETag changes with every byte (RFC 9110 8.8.1): it does not begin with "W/". */
+bool heft_answer_has_strong_etag(const heft_answer *a);
 /* Take the code, the text and the region from a body in XML, where a header has not stated them. */
 void heft_answer_body(heft_answer *a, const char *body);
 /* Read a line of a header; a status line clears the answer.  Other lines are ignored. */
@@ -67,10 +69,18 @@ typedef struct heft_exchange {
     heft_answer answer;
 } heft_exchange;
 
+/* Where a redirect led: the next requests for the file are sent there, until the server refuses
+ * them, as when a signed address has expired.  Used by the thread of the session only. */
+typedef struct heft_route {
+    char url[HEFT_URL_MAX]; /* empty: not known */
+} heft_route;
+
 /* A request for a range; `state` and `status` change under the lock of the session. */
 typedef struct heft_request {
     struct heft_request *next; /* in the queue, or in the list of running requests */
     const heft_address *target;
+    heft_route *route;         /* of the file; NULL: none */
+    bool is_routed;            /* this try is sent to the route */
     const heft_answer *pinned; /* first answer, with the version of the file; NULL: first request */
     uint64_t offset, size;     /* size: of the file; of the first request HEFT_UNKNOWN_LENGTH */
     uint8_t *buf;

@@ -48,6 +48,7 @@ static block *new_block(url_source *u, uint64_t offset, size_t length)
         return NULL;
     }
     b->request = (heft_request){ .target = &u->target,
+                                 .route = &u->route,
                                  .offset = offset,
                                  .buf = buf,
                                  .length = length,

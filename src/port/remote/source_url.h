@@ -44,6 +44,7 @@ typedef struct url_source {
     heft_source base;
     heft_session *session;
     heft_address target;
+    heft_route route;
     heft_answer pinned;
     block *blocks;
     uint64_t cached, clock; /* bytes of all blocks; counts reads */

@@ -34,7 +34,7 @@ static heft_status check_version(heft_request *r)
     if (!pinned)
         return HEFT_OK;
     bool is_same = !strcmp(a->etag, pinned->etag) && !strcmp(a->modified, pinned->modified) &&
-                   !strcmp(a->linked, pinned->linked);
+                   (r->is_routed || !strcmp(a->linked, pinned->linked));
     return is_same ? HEFT_OK : changed(r);
 }
 
@@ -155,6 +155,47 @@ static size_t on_exchange_body(char *data, size_t unit, size_t count, void *ctx)
     return unit * count;
 }
 
+/* ---- the addresses of redirects ---- */
+
+/* Return the length of "https://HOST:PORT". */
+static size_t origin_length(const char *url)
+{
+    const char *host = strstr(url, "://");
+    return host ? (size_t)(host - url) + 3 + strcspn(host + 3, "/?#") : 0;
+}
+
+static bool is_same_origin(const char *a, const char *b)
+{
+    size_t n = origin_length(a);
+    return n && n == origin_length(b) && !memcmp(a, b, n);
+}
+
+/* Remember where redirects led, if that server states a version by itself: the first server could
+ * no longer notice a change.  An address with a password is not taken along. */
+static void keep_route(heft_request *r)
+{
+    const char *url = NULL, *target = r->target->url;
+    r->curl->easy_getinfo(r->easy, CURLINFO_EFFECTIVE_URL, &url);
+    bool is_redirect = url && r->route && !r->is_routed && strcmp(url, target) != 0;
+    bool has_password = memchr(target, '@', origin_length(target)) != NULL;
+    if (is_redirect && !has_password && heft_answer_has_strong_etag(&r->answer) &&
+        strlen(url) < sizeof r->route->url)
+        strcpy(r->route->url, url);
+}
+
+/* After a failure of the address that a redirect led to, ask the first server again; false: the
+ * failure is another, or the address has failed too often. */
+static bool leave_route(heft_request *r, CURLcode result)
+{
+    enum { MAX_FAILURES = 3 };
+    bool is_lost = result != CURLE_OK || heft_request_code(r) >= 300;
+    if (!r->is_routed || !is_lost || r->have > r->begun_with || r->tries > MAX_FAILURES)
+        return false;
+    *r->route->url = '\0';
+    r->retry_after = 0;
+    return true;
+}
+
 static bool judge_exchange(heft_request *r, CURLcode result)
 {
     long code = r->exchange->code = heft_request_code(r);
@@ -180,12 +221,16 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
         changed(r);
         return false;
     }
+    if (is_answer)
+        keep_route(r);
     if (is_answer && code == 200) { /* also for a body without a byte */
         r->is_whole = true;
         return false;
     }
     if (is_answer && r->have == end && end)
         return false;
+    if (leave_route(r, result))
+        return true;
     return heft_failure_judge(r, result, is_answer);
 }
 
@@ -194,9 +239,12 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
 /* A connection with TLS is redirected to TLS only.  libcurl sends credentials to the first host
  * only.  The header with the token of a session would be sent to every host, so that signed
  * requests follow no redirect. */
-static void set_trust(const heft_curl *curl, CURL *e, const heft_address *t)
+static void set_trust(const heft_request *r, CURL *e)
 {
+    const heft_curl *curl = r->curl;
+    const heft_address *t = r->target;
     bool is_tls = !strncmp(t->url, "https://", 8);
+    bool is_first = !r->is_routed || is_same_origin(r->route->url, t->url);
     const char *protocols = is_tls ? "https" : "http,https";
     curl->easy_setopt(e, CURLOPT_PROTOCOLS_STR, protocols);
     curl->easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, protocols);
@@ -207,7 +255,7 @@ static void set_trust(const heft_curl *curl, CURL *e, const heft_address *t)
     authorities = authorities && *authorities ? authorities : secure_getenv("SSL_CERT_FILE");
     if (authorities && *authorities)
         curl->easy_setopt(e, CURLOPT_CAINFO, authorities);
-    if (*t->bearer) {
+    if (*t->bearer && is_first) {
         curl->easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
         curl->easy_setopt(e, CURLOPT_XOAUTH2_BEARER, t->bearer);
     }
@@ -261,9 +309,10 @@ static void set_range(heft_request *r)
         r->have = 0;
         r->size = HEFT_UNKNOWN_LENGTH;
     }
+    r->is_routed = r->pinned && r->route && *r->route->url;
     uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
     snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, first, last);
-    r->curl->easy_setopt(r->easy, CURLOPT_URL, r->target->url);
+    r->curl->easy_setopt(r->easy, CURLOPT_URL, r->is_routed ? r->route->url : r->target->url);
     r->curl->easy_setopt(r->easy, CURLOPT_RANGE, range);
     r->curl->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
 }
@@ -308,7 +357,7 @@ bool heft_transfer_begin(heft_request *r)
     curl->easy_setopt(e, CURLOPT_HEADERDATA, r);
     curl->easy_setopt(e, CURLOPT_WRITEDATA, r);
     curl->easy_setopt(e, CURLOPT_PRIVATE, r);
-    set_trust(curl, e, r->target);
+    set_trust(r, e);
     set_headers(r);
     if (r->spool)
         r->spool->ops->close(r->spool);
