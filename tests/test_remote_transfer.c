@@ -156,7 +156,15 @@ static void slist_free_all(struct curl_slist *list)
     (void)list;
 }
 
+/* "1" is the second 1. */
+static time_t read_date(const char *text, const time_t *unused)
+{
+    (void)unused;
+    return text[0] >= '0' && text[0] <= '9' ? (time_t)strtol(text, NULL, 10) : -1;
+}
+
 static const heft_curl curl = {
+    .getdate = read_date,
     .easy_init = easy_init,
     .easy_cleanup = easy_cleanup,
     .easy_setopt = easy_setopt,
@@ -299,6 +307,37 @@ static void answers_are_compared_with_the_request(void **state)
                    r.have != (cases[i].code == 206 ? cases[i].body : 0))
             fail_msg("case %zu: status %d, '%s', size %llu, %zu bytes", i, r.status,
                      r.error.message, (unsigned long long)r.size, r.have);
+        end(&r);
+    }
+}
+
+/* A time of change is a version only if it is in the past. */
+static void times_before_the_date_are_noted(void **state)
+{
+    static const struct {
+        const char *lines;
+        bool is_dated;
+    } cases[] = {
+        { "", false },
+        { "Last-Modified: 9\n", false },
+        { "Date: 9\n", false },
+        { "Last-Modified: 9\nDate: 9\n", false },
+        { "Last-Modified: 9\nDate: 8\n", false },
+        { "Last-Modified: 9\nDate: 10\n", true },
+        { "Last-Modified: x\nDate: 10\n", false },
+        { "Last-Modified: 9\nDate: x\n", false },
+        { "Last-Modified: 0\nDate: 10\n", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t buf[4];
+        char lines[128];
+        heft_request r = { .target = &plain, .buf = buf, .length = 4 };
+        assert_true(begin(&r));
+        snprintf(lines, sizeof lines, "%scontent-range: bytes 0-3/20\n", cases[i].lines);
+        assert_true(receive_answer(&r, 206, lines, 4));
+        assert_false(heft_transfer_judge(&r, CURLE_OK));
+        assert_int_equal(r.answer.is_dated, cases[i].is_dated);
         end(&r);
     }
 }
@@ -806,24 +845,56 @@ static void bodies_and_digests_are_sent(void **state)
     }
 }
 
-static void close_spool(heft_scratch *s)
+/* Bytes of the first answer may have been read: the next answer must begin with the same. */
+static void a_repeated_whole_file_begins_alike(void **state)
 {
-    s->ops = NULL;
+    static const struct {
+        curl_off_t length;
+        char byte; /* of the second answer */
+        long code;
+        const char *message; /* NULL: accepted */
+    } cases[] = {
+        { 10, 0, 200, NULL },      { 10, 1, 200, "changed" },       { 11, 0, 200, "changed" },
+        { -1, 0, 200, "changed" }, { 10, 0, 206, "another range" },
+    };
+    (void)state;
+    options.spool_bytes = 10;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint8_t buf[4];
+        char body[10] = { 0, 0, 0, 0, 0, cases[i].byte };
+        heft_request r = { .target = &plain, .size = HEFT_UNKNOWN_LENGTH, .buf = buf, .length = 4 };
+        server.length = 10;
+        assert_true(begin(&r));
+        assert_true(receive_answer(&r, 200, "", 6));
+        assert_true(heft_transfer_judge(&r, CURLE_RECV_ERROR));
+        heft_transfer_end(&r);
+
+        assert_true(begin(&r));
+        assert_null(text_of(CURLOPT_RANGE));
+        assert_int_equal(r.have, 6);
+        server.length = cases[i].length;
+        server.code = cases[i].code;
+        size_t taken = sent.on_body(body, 1, 3, &r) + sent.on_body(body + 3, 1, 7, &r);
+        assert_int_equal(taken == 10, !cases[i].message);
+        assert_false(heft_transfer_judge(&r, CURLE_OK));
+        if (cases[i].message)
+            assert_non_null(strstr(r.error.message, cases[i].message));
+        else
+            assert_true(r.have == 10 && r.spooled == 10 && r.size == 10 && !r.status);
+        end(&r);
+    }
 }
 
 static void memory_is_released_before_the_next_transfer(void **state)
 {
-    static const heft_scratch_ops spool_ops = { .close = close_spool };
-    heft_scratch spool = { .ops = &spool_ops };
     uint8_t buf[4];
-    heft_request r = { .target = &plain, .buf = buf, .length = 4, .spool = &spool, .spooled = 7 };
+    heft_request r = { .target = &plain, .buf = buf, .length = 4 };
     struct curl_slist kept;
     (void)state;
     has_handles = false;
     assert_false(begin(&r));
     has_handles = true;
     assert_true(begin(&r));
-    assert_true(!spool.ops && !r.spool && !r.spooled);
     end(&r);
     heft_address target = { .url = "https://host/key", .session = "token" };
     r = (heft_request){ .target = &target, .buf = buf, .length = 4, .headers = &kept };
@@ -889,6 +960,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_are_compared_with_the_request),
+        cmocka_unit_test(times_before_the_date_are_noted),
         cmocka_unit_test(failed_transfers_are_not_answers),
         cmocka_unit_test(a_repeated_request_asks_for_the_missing_bytes),
         cmocka_unit_test(whole_files_fit_the_limit),
@@ -904,6 +976,7 @@ int main(void)
         cmocka_unit_test(calls_are_done_with_any_status_of_success),
         cmocka_unit_test(the_text_of_an_answer_is_cut),
         cmocka_unit_test(bodies_and_digests_are_sent),
+        cmocka_unit_test(a_repeated_whole_file_begins_alike),
         cmocka_unit_test(memory_is_released_before_the_next_transfer),
         cmocka_unit_test(credentials_are_sent_to_the_first_host_only),
         cmocka_unit_test(authorities_are_those_of_the_environment),

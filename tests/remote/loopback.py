@@ -49,7 +49,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if "status" in plan:
             self.answer(plan["status"], plan.get("headers", {}), plan.get("body", b"busy"))
             return
-        headers = {"ETag": plan.get("etag", '"one"'), **plan.get("headers", {})}
+        data = plan.get("data", data)
+        etag = plan.get("etag", '"one"')
+        headers = {**({"ETag": etag} if etag else {}), **plan.get("headers", {})}
         wanted = self.headers.get("Range")
         if not wanted or plan.get("whole"):
             self.answer(200, headers, data, plan)

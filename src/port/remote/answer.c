@@ -132,6 +132,8 @@ void heft_answer_line(heft_answer *a, heft_str line)
         keep(a->linked, sizeof a->linked, value);
     else if (has_name(&value, line, "last-modified"))
         keep(a->modified, sizeof a->modified, value);
+    else if (has_name(&value, line, "date"))
+        keep(a->date, sizeof a->date, value);
     else if (has_name(&value, line, "content-range"))
         read_range(a, value);
     else if (has_name(&value, line, "x-error-code"))

@@ -28,6 +28,7 @@ struct heft_session {
     heft_url_options options;
     unsigned users, running_count;
     bool has_thread, is_ending;
+    const char *said;   /* the last text of heft_session_say() */
     int64_t said_until; /* the user knows that requests wait until this time */
 };
 
@@ -313,6 +314,16 @@ void heft_session_release(heft_session *s)
 const heft_url_options *heft_session_options(const heft_session *s)
 {
     return &s->options;
+}
+
+void heft_session_say(heft_session *s, const char *text)
+{
+    pthread_mutex_lock(&s->lock);
+    bool is_new = s->said != text;
+    s->said = text;
+    pthread_mutex_unlock(&s->lock);
+    if (is_new && s->options.say)
+        s->options.say(s->options.say_ctx, text);
 }
 
 void heft_session_lock(heft_session *s)

@@ -33,9 +33,10 @@ heft_status heft_hub_main_file(char *out, const char *url, heft_str list, heft_e
 
 /* The headers of an answer that Heft reads; texts are empty if the header is missing. */
 typedef struct heft_answer {
-    char etag[256], modified[64];
+    char etag[256], modified[64], date[64];
     char linked[72]; /* X-Linked-Etag, also of a redirect: the SHA-256 that the hub states */
     bool has_range, has_total, is_encoded;
+    bool is_dated;               /* Last-Modified was in the past: see heft_answer_is_strong() */
     bool is_checked;             /* the range has been compared with the request */
     uint64_t first, last, total; /* Content-Range */
     /* Of a failure: the name and the text of the hub or of S3, cut and in printable ASCII. */
@@ -88,8 +89,10 @@ typedef struct heft_request {
     _Atomic size_t have;   /* bytes received */
     _Atomic size_t wanted; /* a thread waits for so many bytes; SIZE_MAX: none waits */
     heft_scratch *spool;   /* receives a whole file; NULL: not begun */
-    uint64_t spooled;
-    bool is_whole; /* the answer is the whole file */
+    uint64_t spooled;      /* bytes in the spool; `have` counts them, too */
+    uint64_t position;     /* bytes of the present answer; those before `spooled` are compared */
+    bool is_whole;         /* the answer is the whole file */
+    bool asks_whole;       /* ask for the whole file, of which bytes beyond a limit are dropped */
     bool is_cancelled;
     int state;
     heft_status status;
@@ -113,6 +116,8 @@ heft_status heft_session_new(heft_session **out, const heft_url_options *opt, he
 heft_session *heft_session_share(heft_session *s);
 void heft_session_release(heft_session *s); /* NULL is ignored */
 const heft_url_options *heft_session_options(const heft_session *s);
+/* Tell the user something, once; the lock is not held.  text: a literal. */
+void heft_session_say(heft_session *s, const char *text);
 void heft_session_lock(heft_session *s);
 void heft_session_unlock(heft_session *s);
 void heft_session_signal(heft_session *s); /* tell waiting threads that a request has changed */

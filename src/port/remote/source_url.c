@@ -70,8 +70,6 @@ static void free_block(url_source *u, block *b)
         at = &(*at)->next;
     *at = b->next;
     u->cached -= b->request.length;
-    if (b->request.spool)
-        b->request.spool->ops->close(b->request.spool);
     free_buffer(u, b->request.buf, b->capacity);
     free(b);
 }
@@ -330,13 +328,11 @@ static heft_status read_blocks(url_source *u, uint64_t offset, uint8_t *to, size
 static heft_status read_url(heft_source *s, uint64_t offset, void *buf, size_t len, heft_error *err)
 {
     url_source *u = (url_source *)s;
-    if (u->whole) {
-        memcpy(buf, u->whole + offset, len);
-        return u->spool->ops->check(u->spool, err);
-    }
     heft_session_lock(u->session);
     heft_status st = u->status;
-    if (st) {
+    if (u->whole)
+        st = heft_url_whole_read(u, offset, buf, len, err);
+    else if (st) {
         heft_error_set(err, st, HEFT_NOWHERE, "%s", u->error.message);
         heft_error_os(err, st, u->error.os);
     } else {
@@ -390,9 +386,8 @@ static void close_url(heft_source *s)
             heft_session_wait(u->session);
         free_block(u, u->blocks);
     }
+    heft_url_whole_end(u);
     heft_session_unlock(u->session);
-    if (u->spool)
-        u->spool->ops->close(u->spool);
     while (u->spare_count)
         heft_large_unmap(u->spare[--u->spare_count], BLOCK);
     heft_session_release(u->session);
@@ -438,43 +433,40 @@ heft_status heft_url_source_begin(heft_source **out, heft_session *s, const heft
     return st;
 }
 
-static heft_status use_spool(url_source *u, heft_request *r, heft_error *err)
+/* Use the answer to the first request, of a range. */
+static heft_status use_range(url_source *u, heft_request *r, heft_error *err)
 {
-    static const uint8_t nothing[1];
-    const void *map = nothing;
-    const heft_url_options *o = heft_session_options(u->session);
-    u->base.size = r->spooled;
-    u->spool = r->spool;
-    r->spool = NULL;
-    heft_status st = r->spooled ? u->spool->ops->map(u->spool, &map, err) : HEFT_OK;
-    if (!st && r->spooled)
-        u->whole = map;
-    if (!st && o->say && r->spooled > HEAD)
-        o->say(o->say_ctx, "the server sends no ranges: the whole file was downloaded into a "
-                           "temporary file");
-    return st;
+    heft_status st = r->status ? fail(u, r, err) : HEFT_OK;
+    bool is_rest_safe = st || r->size <= r->have || heft_url_is_one_version(u, r);
+    u->base.size = r->size;
+    r->length = r->have;
+    u->cached = r->length;
+    heft_url_begin_row(u, r->have);
+    r->pinned = &u->pinned;
+    if (st || !r->length || !is_rest_safe)
+        free_block(u, u->blocks);
+    return is_rest_safe ? st : heft_url_whole_begin(u, NULL, err);
 }
 
 heft_status heft_url_source_finish(heft_source *source, heft_error *err)
 {
+    heft_status st;
     url_source *u = (url_source *)source;
     heft_request *r = &u->blocks->request;
     heft_session_lock(u->session);
-    while (r->state != HEFT_REQUEST_DONE)
+    heft_session_wait_for(u->session, r, 1);
+    while (!r->is_whole && r->state != HEFT_REQUEST_DONE)
         heft_session_wait(u->session);
-    heft_status st = r->status ? fail(u, r, err) : HEFT_OK;
     u->pinned = r->answer;
-    u->base.size = r->size;
-    if (!st && r->is_whole)
-        st = use_spool(u, r, err);
-    else
-        r->length = r->have;
-    u->cached = r->length;
-    heft_url_begin_row(u, r->have);
-    r->pinned = &u->pinned;
-    if (st || !r->length || r->is_whole)
-        free_block(u, u->blocks);
+    if (r->is_whole) { /* readers wait for its bytes */
+        u->blocks = NULL;
+        u->cached = 0;
+        st = heft_url_whole_begin(u, r, err);
+    } else
+        st = use_range(u, r, err);
     heft_session_unlock(u->session);
+    if (!st)
+        heft_url_whole_say(u);
     return st;
 }
 

@@ -61,38 +61,76 @@ static heft_status check_range(heft_request *r)
     return HEFT_OK;
 }
 
-static bool begin_spool(heft_request *r)
+/* ---- whole files ---- */
+
+static heft_status fail_limit(heft_request *r, uint64_t size)
+{
+    uint64_t limit = heft_session_options(r->session)->spool_bytes;
+    if (size == HEFT_UNKNOWN_LENGTH)
+        return r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
+                                            "the server sends no ranges, and the file has more "
+                                            "bytes than the limit of %U for a whole download",
+                                            limit);
+    return r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
+                                        "the server sends no ranges, and the file has %U bytes, "
+                                        "more than the limit of %U for a whole download",
+                                        size, limit);
+}
+
+/* Begin the storage with the first answer; a repeated answer must have the same size. */
+static bool begin_answer(heft_request *r)
 {
     curl_off_t length = -1;
     r->curl->easy_getinfo(r->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    uint64_t size = length > 0 ? (uint64_t)length : 0,
+    uint64_t size = length > 0 ? (uint64_t)length : HEFT_UNKNOWN_LENGTH,
              limit = heft_session_options(r->session)->spool_bytes;
     heft_error why;
-    if (size > limit)
-        r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
-                                     "the server sends no ranges, and the file has %U bytes, more "
-                                     "than the limit of %U for a whole download",
-                                     size, limit);
-    else if (heft_scratch_temporary(&r->spool, size, &why))
+    if (r->spool && size != r->size)
+        changed(r);
+    else if (!r->spool && !r->asks_whole && length > 0 && size > limit)
+        fail_limit(r, size);
+    else if (!r->spool && heft_scratch_temporary(&r->spool, 0, &why))
         heft_request_reject(r, HEFT_E_IO, why.message);
+    r->size = size;
     r->is_whole = true;
     return !r->status;
 }
 
-static bool store_whole(heft_request *r, const void *data, size_t len)
+/* Compare bytes with those of an earlier answer, which may have been read.  Return their number. */
+static size_t compare_earlier(heft_request *r, const char *data, size_t len)
 {
-    if (!r->spool && !begin_spool(r))
-        return false;
-    if (len > heft_session_options(r->session)->spool_bytes - r->spooled) {
-        r->status = heft_error_plain(&r->error, HEFT_E_LIMIT,
-                                     "the server sends no ranges, and the file has more bytes than "
-                                     "the limit of %U for a whole download",
-                                     heft_session_options(r->session)->spool_bytes);
-        return false;
+    char earlier[4096];
+    size_t done = 0;
+    while (done < len && r->position < r->spooled && !r->status) {
+        uint64_t left = r->spooled - r->position;
+        size_t n = len - done < sizeof earlier ? len - done : sizeof earlier;
+        n = n < left ? n : (size_t)left;
+        r->status = heft_scratch_read(r->spool, r->position, earlier, n, &r->error);
+        if (!r->status && memcmp(earlier, data + done, n) != 0)
+            changed(r);
+        r->position += n;
+        done += n;
     }
-    r->spooled += len;
-    r->status = r->spool->ops->write(r->spool, data, len, &r->error);
-    return !r->status;
+    return done;
+}
+
+static bool store_whole(heft_request *r, const char *data, size_t len)
+{
+    uint64_t limit = heft_session_options(r->session)->spool_bytes;
+    if (!r->position && !begin_answer(r))
+        return false;
+    size_t n = compare_earlier(r, data, len);
+    if (r->status)
+        return false;
+    if (len - n > limit - r->spooled)
+        return !fail_limit(r, r->size);
+    r->status = n < len ? r->spool->ops->write(r->spool, data + n, len - n, &r->error) : HEFT_OK;
+    if (r->status || n == len)
+        return !r->status;
+    r->spooled += len - n;
+    r->position += len - n;
+    heft_session_received(r->session, r, len - n);
+    return true;
 }
 
 static bool store_range(heft_request *r, const char *data, size_t len)
@@ -134,6 +172,10 @@ static size_t on_body(char *data, size_t unit, size_t count, void *ctx)
     }
     if (code == 200 && r->pinned) {
         changed(r);
+        return 0;
+    }
+    if (code == 206 && r->is_whole) {
+        heft_request_reject(r, HEFT_E_IO, "the server sent another range than the one requested");
         return 0;
     }
     return (code == 200 ? store_whole(r, data, len) : store_range(r, data, len)) ? len : 0;
@@ -196,6 +238,16 @@ static bool leave_route(heft_request *r, CURLcode result)
     return true;
 }
 
+/* RFC 9110 §8.8.2.2: a time of change is a strong validator if the answer was made a second later
+ * or more, because the file could change again within the second. */
+static void note_date(heft_request *r)
+{
+    heft_answer *a = &r->answer;
+    time_t changed_at = *a->modified ? r->curl->getdate(a->modified, NULL) : -1,
+           sent_at = *a->date ? r->curl->getdate(a->date, NULL) : -1;
+    a->is_dated = changed_at > 0 && sent_at > changed_at;
+}
+
 static bool judge_exchange(heft_request *r, CURLcode result)
 {
     long code = r->exchange->code = heft_request_code(r);
@@ -221,10 +273,13 @@ bool heft_transfer_judge(heft_request *r, CURLcode result)
         changed(r);
         return false;
     }
-    if (is_answer)
+    if (is_answer) {
+        note_date(r);
         keep_route(r);
+    }
     if (is_answer && code == 200) { /* also for a body without a byte */
         r->is_whole = true;
+        r->size = r->spooled;
         return false;
     }
     if (is_answer && r->have == end && end)
@@ -305,7 +360,8 @@ static void set_headers(heft_request *r)
 static void set_range(heft_request *r)
 {
     char range[64];
-    if (!r->pinned) { /* the first bytes may be of another version of the file */
+    bool is_whole = r->is_whole || r->asks_whole;
+    if (!r->pinned && !r->is_whole) { /* the first bytes may be of another version of the file */
         r->have = 0;
         r->size = HEFT_UNKNOWN_LENGTH;
     }
@@ -313,7 +369,8 @@ static void set_range(heft_request *r)
     uint64_t first = r->offset + r->have, last = r->offset + r->length - 1;
     snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, first, last);
     r->curl->easy_setopt(r->easy, CURLOPT_URL, r->is_routed ? r->route->url : r->target->url);
-    r->curl->easy_setopt(r->easy, CURLOPT_RANGE, range);
+    if (!is_whole)
+        r->curl->easy_setopt(r->easy, CURLOPT_RANGE, range);
     r->curl->easy_setopt(r->easy, CURLOPT_WRITEFUNCTION, on_body);
 }
 
@@ -359,10 +416,7 @@ bool heft_transfer_begin(heft_request *r)
     curl->easy_setopt(e, CURLOPT_PRIVATE, r);
     set_trust(r, e);
     set_headers(r);
-    if (r->spool)
-        r->spool->ops->close(r->spool);
-    r->spool = NULL;
-    r->spooled = 0;
+    r->position = 0;
     r->answer = (heft_answer){ .has_range = false };
     *r->failure = '\0';
     r->begun_with = r->have;
