@@ -35,7 +35,7 @@ typedef struct url_row {
     pthread_t thread;  /* the last reader */
     uint64_t first;    /* offset of the first read */
     uint64_t expected; /* offset after the foremost read */
-    uint64_t bytes;    /* bytes read in a row */
+    uint64_t bytes;    /* bytes read in a row, less the bytes that were skipped */
     uint64_t ahead;    /* bytes to request ahead */
     uint64_t used;     /* time of the last read, by url_source.clock; 0: no row */
 } url_row;
@@ -97,7 +97,8 @@ url_row *heft_url_begin_row(url_source *u, uint64_t offset);
  * be requested ahead of the row. */
 void heft_url_lead(url_source *u, uint64_t offset, uint64_t ahead);
 /* Continue a row with a read, or begin one.  The bytes to request ahead grow with the bytes that
- * were read in a row; `most`: for all rows together. */
+ * were read in a row, unless reads skip more than they read, as those of headers between the data
+ * do; `most`: for all rows together. */
 void heft_url_follow(url_source *u, uint64_t offset, size_t len, uint64_t most);
 /* Return where the first row at or after the offset begins, or the size of the file. */
 uint64_t heft_url_next_row(const url_source *u, uint64_t offset);
