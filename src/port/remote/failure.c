@@ -9,7 +9,11 @@
 
 #include "port/remote/transfer.h"
 
-enum { MAX_TRIES = 5, MAX_SLOW = 2, MAX_WAIT = 300 /* seconds; a window of the hub */ };
+enum {
+    MAX_TRIES = 5,
+    MAX_SLOW = 2,
+    MAX_WAIT = 300 /* seconds: the hub counts requests over five minutes */
+};
 enum { PROGRESS = 64 << 10 }; /* received bytes after which tries are counted anew */
 
 long heft_request_code(const heft_request *r)
@@ -120,8 +124,8 @@ static bool is_temporary_failure(CURLcode code)
     return false;
 }
 
-/* Return true if the request may be tried again.  A request that goes on from the bytes that it has
- * is not given up while it makes progress. */
+/* Return true if the request may be tried again.  A request that continues after the received
+ * bytes is not given up while bytes arrive. */
 static bool has_tries(heft_request *r, CURLcode result)
 {
     bool is_last = r->exchange && r->exchange->ends_upload && heft_url_is_interrupted();

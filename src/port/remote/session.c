@@ -162,12 +162,12 @@ static void end_one(heft_session *s, heft_request *r, CURLcode result)
     } else
         finish(s, r);
     pthread_mutex_unlock(&s->lock);
-    if (repeats) /* only this thread ends the request */
+    if (repeats) /* no other thread ends the request */
         say_wait(s, r);
 }
 
-/* End the transfers that are too slow: libcurl would wait for a server that sends a byte per second.
- * Only this thread changes the list of running requests. */
+/* End the transfers that are too slow: libcurl would wait for a server that sends a byte a second.
+ * Only the thread of the session changes the list of running requests. */
 static void end_slow(heft_session *s)
 {
     int64_t at = now();

@@ -70,8 +70,8 @@ typedef struct heft_exchange {
     heft_answer answer;
 } heft_exchange;
 
-/* Where a redirect led: the next requests for the file are sent there, until the server refuses
- * them, as when a signed address has expired.  Used by the thread of the session only. */
+/* Where a redirect led: the next requests for the file are sent to that address, until the server
+ * refuses a request, as when a signed address has expired.  For the thread of the session only. */
 typedef struct heft_route {
     char url[HEFT_URL_MAX]; /* empty: not known */
 } heft_route;

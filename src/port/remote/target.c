@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "port/remote/session.h"
-#include "port/remote/settings.h"
+#include "port/remote/url_settings.h"
 
 enum { ENDPOINT_BYTES = 1024 };
 

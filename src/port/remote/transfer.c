@@ -212,7 +212,7 @@ static bool is_same_origin(const char *a, const char *b)
     return n && n == origin_length(b) && !memcmp(a, b, n);
 }
 
-/* Remember where redirects led, if that server states a version by itself: the first server could
+/* Remember where redirects led, if that server states a version of the file: the first server could
  * no longer notice a change.  An address with a password is not taken along. */
 static void keep_route(heft_request *r)
 {

@@ -8,8 +8,8 @@
 bool heft_transfer_begin(heft_request *r);
 /* Judge a finished transfer; return true if the request should be repeated. */
 bool heft_transfer_judge(heft_request *r, CURLcode result);
-/* Return true if a running transfer must be ended, because it has moved too few bytes for some time.
- * now: in milliseconds. */
+/* Return true if a running transfer must be ended, because too few bytes were moved for some time.
+ * now: the time in milliseconds. */
 bool heft_transfer_is_slow(heft_request *r, int64_t now);
 /* Free r->easy after the session has released the handle. */
 void heft_transfer_end(heft_request *r);

@@ -1,6 +1,6 @@
-/* settings.h - settings of the user for requests, trimmed and checked. */
-#ifndef HEFT_PORT_REMOTE_SETTINGS_H
-#define HEFT_PORT_REMOTE_SETTINGS_H
+/* url_settings.h - settings of the user for requests, trimmed and checked. */
+#ifndef HEFT_PORT_REMOTE_URL_SETTINGS_H
+#define HEFT_PORT_REMOTE_URL_SETTINGS_H
 #include "port/port.h"
 
 /* Copy a setting to `out`, terminated and without spaces and line feeds at both ends.  The text is

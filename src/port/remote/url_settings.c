@@ -1,9 +1,9 @@
-/* settings.c - settings of the user for requests: variables, files, and profiles of AWS.
+/* url_settings.c - settings of the user for requests: variables, files, and profiles of AWS.
  *
  * Settings become parts of requests.  Spaces and line feeds at both ends are removed, because
- * secrets that were read from files end in a line feed; within a setting they would begin another
- * header or another request, so that such a setting is refused. */
-#include "port/remote/settings.h"
+ * secrets that were read from files end in a line feed.  A setting with a line feed within would
+ * begin another header or another request, and is refused. */
+#include "port/remote/url_settings.h"
 
 #include <errno.h>
 #include <stdio.h>
