@@ -161,8 +161,8 @@ typedef struct heft_scan_options {
     size_t size;                     /* = sizeof(heft_scan_options) */
     heft_scan_finding_fn on_finding; /* may be NULL */
     void *ctx;                       /* passed to on_finding */
-    /* Name of the file.  A name such as "model.pkl" makes damage in a pickle a finding; without a
-     * name only content decides.  May be NULL. */
+    /* Name of the file.  A name such as "model.pkl" makes damage in a pickle a finding; what a
+     * program would run is one under every name.  May be NULL. */
     const char *name;
     const heft_host *host; /* NULL: heft_host_default() */
 } heft_scan_options;
@@ -172,11 +172,14 @@ typedef struct heft_scan_options {
     }
 /* Report the functions that the pickles of a file would import if a program loaded the file.
  * Nothing is executed.  Python calls only imported functions, so that each import outside of the
- * functions that rebuild tensors is a finding.  Pickles are found by content: in PyTorch files of
- * every generation, npy and npz files, zip and tar archives, nested up to three levels deep, and in
- * files compressed with gzip, zlib or zstd.  Archives are searched for the members of every reader,
- * so that a wrong checksum or a second directory hides nothing.  out and opt may be NULL.  A source
- * without `map` is read into memory as a whole.
+ * functions that rebuild tensors is a finding, and so is a call of one of these functions with
+ * arguments that no writer uses.  What a program would run before the file fails counts: neither
+ * the name of the file nor later damage matters.  Every file is taken for a pickle, and so are the
+ * members of zip and tar archives, the data of npy files, and the content of files compressed with
+ * gzip, zlib or zstd, nested up to three levels deep.  Archives are searched for the members of
+ * every reader, so that a wrong checksum or a second directory hides nothing.  A part that cannot
+ * be searched is a finding.  out and opt may be NULL.  A source without `map` is read into memory
+ * as a whole.
  *   HEFT_OK        the scan is complete: out->findings tells the result
  *   HEFT_E_IO      the source failed, or changed during the scan
  *   HEFT_E_NOMEM   also if a pickle needs much more memory than its size */
