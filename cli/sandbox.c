@@ -14,6 +14,7 @@
 
 #include "arguments.h"
 #include "call_filter.h"
+#include "folder_files.h"
 #include "hub_names.h"
 #include "landlock.h"
 #include "model.h"
@@ -199,6 +200,29 @@ static void allow_output(landlock *l, const char *path, output_kind kind, unsign
                        ACCESS_WRITE | more | (kind == FOLDER_OUTPUT ? ACCESS_FOLDERS : 0));
 }
 
+/* Links in a folder may lead out of it, and scan follows them: a program that loads a file does. */
+static void allow_links(landlock *l, const char *folder)
+{
+    enum { MOST_FOLDERS = 256 };
+    path_list links = { .is_quiet = true };
+    char real[PATH_MAX], top[PATH_MAX];
+    int folders = 0;
+    if (!path_is_folder(folder) || !realpath(folder, top) || path_list_add_odd(&links, folder))
+        return;
+    size_t len = strlen(top);
+    for (size_t i = 0; i < links.count; i++) {
+        if (!realpath(links.paths[i], real))
+            continue;
+        bool is_inside = !strncmp(real, top, len) && (!real[len] || real[len] == '/');
+        if (is_inside)
+            continue;
+        landlock_allow(l, real, ACCESS_READ);
+        if (path_is_folder(real) && ++folders <= MOST_FOLDERS && path_list_add_odd(&links, real))
+            break;
+    }
+    path_list_free(&links);
+}
+
 /* ---- the command ---- */
 
 static void allow_arguments(landlock *l, const opt_usage *u, const opt_args *args)
@@ -207,8 +231,11 @@ static void allow_arguments(landlock *l, const opt_usage *u, const opt_args *arg
     unsigned more = writes_shares(u) ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
     if (!roles)
         return;
-    for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++)
+    for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++) {
         allow_model(l, args->item[k]);
+        if (!strcmp(u->command, "scan"))
+            allow_links(l, args->item[k]);
+    }
     if (roles->kind)
         allow_output(l, args->item[argument_index(roles->output, args)], roles->kind, more);
 }
