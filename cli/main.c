@@ -8,6 +8,7 @@
 #include "complete.h"
 #include "interrupt.h"
 #include "pager.h"
+#include "sandbox.h"
 #include "terminal.h"
 #include "words.h"
 
@@ -143,6 +144,7 @@ static int complete(int argc, char **argv)
 int main(int argc, char **argv)
 {
     argv = terminal_prepare(&argc, argv);
+    sandbox_begin();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* writes fail with EFBIG instead */
     message_announce_bus_errors();

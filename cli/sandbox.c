@@ -16,11 +16,17 @@
 #include "call_filter.h"
 #include "folder_files.h"
 #include "hub_names.h"
+#include "kept_access.h"
 #include "landlock.h"
 #include "model.h"
 #include "profile.h"
 #include "stdin_file.h"
 #include "textfile.h"
+
+typedef struct sandbox {
+    landlock files;
+    kept_access kept;
+} sandbox;
 
 /* ---- paths ---- */
 
@@ -182,21 +188,25 @@ static bool writes_shares(const opt_usage *u)
     return false;
 }
 
-static void allow_output(landlock *l, const char *path, output_kind kind, unsigned more)
+static void allow_output(sandbox *s, const char *path, output_kind kind, unsigned more)
 {
     char folder[PATH_MAX], real[PATH_MAX];
     struct stat info;
-    bool exists = !stat(path, &info);
     if (kind == STDOUT_OUTPUT && !strcmp(path, "-"))
         return;
     if (heft_is_url(path)) {
-        allow_network(l);
+        allow_network(&s->files);
         return;
     }
+    bool exists = !stat(path, &info);
+    if (exists && S_ISDIR(info.st_mode))
+        kept_access_add_folder(&s->kept, path);
+    if (exists && S_ISREG(info.st_mode))
+        kept_access_add(&s->kept, &info);
     if (exists && !S_ISREG(info.st_mode))
-        landlock_allow(l, path, ACCESS_WRITE);
+        landlock_allow(&s->files, path, ACCESS_WRITE);
     else if (folder_of(folder, realpath(path, real) ? real : path))
-        landlock_allow(l, folder,
+        landlock_allow(&s->files, folder,
                        ACCESS_WRITE | more | (kind == FOLDER_OUTPUT ? ACCESS_FOLDERS : 0));
 }
 
@@ -223,21 +233,32 @@ static void allow_links(landlock *l, const char *folder)
     path_list_free(&links);
 }
 
+/* The files of a model that is changed in place lie in one folder. */
+static void keep_model(kept_access *k, const char *path)
+{
+    char folder[PATH_MAX];
+    if (folder_of(folder, path))
+        kept_access_add_folder(k, folder);
+    k->keeps_attributes = true;
+}
+
 /* ---- the command ---- */
 
-static void allow_arguments(landlock *l, const opt_usage *u, const opt_args *args)
+static void allow_arguments(sandbox *s, const opt_usage *u, const opt_args *args)
 {
     const argument_roles *roles = arguments_of(u->command);
     unsigned more = writes_shares(u) ? ACCESS_FOLDERS | ACCESS_MOVE : 0;
     if (!roles)
         return;
     for (int k = roles->first_input; k <= argument_index(roles->last_input, args); k++) {
-        allow_model(l, args->item[k]);
+        allow_model(&s->files, args->item[k]);
         if (!strcmp(u->command, "scan"))
-            allow_links(l, args->item[k]);
+            allow_links(&s->files, args->item[k]);
     }
     if (roles->kind)
-        allow_output(l, args->item[argument_index(roles->output, args)], roles->kind, more);
+        allow_output(s, args->item[argument_index(roles->output, args)], roles->kind, more);
+    if (roles->kind && roles->output == roles->first_input)
+        keep_model(&s->kept, args->item[roles->output]);
 }
 
 static void allow_profiles(landlock *l)
@@ -250,7 +271,7 @@ static void allow_profiles(landlock *l)
     }
 }
 
-static void allow_options(landlock *l, const opt_usage *u)
+static void allow_options(sandbox *s, const opt_usage *u)
 {
     for (size_t i = 0; i < u->count; i++) {
         const opt *o = &u->options[i];
@@ -260,13 +281,13 @@ static void allow_options(landlock *l, const opt_usage *u)
         if (!value)
             continue;
         if (o->kind == OPT_MODEL || o->kind == OPT_RECORDS)
-            allow_model(l, value);
+            allow_model(&s->files, value);
         else if (o->kind == OPT_OUTPUT)
-            allow_output(l, value, STDOUT_OUTPUT, 0);
+            allow_output(s, value, STDOUT_OUTPUT, 0);
         else
-            landlock_allow(l, value, ACCESS_READ);
+            landlock_allow(&s->files, value, ACCESS_READ);
         if (o->kind == OPT_PROFILE)
-            allow_profiles(l);
+            allow_profiles(&s->files);
     }
 }
 
@@ -283,19 +304,24 @@ static void say_missing(const char *part, int os)
         say(MESSAGE_NOTE, NULL, "the sandbox has no %s: %s", part, strerror(os));
 }
 
+void sandbox_begin(void)
+{
+    inherited_note();
+}
+
 void sandbox_enter(const opt_usage *u, const opt_args *args)
 {
-    landlock l;
-    bool uses_network = arguments_find_url(u, args);
+    sandbox s = { 0 };
+    call_needs needs = { arguments_find_url(u, args), &s.kept };
     if (model_settings.no_sandbox)
         return;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0,
           0); /* required for both parts; on failure both report EPERM */
-    landlock_begin(&l, uses_network);
-    allow_arguments(&l, u, args);
-    allow_options(&l, u);
-    allow_temporary(&l);
-    allow_libraries(&l);
-    say_missing("restriction of files (Landlock)", landlock_enforce(&l));
-    say_missing("filter of system calls (seccomp)", call_filter_install(uses_network));
+    landlock_begin(&s.files, needs.is_client);
+    allow_arguments(&s, u, args);
+    allow_options(&s, u);
+    allow_temporary(&s.files);
+    allow_libraries(&s.files);
+    say_missing("restriction of files (Landlock)", landlock_enforce(&s.files));
+    say_missing("filter of system calls (seccomp)", call_filter_install(&needs));
 }
