@@ -187,6 +187,65 @@ def written_by_heft(work):
     yield expect("ignored files may change", verify(model / "model.sig", model, "--key", public), 0)
 
 
+NOT_SIGNED = {".git", ".gitattributes", ".github", ".gitignore", "model.sig"}
+
+
+def ignored_by(signature):
+    payload = base64.b64decode(json.loads(signature.read_text())["dsseEnvelope"]["payload"])
+    return json.loads(payload)["predicate"]["serialization"]["ignore_paths"]
+
+
+def ignored_paths(work):
+    """Each way to name a file or folder leaves out that file alone, which the signature lists."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    private, public = write_keys(work, key)
+    model = new_model(work / "m")
+    (work / "elsewhere").write_text("x")
+    for typed, names in {
+        "sub": ["sub"], "./sub": ["sub"], "sub/": ["sub"], "sub/.": ["sub"], ".//sub": ["sub"],
+        "m/sub": ["sub"], "./m/sub/": ["sub"], "sub/../sub": ["sub"], "sub/x/..": [],
+        str(model / "sub"): ["sub"], "sub/a": ["sub/a"], "empty": ["empty"],
+        "sub-b": ["sub-b"], "none": [], "m": [], ".": [], "": [], "/": [], "../elsewhere": [],
+        str(work / "elsewhere"): [], "elsewhere": [], "m/none": [], "*": [], "sub\\": []
+    }.items():
+        code, _, err = heft("sign", "--force", "--ignore", typed, "--key", private, "m", cwd=work)
+        if not names:
+            refused = code == 2 and "below" in err
+            yield f"--ignore {typed!r} is refused", [] if refused else [code, err]
+            continue
+        rest = {n: d for n, d in FILES.items()
+                if not any(pathlib.PurePath(n).is_relative_to(i) for i in names)}
+        wrong = [err] if code else judge(model / "model.sig", key, hashes.SHA256(), rest, "m")
+        found = set() if code else set(ignored_by(model / "model.sig")) - NOT_SIGNED
+        yield f"--ignore {typed!r}", wrong or ([] if found == set(names) else [found])
+        got = verify(model / "model.sig", model, "--key", public)
+        yield expect(f"after --ignore {typed!r}", got, 0)
+    (model / "m/sub").mkdir(parents=True)
+    (model / "m/sub/a").write_text("x")
+    code, _, err = heft("sign", "--force", "--ignore", "m/sub", "--key", private, "m", cwd=work)
+    yield "two paths for --ignore", [] if code == 2 and "absolute path" in err else [code, err]
+    code, _, err = heft("sign", "--force", "--ignore", "x", "--key", private, "m/empty", cwd=work)
+    yield "--ignore for a file", [] if code == 2 and "folder" in err else [code, err]
+
+
+def single_files(work):
+    """A signature of a file holds for the name of the file."""
+    private, public = write_keys(work, ec.generate_private_key(ec.SECP256R1()))
+    one, other, link = (work / n for n in ("one.st", "other.st", "link.st"))
+    one.write_bytes(b"weights")
+    other.write_bytes(b"weights")
+    link.symlink_to("one.st")
+    sig = work / "name.sig"
+    heft("sign", "--key", private, "-o", sig, one)
+    yield expect("a file under its name", verify(sig, one, "--key", public), 0)
+    yield expect("a file under another name", verify(sig, other, "--key", public), 1,
+                 [("signature/name", "other.st")])
+    heft("sign", "--force", "--key", private, "-o", sig, link)
+    yield expect("a link under its name", verify(sig, link, "--key", public), 0)
+    yield expect("a link's target", verify(sig, one, "--key", public), 1,
+                 [("signature/name", "one.st")])
+
+
 def written_by_python(work):
     for curve, (kind, hash_) in CURVES.items():
         key = ec.generate_private_key(kind)
@@ -884,9 +943,9 @@ def loading(work):
 def main():
     results = []
     is_loaded = [loading] if sys.argv[2] == "loaded" else []
-    for check in (written_by_heft, written_by_python, changed_models, snapshots,
-                  changed_signatures, keys,
-                  certificates, signing_with_certificates, *is_loaded):
+    for check in (written_by_heft, ignored_paths, single_files, written_by_python, changed_models,
+                  snapshots, changed_signatures, keys, certificates, signing_with_certificates,
+                  *is_loaded):
         with tempfile.TemporaryDirectory(prefix="heft-sign-") as folder:
             results += check(pathlib.Path(folder))
     return tap.report(results)
