@@ -168,7 +168,7 @@ static const heft_format *find_format(const char *word)
 {
     enum { LONGEST = 32 };
     char path[LONGEST + 2] = "x.";
-    const heft_format *f = heft_format_find(word);
+    const heft_format *f = heft_format_find(heft_str_from(word));
     if (f || strlen(word) >= LONGEST - 1)
         return f;
     return heft_format_for_path(strcat(path, word));

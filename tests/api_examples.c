@@ -512,7 +512,7 @@ static heft_status split(const heft_file *file, const char *folder, heft_error *
     options.max_bytes = 5000000000;
     options.open = add_file;
     options.ctx = dir;
-    st = heft_file_split(file, heft_format_find("safetensors"), &options, err);
+    st = heft_file_split(file, heft_format_find(HEFT_STR("safetensors")), &options, err);
     if (!st)
         return heft_sink_dir_finish(dir, err);
     heft_sink_dir_discard(dir);

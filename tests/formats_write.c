@@ -118,7 +118,7 @@ static bool is_written(const heft_format *f)
 static target native_target(const heft_file *f)
 {
     const heft_format *own = heft_file_format(f);
-    return (target){ is_written(own) ? own : heft_format_find("ztensor"), NULL };
+    return (target){ is_written(own) ? own : heft_format_find(HEFT_STR("ztensor")), NULL };
 }
 
 static heft_write_options options_for(const target *t, losses *lost)

@@ -96,7 +96,7 @@ static void quantized_blocks_are_cast_to_elements(void **state)
     heft_error err;
     heft_array a = { HEFT_STR("q"), blocks, sizeof blocks, dims, 2, HEFT_Q8_0, NULL }, got;
     heft_save_options opt = HEFT_SAVE_OPTIONS_INIT;
-    opt.format = heft_format_find("gguf");
+    opt.format = heft_format_find(HEFT_STR("gguf"));
     for (size_t i = 0; i < sizeof blocks; i++)
         blocks[i] = i % 34 == 0 ? 0x00 : i % 34 == 1 ? 0x3C : (uint8_t)i; /* scale 1 */
     heft_assert_ok(heft_sink_open_memory(&sink, &blob, NULL, &err), &err);

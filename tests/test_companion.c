@@ -626,7 +626,7 @@ static void dimension_expressions_are_evaluated(void **state)
                  "{\"sizes\": {\"n\": 4}, \"tensors\": [{\"name\": \"w\", \"shape\": [\"%s\"]}]}",
                  expressions[i].text);
         heft_assert_ok(heft_profile_parse_json(&p, str(text), NULL, &err), &err);
-        heft_assert_ok(heft_writer_open(&w, heft_format_find("embd"),
+        heft_assert_ok(heft_writer_open(&w, heft_format_find(HEFT_STR("embd")),
                                         heft_test_sink_init(&sink, false), NULL, &err),
                        &err);
         heft_assert_ok(heft_writer_add_dense(&part, w, str("w"), HEFT_U8, &dim, 1, &err), &err);

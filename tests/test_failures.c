@@ -255,8 +255,8 @@ static heft_status run_salvage(input *in, heft_error *err)
     heft_doctor_summary summary;
     heft_doctor_summarize(&summary, d);
     if (summary.can_salvage)
-        st = heft_doctor_salvage(d, heft_format_find("safetensors"), new_sink(), NULL, go_on, NULL,
-                                 err);
+        st = heft_doctor_salvage(d, heft_format_find(HEFT_STR("safetensors")), new_sink(), NULL,
+                                 go_on, NULL, err);
     heft_doctor_close(d);
     return st;
 }
@@ -303,7 +303,7 @@ static heft_status convert(input *in, const char *to, const char *digest, heft_e
     w.allow_loss = true;
     o.write = &w;
     o.progress = go_on;
-    return heft_file_convert(in->f, heft_format_find(to), new_sink(), &o, err);
+    return heft_file_convert(in->f, heft_format_find(heft_str_from(to)), new_sink(), &o, err);
 }
 
 static heft_status run_copy(input *in, heft_error *err)
@@ -328,7 +328,7 @@ static heft_status run_checked_values(input *in, heft_error *err)
     w.allow_loss = true;
     o.write = &w;
     o.progress = go_on;
-    return heft_file_convert(in->f, heft_format_find("ztensor"), new_sink(), &o, err);
+    return heft_file_convert(in->f, heft_format_find(HEFT_STR("ztensor")), new_sink(), &o, err);
 }
 
 static heft_status run_cast(input *in, heft_error *err)
@@ -367,7 +367,7 @@ static heft_status run_split(input *in, heft_error *err)
     o.count = 1;
     o.max_bytes = 2000;
     o.open = open_sink;
-    return heft_file_split(in->f, heft_format_find("safetensors"), &o, err);
+    return heft_file_split(in->f, heft_format_find(HEFT_STR("safetensors")), &o, err);
 }
 
 static heft_status run_edit(input *in, heft_error *err)
@@ -419,7 +419,7 @@ static heft_status run_arrays_written(input *in, heft_error *err)
     (void)in;
     w.host = &plan.memory.host;
     o.write = &w;
-    o.format = heft_format_find("safetensors");
+    o.format = heft_format_find(HEFT_STR("safetensors"));
     o.meta = meta;
     o.meta_count = 2;
     for (size_t i = 0; i < 2; i++)
@@ -442,7 +442,7 @@ static heft_status run_blob(input *in, heft_error *err)
     o.write = &w;
     heft_status st = heft_sink_open_memory(&s, &blob, &plan.memory.host, err);
     if (!st)
-        st = heft_file_convert(in->f, heft_format_find("safetensors"), s, &o, err);
+        st = heft_file_convert(in->f, heft_format_find(HEFT_STR("safetensors")), s, &o, err);
     heft_blob_free(&blob);
     return st;
 }

@@ -572,7 +572,7 @@ HEFT_API size_t heft_format_count(void);
 /* Return format i; NULL after the last. */
 HEFT_API const heft_format *heft_format_at(size_t i);
 /* Find a format by name ("mag"); NULL if there is none. */
-HEFT_API const heft_format *heft_format_find(const char *name);
+HEFT_API const heft_format *heft_format_find(heft_str name);
 /* Find a format by the suffix of a path ("dir/model.mag"); NULL if none matches. */
 HEFT_API const heft_format *heft_format_for_path(const char *path);
 /* Return the name of the format on the command line: "gptrs-archive". */

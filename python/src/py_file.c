@@ -40,7 +40,7 @@ PyObject *file_path(PyObject *file)
 
 static const heft_format *find_format(module_state *s, const char *name)
 {
-    const heft_format *format = heft_format_find(name);
+    const heft_format *format = heft_format_find(heft_str_from(name));
     heft_error err = { .status = HEFT_E_NOTFOUND, .offset = HEFT_NOWHERE };
     if (format)
         return format;

@@ -170,7 +170,8 @@ static rank rank_of(const char *name)
     if (heft_format_for_path(name))
         return WEIGHTS;
     bool is_unknown = ends_with(name, ".bin") || ends_with(name, ".ckpt");
-    return is_unknown && !numbering && heft_format_find("torch") ? UNKNOWN_WEIGHTS : NO_WEIGHTS;
+    return is_unknown && !numbering && heft_format_find(HEFT_STR("torch")) ? UNKNOWN_WEIGHTS
+                                                                           : NO_WEIGHTS;
 }
 
 typedef struct candidates {
@@ -208,7 +209,7 @@ static rank readable_rank(candidates *c, const char *name)
     rank r = c->has_no_memory || other < OTHER_FILES ? NO_WEIGHTS : rank_of(name);
     if (other < OTHER_FILES && other_files[other].format)
         note_unreadable(c, name, other_files[other].format);
-    if (!is_torch(r) || heft_format_find("torch"))
+    if (!is_torch(r) || heft_format_find(HEFT_STR("torch")))
         return r;
     note_unreadable(c, name, "PyTorch");
     return NO_WEIGHTS;
