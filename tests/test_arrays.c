@@ -252,6 +252,59 @@ static void arrays_are_saved_and_read_again(void **state)
     heft_file_close(f);
 }
 
+static void count_losses(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                         const char *text)
+{
+    (void)tensor;
+    (void)text;
+    *(int *)ctx += severity == HEFT_WARNING && !strcmp(rule, "npz/metadata");
+}
+
+static void lost_metadata_are_reported(void **state)
+{
+    static const float weight[] = { 1 };
+    static const uint64_t dims[] = { 1 };
+    const heft_array a = { HEFT_STR("w"), weight, 0, dims, 1, HEFT_F32, NULL };
+    const heft_value meta[] = { heft_value_str(HEFT_STR("k"), HEFT_STR("v")),
+                                heft_value_int(HEFT_STR("n"), -7),
+                                heft_value_float(HEFT_STR("x"), 0.5),
+                                heft_value_bool(HEFT_STR("b"), true) };
+    const char *path = heft_test_path(*state, "model.npz");
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_save_options opt = HEFT_SAVE_OPTIONS_INIT;
+    heft_error err;
+    int losses = 0;
+    opt.meta = meta;
+    opt.meta_count = 4;
+    if (!heft_format_find(HEFT_STR("npz")))
+        skip();
+    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "metadata");
+    assert_int_equal(heft_test_dir_entries(*state), 0);
+    opt.write = &write;
+    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "metadata");
+    write.on_loss = count_losses;
+    write.loss_ctx = &losses;
+    heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
+    assert_int_equal(losses, 4);
+    write.on_loss = NULL;
+    write.allow_loss = true;
+    opt.flags = HEFT_SINK_REPLACE;
+    heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
+}
+
+static void values_have_kind_and_key(void **state)
+{
+    const heft_value b = heft_value_bool(HEFT_STR("b"), true),
+                     i = heft_value_int(HEFT_STR("i"), -7),
+                     f = heft_value_float(HEFT_STR("f"), 0.5),
+                     t = heft_value_str(HEFT_STR("t"), HEFT_STR("v"));
+    (void)state;
+    assert_true(b.kind == HEFT_KIND_BOOL && b.as.b && b.key.len == 1 && *b.key.ptr == 'b');
+    assert_true(i.kind == HEFT_KIND_INT && i.as.i == -7 && i.stored == HEFT_UNTYPED);
+    assert_true(f.kind == HEFT_KIND_FLOAT && f.as.f == 0.5 && *f.key.ptr == 'f');
+    assert_true(t.kind == HEFT_KIND_STR && t.as.s.len == 1 && *t.as.s.ptr == 'v');
+}
+
 static void a_refused_save_leaves_no_file(void **state)
 {
     static const float weight[] = { 1 };
@@ -313,6 +366,9 @@ int main(void)
         cmocka_unit_test(views_are_aligned_or_copied),
         cmocka_unit_test(views_and_reads_check_the_digest),
         cmocka_unit_test_setup_teardown(arrays_are_saved_and_read_again, heft_test_dir_make,
+                                        heft_test_dir_remove),
+        cmocka_unit_test(values_have_kind_and_key),
+        cmocka_unit_test_setup_teardown(lost_metadata_are_reported, heft_test_dir_make,
                                         heft_test_dir_remove),
         cmocka_unit_test_setup_teardown(a_refused_save_leaves_no_file, heft_test_dir_make,
                                         heft_test_dir_remove),

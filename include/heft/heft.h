@@ -105,7 +105,7 @@ typedef struct heft_error {
     heft_status status;
     int32_t os;        /* errno, or 0 */
     uint64_t offset;   /* byte of the file that the message is about, or HEFT_NOWHERE */
-    char message[240]; /* one line without a newline, always terminated */
+    char message[240]; /* one line without the path and a newline, always terminated */
     /* Stable name of the violated rule, "heft/limit-tensors", or NULL; docs/findings.md lists all
      * rules.  The text is static. */
     const char *rule;
@@ -467,6 +467,12 @@ typedef struct heft_value {
         } array;
     } as;
 } heft_value;
+
+/* Make a value, for functions that write metadata.  Text is borrowed. */
+HEFT_API heft_value heft_value_bool(heft_str key, bool value);
+HEFT_API heft_value heft_value_int(heft_str key, int64_t value);
+HEFT_API heft_value heft_value_float(heft_str key, double value);
+HEFT_API heft_value heft_value_str(heft_str key, heft_str value);
 
 /* Return the number of all metadata values, children included.  Metadata is a flat list.  A list or
  * map precedes its children: the first child of value i is i + 1, and heft_meta_next(f, i) is the

@@ -270,7 +270,8 @@ typedef struct heft_save_options {
  * may be 0, and allocator is not used: data are borrowed.  opt may be NULL.
  *   HEFT_E_ARGUMENT  bytes do not match dims and dtype, no format has the suffix of the path, or
  *                    the file exists and HEFT_SINK_REPLACE is not set
- *   HEFT_E_LOSSY     the format cannot represent a tensor: see opt->write->on_loss */
+ *   HEFT_E_LOSSY     the format cannot represent a tensor; or metadata, if opt->write has neither
+ *                    `on_loss`, which would be told of the loss, nor `allow_loss` */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_save(const char *path, const heft_array *arrays,
                                                      uint32_t count, const heft_save_options *opt,
                                                      heft_error *err);
