@@ -2,7 +2,7 @@
 """build_web.py [DIR]: build the npm package in DIR (build-web).
 
   DIR/package          the package: modules, declarations, heft.wasm, heft-simd.wasm
-  DIR/heft-VERSION.tgz the same, packed by npm
+  DIR/libheft-heft-VERSION.tgz the same, packed by npm
 
 The core is compiled for wasm32 without a C library, as check_freestanding.py does, and linked with
 the functions of web/*.c. The writers of formats are left out: the linker may leave undefined only
@@ -14,6 +14,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+import web_inline
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ["base", "model", "grammar", "format", "core", "companion", "port_none"]
@@ -119,6 +121,14 @@ def link(into, variant, features):
                    check=True)
 
 
+def repository():
+    """Return the address that the checkout was cloned from, if it is a public one."""
+    p = subprocess.run(["git", "config", "remote.origin.url"], cwd=ROOT, capture_output=True,
+                       text=True, check=False)
+    address = p.stdout.strip()
+    return address if re.match(r"(git\+)?https://[\w.-]+\.\w+/", address) else None
+
+
 def assemble(into):
     """Copy the files of the package to DIR/package."""
     package = into / "package"
@@ -132,10 +142,15 @@ def assemble(into):
     shutil.copy(ROOT / "LICENSE", package)
     about = json.loads((ROOT / "web/package.json").read_text())
     about["version"] = version()
+    if repository():
+        about["repository"] = {"type": "git", "url": repository(), "directory": "web"}
+    (package / "inline_files.mjs").write_text(web_inline.module(package))
     (package / "package.json").write_text(json.dumps(about, indent=2) + "\n")
 
 
 def pack(into):
+    for old in into.glob("*.tgz"):
+        old.unlink()
     if shutil.which("npm"):
         subprocess.run(["npm", "pack", "--silent", "--pack-destination", str(into)],
                        cwd=into / "package", check=True, stdout=subprocess.DEVNULL)

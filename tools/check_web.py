@@ -15,9 +15,14 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MOST = 160 << 10  # bytes of a module, compressed by gzip -9
 MEMORY = 2  # the kind of an import
-FILES = {"heft.mjs", "core.mjs", "error.mjs", "input.mjs", "session.mjs", "model.mjs", "work.mjs",
-         "worker.mjs", "diff.mjs", "heft.d.ts", "heft.wasm", "heft-simd.wasm", "README.md",
-         "LICENSE", "package.json"}
+MODULES = {"heft", "node", "inline", "node_inline", "browser", "node_platform", "platform", "core",
+           "error", "finding", "input", "session", "model", "work", "worker", "node_worker",
+           "tasks", "diff", "inlined", "inline_files"}
+FILES = {f"{name}.mjs" for name in MODULES} | {"heft.d.ts", "heft.wasm", "heft-simd.wasm",
+                                               "README.md", "LICENSE", "package.json"}
+NODE_ONLY = {"node.mjs", "node_inline.mjs", "node_platform.mjs", "node_worker.mjs"}
+ENTRIES = {"node": ("./node.mjs", "./node_inline.mjs"), "browser": ("./heft.mjs", "./inline.mjs"),
+           "default": ("./heft.mjs", "./inline.mjs")}
 IMPORTS = {b"read", b"open_shard", b"source_size", b"progress", b"random", b"finding"}
 # Calls that would run text of a file as a program, or show the text as markup.
 UNSAFE = re.compile(r"\beval\(|new Function|innerHTML|document\.write|insertAdjacentHTML")
@@ -59,6 +64,46 @@ def imports_of(data):
         at += size
 
 
+def imports_of_module(text):
+    return re.findall(r"""(?:from|import)\s*\(?\s*["']([^"']+)["']""", text)
+
+
+def built_in(package):
+    for path in sorted(package.glob("*.mjs")):
+        other = [n for n in imports_of_module(path.read_text())
+                 if n.startswith("node:") or n.removeprefix("./") in NODE_ONLY]
+        if other and path.name not in NODE_ONLY:
+            yield f"{path.name} imports {', '.join(other)}"
+
+
+def computed(package):
+    """Bundlers find files by `new URL("./name", import.meta.url)` with a literal name only."""
+    for path in sorted(package.glob("*.mjs")):
+        text = path.read_text()
+        literal = re.findall(r'new URL\("\./([\w.-]+)", import\.meta\.url\)', text)
+        if len(literal) != text.count("import.meta.url"):
+            yield f"{path.name}: an address of a file is computed"
+        yield from (f"{path.name}: there is no {n}" for n in literal if not (package / n).exists())
+
+
+def described(about):
+    if not re.fullmatch(r"@[a-z]+/heft", about["name"]):
+        yield f"the name {about['name']} has no scope: 'heft' alone is another package"
+    for key in ("keywords", "license", "description"):
+        if not about.get(key):
+            yield f"there is no {key}"
+    for condition, wanted in ENTRIES.items():
+        found = tuple(about["exports"][entry].get(condition) for entry in (".", "./inline"))
+        if found != wanted:
+            yield f"entries of {condition}: {found} instead of {wanted}"
+
+
+def dead_links(package):
+    for target in re.findall(r"\]\(([^)\s]+)\)", (package / "README.md").read_text()):
+        if not re.match(r"https://|#", target) and not (package / target).is_file():
+            yield f"README.md: {target}"
+
+
 def check(into):
     """Yield (title, complaints)."""
     package = into / "package"
@@ -70,15 +115,19 @@ def check(into):
             f"not in both: {n}" for n in other
         ]
     about = json.loads((package / "package.json").read_text())
-    packed = into / f"heft-{about['version']}.tgz"
+    packed = into / f"libheft-heft-{about['version']}.tgz"
     with tarfile.open(packed) as tar:
         names = {m.name.removeprefix("package/") for m in tar.getmembers()}
     wrong = sorted(FILES ^ names)
     yield "the tarball has the files of the package", [f"missing or unexpected: {n}" for n in wrong]
-    script = (package / "heft.mjs").read_text()
+    script = (package / "model.mjs").read_text()
     ok = f'version = "{about["version"]}"' in script
-    yield "the modules state the version", [] if ok else [f"heft.mjs: not {about['version']}"]
+    yield "the modules state the version", [] if ok else [f"model.mjs: not {about['version']}"]
     yield "the package has no dependencies", ["dependencies"] if "dependencies" in about else []
+    yield "modules of Node are imported by modules for Node only", list(built_in(package))
+    yield "addresses of files are literal", list(computed(package))
+    yield "package.json names the entries and describes the package", list(described(about))
+    yield "links of the guide lead to files of the package", list(dead_links(package))
     unsafe = [f"{p.name}: {m}" for p in package.glob("*.mjs")
               for m in UNSAFE.findall(p.read_text())]
     yield "no module runs text or writes markup", unsafe

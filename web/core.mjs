@@ -1,7 +1,6 @@
 /** An instance of the WebAssembly module: memory, texts, errors, and the functions of heft_web.c. */
-import { HeftError } from "./error.mjs";
-
-export const isNode = typeof process === "object" && !!process?.versions?.node;
+import { HeftError, reasonOf } from "./error.mjs";
+import { platform } from "./platform.mjs";
 
 export const AGAIN = 1, NONE = 0xffffffff;
 const STATUS = {
@@ -23,35 +22,52 @@ const MOST_SPARE = 64 << 20;
 /** Offsets in web_results and heft_error. */
 const TEXTS = 64, MESSAGE = 16, MESSAGE_BYTES = 240, RULE = 256;
 
-async function compile() {
-    const name = WebAssembly.validate(SIMD) ? "./heft-simd.wasm" : "./heft.wasm";
-    const url = new URL(name, import.meta.url);
-    if (url.protocol === "file:") {
-        const { readFile } = await import("node:fs/promises");
-        return WebAssembly.compile(await readFile(url));
-    }
-    const answer = await fetch(url);
-    if (!answer.ok)
-        throw new HeftError("io", `cannot load ${url}: HTTP status ${answer.status}`,
-                            { rule: "web/http-status", httpStatus: answer.status });
-    return WebAssembly.compile(await answer.arrayBuffer());
+function moduleError(what, cause) {
+    return new HeftError("io", `the WebAssembly module cannot be loaded: ${what}; prepare({ wasm }) takes its address ` +
+                         "or its bytes", { rule: "web/module", httpStatus: cause?.httpStatus, cause });
 }
 
-let compiled, random = globalThis.crypto;
+async function compile(bytes) {
+    const head = new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0, Math.min(4, bytes.byteLength));
+    if (String(head) !== "0,97,115,109")
+        throw moduleError(`the file begins with "${utf8.decode(head)}", as a page does and a module does not`);
+    return WebAssembly.compile(bytes);
+}
 
-async function prepare() {
-    if (!random && isNode) // Node 18
-        random = (await import("node:crypto")).webcrypto;
-    return compile();
+/** Turn what prepare({ wasm }) takes into a module. */
+async function moduleFrom(wasm) {
+    const given = await wasm;
+    if (given instanceof WebAssembly.Module)
+        return given;
+    if (typeof Response !== "undefined" && given instanceof Response)
+        return compile(await given.arrayBuffer());
+    if (typeof given === "string" || given instanceof URL)
+        return compile(await platform.bytesAt(given));
+    if (given instanceof ArrayBuffer || ArrayBuffer.isView(given))
+        return compile(given);
+    throw new HeftError("argument", "prepare({ wasm }) takes an address, bytes, a Response or a WebAssembly.Module");
+}
+
+let compiled;
+
+function compiling(module) {
+    const started = module.catch(e => {
+        if (compiled === started)
+            compiled = undefined;
+        throw e.rule === "web/module" || e.status === "argument" ? e : moduleError(reasonOf(e), e);
+    });
+    compiled = started;
+    return started;
 }
 
 /** Compile the module once. */
 export function loadModule() {
-    compiled ??= prepare().catch(e => {
-        compiled = undefined;
-        throw e;
-    });
-    return compiled;
+    return compiled ?? compiling((async () => compile(await platform.moduleBytes(WebAssembly.validate(SIMD))))());
+}
+
+/** Compile the module that prepare({ wasm }) names, for everything that follows. */
+export function useModule(wasm) {
+    return compiling(moduleFrom(wasm));
 }
 
 /** Memory whose pages are in place, for the next instance: prepared, or that of a closed model. */
@@ -75,7 +91,7 @@ function instantiate(module) {
         source_size: source => instance.core.host.size(source),
         progress: ask(0, (core, done, total) => core.host.progress?.(done, total) === false ? 0 : 1),
         random: (ptr, len) => {
-            random.getRandomValues(instance.core.bytes(ptr >>> 0, len));
+            platform.random.getRandomValues(instance.core.bytes(ptr >>> 0, len));
         },
         finding: ask(0, core => core.host.finding?.()),
     } });

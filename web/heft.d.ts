@@ -45,7 +45,7 @@ export interface OpenOptions {
     format?: string;
     /** Open this entry of a nested PyTorch file: "state_dict" or "ema.model". */
     key?: string;
-    /** Stops `open()`, which then fails with the signal's reason. */
+    /** Stops `open()`, which then fails with the status "cancelled". */
     signal?: AbortSignal;
     /** Used instead of the global `fetch` for every request of this model. */
     fetch?: typeof fetch;
@@ -95,8 +95,25 @@ export function open(input: Input, options?: OpenOptions): Promise<Model>;
  * Get ready for the next `open()`, while a user chooses a file: compile the core, and reserve `memory` bytes for its
  * index (24 MiB; an index of 100,000 tensors needs 20 MiB). Without it `open()` takes two to three
  * times as long. The memory is kept until that `open()`, or until the process ends.
+ *
+ * `wasm` and `worker` state where the files of the package are, where a bundler does not keep them
+ * beside the modules. They hold for everything that follows: call it before the first `open()`.
+ *
+ * @throws {HeftError} the module cannot be loaded (rule "web/module")
  */
-export function prepare(options?: { memory?: number }): Promise<void>;
+export function prepare(options?: PrepareOptions): Promise<void>;
+
+export interface PrepareOptions {
+    /** Bytes of memory for the next index. 24 MiB. */
+    memory?: number;
+    /** heft.wasm or heft-simd.wasm: its address, bytes, an answer of `fetch()`, or the compiled module. */
+    wasm?: URL | string | BufferSource | Response | WebAssembly.Module | PromiseLike<BufferSource | Response | WebAssembly.Module>;
+    /**
+     * The worker of `verify()`, `hash()` and `diff()`: the address of worker.mjs with its modules
+     * beside it or of a bundle of it, or a function that starts it. It loads no further files.
+     */
+    worker?: URL | string | (() => Worker);
+}
 
 /** Formats that this build reads. */
 export function formats(): Promise<readonly FormatInfo[]>;
@@ -137,18 +154,19 @@ export type Status =
     | "checksum"    // a checksum in the file does not match the covered bytes
     | "notfound"    // there is no tensor, part or format of that name
     | "argument"    // the caller broke a rule of this interface
-    | "cancelled"   // the model was closed meanwhile
+    | "cancelled"   // the caller's signal was aborted, or the model was closed meanwhile
     | "crash";      // the core stopped unexpectedly; its instance is discarded
 
 /**
- * Every failure, except that an AbortSignal rejects with the signal's reason. `message` is one line
- * for people: what happened, where, what to do next.
+ * Every failure. `message` is one line for people: what happened, where, what to do next. `cause` is
+ * the reason of an aborted signal, or the error of the platform or of a function of the caller.
  *
  * Rules of failures outside of the core: "web/not-found" (404), "web/http-status" (another status),
  * "web/network" (no answer: no network, or the server does not allow other pages, CORS),
  * "web/no-ranges", "web/changed" (the file changed while it was read), "web/truncated" (fewer
  * bytes than asked for), "web/read" (a file or RandomAccess failed), "web/no-decoder",
- * "web/closed", "web/crash".
+ * "web/module" (the WebAssembly module cannot be loaded), "web/worker" (the worker cannot be
+ * started), "web/aborted" (by a signal), "web/closed", "web/crash".
  */
 export class HeftError extends Error {
     readonly name: "HeftError";
@@ -422,7 +440,7 @@ export interface Model extends Iterable<Tensor> {
     /** Greatest power of two, at most 64 KiB, that divides every part's offset; 0 without data. */
     readonly alignment: number;
     readonly tensorCount: number;
-    /** Tensor by id, 0 to tensorCount - 1; a RangeError otherwise. */
+    /** Tensor by id, 0 to tensorCount - 1; a HeftError of status "argument" otherwise. */
     tensorAt(id: number): Tensor;
     /** Tensor by name, or null. */
     find(name: string): Tensor | null;

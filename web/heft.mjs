@@ -1,5 +1,8 @@
 /** heft - read model weights of every format that Heft reads. heft.d.ts documents the interface. */
-export { HeftError } from "./error.mjs";
-export { dtypes, formats, open, prepare } from "./model.mjs";
+import { browser } from "./browser.mjs";
+import { usePlatform } from "./platform.mjs";
 
-export const version = "0.1.0";
+export { HeftError } from "./error.mjs";
+export { dtypes, formats, open, prepare, version } from "./model.mjs";
+
+usePlatform(browser);

@@ -3,12 +3,12 @@
  * may call arrived(at, piece) for each piece that it gets of the bytes, in order, before it returns all of them.
  */
 import { HeftError, throwIfAborted } from "./error.mjs";
-import { isNode } from "./core.mjs";
+import { platform } from "./platform.mjs";
 
 /** First request: enough for the index of a small model, and for whole small files. */
 export const HEAD = 128 << 10;
 
-function baseName(path) {
+export function baseName(path) {
     const name = path.split(/[/\\]/).pop();
     return name || null;
 }
@@ -93,60 +93,6 @@ class BlobInput {
     }
 }
 
-class PathInput {
-    static async open(path) {
-        const fs = await import("node:fs/promises");
-        let file;
-        try {
-            file = await fs.open(path);
-            const stat = await file.stat();
-            if (!stat.isFile())
-                throw new HeftError("io", `${path} is not a regular file`, { rule: "web/read" });
-            return new PathInput(file, path, stat);
-        } catch (e) {
-            await file?.close();
-            if (e instanceof HeftError)
-                throw e;
-            throw new HeftError("io", e.code === "ENOENT" ? `there is no file ${path}` : `${path}: ${e.message}`,
-                                { rule: e.code === "ENOENT" ? "web/not-found" : "web/read", cause: e });
-        }
-    }
-
-    constructor(file, path, stat) {
-        this.file = file;
-        this.path = path;
-        this.size = stat.size;
-        this.changed = stat.mtimeMs;
-        this.name = baseName(path);
-        this.spec = { type: "path", path, size: stat.size, changed: stat.mtimeMs };
-    }
-
-    async read(offset, length) {
-        const bytes = new Uint8Array(length);
-        let done = 0;
-        while (done < length) {
-            const { bytesRead } = await this.file.read(bytes, done, length - done, offset + done);
-            if (!bytesRead)
-                break;
-            done += bytesRead;
-        }
-        const stat = await this.file.stat();
-        if (stat.mtimeMs !== this.changed || stat.size !== this.size)
-            throw new HeftError("io", `${this.path} was changed while it was read; open the file again`,
-                                { rule: "web/changed", offset });
-        return bytes.subarray(0, done);
-    }
-
-    async sibling(name) {
-        const { dirname, join } = await import("node:path");
-        return join(dirname(this.path), name);
-    }
-
-    async close() {
-        await this.file.close();
-    }
-}
-
 /** ---- HTTP --------------------------------------------------------------------------------- */
 
 function describe(url) {
@@ -196,7 +142,7 @@ class HttpInput {
             this.name = baseName(path);
         }
         // A request with If-Range asks another origin for leave first, which many servers refuse.
-        this.mayPin = isNode || globalThis.location?.origin === new URL(this.url).origin;
+        this.mayPin = platform.mayPin(this.url);
         this.whole = null;
     }
 
@@ -372,8 +318,12 @@ class HttpInput {
 
 /** ---- any input ---------------------------------------------------------------------------- */
 
-function isUrlText(text) {
-    return !isNode || /^(https?|file|data|blob):/i.test(text);
+function addressOf(text) {
+    try {
+        return new URL(String(text), globalThis.document?.baseURI ?? globalThis.location?.href);
+    } catch (e) {
+        throw new HeftError("argument", `'${text}' is not an address`, { cause: e });
+    }
 }
 
 /** Open an input; counted in `session`. */
@@ -384,16 +334,10 @@ export async function openInput(input, options, session, signal) {
         return new Counted(new BytesInput(input, options.name ?? null), session);
     if (typeof Blob !== "undefined" && input instanceof Blob)
         return new Counted(new BlobInput(input), session);
-    if (typeof input === "string" && !isUrlText(input))
-        return new Counted(await PathInput.open(input), session);
     if (typeof input === "string" || input instanceof URL) {
-        const url = new URL(String(input), globalThis.document?.baseURI ?? globalThis.location?.href);
-        if (url.protocol === "file:" && isNode) {
-            const { fileURLToPath } = await import("node:url");
-            return new Counted(await PathInput.open(fileURLToPath(url)), session);
-        }
-        return new Counted(await new HttpInput(url, options).begin(options.maxWholeBytes ?? 64 << 20, session, signal),
-                           session);
+        const file = await platform.openPath(input);
+        return new Counted(file ?? await new HttpInput(addressOf(input), options)
+                               .begin(options.maxWholeBytes ?? 64 << 20, session, signal), session);
     }
     if (input && typeof input.read === "function" && Number.isSafeInteger(input.size) && input.size >= 0)
         return new Counted(input, session);

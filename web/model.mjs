@@ -1,11 +1,12 @@
 /** Models and tensors: the index of an open file as objects. */
-import { Core, NONE, loadModule, makeReady } from "./core.mjs";
-import { HeftError, closedError } from "./error.mjs";
+import { Core, NONE, loadModule, makeReady, useModule } from "./core.mjs";
+import { HeftError, answering, closedError, optionsOf } from "./error.mjs";
+import { readFinding } from "./finding.mjs";
+import { platform } from "./platform.mjs";
 import { Session } from "./session.mjs";
-import { work } from "./work.mjs";
+import { useWorker, work } from "./work.mjs";
 
 const ENCODINGS = ["raw", "zstd", "deflate", "other", "msgpack"];
-const SEVERITIES = ["note", "warning", "fault"];
 const KINDS = ["none", "bool", "uint", "int", "float", "complex", "block"];
 const SPECIALS = 5;
 const F32 = 12, F64 = 13, RAW = 0, ZSTD = 1;
@@ -18,6 +19,8 @@ const ARRAYS = { 2: Uint8Array, 3: Int8Array, 4: Uint16Array, 5: Int16Array, 6: 
                  8: BigUint64Array, 9: BigInt64Array, 12: Float32Array, 13: Float64Array };
 const UNTYPED = "bytes";
 const ITEM_BYTES = { 1: 1, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 4, 8: 8, 9: 8, 12: 4, 13: 8 };
+
+export const version = "0.1.0";
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -40,16 +43,17 @@ function dtypesOf(core) {
     return sharedDtypes;
 }
 
-export async function dtypes() {
-    return sharedDtypes ?? dtypesOf(new Core(await loadModule(), noHost));
+export function dtypes() {
+    return answering(async () => sharedDtypes ?? dtypesOf(new Core(await loadModule(), noHost)));
 }
 
-export async function formats() {
-    const core = new Core(await loadModule(), noHost);
-    const list = [];
-    while (core.run("format_at", list.length))
-        list.push({ name: core.string(0), title: core.string(1), suffixes: core.string(2).split(" ").filter(Boolean) });
-    return list;
+export function formats() {
+    return answering(async () => {
+        const core = new Core(await loadModule(), noHost), list = [];
+        while (core.run("format_at", list.length))
+            list.push({ name: core.string(0), title: core.string(1), suffixes: core.string(2).split(" ").filter(Boolean) });
+        return list;
+    });
 }
 
 /** ---- values ------------------------------------------------------------------------------- */
@@ -103,20 +107,6 @@ function readValue(core) {
     case 10: return { value: new Map(), end: core.number(3) };
     default: return { value: null, end: null };
     }
-}
-
-export function readFinding(core, tensorName, shardName) {
-    const offset = core.number(1), tensor = core.number(3), shard = core.number(4);
-    const finding = {
-        severity: SEVERITIES[core.number(0)], rule: core.string(0),
-        offset: Number.isNaN(offset) ? null : offset, length: core.number(2),
-        tensor: null, text: core.string(1),
-    };
-    if (tensor !== NONE)
-        finding.tensor = tensorName(tensor);
-    if (shard)
-        finding.shard = shardName(shard);
-    return finding;
 }
 
 /** ---- tensors ------------------------------------------------------------------------------ */
@@ -199,7 +189,11 @@ class Tensor {
                             { tensor: this.name });
     }
 
-    async bytes(range = {}) {
+    bytes(range) {
+        return answering(() => this.#bytes(optionsOf(range, "bytes()")));
+    }
+
+    async #bytes(range) {
         const part = this.#findPart(range.part);
         const [from, to] = this.#range(range, await this.#length(part, range.signal), "bytes");
         const out = new Uint8Array(to - from);
@@ -235,7 +229,7 @@ class Tensor {
     async #unzstd(part, signal) {
         const { stored, length, offset } = part.shown;
         const source = this.#model._session.sources[part.shard ? this.#model._shardSource(part.shard) : 0];
-        const decode = this.#model._session.options.decoders?.zstd ?? await platformZstd();
+        const decode = this.#model._session.options.decoders?.zstd ?? platform.zstd();
         if (!decode)
             throw new HeftError("unsupported", `tensor '${this.name}' is compressed with zstd, which this platform cannot ` +
                                 "decode; give open() the option decoders: { zstd }",
@@ -254,10 +248,10 @@ class Tensor {
         return decoded;
     }
 
-    f32(range) { return this.#decode(range, F32, Float32Array); }
-    f64(range) { return this.#decode(range, F64, Float64Array); }
+    f32(range) { return answering(() => this.#decode(optionsOf(range, "f32()"), F32, Float32Array)); }
+    f64(range) { return answering(() => this.#decode(optionsOf(range, "f64()"), F64, Float64Array)); }
 
-    async #decode(range = {}, to, Numbers) {
+    async #decode(range, to, Numbers) {
         const part = this.#findPart(range.part), info = this.#model._dtypes[part.dtype] ?? this.#model._dtypes[0];
         if (!info.decodes)
             throw new HeftError("unsupported", `tensor '${this.name}': elements of type ${info.name} are not decoded; ` +
@@ -308,15 +302,6 @@ class Tensor {
                 out.set(new out.constructor(core.memory.buffer, dst + skip * size, n), first);
         });
     }
-}
-
-async function platformZstd() {
-    if (typeof process === "object" && process.versions?.node) {
-        const zlib = await import("node:zlib");
-        if (zlib.zstdDecompressSync)
-            return bytes => new Uint8Array(zlib.zstdDecompressSync(bytes));
-    }
-    return null;
 }
 
 /** ---- columns ------------------------------------------------------------------------------ */
@@ -455,11 +440,13 @@ export class Model {
 
     tensorAt(id) {
         if (!Number.isInteger(id) || id < 0 || id >= this.tensorCount)
-            throw new RangeError(`there is no tensor ${id}: the model has ${this.tensorCount}`);
+            throw new HeftError("argument", `there is no tensor ${String(id)}: the model has ${this.tensorCount}`);
         return new Tensor(this, id);
     }
 
     find(name) {
+        if (typeof name !== "string")
+            throw new HeftError("argument", `find() takes a name, not ${typeof name}`);
         const id = this._core().withText(name, (ptr, len) => this._core().run("tensor_find", this._model(), ptr, len)) >>> 0;
         return id === NONE ? null : new Tensor(this, id);
     }
@@ -535,9 +522,10 @@ export class Model {
         return counts;
     }
 
-    columns({ count = this.tensorCount } = {}) {
+    columns(options) {
+        const { count = this.tensorCount } = optionsOf(options, "columns()");
         if (!Number.isInteger(count) || count < 0)
-            throw new RangeError(`columns() of ${count} tensors: count is a number of tensors`);
+            throw new HeftError("argument", `columns() of ${String(count)} tensors: count is a number of tensors`);
         this._core();
         if (count < this.tensorCount)
             return new Columns(this, count);
@@ -545,7 +533,11 @@ export class Model {
         return this.#columns;
     }
 
-    async vocabulary({ signal } = {}) {
+    vocabulary(options) {
+        return answering(() => this.#vocabulary(optionsOf(options, "vocabulary()")));
+    }
+
+    async #vocabulary({ signal }) {
         const core = this._core();
         let missing = false;
         await this._session.reading(null, signal, () => {
@@ -577,21 +569,30 @@ export class Model {
         };
     }
 
-    verify(options = {}) { return work("verify", [this], options); }
-    hash(options = {}) { return work("hash", [this], options); }
-    diff(other, options = {}) { return work("diff", [this, other], options); }
+    verify(options) { return answering(() => work("verify", [this], optionsOf(options, "verify()"))); }
+    hash(options) { return answering(() => work("hash", [this], optionsOf(options, "hash()"))); }
+    diff(other, options) { return answering(() => work("diff", [this, other], optionsOf(options, "diff()"))); }
 
-    async close() {
+    close() {
         this.#columns = this.#metadata = undefined;
-        await this._session.close();
+        return answering(() => this._session.close());
     }
 }
 
-export async function open(input, options = {}) {
-    return new Model(await new Session(options).open(input));
+export function open(input, options) {
+    return answering(async () => new Model(await new Session(optionsOf(options, "open()")).open(input)));
 }
 
-export async function prepare({ memory = 24 << 20 } = {}) {
-    await dtypes();
-    await makeReady(memory);
+export function prepare(options) {
+    return answering(async () => {
+        const { memory = 24 << 20, wasm, worker } = optionsOf(options, "prepare()");
+        if (!(memory >= 0))
+            throw new HeftError("argument", `prepare(): memory is a number of bytes, not ${String(memory)}`);
+        if (worker !== undefined)
+            useWorker(worker);
+        if (wasm !== undefined)
+            await useModule(wasm);
+        await dtypes();
+        await makeReady(memory);
+    });
 }

@@ -1,6 +1,6 @@
 /** Opening: the index is fed to the core, the sources answer what was read. */
 import { AGAIN, Core, loadModule } from "./core.mjs";
-import { HeftError, closedError, throwIfAborted } from "./error.mjs";
+import { HeftError, asking, closedError, tell, throwIfAborted } from "./error.mjs";
 import { HEAD, openInput } from "./input.mjs";
 
 /** Ranges nearer than this are read by one request. */
@@ -92,7 +92,7 @@ export class Session {
 
     count(bytes) {
         this.bytesRead += bytes;
-        this.options.onProgress?.({ bytes: this.bytesRead, total: null, requests: this.requests });
+        tell(this.options.onProgress, { bytes: this.bytesRead, total: null, requests: this.requests });
     }
 
     /** A signal that fires when the caller aborts or the model is closed. */
@@ -172,7 +172,8 @@ export class Session {
         for (const name of this.wantedShards) {
             let number = -1;
             const first = this.sources[0].input.input;
-            const input = this.options.resolve ? await this.options.resolve(name) : await first.sibling?.(name);
+            const input = await (this.options.resolve ? asking("resolve()", () => this.options.resolve(name))
+                                                      : first.sibling?.(name));
             try {
                 if (input != null)
                     number = await this.addSource(input, signal);

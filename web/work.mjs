@@ -1,16 +1,15 @@
 /** The side of the caller: start a worker for verify, hash and diff. */
-import { isNode } from "./core.mjs";
-import { HeftError, closedError, throwIfAborted, unpackError } from "./error.mjs";
+import { loadModule } from "./core.mjs";
+import { HeftError, abortedError, closedError, reasonOf, tell, throwIfAborted, unpackError } from "./error.mjs";
+import { platform } from "./platform.mjs";
 
 /** Bytes that pass between the threads at once. */
 const WINDOW = 1 << 20;
 
 /** What a worker needs to read the source itself, or null. */
 function direct(source) {
-    const spec = source.input.input.spec;
-    if (!spec || (spec.type === "blob" && isNode) || (spec.type === "url" && (isNode || spec.ownFetch)))
-        return null;
-    return spec;
+    const { spec } = source.input.input;
+    return spec && platform.isDirect(spec) ? spec : null;
 }
 
 async function copied(source, options, signal) {
@@ -40,31 +39,20 @@ async function describeModel(model, shared, index, options, signal) {
                         maxIndexBytes, noVerify } };
 }
 
-async function startWorker() {
-    const url = new URL("./worker.mjs", import.meta.url);
-    if (isNode) {
-        const { Worker } = await import("node:worker_threads");
-        const worker = new Worker(url);
-        return { post: m => worker.postMessage(m), end: () => worker.terminate(),
-                 rest: () => worker.unref(), wake: () => worker.ref(),
-                 listen: (onMessage, onError) => {
-                     worker.removeAllListeners("message").removeAllListeners("error");
-                     worker.on("message", onMessage).on("error", onError);
-                 } };
-    }
-    const worker = new Worker(url, { type: "module" });
-    return { post: m => worker.postMessage(m), end: () => worker.terminate(), rest: () => {}, wake: () => {},
-             listen: (onMessage, onError) => {
-                 worker.onmessage = e => onMessage(e.data);
-                 worker.onerror = e => onError(new Error(e.message || "the worker could not be started"));
-             } };
-}
-
 /** One worker stays for the next task: starting a worker takes longer than to check a small file. */
 let idle = null;
+let address; // of the worker, if prepare() named it
+
+export function useWorker(at) {
+    if (typeof at !== "string" && typeof at !== "function" && !(at instanceof URL))
+        throw new HeftError("argument", "prepare({ worker }) takes an address, or a function that returns a worker");
+    address = at;
+    idle?.end();
+    idle = null;
+}
 
 async function takeWorker() {
-    const worker = idle ?? await startWorker();
+    const worker = idle ?? await platform.startWorker(address);
     idle = null;
     worker.wake();
     return worker;
@@ -96,7 +84,9 @@ async function answer(models, shared, message, signal) {
 
 export async function work(what, models, options) {
     for (const m of models)
-        if (!m?._session?.core)
+        if (!m?._session)
+            throw new HeftError("argument", "diff() takes a model that open() has returned");
+        else if (!m._session.core)
             throw closedError();
     const [first, second] = models;
     return first._session.within(options.signal, signal1 =>
@@ -105,8 +95,8 @@ export async function work(what, models, options) {
 }
 
 async function run(what, models, options, signal) {
-    const canShare = typeof SharedArrayBuffer === "function" && (isNode || globalThis.crossOriginIsolated);
-    const shared = canShare ? new SharedArrayBuffer(8 + WINDOW) : null;
+    const canShare = typeof SharedArrayBuffer === "function" && platform.canShare();
+    const shared = canShare ? new SharedArrayBuffer(8 + WINDOW) : null, module = await loadModule();
     const described = [];
     for (const m of models)
         described.push(await describeModel(m, shared, described.length, options, signal));
@@ -114,9 +104,9 @@ async function run(what, models, options, signal) {
     let failure = null, isSound = false;
     try {
         return await new Promise((resolve, reject) => {
-            signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+            signal.addEventListener("abort", () => reject(abortedError(signal)), { once: true });
             if (signal.aborted)
-                return reject(signal.reason);
+                return reject(abortedError(signal));
             const settle = message => {
                 isSound = message.error?.status !== "crash";
                 if (message.type === "done")
@@ -124,15 +114,22 @@ async function run(what, models, options, signal) {
                 else
                     reject(failure ?? unpackError(message.error));
             };
+            const progress = ({ done, total }) => {
+                try {
+                    tell(options.onProgress, { bytes: done, total, requests: models[0].requests });
+                } catch (e) {
+                    reject(e);
+                }
+            };
             worker.listen(message => {
                 if (message.type === "read")
                     answer(models, shared, message, signal).then(e => { failure ??= e; });
                 else if (message.type === "progress")
-                    options.onProgress?.({ bytes: message.done, total: message.total, requests: models[0].requests });
+                    progress(message);
                 else if (message.type === "done" || message.type === "failed")
                     settle(message);
-            }, e => reject(new HeftError("crash", `the worker failed: ${e.message}`, { rule: "web/crash", cause: e })));
-            worker.post({ what, models: described, shared, quick: !!options.quick });
+            }, e => reject(new HeftError("crash", `the worker failed: ${reasonOf(e)}`, { rule: "web/crash", cause: e })));
+            worker.post({ what, module, models: described, shared, quick: !!options.quick });
         });
     } finally {
         await leaveWorker(worker, isSound && !signal.aborted);

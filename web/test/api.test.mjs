@@ -134,7 +134,7 @@ test("ranges that leave a tensor are refused", async () => {
         await fails(a.f32(range), "argument", null, /leaves its 50000 elements/);
     await fails(a.bytes({ part: "no" }), "notfound", null, /no part 'no'/);
     assert.equal(model.find("no"), null);
-    assert.throws(() => model.tensorAt(2), RangeError);
+    assert.throws(() => model.tensorAt(2), { name: "HeftError", status: "argument" });
     assert.equal((await a.f32({ from: 5, to: 5 })).length, 0);
     await model.close();
 });
@@ -306,14 +306,42 @@ test("a signal stops opening, reading and working", async () => {
     const never = { size: 1 << 20, read: (o, n, { signal }) => new Promise((_, reject) =>
         signal.addEventListener("abort", () => reject(signal.reason))) };
     const timer = new AbortController(), keep = setTimeout(() => timer.abort(new Error("too slow")), 20);
-    await assert.rejects(open(never, { signal: timer.signal }), { message: "too slow" });
+    const late = await open(never, { signal: timer.signal }).catch(e => e);
+    assert.deepEqual([late.name, late.status, late.rule, late.cause], ["HeftError", "cancelled", "web/aborted", timer.signal.reason]);
+    assert.match(late.message, /too slow/);
     clearTimeout(keep);
-    await assert.rejects(open(small, { signal: AbortSignal.abort() }), { name: "AbortError" });
+    await assert.rejects(open(small, { signal: AbortSignal.abort() }), { status: "cancelled", rule: "web/aborted" });
     const model = await open(small), control = new AbortController();
     const hashing = model.hash({ signal: control.signal });
     control.abort();
-    await assert.rejects(hashing, { name: "AbortError" });
+    await assert.rejects(hashing, { status: "cancelled", rule: "web/aborted" });
     assert.equal((await model.hash()).tensors.length, 2);
+    await model.close();
+});
+
+test("every failure is a HeftError", async () => {
+    const model = await open(small), other = new Error("of the caller");
+    const fail = () => { throw other; };
+    const calls = {
+        "no input": () => open(null), "an input without read()": () => open({}), "an address": () => open("http://[bad"),
+        "options": () => open(small, "gguf"), "a signal": () => open(small, { signal: {} }),
+        "progress": () => open(small, { onProgress: fail }), "own fetch": () => open("http://127.0.0.1/x", { fetch: fail }),
+        "own input": () => open({ size: 9, read: fail }), "a range": () => model.tensorAt(0).bytes({ from: "x" }),
+        "range": () => model.tensorAt(0).f32(3), "a tensor": async () => model.tensorAt(-1), "a name": async () => model.find(),
+        "an id": async () => model.tensorAt(Symbol("x")), "no model": () => model.diff(), "another model": () => model.diff({}),
+        "progress of work": () => model.hash({ onProgress: fail, signal: 1 }), "memory": () => prepare({ memory: "much" }),
+        "module": () => prepare({ wasm: 5 }), "no module": () => prepare({ wasm: new Uint8Array(9) }),
+        "no file": () => prepare({ wasm: "nowhere.wasm" }), "worker": () => prepare({ worker: 5 }),
+    };
+    for (const [what, call] of Object.entries(calls)) {
+        const e = await call().then(() => null, error => error);
+        assert.ok(e instanceof HeftError, `${what}: ${e}`);
+        assert.notEqual(e.status, "crash", `${what}: ${e}`);
+    }
+    await prepare({ worker: new URL("file:///nowhere/worker.mjs") });
+    await assert.rejects(model.hash(), { name: "HeftError", rule: "web/worker" });
+    await prepare({ worker: new URL("node_worker.mjs", pathToFileURL(PACKAGE + "/")) });
+    assert.ok((await model.hash()).model);
     await model.close();
 });
 
@@ -336,7 +364,7 @@ test("columns of the first tensors are a part of all columns", async () => {
     }
     assert.equal(model.columns(), all);
     for (const count of [-1, 0.5, NaN, "1"])
-        assert.throws(() => model.columns({ count }), RangeError);
+        assert.throws(() => model.columns({ count }), { name: "HeftError", status: "argument" });
     await model.close();
 });
 

@@ -1,6 +1,6 @@
 // A program that uses every part of the interface, for the compiler of TypeScript.
-import { HeftError, dtypes, formats, open, version } from "heft";
-import type { Columns, Finding, Model, RandomAccess, Tensor, Value } from "heft";
+import { HeftError, dtypes, formats, open, prepare, version } from "@libheft/heft";
+import type { Columns, Finding, Model, RandomAccess, Tensor, Value } from "@libheft/heft";
 
 const memory: RandomAccess = {
     size: 8,
@@ -39,6 +39,7 @@ async function summary(file: File | URL | string): Promise<number> {
     return parameters;
 }
 
+await prepare({ wasm: new URL("heft.wasm", "https://example.org/"), worker: () => new Worker("worker.js") });
 summary("model.gguf").catch((e: unknown) => {
     if (e instanceof HeftError)
         console.log(e.status, e.rule, e.offset, e.tensor);

@@ -5,4 +5,4 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 export const PACKAGE = path.resolve(process.env.PACKAGE ?? path.join(ROOT, "build-web/package"));
 export const { HeftError, dtypes, formats, open, prepare, version } =
-    await import(pathToFileURL(path.join(PACKAGE, "heft.mjs")).href);
+    await import(pathToFileURL(path.join(PACKAGE, "node.mjs")).href);
