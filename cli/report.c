@@ -94,6 +94,20 @@ static void flush_if_large(page *p)
 
 /* ---- the file ---- */
 
+/* Names of shards that cannot be read, at most REPORT_ITEMS, and their number. */
+static void put_missing(json *j, const heft_file *f)
+{
+    uint32_t missing = 0;
+    json_member_begin(j, "missing", '[');
+    for (uint32_t i = 0; i < heft_shard_file_count(f); i++) {
+        heft_shard_file s = heft_shard_file_at(f, i);
+        if (s.status && missing++ < REPORT_ITEMS)
+            json_str(j, s.name);
+    }
+    json_end(j, ']');
+    json_member_u64(j, "missing_shards", missing);
+}
+
 static void put_file(json *j, const report *r)
 {
     uint64_t bytes = 0, elements = 0;
@@ -113,6 +127,7 @@ static void put_file(json *j, const report *r)
     json_member_u64(j, "tensors", heft_tensor_count(r->f));
     json_member_u64(j, "elements", elements);
     json_member_u64(j, "bytes", bytes);
+    put_missing(j, r->f);
     json_end(j, '}');
 }
 

@@ -41,10 +41,36 @@ export function sizeText(n) {
   return (i ? n.toFixed(n < 100 ? 1 : 0) : n) + " " + units[i];
 }
 
-// Statistics arrive as numbers, as the texts "NaN" and "Infinity", or as null where none exist.
+// Most characters of realText(): columns of tables have room for them.
+export const REAL_CHARS = 11;
+
+// A number in at most REAL_CHARS characters.  A rounded number has a point or an exponent: digits
+// alone are exact.  Statistics arrive as numbers, as the texts "NaN" and "Infinity", or as null where
+// none exist.
 export function realText(v) {
   if (v === null || v === undefined) return "–";
-  return typeof v === "number" ? Number(v.toPrecision(6)).toString() : v;
+  if (typeof v !== "number" || v - v !== 0) return String(v);
+  if (Number.isInteger(v) && String(v).length <= REAL_CHARS) return String(v);
+  const size = Math.abs(v);
+  if (!Number.isInteger(v) && size >= 1e-4 && size < 1e6) {
+    const whole = Math.max(0, Math.floor(Math.log10(size))) + 1;
+    const near = Number(v.toPrecision(Math.max(6, whole + 1)));
+    const text = Number.isInteger(near) ? `${near}.0` : String(near);
+    if (text.length <= REAL_CHARS) return text;
+  }
+  for (let digits = 5; ; digits--) {
+    const text = v.toExponential(digits).replace(/\.?0*e/, "e").replace("e+", "e");
+    if (text.length <= REAL_CHARS) return text;
+  }
+}
+
+// All digits of a number; of one with 32 bits or fewer, the digits that tell it from its neighbours.
+export function exactText(v, isDouble) {
+  if (v === null || v === undefined) return "–";
+  if (typeof v !== "number" || isDouble || Number.isInteger(v) || Math.fround(v) !== v) return String(v);
+  let digits = 1;
+  while (Math.fround(Number(v.toPrecision(digits))) !== v) digits++;
+  return String(Number(v.toPrecision(digits)));
 }
 
 export const shapeText = (dims) => "[" + dims.join(", ") + "]";

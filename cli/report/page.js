@@ -1,9 +1,10 @@
 // The page: reads the figures and fills the sections.
 
-import { byId, countText, element, percentText, realText, shapeText, sizeText } from "./basics.js";
+import { byId, countText, element, exactText, percentText, REAL_CHARS, realText, shapeText, sizeText } from "./basics.js";
 import { histogram, shares, sparkline } from "./charts.js";
 import { ListRows } from "./list_rows.js";
 import { moduleMap } from "./module_map.js";
+import { linesText, nameText, plainText } from "./names.js";
 import { Table } from "./table.js";
 import { Treemap } from "./treemap.js";
 
@@ -12,8 +13,18 @@ const tensors = data.tensors.map((row) => {
   const t = {};
   data.columns.forEach((key, i) => (t[key] = row[i]));
   t.dtype = data.dtypes[t.dtype];
+  t.name = nameText(t.name);
   return t;
 });
+
+// What is not in this page, because files of the model are not there.
+function incomplete({ missing, shards, missing_shards }) {
+  const MOST = 5;
+  const list = missing.slice(0, MOST).map(nameText).join(", ");
+  const more = missing_shards > MOST ? ` and ${(missing_shards - MOST).toLocaleString("en")} more` : "";
+  return `Only a part of the model: ${missing_shards.toLocaleString("en")} of ` +
+    `${shards.toLocaleString("en")} shards cannot be read: ${list}${more}.`;
+}
 
 function cards() {
   const f = data.file;
@@ -25,11 +36,13 @@ function cards() {
     ["Size", sizeText(f.size)],
   ];
   if (f.shards) facts.push(["Files", (f.shards + 1).toLocaleString("en")]);
+  byId("missing").hidden = !f.missing.length;
+  byId("missing").textContent = incomplete(f);
   byId("cards").append(...facts.map(([title, text]) =>
     element("div", {}, element("dt", {}, title), element("dd", {}, text))));
-  document.title = f.name + " – model report";
-  byId("title").textContent = f.name;
-  byId("subtitle").textContent = f.path;
+  document.title = nameText(f.name) + " – model report";
+  byId("title").textContent = nameText(f.name);
+  byId("subtitle").textContent = nameText(f.path);
   byId("made").textContent = "Made by heft " + data.heft + ".";
 }
 
@@ -50,9 +63,10 @@ function types() {
 
 function statistics(t) {
   if (t.count === null) return [];
-  return [["Values", t.count.toLocaleString("en")], ["Minimum", realText(t.min)],
-          ["Maximum", realText(t.max)], ["Mean", realText(t.mean)],
-          ["Standard deviation", realText(t.std)],
+  const isDouble = t.dtype === "f64";
+  return [["Values", t.count.toLocaleString("en")], ["Minimum", exactText(t.min, isDouble)],
+          ["Maximum", exactText(t.max, isDouble)], ["Mean", exactText(t.mean, true)],
+          ["Standard deviation", exactText(t.std, true)],
           ["Zeros", `${t.zeros.toLocaleString("en")} (${percentText(t.zeros, t.count)})`],
           ["NaN", t.nan.toLocaleString("en")], ["Infinite", t.inf.toLocaleString("en")]];
 }
@@ -63,28 +77,34 @@ function detail(t) {
   const list = element("dl", { class: "facts" }, ...facts.flatMap(([title, text]) =>
     [element("dt", {}, title), element("dd", {}, text)]));
   const drawn = t.bins && t.bins.length && typeof t.min === "number" && typeof t.max === "number";
-  byId("detail").replaceChildren(element("h3", {}, t.name || "(no name)"), list,
+  byId("detail").replaceChildren(element("h3", {}, t.name), list,
                                  ...(drawn ? [histogram(t.name, t.bins, t.min, t.max)] : []));
 }
 
 function tensorTable() {
-  const whole = (key) => (t) => (t[key] === null ? "–" : t[key].toLocaleString("en"));
   const plain = (key) => (t) => t[key];
-  const real = (title, key) => ({ title, number: true, width: [104, 1], text: (t) => realText(t[key]),
+  const longest = (text) => tensors.reduce((most, t) => Math.max(most, text(t).length), 0);
+  const real = (title, key) => ({ title, number: true, chars: REAL_CHARS, text: (t) => realText(t[key]),
                                   value: plain(key) });
+  const count = (title, key) => {
+    const text = (t) => (t[key] === null ? "–" : t[key].toLocaleString("en"));
+    return { title, number: true, chars: longest(text), text, value: plain(key) };
+  };
+  const type = (t) => t.dtype || "–";
+  const shape = (t) => shapeText(t.shape);
+  const SHAPE = 20; // characters; longer shapes are rare, and may be cut
   const columns = [
-    { title: "Name", width: [220, 5], text: (t) => t.name, value: plain("name") },
-    { title: "Type", width: [70, 1], text: (t) => t.dtype || "–", value: plain("dtype") },
-    { title: "Shape", text: (t) => shapeText(t.shape), value: plain("elements") },
-    { title: "Size", number: true, text: (t) => sizeText(t.bytes), value: plain("bytes") },
+    { title: "Name", width: [170, 5], text: (t) => t.name, value: plain("name") },
+    { title: "Type", chars: longest(type), text: type, value: plain("dtype") },
+    { title: "Shape", chars: Math.min(SHAPE, longest(shape)), text: shape, value: plain("elements") },
+    { title: "Size", number: true, chars: 9, text: (t) => sizeText(t.bytes), value: plain("bytes") },
   ];
   if (data.has_statistics)
-    columns.push({ title: "Distribution", width: [122, 1], draw: (t) => sparkline(t.bins || []) },
+    columns.push({ title: "Distribution", width: [114, 1], draw: (t) => sparkline(t.bins || []) },
                  real("Min", "min"), real("Max", "max"), real("Mean", "mean"), real("Std", "std"),
-                 { title: "Zeros", number: true, value: (t) => (t.count ? t.zeros / t.count : null),
+                 { title: "Zeros", number: true, chars: 7, value: (t) => (t.count ? t.zeros / t.count : null),
                    text: (t) => (t.count ? percentText(t.zeros, t.count) : "–") },
-                 { title: "NaN", number: true, width: [64, 1], text: whole("nan"), value: plain("nan") },
-                 { title: "Inf", number: true, width: [64, 1], text: whole("inf"), value: plain("inf") });
+                 count("NaN", "nan"), count("Inf", "inf"));
   const words = (t) => `${t.name} ${t.dtype} ${shapeText(t.shape)}`;
   new Table({ into: byId("tensor-table"), label: "Tensors", columns, chosen: detail,
               source: new ListRows(tensors, words) });
@@ -92,14 +112,19 @@ function tensorTable() {
 
 // ---- metadata, findings, comparison
 
-// A table of arrays of texts and numbers.
-function plainTable(into, label, titles, rows, widths, numbers = []) {
-  const columns = titles.map((title, i) => ({
-    title, width: widths[i], number: numbers.includes(i), value: (r) => r[i],
-    text: (r) => (typeof r[i] === "number" ? realText(r[i]) : r[i] === null ? "–" : r[i]),
-  }));
-  new Table({ into: byId(into), label, columns,
-              source: new ListRows(rows, (r) => r.join(" ")) });
+const countOrReal = (v) => (Number.isSafeInteger(v) ? v.toLocaleString("en") : realText(v));
+
+// A table of arrays of texts and numbers.  Texts are shown by `shown`, column by column.
+function plainTable(into, label, titles, rows, { widths, numbers = [], shown = [], chosen }) {
+  const text = (r, i) => (typeof r[i] === "number" ? countOrReal(r[i]) : r[i] === null ? "–"
+                                                   : (shown[i] || plainText)(r[i]));
+  const columns = titles.map((title, i) => {
+    const isNumber = numbers.includes(i);
+    const chars = isNumber ? rows.reduce((most, r) => Math.max(most, text(r, i).length), 0) : 0;
+    return { title, width: widths[i], chars, number: isNumber, value: (r) => r[i], text: (r) => text(r, i) };
+  });
+  new Table({ into: byId(into), label, columns, chosen,
+              source: new ListRows(rows, (r) => r.map((_, i) => text(r, i)).join(" ")) });
 }
 
 function metadata() {
@@ -107,8 +132,10 @@ function metadata() {
   byId("metadata-text").textContent = m.rows.length
     ? m.omitted ? `${m.omitted.toLocaleString("en")} further values are left out.` : ""
     : "The file has none.";
+  const chosen = ([key, value]) => byId("metadata-detail").replaceChildren(
+    element("h3", {}, nameText(key)), element("pre", { class: "code" }, linesText(value)));
   if (m.rows.length) plainTable("metadata-table", "Metadata", ["Key", "Value"], m.rows,
-                                [[160, 1], [240, 2]]);
+                                { widths: [[160, 1], [240, 2]], shown: [nameText], chosen });
 }
 
 function findings() {
@@ -116,13 +143,17 @@ function findings() {
   const text = byId("findings-text");
   const faults = `${v.faults} ${v.faults === 1 ? "fault" : "faults"}`;
   const warnings = `${v.warnings} ${v.warnings === 1 ? "warning" : "warnings"}`;
-  text.className = v.faults ? "fault" : v.warnings ? "warning" : "good";
+  // Without checksums nothing says that the data are sound.
+  const sound = v.bytes_checked ? "good" : "quiet";
+  text.className = v.faults ? "fault" : v.warnings || data.file.missing.length ? "warning" : sound;
   text.textContent = (v.faults || v.warnings ? `${faults}, ${warnings}. ` : "No fault. ") +
-    `${sizeText(v.bytes_checked)} were compared with checksums and rules.` +
+    (v.bytes_checked ? `${sizeText(v.bytes_checked)} were compared with checksums and rules.`
+                     : "Nothing was compared with checksums: only the structure was checked, not the data.") +
     (v.omitted ? ` ${v.omitted.toLocaleString("en")} further findings are left out.` : "");
   if (v.rows.length)
-    plainTable("findings-table", "Findings", ["Severity", "Rule", "At byte", "Tensor", "Text"],
-               v.rows, [[90, 1], [140, 1], [110, 1], [160, 2], [320, 5]], [2]);
+    plainTable("findings-table", "Findings", ["Severity", "Rule", "At byte", "Tensor", "Text"], v.rows,
+               { widths: [[90, 1], [140, 1], [110, 1], [160, 2], [320, 5]], numbers: [2],
+                 shown: [null, null, null, nameText] });
 }
 
 function comparison() {
@@ -130,11 +161,11 @@ function comparison() {
   if (!c) return;
   byId("comparison").hidden = false;
   byId("comparison-text").className = c.equal ? "good" : "warning";
-  byId("comparison-title").textContent = `Comparison with ${c.path}`;
+  byId("comparison-title").textContent = `Comparison with ${nameText(c.path)}`;
   byId("comparison-text").textContent = c.summary + ".";
   if (c.rows.length)
     plainTable("comparison-table", "Comparison", c.titles, c.rows,
-               [[200, 3], [110, 1], [130, 2], [130, 2]], [4, 5, 6, 7]);
+               { widths: [[200, 3], [110, 1], [130, 2], [130, 2]], numbers: [4, 5, 6, 7], shown: [nameText] });
 }
 
 cards();

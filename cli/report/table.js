@@ -9,8 +9,9 @@ const LONGEST = 8e6; // pixels; browsers limit the height of an element
 let tables = 0;
 
 export class Table {
-  // columns: { title, number, width: [least pixels, share], text(row), value(row), draw(row) };
-  // `draw` returns a node instead of text, and columns without `value` cannot be sorted.
+  // columns: { title, number, width: [least pixels, share], chars, text(row), value(row), draw(row) };
+  // `chars`: texts of at most as many digits are never cut.  `draw` returns a node instead of text, and
+  // columns without `value` cannot be sorted.
   // source: { total, length, at(i), arrange(text, column, down) }.  at() returns undefined while a
   // row is not known yet: call refresh() when it is.  arrange() may return a promise; false means
   // that the rows cannot be arranged.
@@ -33,14 +34,18 @@ export class Table {
     this.widths();
     this.listen();
     into.append(...(searchable ? [this.tools()] : []), this.view);
+    this.onPaper();
     this.found();
   }
 
   widths() {
-    const wide = this.columns.map((c) => c.width || [c.number ? 90 : 120, 1]);
+    const wide = this.columns.map((c) => {
+      const [least, share] = c.width || [c.number ? 90 : 120, 1];
+      return [c.chars ? `calc(${Math.max(c.chars, c.title.length + (c.value ? 2 : 0))}ch + var(--cell))` : `${least}px`, share];
+    });
     this.view.style.setProperty("--columns",
-                                wide.map(([least, share]) => `minmax(${least}px, ${share}fr)`).join(" "));
-    this.table.style.minWidth = wide.reduce((sum, [least]) => sum + least, 0) + "px";
+                                wide.map(([least, share]) => `minmax(${least}, ${share}fr)`).join(" "));
+    this.table.style.minWidth = `calc(${wide.map(([least]) => least).join(" + ")})`;
   }
 
   listen() {
@@ -57,6 +62,30 @@ export class Table {
       this.high = undefined;
       this.later();
     }).observe(this.view);
+  }
+
+  // On paper nothing scrolls: a plain table with all rows, at most ON_PAPER, stands for the grid.
+  onPaper() {
+    const ON_PAPER = 3000;
+    let paper = null;
+    addEventListener("beforeprint", () => {
+      if (paper || !this.view.isConnected || !this.view.offsetParent) return;
+      const rows = Array.from({ length: Math.min(ON_PAPER, this.source.length) }, (_, i) => this.source.at(i));
+      const cell = (c, row) => element("td", { class: c.number ? "number" : "" },
+                                       row === undefined ? "…" : c.draw ? c.draw(row) : String(c.text(row)));
+      const head = this.columns.map((c) => element("th", { class: c.number ? "number" : "" }, c.title));
+      const rest = this.source.length - rows.length;
+      paper = element("div", { class: "paper", "aria-hidden": "true" },
+                      element("table", {}, element("thead", {}, element("tr", {}, ...head)),
+                              element("tbody", {}, ...rows.map((row) =>
+                                element("tr", {}, ...this.columns.map((c) => cell(c, row)))))),
+                      rest ? element("p", {}, `${rest.toLocaleString("en")} further rows are not printed.`) : "");
+      this.view.after(paper);
+    });
+    addEventListener("afterprint", () => {
+      paper?.remove();
+      paper = null;
+    });
   }
 
   head(column, i) {

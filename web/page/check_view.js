@@ -49,7 +49,7 @@ function findingsTable(into, findings) {
 function factsOf(model) {
   const facts = [
     ["Format", model.format + (model.version ? ` ${model.version}` : "")],
-    ["Size", `${model.size.toLocaleString("en")} bytes`],
+    ["Size", `${model.total.toLocaleString("en")} bytes`],
     ["Alignment of data", model.alignment ? sizeText(model.alignment) : "–"],
     [
       "Checksums",
@@ -79,6 +79,17 @@ function factsOf(model) {
     { class: "facts" },
     ...facts.flatMap(([k, v]) => [element("dt", {}, k), element("dd", {}, v)]),
   );
+}
+
+// How much of the file the checks have reached.
+function comparedText(report, quick) {
+  if (!report.bytes_checked)
+    return "Nothing was compared with checksums: only the structure was checked, not the data.";
+  const share =
+    report.payload_bytes && !quick
+      ? `Checksums cover ${percentText(report.payload_checked, report.payload_bytes)} of the data. `
+      : "";
+  return `${share}${sizeText(report.bytes_checked)} were compared with checksums and rules.`;
 }
 
 export class CheckView {
@@ -127,15 +138,13 @@ export class CheckView {
     const number = (severity) => report.findings.filter((f) => f.severity === severity).length;
     const faults = number("fault");
     const warnings = number("warning");
-    this.outcome.className = faults ? "fault" : warnings ? "warning" : "good";
+    // Without checksums nothing says that the data are sound.
+    const sound = report.bytes_checked && !this.model.missing.length ? "good" : "quiet";
+    this.outcome.className = faults ? "fault" : warnings ? "warning" : sound;
     this.outcome.textContent =
       (faults || warnings
         ? `${count(faults, "fault")}, ${count(warnings, "warning")}. `
-        : "No fault. ") +
-      (report.payload_bytes && !quick
-        ? `Checksums cover ${percentText(report.payload_checked, report.payload_bytes)} of the data. `
-        : "") +
-      `${sizeText(report.bytes_checked)} were compared with checksums and rules.`;
+        : "No fault. ") + comparedText(report, quick);
     this.show(report.findings);
     say(this.outcome.textContent);
   }

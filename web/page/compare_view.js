@@ -1,6 +1,6 @@
 // Two files side by side: this one is A.
 
-import { countText, element, realText, sizeText } from "./basics.js";
+import { countText, element, REAL_CHARS, realText, sizeText } from "./basics.js";
 import { isCancelled } from "./client.js";
 import { ListRows } from "./list_rows.js";
 import { nameText } from "./names.js";
@@ -78,7 +78,7 @@ export class CompareView {
         "p",
         { class: "quiet" },
         `${m.format}, ${m.count.toLocaleString("en")} tensors, ` +
-          `${countText(m.elements)} parameters, ${sizeText(m.size)}`,
+          `${countText(m.elements)} parameters, ${sizeText(m.total)}` + (m.missing.length || m.alone ? ", incomplete" : ""),
       ),
     );
   }
@@ -122,7 +122,7 @@ export class CompareView {
     const number = (title, key) => ({
       title,
       number: true,
-      width: [96, 1],
+      chars: REAL_CHARS,
       value: (r) => r[key],
       text: (r) => realText(r[key]),
     });

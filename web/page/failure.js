@@ -41,6 +41,7 @@ const BY_STATUS = {
     "If the file was downloaded, compare its size with the original.",
   ],
   unsupported: ["This cannot be shown here", "The command may do it: heft ls FILE"],
+  argument: ["The address is not understood", "Give an https: address, or one of the hub."],
   limit: ["The file exceeds a limit", ""],
   nomem: ["There is not enough memory", "Close other tabs, or use the command: heft ls FILE"],
   io: ["Reading failed", "Try again."],
@@ -62,9 +63,10 @@ function titleAndHint(e) {
   return BY_RULE[e.rule] || BY_STATUS[e.status] || ["Something went wrong", ""];
 }
 
-// Return { title, text, hint } of an error.
-export function explain(e) {
+// Return { title, text, hint } of an error; name: the file that the error is about.
+export function explain(e, name = "") {
   const [title, hint] = titleAndHint(e);
   const at = typeof e.offset === "number" ? ` (at byte ${e.offset.toLocaleString("en")})` : "";
-  return { title, text: plainText(e.message) + at, hint };
+  const text = plainText(e.message) + at;
+  return { title, text: !name || text.includes(name) ? text : `${name}: ${text}`, hint };
 }

@@ -7,8 +7,10 @@ import { Client, isCancelled } from "./client.js";
 import { CompareView } from "./compare_view.js";
 import { listenToKeys, listenToTheme, switchTheme } from "./keys.js";
 import { ModuleView } from "./module_view.js";
+import { isHubAddress, resolveHub } from "./hub.js";
+import { showIncomplete } from "./incomplete.js";
 import { cut, nameText } from "./names.js";
-import { candidates, filesOfDrop } from "./openable.js";
+import { besides, candidates, filesOfDrop } from "./openable.js";
 import { ownScript } from "./own_files.js";
 import { cancelWork, clearFailure, say, showFailure, withProgress } from "./status.js";
 import { Tabs } from "./tabs.js";
@@ -39,11 +41,12 @@ async function load(what) {
     title: "Download the whole file",
     act: () => use({ ...what, whole: 8 * 2 ** 30 }),
   };
+  const name = cut(nameText(what.name));
   const model = await withProgress(
-    `Opening ${cut(nameText(what.name))}`,
+    `Opening ${name}`,
     (options) =>
       what.isSecond ? openWhole(client, what, options) : client.ask("open", what, options),
-    (e) => (e.rule === "web/no-ranges" ? [whole] : [retry]),
+    { name, actionsOf: (e) => (e.rule === "web/no-ranges" ? [whole] : [retry]) },
   );
   return model && { ...model, shown: what.name };
 }
@@ -57,13 +60,28 @@ async function use(what) {
   else show(model, what);
 }
 
+// A file of the hub, or the main file of a repository or folder.
+async function openHub(text, isSecond) {
+  const found = await withProgress(`Listing ${cut(nameText(text))}`, ({ signal }) => resolveHub(text, signal), {
+    name: cut(nameText(text)),
+    actionsOf: () => [{ title: "Try again", act: () => openHub(text, isSecond) }],
+  });
+  if (!found) return;
+  const [first] = found.choices;
+  if (found.isClear || isSecond) await use({ input: first.url, name: first.name, isSecond });
+  else offer(found.choices.map((c) => ({ name: c.path, act: () => use({ input: c.url, name: c.name }) })));
+}
+
 function openAddress(text, isSecond = false) {
+  if (isHubAddress(text)) return openHub(text, isSecond);
   const url = new URL(text, document.baseURI).href;
   return use({ input: url, name: decodedName(url), isSecond });
 }
 
-const openFile = (file, files, isSecond) =>
-  use({ input: file, name: file.name, files: files.length > 1 ? files : undefined, isSecond });
+function openFile(file, files, isSecond) {
+  const near = besides(file, files);
+  return use({ input: file, name: file.name, files: near.length > 1 ? near : undefined, isSecond });
+}
 
 function openFiles(files, isSecond = false) {
   clearFailure();
@@ -71,22 +89,19 @@ function openFiles(files, isSecond = false) {
   const found = candidates(files);
   const isClear = found.length === 1 || /index\.json$/i.test(found[0].name);
   if (isClear || isSecond) openFile(found[0], files, isSecond);
-  else offer(found, files);
+  else
+    offer(found.map((file) => ({ name: file.name, size: file.size, act: () => openFile(file, files, false) })));
 }
 
-// Several files may be meant: the user chooses.
-function offer(found, files) {
+// Several files may be meant: the user chooses.  found: { name, size, act() }
+function offer(found) {
   showStart();
   const MOST = 100;
-  const list = found.slice(0, MOST).map((file) => {
-    const button = element("button", { type: "button" }, cut(nameText(file.name)));
-    button.addEventListener("click", () => openFile(file, files, false));
-    return element(
-      "li",
-      {},
-      button,
-      element("span", { class: "quiet" }, " " + sizeText(file.size)),
-    );
+  const list = found.slice(0, MOST).map(({ name, size, act }) => {
+    const button = element("button", { type: "button" }, cut(nameText(name)));
+    button.addEventListener("click", act);
+    const text = size === undefined ? "" : " " + sizeText(size);
+    return element("li", {}, button, element("span", { class: "quiet" }, text));
   });
   byId("candidates").replaceChildren(element("p", {}, "Which file?"), element("ul", {}, ...list));
   byId("candidates").hidden = false;
@@ -120,11 +135,13 @@ function cards(m) {
   const facts = [
     ["Format", m.format + (m.version ? ` ${m.version}` : "")],
     ["Parameters", m.columns ? countText(m.elements) : "…"],
-    ["Tensors", m.count.toLocaleString("en")],
+    ["Tensors", m.count.toLocaleString("en") + (m.missing.length || m.alone ? ", incomplete" : "")],
     ["Data", m.columns ? sizeText(m.bytes) : "…"],
-    ["File", sizeText(m.size)],
+    [m.files > 1 ? "Files" : "File", sizeText(m.total)],
   ];
-  if (m.shards.length) facts.push(["Files", (m.shards.length + 1).toLocaleString("en")]);
+  const there = (m.files - m.missing.length).toLocaleString("en");
+  const all = m.files.toLocaleString("en");
+  if (m.files > 1) facts.push(["Number of files", m.missing.length ? `${there} of ${all}` : all]);
   byId("cards").replaceChildren(
     ...facts.map(([title, text]) =>
       element("div", {}, element("dt", {}, title), element("dd", {}, text)),
@@ -217,6 +234,7 @@ function show(m, what) {
     choose: (address) => (address ? openAddress(address, true) : choose(true)),
     tensor: showTensor,
   });
+  showIncomplete(m, what, use);
   measure(m);
   shown.tensors.table.view.focus({ preventScroll: true });
   say(`${cut(nameText(m.shown))}: ${m.format}, ${m.count.toLocaleString("en")} tensors`);
@@ -229,7 +247,7 @@ async function finish(m, what) {
     await complete(client, m);
   } catch (e) {
     const again = { title: "Open it again", act: () => use(what) };
-    if (shown.model === m && !isCancelled(e)) showFailure(e, [again]);
+    if (shown.model === m && !isCancelled(e)) showFailure(e, [again], cut(nameText(m.shown)));
     return false;
   }
   if (shown.model !== m) return false;
@@ -266,11 +284,8 @@ function listenToDrops() {
     try {
       openFiles(await filesOfDrop(e.dataTransfer), isSecond);
     } catch (error) {
-      showFailure({
-        status: "io",
-        rule: "web/read",
-        message: String(error.message || error),
-      });
+      const message = String(error.message || error);
+      showFailure({ status: "io", rule: "web/read", message });
     }
   });
   return drop;
@@ -362,7 +377,7 @@ function listen() {
 // until the user says so.
 function fillFromLink() {
   const wanted = new URLSearchParams(location.hash.slice(1)).get("open");
-  if (!wanted || !/^https?:/.test(wanted)) return;
+  if (!wanted || !/^(https?|hf):/.test(wanted)) return;
   byId("address").value = wanted;
   byId("address").focus();
 }

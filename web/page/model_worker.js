@@ -7,6 +7,8 @@ import { ColumnOrder } from "./column_order.js";
 import { compareRows } from "./compare_rows.js";
 import { metadataRows, valueText } from "./metadata_rows.js";
 import { ModuleTree } from "./module_tree.js";
+import { indexOfSet, isJoinedHere, namesOfSet, numbered } from "./numbered.js";
+import { otherWeights } from "./openable.js";
 import { survey } from "./survey.js";
 import { numbersOf, partOf, textsOf } from "./values.js";
 import { warmUp } from "./warm_up.js";
@@ -103,26 +105,68 @@ function describe(model) {
 
 // ---- methods
 
-async function openModel({ input, name, files, whole }, { signal, progress }) {
+// Join the files of a numbered set, of which `input` is one, without an index: the files beside it, or
+// at an address all of which the names are known.
+async function joinSet({ input, name }, near, options) {
+  const own = numbered(name);
+  const give = (shard) =>
+    near.size ? near.get(shard) || null : new URL(encodeURIComponent(shard), input);
+  const first = namesOfSet(own, true)[0];
+  const hasZero = near.size ? near.has(first) : own.number === 0;
+  const openOne = async (shard) => {
+    const file = give(shard);
+    try {
+      return file && (await open(file, options));
+    } catch (e) {
+      if (e.rule === "web/not-found") return null;
+      throw Object.assign(e, { message: `${shard}: ${e.message}` });
+    }
+  };
+  return indexOfSet(namesOfSet(own, hasZero), openOne, give);
+}
+
+// What is not there of a model, and what is there besides.
+function completeness(model, { name, files, joined }) {
+  const own = joined ? null : numbered(name);
+  const shards = model.shards.map((s) => s.name);
+  const missing = model.shards.filter((s) => s.status !== "ok").map((s) => s.name);
+  return {
+    missing: [...missing, ...(joined?.missing ?? [])],
+    files: joined ? shards.length + joined.missing.length : shards.length + 1,
+    alone: own && !shards.length && own.count > 1 ? own : null,
+    joined: joined ? shards.length : 0,
+    others: otherWeights(files || [], [name, ...shards]),
+    total: model.shards.reduce((sum, s) => sum + (s.status === "ok" ? s.size || 0 : 0), joined ? 0 : model.size),
+  };
+}
+
+async function openModel({ input, name, files, whole, joins }, { signal, progress }) {
   let lastByte = now();
   const near = new Map((files || []).map((f) => [f.name, f]));
-  const model = await open(input, {
+  const options = {
     signal,
-    name,
     maxTensors: 1 << 24,
     ...(whole ? { maxWholeBytes: whole } : {}),
-    ...(files ? { resolve: (shard) => near.get(shard) || null } : {}),
     onProgress: (p) => {
       lastByte = now();
       progress(p);
     },
+  };
+  const isSet = isJoinedHere(name) && (joins || near.size > 1);
+  const joined = isSet ? await joinSet({ input, name }, near, options) : null;
+  const resolve = joined?.resolve ?? (files && ((shard) => near.get(shard) || null));
+  const model = await open(joined?.input ?? input, {
+    ...options,
+    name: joined ? "joined.index.json" : name,
+    ...(resolve ? { resolve } : {}),
   });
   const id = next++;
   const entry = new Entry(model);
   models.set(id, entry);
   const count = model.tensorCount;
   const known = count > FIRST ? { first: columnsOf(model.columns({ count: FIRST })) } : rest(entry);
-  return { id, count, ...known, lastByte, opened: now(), ...describe(model) };
+  const part = completeness(model, { name, files, joined });
+  return { id, count, ...known, lastByte, opened: now(), ...describe(model), ...part };
 }
 
 // What the page asks for once it shows the first rows: the columns of all tensors, and their sums.
@@ -178,11 +222,13 @@ async function surveyTensor(args, { signal, progress }) {
     count: part.count,
     columns: part.columns,
     whole: args.whole,
+    isPacked: part.encoding !== "raw",
     read: (from, to) => {
       signal.throwIfAborted();
       return numbersOf(t, part, from, to, signal);
     },
     onProgress: (done, total) => progress({ bytes: done, total }),
+    onPicture: (first) => progress({ first: { part, figures: first } }),
   });
   return { part, figures };
 }
@@ -255,11 +301,11 @@ function failureOf(e) {
 function reporter(id) {
   const LEAST = 40; // milliseconds between reports
   let last = -LEAST;
-  return ({ bytes, total }) => {
+  return (progress) => {
     const time = performance.now();
-    if (time - last < LEAST) return;
+    if (!progress.first && time - last < LEAST) return;
     last = time;
-    postMessage({ id, progress: { bytes, total } });
+    postMessage({ id, progress });
   };
 }
 

@@ -1,9 +1,11 @@
 // Files and folders that were dropped or chosen: which of them to open.
 
+import { withoutFollowers } from "./numbered.js";
+
 const INDEX = /\.index\.json$|^(model|index)\.json$/i;
 const WEIGHTS =
   /\.(safetensors|gguf|pt|pth|bin|ckpt|npy|npz|bpk|mpk|mpk\.gz|mag|gptrs|gten|weights|zt)$/i;
-const FIRST_SHARD = /-0*[01]-of-\d+\./;
+const paths = new WeakMap(); // of the files of a drop
 
 // All files of the entries of a drop, folders included; at most 10,000.
 export async function filesOfDrop(transfer) {
@@ -12,8 +14,11 @@ export async function filesOfDrop(transfer) {
   const files = [];
   while (entries.length && files.length < 10_000) {
     const entry = entries.shift();
-    if (entry.isFile) files.push(await new Promise((done, fail) => entry.file(done, fail)));
-    else entries.push(...(await contentOf(entry)));
+    if (entry.isFile) {
+      const file = await new Promise((done, fail) => entry.file(done, fail));
+      paths.set(file, entry.fullPath);
+      files.push(file);
+    } else entries.push(...(await contentOf(entry)));
   }
   return files;
 }
@@ -29,14 +34,26 @@ async function contentOf(folder) {
   }
 }
 
+const folderOf = (file) =>
+  (paths.get(file) || file.webkitRelativePath || file.name).replace(/[^/]*$/, "");
+
+// The files in the same folder as a file: names of shards are names in that folder.
+export const besides = (file, files) => files.filter((f) => folderOf(f) === folderOf(file));
+
+// The weight files and indexes of a list, of numbered files the first one.
+export function candidatesOf(files) {
+  const weights = withoutFollowers(files.filter((f) => WEIGHTS.test(f.name)));
+  const indexes = files.filter((f) => INDEX.test(f.name) && /index\.json$/i.test(f.name));
+  if (indexes.length) return [...indexes, ...weights.filter((f) => !/-of-\d+\./.test(f.name))];
+  return weights.sort((a, b) => b.size - a.size);
+}
+
 // The files that may be meant, the most likely one first.
 export function candidates(files) {
-  const weights = files.filter((f) => WEIGHTS.test(f.name));
-  const indexes = files.filter(
-    (f) => INDEX.test(f.name) && files.length > 1 && /index\.json$/i.test(f.name),
-  );
-  if (indexes.length) return [...indexes, ...weights.filter((f) => !/-of-\d+\./.test(f.name))];
-  const whole = weights.filter((f) => !/-of-\d+\./.test(f.name) || FIRST_SHARD.test(f.name));
-  const found = whole.length ? whole : weights.length ? weights : files;
-  return found.sort((a, b) => b.size - a.size);
+  const found = files.length > 1 ? candidatesOf(files) : files;
+  return found.length ? found : files;
 }
+
+// Weight files that are not among the names.
+export const otherWeights = (files, names) =>
+  files.map((f) => f.name).filter((name) => WEIGHTS.test(name) && !names.includes(name));

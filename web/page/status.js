@@ -14,9 +14,9 @@ export function clearFailure() {
   byId("failure").replaceChildren();
 }
 
-// Show an error.  actions: { title, act() }.
-export function showFailure(e, actions = []) {
-  const { title, text, hint } = explain(e);
+// Show an error.  actions: { title, act() }.  name: the file that the error is about.
+export function showFailure(e, actions = [], name = "") {
+  const { title, text, hint } = explain(e, name);
   const buttons = actions.map(({ title: label, act }) => {
     const button = element("button", { type: "button" }, label);
     button.addEventListener("click", () => {
@@ -56,7 +56,7 @@ function showProgress(what, { bytes, total }) {
 
 // Run work({ signal, onProgress }) with a bar and a button to cancel; work that is under way is
 // cancelled.  Return the result, or undefined if the work was cancelled or failed.
-export async function withProgress(what, work, actionsOf = () => []) {
+export async function withProgress(what, work, { name, actionsOf = () => [] } = {}) {
   cancelWork();
   clearFailure();
   const stop = (current = new AbortController());
@@ -69,7 +69,7 @@ export async function withProgress(what, work, actionsOf = () => []) {
     });
   } catch (e) {
     if (isCancelled(e)) say(`${what}: cancelled`);
-    else showFailure(e, actionsOf(e));
+    else showFailure(e, actionsOf(e), name);
     return undefined;
   } finally {
     clearTimeout(later);

@@ -1,6 +1,6 @@
 // Statistics, distribution and heat map of a tensor's values.
 
-import { element, percentText, realText } from "./basics.js";
+import { element, exactText, percentText, realText } from "./basics.js";
 import { histogram } from "./charts.js";
 import { drawHeat } from "./heat_map.js";
 
@@ -15,16 +15,19 @@ export function factsList(facts, kind = "") {
   );
 }
 
-function statistics(f) {
+function statistics(f, isDouble) {
+  // Of a sample it is not known what the other values are.
+  const counted = (n) => (f.isWhole ? countOf(n) : n ? `${countOf(n)} in the sample` : "none in the sample");
+  const of = f.isWhole ? "" : " of the sample";
   return [
     ["Values", f.isWhole ? countOf(f.count) : `${countOf(f.count)} of ${countOf(f.all)} (sample)`],
-    ["Minimum", realText(f.min)],
-    ["Maximum", realText(f.max)],
-    ["Mean", realText(f.mean)],
-    ["Std deviation", realText(f.std)],
-    ["Zeros", `${countOf(f.zeros)} (${percentText(f.zeros, f.count)})`],
-    ["NaN", countOf(f.nan)],
-    ["Infinite", countOf(f.inf)],
+    ["Minimum" + of, exactText(f.min, isDouble)],
+    ["Maximum" + of, exactText(f.max, isDouble)],
+    ["Mean" + of, realText(f.mean)],
+    ["Std deviation" + of, realText(f.std)],
+    ["Zeros", `${counted(f.zeros)} (${percentText(f.zeros, f.count)})`],
+    ["NaN", counted(f.nan)],
+    ["Infinite", counted(f.inf)],
   ];
 }
 
@@ -34,7 +37,7 @@ export function pictures(name, { part, figures }, readAll) {
     const text = `Values of the type ${part.dtype} are not decoded; the bytes are shown in hexadecimal.`;
     return [element("p", { class: "quiet" }, text)];
   }
-  const nodes = [element("h3", {}, "Values"), factsList(statistics(figures), "pairs")];
+  const nodes = [element("h3", {}, "Values"), factsList(statistics(figures, part.dtype === "f64"), "pairs")];
   if (!figures.isWhole && readAll) {
     const button = element("button", { type: "button" }, `Read all ${countOf(figures.all)} values`);
     button.addEventListener("click", readAll);
@@ -45,6 +48,11 @@ export function pictures(name, { part, figures }, readAll) {
       element("h3", {}, "Distribution"),
       histogram(name, figures.bins, figures.min, figures.max),
     );
-  if (figures.finite) nodes.push(element("h3", {}, "Heat map"), drawHeat(figures, part.shape));
+  if (figures.count) nodes.push(element("h3", {}, "Heat map"), drawHeat(figures, part.shape));
   return nodes;
+}
+
+// The same for a part of the values, while the others are read.
+export function firstPictures(name, { part, figures }) {
+  return [element("p", { class: "quiet" }, "Reading values…"), ...pictures(name, { part, figures })];
 }

@@ -2,12 +2,13 @@
 
 import { byId, element, percentText, realText, shapeText, sizeText } from "./basics.js";
 import { isCancelled } from "./client.js";
-import { nameText, plainText } from "./names.js";
+import { cut, nameText, plainText } from "./names.js";
 import { PagedRows, shortName, TensorRows } from "./rows.js";
 import { say, showFailure } from "./status.js";
 import { Table } from "./table.js";
-import { factsList, pictures } from "./tensor_pictures.js";
+import { factsList, firstPictures, pictures } from "./tensor_pictures.js";
 import { explain } from "./failure.js";
+import { charsOf } from "./values.js";
 
 const bytesText = (n) => (Number.isNaN(n) ? "–" : sizeText(n));
 const countOf = (n) => n.toLocaleString("en");
@@ -25,7 +26,7 @@ export const TENSOR_COLUMNS = [
   {
     title: "Size",
     key: "bytes",
-    width: [92, 1],
+    chars: 9,
     number: true,
     text: (t) => bytesText(t.bytes),
     value: true,
@@ -33,7 +34,7 @@ export const TENSOR_COLUMNS = [
   {
     title: "Offset",
     key: "offset",
-    width: [122, 1],
+    chars: 14,
     number: true,
     value: true,
     text: (t) => (Number.isNaN(t.offset) ? "–" : countOf(t.offset)),
@@ -108,7 +109,7 @@ export class TensorView {
         },
       );
       this.pictures(box, t, result, role);
-      this.showValues(box, t, result.part);
+      this.showValues(box, t, result);
       say(`${shortName(t.name)}, ${t.dtype} ${shapeText(t.shape)}`);
     } catch (e) {
       if (isCancelled(e)) return;
@@ -121,7 +122,7 @@ export class TensorView {
 
   failed(e) {
     const again = { title: "Open it again", act: this.reopen };
-    showFailure(e, e.rule === "web/changed" ? [again] : []);
+    showFailure(e, e.rule === "web/changed" ? [again] : [], cut(nameText(this.model.shown)));
   }
 
   // Stop reading.
@@ -189,9 +190,10 @@ export class TensorView {
     ];
   }
 
-  reading(box, { bytes, total }, stop) {
+  reading(box, { bytes, total, first }, stop) {
     if (this.stop !== stop || !box.isConnected) return;
-    box.firstChild.textContent = `Reading values: ${percentText(bytes, total)}`;
+    if (first) box.replaceChildren(...firstPictures("", first));
+    else box.firstChild.textContent = `Reading values: ${percentText(bytes, total)}`;
   }
 
   pictures(box, t, result, role) {
@@ -201,7 +203,7 @@ export class TensorView {
 
   // ---- single values
 
-  showValues(box, t, part) {
+  showValues(box, t, { part, figures }) {
     if (!part.count) return;
     const ACROSS = part.decodes ? 4 : 12;
     const perLine = Math.ceil(part.columns / ACROSS);
@@ -227,16 +229,17 @@ export class TensorView {
       },
       changed: () => this.values && this.values.refresh(),
     });
-    this.valueTable(box, part, source, ACROSS, perLine);
+    this.valueTable(box, part, source, { across: ACROSS, perLine, chars: charsOf(part, figures) });
   }
 
-  valueTable(box, part, source, across, perLine) {
+  valueTable(box, part, source, { across, perLine, chars }) {
+    const index = (r) => this.indexText(part, r.start);
     const columns = [
-      { title: "Index", width: [84, 1], text: (r) => this.indexText(part, r.start) },
+      { title: "Index", chars: index({ start: part.count - 1 }).length, text: index },
       ...Array.from({ length: across }, (_, k) => ({
         title: `+${k}`,
         number: true,
-        width: [part.decodes ? 86 : 28, 1],
+        chars,
         text: (r) => r.texts[k] ?? "",
       })),
     ];

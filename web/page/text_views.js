@@ -3,7 +3,7 @@
 import { byId, element } from "./basics.js";
 import { isCancelled } from "./client.js";
 import { ListRows } from "./list_rows.js";
-import { cut, nameText, plainText } from "./names.js";
+import { cut, linesText, nameText, plainText } from "./names.js";
 import { shortName } from "./rows.js";
 import { showFailure } from "./status.js";
 import { Table } from "./table.js";
@@ -12,7 +12,7 @@ function detail(client, model, row) {
   const text = element(
     "pre",
     { class: "code value", tabindex: "0", "aria-label": "Value" },
-    plainText(row.text),
+    linesText(row.text),
   );
   const parts = [
     element("h2", { class: "name code" }, nameText(row.key)),
@@ -26,7 +26,7 @@ function detail(client, model, row) {
       `Show all ${row.length.toLocaleString("en")} characters`,
     );
     all.addEventListener("click", async () => {
-      text.textContent = plainText(
+      text.textContent = linesText(
         await client.ask("metadataValue", { model: model.id, key: row.key }),
       );
       all.remove();

@@ -1,5 +1,7 @@
 // Values of a tensor or of one of its parts, as numbers or as texts.
 
+import { REAL_CHARS, realText } from "./basics.js";
+
 const EXACT = new Set(["u64", "i64"]); // f64() would round them
 const DOUBLES = new Set(["f64", "c128", "u64", "i64", "u32", "i32"]);
 
@@ -22,6 +24,7 @@ export function partOf(tensor, role, types) {
   return {
     role,
     dtype,
+    encoding: part?.encoding ?? "raw",
     decodes,
     perElement,
     count,
@@ -39,7 +42,15 @@ export async function numbersOf(tensor, part, from, to, signal) {
   return skip || all.length !== to - from ? all.subarray(skip, skip + to - from) : all;
 }
 
-const shortNumber = (v) => (Number.isInteger(v) ? String(v) : String(Number(v.toPrecision(6))));
+// Most characters of textsOf(), so that columns have room for them.  figures: those of all values, or
+// of a sample.
+export function charsOf(part, figures) {
+  if (!part.decodes) return 2;
+  if (part.dtype === "f64" || part.dtype === "c128") return 24;
+  if (!EXACT.has(part.dtype)) return REAL_CHARS;
+  const ends = figures?.isWhole && figures.finite ? [figures.min, figures.max] : [-(2 ** 63)];
+  return Math.max(...ends.map((v) => BigInt(v).toString().length), 4);
+}
 
 // Texts of the values [from, to); bytes in hexadecimal where the type is not decoded.
 export async function textsOf(tensor, part, from, to, signal) {
@@ -55,5 +66,5 @@ export async function textsOf(tensor, part, from, to, signal) {
   }
   const numbers = await numbersOf(tensor, part, from, to, signal);
   if (part.dtype === "bool") return Array.from(numbers, (v) => (v ? "true" : "false"));
-  return Array.from(numbers, part.dtype === "f64" || part.dtype === "c128" ? String : shortNumber);
+  return Array.from(numbers, part.dtype === "f64" || part.dtype === "c128" ? String : realText);
 }

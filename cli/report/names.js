@@ -57,6 +57,13 @@ export function nameOfBytes(bytes, from, end) {
   return out;
 }
 
+// Escape a text of several lines; the ends of lines stay.
+export const linesText = (text) =>
+  String(text)
+    .split(/\r?\n/)
+    .map((line) => plainText(line))
+    .join("\n");
+
 // Escape a name that is a string already.
 export const nameText = (name) => (name ? plainText(name, true) : '""');
 
