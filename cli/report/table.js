@@ -70,9 +70,10 @@ export class Table {
     let paper = null;
     addEventListener("beforeprint", () => {
       if (paper || !this.view.isConnected || !this.view.offsetParent) return;
-      const rows = Array.from({ length: Math.min(ON_PAPER, this.source.length) }, (_, i) => this.source.at(i));
+      const rows = Array.from({ length: Math.min(ON_PAPER, this.source.length) }, (_, i) => this.source.at(i))
+        .filter((row) => row !== undefined);
       const cell = (c, row) => element("td", { class: c.number ? "number" : "" },
-                                       row === undefined ? "…" : c.draw ? c.draw(row) : String(c.text(row)));
+                                       c.draw ? c.draw(row) : String(c.text(row)));
       const head = this.columns.map((c) => element("th", { class: c.number ? "number" : "" }, c.title));
       const rest = this.source.length - rows.length;
       paper = element("div", { class: "paper", "aria-hidden": "true" },

@@ -26,8 +26,11 @@ NAN = struct.unpack("<f", b"\0\0\xc0\x7f")[0]
 HOSTILE = [
     "</script><script>window.injected=1</script>", "<img src=x onerror=window.injected=2>",
     "<!--<script>", "]]>", "\"><svg onload=window.injected=3>", "__proto__", "constructor",
-    "{{7*7}}", "${window.injected=4}", "a\u202eb", "line\nbreak", "&lt;b&gt;", "'", "\\", "@DATA@"
+    "{{7*7}}", "${window.injected=4}", "a\u202eb", "line\nbreak", "&lt;b&gt;", "'", "\\", "@DATA@",
+    "nul\0"
 ]
+# How the page and the command print names.
+ESCAPED = {"a\u202eb": "a\\u202eb", "line\nbreak": "line\\nbreak", "\\": "\\\\", "nul\0": "nul\\x00"}
 
 
 def safetensors(path, tensors, metadata=None):
@@ -298,7 +301,12 @@ def in_browser(pages, file, steps, *options, **how):
 def check_hostile_page(pages):
     def steps(browser):
         yield from differs("window.injected", browser.run("return window.injected ?? null"), None)
-        yield from differs("names shown", sorted(browser.run(NAMES)), sorted(HOSTILE))
+        shown = [ESCAPED.get(name, name) for name in HOSTILE]
+        yield from differs("names shown", sorted(browser.run(NAMES)), sorted(shown))
+        yield from differs("keys shown", sorted(browser.run(NAMES.replace("tensor", "metadata"))),
+                           sorted(shown))
+        yield from differs("characters that are not printed", browser.run(
+            "return [...document.body.innerText].filter(c => '\\u202e\\0'.includes(c)).length"), 0)
         for i in range(len(HOSTILE)):
             browser.run("document.querySelectorAll('#tensor-table tr[data-row]')"
                         "[arguments[0]].click()", i)
@@ -307,6 +315,66 @@ def check_hostile_page(pages):
         yield from differs("elements from names", browser.run(
             "return document.querySelectorAll('img, #tensor-table svg[onload]').length"), 0)
     yield from in_browser(pages, pages.folder / "hostile.safetensors", steps)
+
+
+CUT = """return [...document.querySelectorAll("td.number, th.number *")]
+  .filter(c => c.scrollWidth > c.clientWidth).map(c => c.textContent)"""
+CELLS = """return [...document.querySelectorAll("#tensor-table tr[data-row]")]
+  .map(r => [...r.cells].map(c => c.textContent))"""
+PAPER = """dispatchEvent(new Event("beforeprint"));
+const rows = [...document.querySelectorAll("#tensor-table .paper tbody tr")]
+  .map(r => r.cells[0].textContent);
+dispatchEvent(new Event("afterprint"));
+return [rows, document.querySelectorAll(".paper").length]"""
+
+
+def check_numbers(pages):
+    """Numbers are not cut, in a window and on paper, and digits alone are exact."""
+    tiny = -4.656612873077393e-08
+    tensors = {f"layers.{i:03d}.attention.weight": floats(tiny * (i + 1), 20231107.25 + i)
+               for i in range(200)}
+    tensors["date"] = ("F64", [2], struct.pack("<2d", 20231107.0, 20231107.0))
+    tensors["large"] = ("F32", [1], struct.pack("<f", 3.4028234663852886e38))
+    file = safetensors(pages.folder / "numbers.safetensors", tensors,
+                       {"chat_template": "first\nsecond"})
+
+    def steps(browser):
+        yield from differs("numbers that are cut", browser.run(CUT), [])
+        yield from differs("pixels that the table scrolls sideways", browser.run(
+            "const g = document.querySelector('#tensor-table .grid');"
+            "return g.scrollWidth - g.clientWidth"), 0)
+        rows = {row[0]: row for row in browser.run(CELLS)}
+        yield from differs("the extrema of a date", rows["date"][5:7], ["20231107", "20231107"])
+        yield from differs("the largest f32", rows["large"][6], "3.40282e38")
+        yield from differs("a small number", rows["layers.000.attention.weight"][5], "-4.65661e-8")
+        names, left = browser.run(PAPER)
+        yield from differs("rows on paper", (len(names), left), (202, 0))
+        yield from differs("colour without checksums",
+                           browser.run("return document.getElementById('findings-text').className"),
+                           "quiet")
+        browser.run("document.querySelector('#metadata-table tr[data-row]').click()")
+        yield from differs("a template", browser.run(
+            "return document.querySelector('#metadata-detail pre').textContent"), "first\nsecond")
+    yield from in_browser(pages, file, steps, width=1280)
+
+
+def check_incomplete(pages):
+    """A set with a missing shard is not shown as a whole model."""
+    folder = pages.folder / "set"
+    folder.mkdir()
+    names = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+    safetensors(folder / names[0], {"a": floats(1.0)})
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": dict(zip("ab", names))}))
+    doc = document(pages.write(index))["file"]
+    yield from differs("missing shards", (doc["missing"], doc["missing_shards"]), ([names[1]], 1))
+
+    def steps(browser):
+        text = browser.run(TEXT, "missing")
+        if "Only a part of the model" not in text or names[1] not in text:
+            yield f"the page says {text!r}"
+    if webdriver.is_installed():
+        yield from in_browser(pages, index, steps)
 
 
 def check_keyboard(pages):
@@ -405,9 +473,9 @@ def main(heft):
              "many tensors": check_many_tensors,
              "comparison": check_comparison, "the output": check_output,
              "nothing is loaded": check_nothing_is_loaded, "digests of the policy": check_digests,
-             "names are text": check_names_are_text}
+             "names are text": check_names_are_text, "a set with a missing shard": check_incomplete}
     browsed = {"hostile names in a browser": check_hostile_page, "keyboard": check_keyboard,
-               "100,000 rows": check_many_rows,
+               "numbers are whole": check_numbers, "100,000 rows": check_many_rows,
                "a comparison in a browser": check_compared_page,
                "colours and a narrow window": check_colours}
     with tempfile.TemporaryDirectory() as folder:
