@@ -16,6 +16,13 @@ enum { HEFT_IS_SMALL = 0 };
 typedef uint32_t heft_slot;
 #endif
 
+/* 0 where hosts have no executor, as in WebAssembly: code for several workers is left out. */
+#if defined(HEFT_NO_THREADS)
+enum { HEFT_HAS_THREADS = 0 };
+#else
+enum { HEFT_HAS_THREADS = 1 };
+#endif
+
 #if defined(__GNUC__)
 #define heft_unlikely(x)          __builtin_expect(!!(x), 0)
 #define heft_prefetch_line(p)     __builtin_prefetch(p)

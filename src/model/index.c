@@ -136,7 +136,7 @@ heft_status heft_ix_no_memory(heft_index *x)
 
 void heft_ix_run(const heft_index *x, size_t n, void (*fn)(void *arg, size_t i), void *arg)
 {
-    if (x->run && n > 1) {
+    if (HEFT_HAS_THREADS && x->run && n > 1) {
         x->run(x->run_ctx, n, fn, arg);
         return;
     }

@@ -101,7 +101,7 @@ heft_status heft_ix_build_name_table(heft_index *x)
     heft_ix_trim(x);
     if (!heft_names_slots(&x->mem, &x->names, x->tensors.len))
         return heft_ix_no_memory(x);
-    bool is_shared = HEFT_HAS_ATOMICS && x->tensors.len >= MIN_PARALLEL;
+    bool is_shared = HEFT_HAS_THREADS && HEFT_HAS_ATOMICS && x->tensors.len >= MIN_PARALLEL;
     uint32_t repeated = fill(x, is_shared ? WORKERS : 1);
     if (is_shared && repeated != HEFT_NONE)
         repeated = fill(x, 1); /* in sequence, to report the first repeated name */

@@ -199,8 +199,8 @@ bool heft_ix_parallel_binary(heft_index *x, heft_cur *c, uint32_t count,
                              const heft_ix_binary_records *records)
 {
     bool is_in_memory = (uint64_t)(c->end - c->start) == c->limit - c->base;
-    if (HEFT_IS_SMALL || !HEFT_HAS_ATOMICS || count < MIN_RECORDS || !x->run || !is_in_memory ||
-        c->st || x->tensors.len || !heft_ix_cache_data_role(x) ||
+    if (HEFT_IS_SMALL || !HEFT_HAS_THREADS || !HEFT_HAS_ATOMICS || count < MIN_RECORDS || !x->run ||
+        !is_in_memory || c->st || x->tensors.len || !heft_ix_cache_data_role(x) ||
         !reserve_dims(x, c, count, records) ||
         (records->base_ids && !heft_vec_reserve(&x->mem, &x->base_ids, count, BASE_ID)))
         return false;

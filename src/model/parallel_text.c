@@ -203,7 +203,8 @@ const uint8_t *heft_ix_parallel_text(heft_index *x, const uint8_t *p, const uint
                                      uint32_t max, const heft_ix_text_records *records)
 {
     enum { MIN_BYTES = MIN_RECORDS * 16 }; /* bytes of the smallest useful text */
-    if (HEFT_IS_SMALL || end - p < MIN_BYTES || !x->run || x->parts.len != x->tensors.len)
+    if (HEFT_IS_SMALL || !HEFT_HAS_THREADS || end - p < MIN_BYTES || !x->run ||
+        x->parts.len != x->tensors.len)
         return p;
     job w = { .records = records, .x = x };
     if (!choose_starts(&w, p, end) || !reserve_rows(&w) || !heft_ix_cache_data_role(x))
