@@ -351,6 +351,7 @@ static heft_status torch_parse(heft_window *in, heft_index *x)
 {
     enum { TAR_HEAD = 512, TAR_MAGIC = 257, INDEX_TEXT = 8 };
     static const heft_shard_index_kind index = { .total_rule = "torch/total-size",
+                                                 .mark_rule = "torch/byte-order-mark",
                                                  .is_own = heft_shard_index_is_torch_name,
                                                  .title = "PyTorch" };
     heft_torch t = { .in = in, .x = x };
