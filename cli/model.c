@@ -21,6 +21,18 @@ bool model_set_key(const char *key)
     return *key;
 }
 
+void model_set_given(char *const *paths, int count)
+{
+    static heft_folder folder;
+    heft_folder_file *files = count > 1 ? calloc((size_t)count, sizeof *files) : NULL;
+    for (int i = 0; files && i < count; i++) {
+        const char *slash = strrchr(paths[i], '/');
+        files[i] = (heft_folder_file){ slash ? slash + 1 : paths[i], HEFT_FOLDER_GIVEN };
+    }
+    folder = (heft_folder){ files, files ? (uint32_t)count : 0, NULL };
+    model_settings.given = files ? &folder : NULL;
+}
+
 /* the library's default limit, and index bytes per tensor */
 enum { DEFAULT_TENSORS = 16 << 20, INDEX_BYTES = 256 };
 
@@ -74,6 +86,8 @@ static heft_open_options open_options(void)
     options.no_verify = s->no_verify;
     options.check_parts = s->check_parts && !s->no_verify;
     options.access = (uint8_t)s->access;
+    options.follow_links = s->follow_links;
+    options.folder = s->given;
     options.limits = &s->limits;
     return options;
 }

@@ -1,6 +1,7 @@
 /* model.h - open files as the common options say, and find tensors, parts and ids in them. */
 #ifndef HEFT_CLI_MODEL_H
 #define HEFT_CLI_MODEL_H
+#include <heft/heft_ext.h>
 #include <heft/remote.h>
 #include <sys/stat.h>
 
@@ -9,18 +10,22 @@
 
 /* Common options of all commands that open files. */
 typedef struct open_settings {
-    const char *key;     /* --key, or NULL */
-    bool quiet;          /* print no warnings about files */
-    bool verbose;        /* print notes, too */
-    bool no_verify;      /* ignore wrong checksums */
-    bool offline;        /* refuse files on servers */
-    bool no_sandbox;     /* restrict neither files nor system calls */
-    bool reports_losses; /* a conversion follows, which reports content that is left out */
-    bool check_parts;    /* verify the digest of each part read as a whole, unless no_verify */
-    heft_access access;  /* --access */
-    heft_limits limits;  /* --max-tensors and --max-bytes; 0 for the defaults */
+    const char *key;          /* --key, or NULL */
+    bool quiet;               /* print no warnings about files */
+    bool verbose;             /* print notes, too */
+    bool no_verify;           /* ignore wrong checksums */
+    bool offline;             /* refuse files on servers */
+    const heft_folder *given; /* the other arguments, or NULL */
+    bool follow_links;        /* links of a model's folder may leave the folder */
+    bool reports_losses;      /* a conversion follows, which reports content that is left out */
+    bool no_sandbox;          /* restrict neither files nor system calls */
+    bool check_parts;         /* verify the digest of each part read as a whole, unless no_verify */
+    heft_access access;       /* --access */
+    heft_limits limits;       /* --max-tensors and --max-bytes; 0 for the defaults */
 } open_settings;
 extern open_settings model_settings;
+/* Tell the paths of all arguments: a shard whose set is given as a whole is not reported. */
+void model_set_given(char *const *paths, int count);
 
 /* Open a file and print its warnings, unless --quiet. An incomplete model gets a warning. Return an
  * exit code. */

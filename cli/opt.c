@@ -31,6 +31,7 @@ enum {
     QUIET,
     NO_VERIFY,
     OFFLINE,
+    FOLLOW_LINKS,
     NO_SANDBOX,
     HELP,
     COMMON
@@ -53,6 +54,8 @@ static const opt common[COMMON] = {
                     "read in spite of wrong checksums" },
     [OFFLINE] = { "offline", 0, OPT_FLAG, &model_settings.offline, NULL,
                   "refuse files on servers, as HF_HUB_OFFLINE=1 does" },
+    [FOLLOW_LINKS] = { "follow-links", 0, OPT_FLAG, &model_settings.follow_links, NULL,
+                       "follow symbolic links that leave the model's folder" },
     [NO_SANDBOX] = { "no-sandbox", 0, OPT_FLAG, &model_settings.no_sandbox, NULL,
                      "restrict neither files nor system calls" },
     [HELP] = { "help", 'h', OPT_FLAG, NULL, NULL, "show this help" },
@@ -74,7 +77,7 @@ static const struct {
 /* Options about models, which commands that look at the bytes of files do not have. */
 enum {
     NOT_OF_RAW_FILES = 1 << KEY | 1 << ACCESS | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET |
-                       1 << NO_VERIFY | 1 << OFFLINE
+                       1 << NO_VERIFY | 1 << OFFLINE | 1 << FOLLOW_LINKS
 };
 
 /* Common options that a command does not have. */
@@ -84,7 +87,8 @@ static const struct {
 } excluded_options[] = {
     { "doctor", NOT_OF_RAW_FILES },
     { "edit", 1u << NO_VERIFY },
-    { "formats", 1u << ACCESS | 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE },
+    { "formats",
+      1u << ACCESS | 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE | 1u << FOLLOW_LINKS },
     { "scan", NOT_OF_RAW_FILES },
     { "sign", NOT_OF_RAW_FILES },
     { "verify", 1u << KEY | 1u << QUIET | 1u << NO_VERIFY },
@@ -403,6 +407,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
             *code = stdin_take(u, rest);
         if (!*code)
             *code = hub_take(u, rest);
+        model_set_given(rest->item, rest->count);
         ok = false;
         if (!*code) {
             pager_start(u->command);

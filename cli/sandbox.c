@@ -81,6 +81,8 @@ static void allow_download_metadata(landlock *l, const char *folder)
 
 static void allow_folder(landlock *l, const char *path, unsigned access)
 {
+    if (model_settings.follow_links) /* the files may be anywhere */
+        landlock_allow(l, "/", ACCESS_READ);
     landlock_allow(l, path, access);
     allow_repository(l, path);
     allow_download_metadata(l, path);

@@ -149,20 +149,22 @@ static void addresses_that_do_not_fit_are_refused(void **state)
 /* The address of the main file is longer than that of the repository. */
 static void main_files_whose_address_does_not_fit_are_refused(void **state)
 {
-    static const char list[] = "{\"siblings\":[{\"rfilename\":\"model.safetensors\"}]}";
     enum { MORE = sizeof "@main/model.safetensors" - 1 };
     char url[HEFT_URL_MAX], out[HEFT_URL_MAX];
     heft_error err;
+    heft_settings *answer;
     (void)state;
+    heft_assert_ok(heft_settings_parse_json(&answer, HEFT_STR("{}"), NULL, &err), &err);
     for (int len = HEFT_URL_MAX - 1; len <= HEFT_URL_MAX; len++) {
         snprintf(url, sizeof url, "hf://o/%0*d", len - MORE - 7, 7);
-        heft_status st = heft_hub_main_file(out, url, (heft_str){ list, sizeof list - 1 }, &err);
+        heft_status st = heft_hub_address(out, url, answer, "", "model.safetensors", &err);
         if (len < HEFT_URL_MAX)
             heft_assert_ok(st, &err);
         else
             heft_assert_fails(st, HEFT_E_LIMIT, &err, "the address is too long");
         assert_int_equal(strlen(out), HEFT_URL_MAX - 1);
     }
+    heft_settings_close(answer);
 }
 
 static void the_token_comes_from_the_first_setting(void **state)

@@ -308,10 +308,12 @@ static heft_status run_join_pipeline(const input *in, heft_error *err)
     heft_pipeline_file files[] = { { HEFT_STR("unet"), NULL, NULL },
                                    { HEFT_STR("text"), NULL, NULL },
                                    { HEFT_STR("vae"), NULL, &why } };
+    const heft_folder_file other = { "other.safetensors", HEFT_FOLDER_ALTERNATIVE };
+    const heft_folder folder = { &other, 1, NULL };
     heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
     heft_file *joined = NULL;
     o.host = &memory.host;
-    o.passed_over = "other.safetensors";
+    o.folder = &folder;
     heft_status st = open_input(&files[0].file, in->bytes, err);
     if (!st)
         st = open_index(&files[1].file, err);

@@ -53,8 +53,9 @@ MAY_INCLUDE = {
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
     "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
     "src/simd": ["heft.h", "src/base", "src/model"],
-    "src/port": ["heft.h", "heft_ext.h", "src/base", "any"],
-    "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/port", "any"],
+    "src/folder": ["heft.h", "heft_ext.h", "src/base"],
+    "src/port": ["heft.h", "heft_ext.h", "src/base", "src/folder", "any"],
+    "src/port/remote": ["heft.h", "heft_ext.h", "src/base", "src/folder", "src/port", "any"],
     "cli": ["heft.h", "heft_ext.h", "params.h", "any"],
     "examples": ["heft.h", "heft_ext.h", "params.h", "any"],
     "web": ["heft.h", "heft_ext.h", "any"],
@@ -64,7 +65,7 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/scan", "src/sign",
+    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder", "src/scan", "src/sign",
     "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd

@@ -154,6 +154,7 @@ typedef struct heft_limits heft_limits;
 typedef struct heft_allocator heft_allocator;
 typedef struct heft_host heft_host;                 /* memory, threads, codecs: heft_ext.h */
 typedef struct heft_shard_folder heft_shard_folder; /* access to shards: heft_ext.h */
+typedef struct heft_folder heft_folder;             /* files next to the file: heft_ext.h */
 
 typedef struct heft_open_options {
     size_t size;               /* = sizeof(heft_open_options) */
@@ -166,9 +167,10 @@ typedef struct heft_open_options {
      * tensor names are relative to the entry.  NULL: the whole file.  Borrowed until the file is
      * open. */
     const char *key;
-    /* Weights file of the model that is left unread and reported as the note "heft/passed-over";
-     * set by heft_file_open() for a folder.  NULL: none.  Borrowed until the file is open. */
-    const char *passed_over;
+    /* The other files of a model's folder: shards that no index lists, and files that are not read
+     * and reported; set by heft_file_open() for a folder.  NULL: none.  Borrowed until the file is
+     * open. */
+    const heft_folder *folder;
     /* Compare a part's digest when the whole part is read by heft_part_read(),
      * heft_part_read_many(), heft_array_read(), heft_array_view(), a heft_stream or
      * heft_file_hash(): HEFT_E_CHECKSUM on a mismatch.  For the digest of a part see
@@ -179,14 +181,16 @@ typedef struct heft_open_options {
     bool no_verify;
     /* A heft_access: how heft_file_open() reads the file and the shards. */
     uint8_t access;
-    uint8_t reserved[5]; /* 0 */
+    /* heft_file_open() follows symbolic links that leave the model's folder. */
+    bool follow_links;
+    uint8_t reserved[4]; /* 0 */
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                                          \
-    {                                                                                   \
-        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0, \
-        {                                                                               \
-            0                                                                           \
-        }                                                                               \
+#define HEFT_OPEN_OPTIONS_INIT                                                                 \
+    {                                                                                          \
+        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0, false, \
+        {                                                                                      \
+            0                                                                                  \
+        }                                                                                      \
     }
 
 /* Open a file, or the model in a folder (docs/shards.md says which file of the folder is opened).

@@ -220,6 +220,8 @@ typedef struct heft_index {
     bool strict; /* values invalid for their dtype or layout are faults, not warnings */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
     bool has_alternatives;    /* some stored checksum has is_alternative set */
+    bool is_shard_index;      /* an index of shards, which has no tensors of its own */
+    bool has_pieces;          /* the tensors are pieces of the tensors of a model */
     heft_ix_shard_info shard_info;
     uint64_t stated_tensor_bytes; /* stated bytes of all tensors, or HEFT_UNKNOWN_LENGTH */
     heft_vec open;       /* uint32_t: values that are containers not yet ended, innermost last */

@@ -117,7 +117,9 @@ static void leave_directory(link_walk *w)
 
 static heft_status leaves_folder(heft_error *err)
 {
-    return heft_error_plain(err, HEFT_E_IO, "is a symbolic link that leaves the model's folder");
+    return heft_error_plain(err, HEFT_E_IO,
+                            "is a symbolic link that leaves the model's folder; "
+                            "--follow-links allows it");
 }
 
 static heft_status cannot_resolve(heft_error *err, int os)

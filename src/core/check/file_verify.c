@@ -392,11 +392,7 @@ static heft_status report_opening(verify *v)
                                            .tensor = HEFT_NONE,
                                            .text = "there is no tensor: everything is left out",
                                            .left_out = true });
-    heft_status st = report_shards(v);
-    if (!st && f->x.shard_info.number)
-        report(&v->check, HEFT_NOTE, "heft/shard-alone", (heft_range){ HEFT_NOWHERE, 0 }, HEFT_NONE,
-               "this file is one shard of a model: verify the first shard to check all of them");
-    return st;
+    return report_shards(v);
 }
 
 /* Compare each file with the digest that its origin states.  A share does not read whole files. */

@@ -66,7 +66,7 @@ heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_ope
         .opening = opening,
         .format = o.format,
         .shards = o.shards,
-        .passed_over = o.passed_over,
+        .folder = o.folder,
         .check_parts = o.check_parts,
         .no_verify = o.no_verify,
     };

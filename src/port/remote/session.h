@@ -3,6 +3,7 @@
 #define HEFT_PORT_REMOTE_SESSION_H
 #include <stdatomic.h>
 
+#include "folder/folder_choice.h"
 #include "port/url.h"
 
 /* ---- addresses, target.c ---- */
@@ -25,9 +26,14 @@ heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_err
 
 /* ---- repositories of the hub, hub_list.c ---- */
 
-/* Write hf://OWNER/NAME@COMMIT/FILE for the main file of the repository `url` to out, of
- * HEFT_URL_MAX bytes.  list: the hub's answer. */
-heft_status heft_hub_main_file(char *out, const char *url, heft_str list, heft_error *err);
+/* List the files of a folder of a repository, "" or "unet/", from the hub's answer.  *out is
+ * initialised. */
+void heft_hub_list_folder(heft_folder_listing *out, const heft_settings *answer,
+                          const char *folder);
+/* Write hf://OWNER/NAME@COMMIT/FOLDER/FILE for a file of the repository `url` to out, of HEFT_URL_MAX
+ * bytes. */
+heft_status heft_hub_address(char *out, const char *url, const heft_settings *answer,
+                             const char *folder, const char *file, heft_error *err);
 
 /* ---- answers, answer.c ---- */
 
