@@ -121,6 +121,20 @@ static heft_status st_parse(heft_window *in, heft_index *x)
     return st ? st : heft_attributes_from_metadata(x);
 }
 
+/* Distributed checkpoints in safetensors have pieces of tensors, with their offsets in the whole
+ * tensor. */
+static heft_status st_notice(heft_index *x)
+{
+    static const char key[] = "DCP_SHARDING_INFO";
+    for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
+        x->has_pieces = x->has_pieces || heft_str_is(heft_ix_value(x, i)->key, key);
+    if (x->has_pieces)
+        heft_ix_note(x, HEFT_WARNING, "safetensors/pieces", HEFT_NOWHERE, HEFT_NONE,
+                     "the file has pieces of tensors of a distributed checkpoint (DCP) of PyTorch, "
+                     "which are not joined: DCP_SHARDING_INFO has their offsets");
+    return HEFT_OK;
+}
+
 static heft_status st_check(heft_check *c)
 {
     uint64_t data = c->size;
@@ -169,6 +183,7 @@ const heft_format heft_format_safetensors = {
     .name = "safetensors",
     .title = "safetensors",
     .structure_rule = "safetensors/structure",
+    .notice = st_notice,
     .suffixes = ".safetensors",
     .versions = "",
     .caps = HEFT_CAN_READ | HEFT_CAN_WRITE | HEFT_CAN_META,
