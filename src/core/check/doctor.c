@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "core/check/byte_survey.h"
 #include "core/read/foreign.h"
+#include "core/shards/shard_join.h"
 
 enum { HEAD = 512, TAIL = 64 };
 
@@ -250,6 +251,8 @@ heft_status heft_doctor_open(heft_doctor **out, heft_source *take, const heft_do
     heft_status st = heft_source_check(take, err);
     if (!st)
         st = heft_sized_copy(&o, sizeof o, opt, err);
+    if (!st)
+        st = heft_refuse_piece(o.path, err);
     if (!st)
         st = heft_host_resolve(&host, o.host, err);
     heft_doctor *d = st ? NULL : heft_alloc(host->allocator, sizeof *d, 16);

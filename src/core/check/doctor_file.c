@@ -4,6 +4,7 @@
 #include "base/sort.h"
 #include "core/check/byte_survey.h"
 #include "core/check/diagnosis.h"
+#include "core/shards/shard_join.h"
 
 static const char again[] = "download or copy the file again, or salvage the intact tensors";
 
@@ -119,7 +120,9 @@ heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft
     if (shards) {
         heft_doctor_add(d, row, "the file belongs to a model with %U other files",
                         (uint64_t)shards);
-        return HEFT_OK;
+        if (!heft_ix_tensors(&d->file->x))
+            return HEFT_OK;
+        heft_file_drop_shards(d->file);
     }
     heft_status st = verify(d, progress, err);
     return st ? st : check_zero_tail(d, err);
