@@ -115,6 +115,14 @@ heft_status model_try_open(heft_file **out, const char *path, heft_error *err)
     return open_any(out, path, &options, err);
 }
 
+heft_status model_try_open_set(heft_file **out, const char *path, const heft_shard_folder *shards,
+                               heft_error *err)
+{
+    heft_open_options options = open_options();
+    options.shards = shards;
+    return heft_file_open(out, path, &options, err);
+}
+
 heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
                                heft_error *err)
 {

@@ -55,6 +55,9 @@ bool model_has_file(bool *no_memory, const heft_file *f, const char *path, const
 uint64_t model_size(const heft_file *f);
 /* Open a file without printing anything. */
 heft_status model_try_open(heft_file **out, const char *path, heft_error *err);
+/* Open a model whose shards are opened by the functions of `shards`. */
+heft_status model_try_open_set(heft_file **out, const char *path, const heft_shard_folder *shards,
+                               heft_error *err);
 /* Open a file on a server without printing anything. */
 heft_status model_try_open_url(heft_file **out, const char *url, const heft_url_options *how,
                                heft_error *err);

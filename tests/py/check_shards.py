@@ -446,6 +446,14 @@ def gguf_set_is_one_model(scratch):
            "the file merged shard by shard differs")
     found = heft_json("verify", scratch / "set" / gguf_name(2, 3))["findings"]
     require([f["rule"] for f in found] == ["heft/shard-alone"], found)
+    given = [scratch / f"part{i}.gguf" for i in (1, 2, 3)]
+    for i in (1, 2, 3):
+        (scratch / "set" / gguf_name(i, 3)).rename(given[i - 1])
+    heft("merge", *given, scratch / "o.gguf")
+    require((scratch / "o.gguf").read_bytes() == (scratch / "one.gguf").read_bytes(),
+           "renamed shards that are all given")
+    heft("merge", *given[:2], scratch / "no.gguf", code=4)
+    heft("merge", given[0], given[2], given[1], scratch / "no.gguf", code=4)
 
 
 def gguf_fault(rule, code, change=None, **how):
