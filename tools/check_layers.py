@@ -65,8 +65,8 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder", "src/scan", "src/sign",
-    "src/share", "src/port_none"
+    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder", "src/scan",
+    "src/sign", "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11

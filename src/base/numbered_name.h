@@ -19,8 +19,8 @@ bool heft_numbered_name_read(heft_numbered_name *out, heft_str name);
 bool heft_numbered_name_is_sibling(const heft_numbered_name *a, const heft_numbered_name *b);
 /* Return the head without the separator at the end: "model". */
 heft_str heft_numbered_name_stem(const heft_numbered_name *n);
-/* Return the length of the name of a sibling with at least `width` digits.  Write that name, without a
- * terminator, unless out is NULL. */
+/* Return the length of the name of a sibling whose number has at least `width` digits.  Write that
+ * name, without a terminator, unless out is NULL. */
 size_t heft_numbered_name_write(char *out, const heft_numbered_name *n, uint32_t number,
                                 size_t width);
 

@@ -48,8 +48,8 @@ bool heft_folder_is_module(heft_str name);
  *   HEFT_E_UNSUPPORTED  this build reads no file of the folder */
 heft_status heft_folder_choose(heft_folder_choice *out, heft_folder_listing *l, const char *named,
                                heft_error *err);
-/* List all files that may hold weights, as other forms of a model that another file describes.  *out
- * is borrowed from the listing. */
+/* List all files that may hold weights, as other forms of a model that another file describes.
+ * *out is borrowed from the listing. */
 heft_status heft_folder_list_forms(heft_folder *out, heft_folder_listing *l, heft_error *err);
 
 #endif

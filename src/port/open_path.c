@@ -31,8 +31,11 @@ static const char purpose[] = "for the name of a folder";
 
 static heft_status open_dir(location *p, heft_error *err)
 {
-    return p->folder.count ? HEFT_OK
-                           : heft_model_folder_open(&p->folder, p->dir, p->folder_flags, err);
+    if (p->folder.count)
+        return HEFT_OK;
+    heft_status st = heft_model_folder_open(&p->folder, p->dir, p->folder_flags, err);
+    p->folder.may_follow = true;
+    return st;
 }
 
 static heft_status open_named(heft_source **out, location *p, const char *name, heft_error *err)

@@ -60,7 +60,7 @@ static bool are_all_given(const heft_file *f, const heft_numbered_name *n)
     return given >= n->count;
 }
 
-/* A shard that is opened by name, without the others. */
+/* Warn of a shard that is opened by its name, without the others. */
 static heft_status note_alone(heft_file *f)
 {
     heft_numbered_name n;

@@ -31,7 +31,7 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
                            uint32_t tensor, const char *fmt, ...);
 /* After a parse: add the shards that only heft_open_options.folder lists; folder_shards.c. */
 heft_status heft_add_folder_shards(heft_file *f, heft_error *err);
-/* Add findings about shards without an index and about files that were not read; folder_shards.c. */
+/* Add findings about shards without an index, and about files that were not read. */
 heft_status heft_note_folder_files(heft_file *f, heft_error *err);
 /* Return the name of a file by number, see heft_global_offset(). */
 heft_str heft_shard_name(const heft_file *f, uint32_t number);

@@ -30,8 +30,8 @@ heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_err
  * initialised. */
 void heft_hub_list_folder(heft_folder_listing *out, const heft_settings *answer,
                           const char *folder);
-/* Write hf://OWNER/NAME@COMMIT/FOLDER/FILE for a file of the repository `url` to out, of HEFT_URL_MAX
- * bytes. */
+/* Write hf://OWNER/NAME@COMMIT/FOLDER/FILE for a file of the repository `url` to out, which has
+ * HEFT_URL_MAX bytes. */
 heft_status heft_hub_address(char *out, const char *url, const heft_settings *answer,
                              const char *folder, const char *file, heft_error *err);
 
