@@ -68,8 +68,15 @@ static void print_diagnosis(const examination *e, const heft_diagnosis *x)
     if (x->where.offset != HEFT_NOWHERE)
         out_format(o, " (at byte %llu)", (unsigned long long)x->where.offset);
     out_char(o, '\n');
-    if (x->advice)
-        out_format(o, "  advice: %s\n", x->advice);
+}
+
+/* Print the advice after the last of the diagnoses that it follows from. */
+static void print_advice(const examination *e, const heft_diagnosis *x, size_t i)
+{
+    heft_diagnosis next;
+    bool has_next = heft_diagnosis_at(&next, e->d, i + 1) && next.advice;
+    if (x->advice && (!has_next || strcmp(next.advice, x->advice) != 0))
+        out_format(e->o, "  advice: %s\n", x->advice);
 }
 
 static void print_lost(const examination *e)
@@ -98,9 +105,12 @@ static void print_verdict(const examination *e)
     outbuf *o = e->o;
     out_message(o, stdin_label(e->path));
     out_text(o, ": ");
+    bool is_whole = s->tensors && !s->lost && s->can_salvage;
     term_paint(o, s->faults ? COLOUR_RED : COLOUR_GREEN);
-    out_text(o, s->faults ? "damaged" : "healthy");
+    out_text(o, !s->faults ? "healthy" : is_whole ? "faulty, but whole" : "damaged");
     term_paint(o, COLOUR_NONE);
+    if (!s->faults && s->warnings)
+        out_format(o, ", %u %s", s->warnings, s->warnings == 1 ? "warning" : "warnings");
     if (s->format && heft_doctor_file(e->d))
         out_format(o, " (%s, %u of %u tensors intact)", heft_format_name(s->format), intact(e),
                    all_of(e));
@@ -114,8 +124,10 @@ static void print_verdict(const examination *e)
 static void print_text(const examination *e)
 {
     heft_diagnosis x;
-    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++)
+    for (size_t i = 0; heft_diagnosis_at(&x, e->d, i); i++) {
         print_diagnosis(e, &x);
+        print_advice(e, &x, i);
+    }
     print_lost(e);
     print_verdict(e);
 }

@@ -35,7 +35,8 @@ typedef struct heft_doctor_options {
     }
 
 /* Examine a file.  Takes the source over, even on failure.  Damage is a diagnosis and not an error;
- * reading takes one pass over the file, or two if the first finds something.
+ * reading takes one pass over the file to compare checksums, one over the values, and one more if
+ * something is found.
  *   HEFT_E_IO           the file cannot be read
  *   HEFT_E_UNSUPPORTED  the file is well formed, but this build does not handle the version */
 HEFT_API HEFT_MUST_CHECK heft_status heft_doctor_open(heft_doctor **out, heft_source *take,

@@ -108,6 +108,20 @@ void heft_ix_part_is_left_out(heft_index *x)
     x->left_out_unread--;
 }
 
+heft_status heft_ix_forgive_error(heft_index *x, heft_status st, const char *kind)
+{
+    const heft_str end = { "", 1 }, nothing = { "", 0 }; /* a NUL ends the copy */
+    /* A worker has no error object.  Errors that could not be listed are not forgiven. */
+    if (st != HEFT_E_FORMAT || !x->err || x->notes.len >= MAX_NOTES)
+        return st;
+    const char *text = heft_arena_join(&x->arena, heft_lit(x->err->message), end, nothing).ptr;
+    if (!text)
+        return heft_error_no_memory(x->err, "for a note about the file");
+    heft_ix_note_early(x, HEFT_FAULT, kind, x->err->offset, HEFT_NONE, text);
+    *x->err = (heft_error){ .status = HEFT_OK, .offset = HEFT_NOWHERE };
+    return HEFT_OK;
+}
+
 void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text)
 {
     for (uint32_t t = 0; x->offset_bits & (align - 1) && t < heft_ix_tensors(x); t++) {

@@ -217,7 +217,8 @@ typedef struct heft_index {
     uint64_t data_start, data_end; /* range that payload may occupy, for the check of the format
                                       that sets the range */
     bool has_omissions;            /* the file states facts that the index lacks: heft_ix_omit() */
-    bool strict; /* values invalid for their dtype or layout are faults, not warnings */
+    bool strict;   /* values invalid for their dtype or layout are faults, not warnings */
+    bool forgives; /* see heft_ix_forgive(); kept by heft_ix_reset() */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
     bool has_alternatives;    /* some stored checksum has is_alternative set */
     bool is_shard_index;      /* an index of shards, which has no tensors of its own */
@@ -385,6 +386,14 @@ void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_r
 /* Mark the part of the file added last as the content of the note added last: the bytes of the part
  * count when models are compared. */
 void heft_ix_part_is_left_out(heft_index *x);
+/* Pass over an error that leaves the meaning of the file clear, if the file is opened to be
+ * examined (heft_index.forgives): x->err, which the caller has just set to st, becomes a note with
+ * the severity HEFT_FAULT and the static name `kind` as its rule.  Return HEFT_OK then, else st. */
+heft_status heft_ix_forgive_error(heft_index *x, heft_status st, const char *kind);
+static inline heft_status heft_ix_forgive(heft_index *x, heft_status st, const char *kind)
+{
+    return HEFT_IS_SMALL || !st || !x->forgives ? st : heft_ix_forgive_error(x, st, kind);
+}
 /* Record that the index does not hold a fact that the file states.  Such a file cannot be edited,
  * and a conversion into the same format reports the fact with severity s.  name: the key (copied),
  * or ptr NULL; text: a static sentence that continues the name.  At most 32 different facts are

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "model/values.h"
 
 bool heft_names_slots(heft_memory *m, heft_names *n, uint32_t count)
 {
@@ -120,7 +121,11 @@ static heft_status unique(heft_index *x, heft_names_of of, uint32_t i, uint32_t 
 heft_status heft_meta_unique(heft_index *x, const char *what)
 {
     heft_names_of of = { value_key, x };
-    return unique(x, of, 0, x->values.len, heft_ix_value_next, what);
+    uint32_t dropped;
+    heft_status st = unique(x, of, 0, x->values.len, heft_ix_value_next, what);
+    if (!st || heft_ix_forgive(x, st, "duplicate-key"))
+        return st;
+    return heft_ix_meta_keep_last(x, HEFT_NONE, &dropped);
 }
 
 heft_status heft_attrs_unique(heft_index *x, uint32_t tensor, const char *what)

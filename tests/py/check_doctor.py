@@ -347,7 +347,8 @@ def check_transfers(folder):
     yield "zeros at the end", [] if good else [document]
     path.write_bytes(raw + b"extra")
     code, document, _ = examine(path)
-    good = code == 1 and kinds_of(document) == ["structure"]
+    good = code == 1 and kinds_of(document) == ["trailing-bytes"] and \
+        document["intact"] == len(tensors)
     yield "bytes after the end", [] if good else [document]
 
 

@@ -288,21 +288,43 @@ static void join_chunk(void *ctx, uint32_t number, uint32_t moved)
 
 /* ---- the header ---- */
 
+/* Forgive an error about the value whose first token is k, and skip the value. */
+static heft_status skip_forgiven(reader *r, heft_json_kind k, heft_status st)
+{
+    if (k == HEFT_JSON_FAILED || heft_ix_forgive(r->x, st, "metadata"))
+        return st;
+    r->j.st = HEFT_OK;
+    return heft_json_skip(&r->j, k);
+}
+
+/* Refuse a value that is not a string.  If that is forgiven, the text of the JSON is the value. */
+static heft_status read_other_value(reader *r, heft_str key, heft_json_kind k)
+{
+    const char *from = r->j.token;
+    heft_status st = skip_forgiven(
+        r, k, heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key));
+    heft_str text = { from, (size_t)(r->j.p - from) };
+    return st ? st : heft_ix_meta_text(r->x, key, text);
+}
+
 static heft_status read_metadata(reader *r)
 {
     if (r->has_metadata)
-        return heft_json_fail(&r->j, "__metadata__ occurs twice");
+        r->j.st = heft_ix_forgive(r->x, heft_json_fail(&r->j, "__metadata__ occurs twice"),
+                                  "metadata");
+    if (r->j.st)
+        return r->j.st;
     r->has_metadata = true;
     heft_json_kind k = heft_json_next(&r->j);
     if (k == HEFT_JSON_NULL)
         return HEFT_OK;
     if (k != HEFT_JSON_OBJECT)
-        return heft_json_fail(&r->j, "__metadata__ is not an object");
+        return skip_forgiven(r, k, heft_json_fail(&r->j, "__metadata__ is not an object"));
     while ((k = heft_json_next(&r->j)) == HEFT_JSON_KEY) {
         heft_str key = r->j.text;
-        if (heft_json_next(&r->j) != HEFT_JSON_STRING)
-            return heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key);
-        heft_status st = heft_ix_meta_text(r->x, key, r->j.text);
+        k = heft_json_next(&r->j);
+        heft_status st = k == HEFT_JSON_STRING ? heft_ix_meta_text(r->x, key, r->j.text)
+                                               : read_other_value(r, key, k);
         if (st)
             return st;
     }
@@ -360,7 +382,13 @@ static heft_status read_json(reader *r, heft_str header)
     const char *end = r->j.p;
     if (k == HEFT_JSON_OBJECT_END && heft_json_next(&r->j) == HEFT_JSON_END)
         note_space(r, header, end);
-    return r->j.st;
+    if (k != HEFT_JSON_OBJECT_END || r->j.st != HEFT_E_FORMAT || !r->x->forgives)
+        return r->j.st;
+    return heft_ix_forgive(r->x,
+                           heft_error_set(r->x->err, HEFT_E_FORMAT, r->x->err->offset,
+                                          "the header is padded with 0x%X instead of spaces",
+                                          (uint64_t)(uint8_t)*r->j.token),
+                           "header-padding");
 }
 
 /* Reserve rows for as many tensors as the header may describe.  In other builds the columns grow
@@ -379,9 +407,18 @@ static heft_status reserve(heft_index *x, heft_str header)
 
 heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str header)
 {
+    enum { MARK = 3 };
     reader r = { .x = x, .h = *h };
-    r.j = heft_json_open(header, HEFT_ST_LENGTH, x->limits.depth, &x->arena, x->err);
+    uint64_t at = HEFT_ST_LENGTH;
     heft_status st = HEFT_IS_SMALL ? reserve(x, header) : HEFT_OK;
+    if (!st && heft_st_has_mark(header)) {
+        st = heft_error_set(x->err, HEFT_E_FORMAT, HEFT_ST_LENGTH,
+                            "the header begins with a byte order mark (EF BB BF) instead of {");
+        st = heft_ix_forgive(x, st, "header-padding");
+        header = (heft_str){ header.ptr + MARK, header.len - MARK };
+        at += MARK;
+    }
+    r.j = heft_json_open(header, at, x->limits.depth, &x->arena, x->err);
     if (!st)
         st = read_json(&r, header);
     *h = r.h;
