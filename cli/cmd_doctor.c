@@ -211,6 +211,7 @@ static int examine(examination *e)
     progress bar;
     heft_doctor_options o = HEFT_DOCTOR_OPTIONS_INIT;
     o.path = e->path;
+    o.host = model_host();
     o.progress = progress_step;
     o.progress_ctx = &bar;
     heft_status st = heft_source_open_file(&source, e->path, HEFT_ACCESS_READ, &err);

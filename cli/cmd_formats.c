@@ -27,6 +27,9 @@ static const column columns[] = {
     { "SUFFIXES", false, SUFFIXES }, { "VERSIONS", false, VERSIONS }, { "TITLE", false, TITLE },
 };
 
+/* The order in which columns are hidden on a narrow terminal. */
+static const uint8_t hides[] = { 0, 0, 0, 1, 2, 3 };
+
 /* Write words separated by spaces as a JSON list. */
 static void json_words(json *j, const char *key, const char *words)
 {
@@ -87,7 +90,8 @@ int cmd_formats(int argc, char **argv)
                 .width = sizeof columns / sizeof *columns,
                 .cell = put_cell,
                 .count = (uint32_t)heft_format_count(),
-                .raw = raw };
+                .raw = raw,
+                .hides = hides };
     out_open(&o, STDOUT_FILENO);
     if (as_json)
         print_json(&o);

@@ -35,6 +35,21 @@ int inputs_check(const char *name, const input *all, size_t count, const struct 
     return CODE_DONE;
 }
 
+int inputs_check_output(const char *out, const input *in, bool force)
+{
+    struct stat info;
+    if (!out || stat(out, &info))
+        return CODE_DONE;
+    int code = inputs_check(out, in, 1, &info);
+    if (code)
+        return code;
+    if (S_ISDIR(info.st_mode))
+        return say_status(HEFT_E_ARGUMENT, out, "is a directory");
+    if (S_ISREG(info.st_mode) && !force)
+        return say_status(HEFT_E_ARGUMENT, out, "already exists: --force replaces it");
+    return CODE_DONE;
+}
+
 /* ---- several models as input ---- */
 
 /* Return true if file i is a shard of another input. *no_memory is set if a path could not be

@@ -27,7 +27,7 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
     } all[] = {
         { S, "max-size", 's', OPT_SIZE, &j->max_bytes, "N",
           "maximum bytes per file, header included: 500MB" },
-        { S, "count", 'n', OPT_NUMBER, &j->count, "N", "minimum number of files" },
+        { S, "count", 'c', OPT_NUMBER, &j->count, "N", "minimum number of files" },
         { C | M, "to", 't', OPT_TEXT, &j->to, "FORMAT",
           "target format (default: by the suffix of OUT)" },
         { S, "to", 't', OPT_TEXT, &j->to, "FORMAT", "target format (default: that of IN)" },
@@ -86,8 +86,6 @@ static size_t list_options(opt to[JOB_OPTIONS], job *j, const char *cmd)
         { S, "force", 'f', OPT_FLAG, &j->force, NULL, "replace files of the same names" },
         { C | M | S | A, "no-sync", 0, OPT_FLAG, &j->no_sync, NULL,
           "do not wait for the disk (scratch files)" },
-        { C | M | S | A, "threads", 'j', OPT_NUMBER, &j->threads, "N",
-          "number of threads; 0: one per processor" },
         { C, "resume", 0, OPT_FLAG, &j->resume, NULL,
           "keep the download of IN from a server, and continue it" },
         { C | M, "share", 0, OPT_TEXT, &j->share_text, "I/N",
@@ -133,7 +131,6 @@ void job_release(job *j)
 
 int job_prepare(job *j)
 {
-    enum { MOST_THREADS = 1024 };
     const char *cmd = j->usage.command, *rule = j->duplicates;
     model_settings.reports_losses = true;
     if (rule && strcmp(rule, "first") != 0 && strcmp(rule, "last") != 0)
@@ -151,8 +148,6 @@ int job_prepare(job *j)
                               "shares have the same ids");
     if (j->dry_run && (j->share_text || j->finish))
         return say_usage(cmd, "--dry-run has no shares");
-    if (j->threads > MOST_THREADS)
-        return say_usage(cmd, "--threads must be at most %d", MOST_THREADS);
     return rules_prepare(&j->rules, cmd, &j->write);
 }
 
@@ -225,11 +220,8 @@ void job_set_options(job *j, const char *source)
 {
     heft_convert_options *o = &j->convert;
     j->source = source;
-    j->executor = heft_executor_threads((uint32_t)j->threads);
-    heft_host_copy(&j->host, NULL, sizeof j->host);
-    j->host.executor = &j->executor;
     j->losses = (losses){ source, model_settings.verbose, j->share.number > 1 };
-    j->write.host = &j->host;
+    j->write.host = model_host();
     j->write.version = j->version;
     j->write.align = (uint32_t)j->align;
     j->write.strict = j->strict;

@@ -17,7 +17,7 @@ enum { JOB_OPTIONS = 48 };
 typedef struct job {
     /* options as given */
     const char *out, *to, *version, *duplicates, *generator, *config, *vocab, *special, *stem;
-    uint64_t align, threads, max_bytes, count;
+    uint64_t align, max_bytes, count;
     bool strict, allow_loss, dry_run, force, no_sync, finish, abort, resume;
     const char *share_text; /* "I/N", "auto" or NULL */
     heft_share share;       /* number 0: the whole file */
@@ -32,8 +32,6 @@ typedef struct job {
     heft_str config_text;
     heft_vocab *new_vocab;
     specials specials;
-    heft_executor executor;
-    heft_host host;
     losses losses;
     heft_write_sums sums;
     progress bar;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <heft/heft_ext.h>
+
 #include "glob.h"
 #include "identity.h"
 #include "notices.h"
@@ -53,18 +55,44 @@ bool model_set_access(const char *text)
     return false;
 }
 
-bool model_set_max_tensors(const char *text)
+static bool read_number(unsigned long long *out, const char *text)
 {
     char *end;
     errno = 0;
-    unsigned long long n = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || !n || n > UINT32_MAX)
+    *out = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+bool model_set_max_tensors(const char *text)
+{
+    unsigned long long n;
+    if (!read_number(&n, text) || !n || n > UINT32_MAX)
         return false;
     heft_limits *limits = &model_settings.limits;
     limits->tensors = (uint32_t)n;
     if (n > DEFAULT_TENSORS) /* a lower limit does not shrink the index limits */
         limits->memory = limits->index_bytes = (uint64_t)n * INDEX_BYTES;
     return true;
+}
+
+bool model_set_threads(const char *text)
+{
+    enum { MOST = 1024 };
+    unsigned long long n;
+    if (!read_number(&n, text) || n > MOST)
+        return false;
+    model_settings.threads = (uint32_t)n;
+    return true;
+}
+
+const heft_host *model_host(void)
+{
+    static heft_executor executor;
+    static heft_host host;
+    executor = heft_executor_threads(model_settings.threads);
+    heft_host_copy(&host, NULL, sizeof host);
+    host.executor = &executor;
+    return &host;
 }
 
 int model_say_open_error(const char *path, const heft_error *err)
@@ -83,6 +111,7 @@ static heft_open_options open_options(void)
     const open_settings *s = &model_settings;
     heft_open_options options = HEFT_OPEN_OPTIONS_INIT;
     options.key = s->key;
+    options.host = s->threads ? model_host() : NULL;
     options.no_verify = s->no_verify;
     options.check_parts = s->check_parts && !s->no_verify;
     options.access = (uint8_t)s->access;

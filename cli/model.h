@@ -17,8 +17,9 @@ typedef struct open_settings {
     bool offline;             /* refuse files on servers */
     const heft_folder *given; /* the other arguments, or NULL */
     bool follow_links;        /* links of a model's folder may leave the folder */
-    bool reports_losses;      /* a conversion follows, which reports content that is left out */
+    uint32_t threads;         /* --threads; 0: one for each processor */
     bool no_sandbox;          /* restrict neither files nor system calls */
+    bool reports_losses;      /* a conversion follows, which reports content that is left out */
     bool check_parts;         /* verify the digest of each part read as a whole, unless no_verify */
     heft_access access;       /* --access */
     heft_limits limits;       /* --max-tensors and --max-bytes; 0 for the defaults */
@@ -71,6 +72,10 @@ bool model_set_key(const char *key);
 bool model_set_access(const char *text);
 /* Set --max-tensors. Return false if the text is not a number from 1 to 2^32 - 1. */
 bool model_set_max_tensors(const char *text);
+/* Set --threads. Return false if the text is not a number up to 1024. */
+bool model_set_threads(const char *text);
+/* Return the host with the threads of --threads. */
+const heft_host *model_host(void);
 /* Print the error of a file that could not be opened; for an exceeded limit, also name the option
  * --max-tensors. Return the exit code. */
 int model_say_open_error(const char *path, const heft_error *err);

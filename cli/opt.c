@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "hub.h"
 #include "model.h"
+#include "narrow.h"
 #include "pager.h"
 #include "sandbox.h"
 #include "secret.h"
@@ -28,6 +29,7 @@ enum {
     ACCESS,
     MAX_TENSORS,
     MAX_BYTES,
+    THREADS,
     QUIET,
     NO_VERIFY,
     OFFLINE,
@@ -48,6 +50,8 @@ static const opt common[COMMON] = {
                       "maximum number of tensors in a file (16777216)" },
     [MAX_BYTES] = { "max-bytes", 0, OPT_SIZE, &model_settings.limits.read_bytes, "N",
                     "maximum number of bytes to read and decode (unlimited)" },
+    [THREADS] = { "threads", 'j', OPT_TEXT, NULL, "N",
+                  "number of threads; 0: one per processor (default)" },
     [QUIET] = { "quiet", 'q', OPT_FLAG, &model_settings.quiet, NULL,
                 "print no warnings about files" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,
@@ -72,6 +76,7 @@ static const struct {
     [ACCESS] = { model_set_access, "--%s must be auto, map, read or direct, not '%s'" },
     [MAX_TENSORS] = { model_set_max_tensors,
                       "--%s must be a number from 1 to 4294967295, not '%s'" },
+    [THREADS] = { model_set_threads, "--%s must be a number up to 1024, not '%s'" },
 };
 
 /* Options about models, which commands that look at the bytes of files do not have. */
@@ -87,11 +92,11 @@ static const struct {
 } excluded_options[] = {
     { "doctor", NOT_OF_RAW_FILES },
     { "edit", 1u << NO_VERIFY },
-    { "formats",
-      1u << ACCESS | 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE | 1u << FOLLOW_LINKS },
+    { "formats", 1u << ACCESS | 1u << THREADS | 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE |
+                     1u << FOLLOW_LINKS },
     { "scan", NOT_OF_RAW_FILES },
     { "sign", NOT_OF_RAW_FILES },
-    { "verify", 1u << KEY | 1u << QUIET | 1u << NO_VERIFY },
+    { "verify", 1u << KEY | 1u << NO_VERIFY },
 };
 
 const opt *opt_at(const opt_usage *u, size_t i)
@@ -111,34 +116,12 @@ const opt *opt_at(const opt_usage *u, size_t i)
 
 /* ---- --help ---- */
 
-/* Write words so that no line has more than HELP_WIDTH columns. The text begins at `column`, and
- * further lines begin at `indent`. */
-static void put_wrapped(outbuf *o, const char *text, size_t column, size_t indent)
-{
-    bool is_first = true;
-    while (*(text += strspn(text, " \n"))) {
-        size_t word = strcspn(text, " \n"), gap = is_first ? 0 : 1;
-        if (column + gap + word > HELP_WIDTH && !is_first) {
-            out_char(o, '\n');
-            out_fill(o, ' ', indent);
-            column = indent;
-            gap = 0;
-        }
-        out_fill(o, ' ', gap);
-        out_bytes(o, text, word);
-        column += gap + word;
-        text += word;
-        is_first = false;
-    }
-    out_char(o, '\n');
-}
-
 static int print_help(const opt_usage *u)
 {
     outbuf o;
     out_open(&o, STDOUT_FILENO);
     out_format(&o, "Usage: heft %s [OPTION...]%s%s\n\n", u->command, *u->args ? " " : "", u->args);
-    put_wrapped(&o, u->description, 0, 0);
+    out_wrapped(&o, u->description, 0, 0, HELP_WIDTH);
     out_text(&o, "\nOptions:\n");
     const opt *p;
     for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++) {
@@ -149,7 +132,7 @@ static int print_help(const opt_usage *u)
         out_format(&o, "%-*s", HELP_COLUMN, line);
         if (strlen(line) >= HELP_COLUMN)
             out_format(&o, "\n%*s", HELP_COLUMN, "");
-        put_wrapped(&o, p->help, HELP_COLUMN, HELP_COLUMN);
+        out_wrapped(&o, p->help, HELP_COLUMN, HELP_COLUMN, HELP_WIDTH);
     }
     out_format(&o, "\nExample:\n  %s\n", u->example);
     return out_end(&o, CODE_DONE);
@@ -312,6 +295,15 @@ static const char *suggest_option(char out[SUGGESTION_BYTES], const opt_usage *u
     return suggestion_text(out, &s);
 }
 
+/* Letters that an option once had. */
+static const char *former_letter(const char *cmd, int letter)
+{
+    bool is_count = letter == 'n' && !strcmp(cmd, "split");
+    return is_count
+               ? ": the number of files is --count N (or -c N), since -n is --dry-run elsewhere"
+               : "";
+}
+
 /* Report an option that getopt refused, spelled as the user typed it. */
 static int say_bad_option(const opt_usage *u, const char *word)
 {
@@ -320,7 +312,8 @@ static int say_bad_option(const opt_usage *u, const char *word)
         return say_usage(u->command, "option '--%s' %s", known->name,
                          opt_wants_value(known) ? "needs a value" : "takes no value");
     if (optopt)
-        return say_usage(u->command, "unknown option '-%c'", optopt);
+        return say_usage(u->command, "unknown option '-%c'%s", optopt,
+                         former_letter(u->command, optopt));
     char text[SUGGESTION_BYTES] = "";
     return say_usage(u->command, "unknown or ambiguous option '%s'%s", word,
                      strncmp(word, "--", 2) != 0 ? text : suggest_option(text, u, word));

@@ -261,8 +261,8 @@ WORKING = {
         ln -s nothing m.zt; heft convert --force in/a.st m.zt""",
     "outputs that cannot be": """heft convert in/a.st none/o.zt
         heft convert --to gguf in/a.st out
-        heft merge in/a.st in/b.st none/o.zt; heft split -n2 in/a.st none/new
-        heft split -n2 in/a.st in/b.st; heft convert in/b.st o.zt""",
+        heft merge in/a.st in/b.st none/o.zt; heft split --count 2 in/a.st none/new
+        heft split --count 2 in/a.st in/b.st; heft convert in/b.st o.zt""",
     "no such input": """heft ls none; heft ls none/none; heft ls in/b.st/none; heft ls /proc/none
         heft ls ''; heft ls in; heft ls in/a.st""",
     "other things as inputs": """heft ls /dev/null; heft ls /dev; heft ls /proc/self/mem
@@ -274,11 +274,11 @@ WORKING = {
         heft hash large.npz; heft convert large.npz out/o.zt""",
     "temporary files elsewhere": """unset TMPDIR; heft hash large.npz; TMPDIR= heft hash large.npz
         TMPDIR=$PWD/none heft hash large.npz; cd tmp; TMPDIR=. heft hash ../large.npz""",
-    "splitting": """heft split -n 1 in/a.st out/new/; heft ls out/new; heft verify out/new
-        heft split --force -n 1 --name x in/b.st out/new; heft split -n1 in/a.st ./here
-        cd out/new; heft split --force -n1 ../../in/b.st .; heft merge . ../o.gguf""",
-    "a split that fails": """(ulimit -f 100; heft split -n1 in/a.st out/new); ls out
-        heft split -n1 in/b.st out/new""",
+    "splitting": """heft split --count 1 in/a.st out/new/; heft ls out/new; heft verify out/new
+        heft split --force --count 1 --name x in/b.st out/new; heft split --count 1 in/a.st ./here
+        cd out/new; heft split --force --count 1 ../../in/b.st .; heft merge . ../o.gguf""",
+    "a split that fails": """(ulimit -f 100; heft split --count 1 in/a.st out/new); ls out
+        heft split --count 1 in/b.st out/new""",
     "editing": """heft edit --set k=v in/b.st; heft edit --set k=w in/b.st
         heft edit --set k="$(printf %9000s x)" in/b.st; heft edit --set k=z link.st
         heft edit in; heft edit out/none; heft edit --dry-run --set k=v in/a.st""",
