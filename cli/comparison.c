@@ -35,6 +35,14 @@ static pair make_pair(const comparison *c, uint32_t a, uint32_t b)
     return p;
 }
 
+static bool is_selected(const comparison *c, heft_str name, bool *no_memory)
+{
+    bool is = !c->glob_count;
+    for (int g = 0; g < c->glob_count && !is; g++)
+        is = name_matches(no_memory, name, c->globs[g]);
+    return is;
+}
+
 static uint32_t *make_partners(uint32_t count)
 {
     uint32_t *partner = malloc(((size_t)count + 1) * sizeof *partner);
@@ -54,6 +62,29 @@ static int find_names(comparison *c)
     return renames_refuse_collisions(c->a, c->path_a, c->names, NULL, NULL);
 }
 
+/* Leave out the tensors whose names no pattern matches. Warn about patterns without a tensor. */
+static int leave_out(const comparison *c)
+{
+    uint32_t count_a = heft_tensor_count(c->a), count_b = heft_tensor_count(c->b);
+    bool no_memory = false;
+    for (int g = 0; g < c->glob_count; g++) {
+        bool has_match = false;
+        for (uint32_t i = 0; i < count_a && !has_match; i++)
+            has_match = name_matches(&no_memory, c->names[i], c->globs[g]);
+        for (uint32_t i = 0; i < count_b && !has_match; i++)
+            has_match = name_matches(&no_memory, heft_tensor_at(c->b, i).name, c->globs[g]);
+        if (!has_match && !no_memory)
+            say(MESSAGE_WARNING, NULL, "no tensor of A or B matches '%s'", c->globs[g]);
+    }
+    for (uint32_t i = 0; i < count_a; i++)
+        if (!is_selected(c, c->names[i], &no_memory))
+            c->partner_a[i] = COMPARISON_LEFT_OUT;
+    for (uint32_t i = 0; i < count_b; i++)
+        if (!is_selected(c, heft_tensor_at(c->b, i).name, &no_memory))
+            c->partner_b[i] = COMPARISON_LEFT_OUT;
+    return no_memory ? say_no_memory_to_match(c->path_a) : CODE_DONE;
+}
+
 static int find_pairs(comparison *c)
 {
     uint32_t count = heft_tensor_count(c->a);
@@ -63,15 +94,16 @@ static int find_pairs(comparison *c)
     c->partner_b = make_partners(heft_tensor_count(c->b));
     if (!c->pairs || !c->renamed || !c->partner_a || !c->partner_b)
         return say_no_memory(c);
-    for (uint32_t i = 0; i < count; i++) {
+    int code = leave_out(c);
+    for (uint32_t i = 0; i < count && !code; i++) {
         uint32_t b = heft_tensor_find(c->b, c->names[i]);
-        if (b == HEFT_NONE)
+        if (b == HEFT_NONE || c->partner_a[i] == COMPARISON_LEFT_OUT)
             continue;
         c->partner_a[i] = b;
         c->partner_b[b] = i;
         c->pairs[c->count++] = make_pair(c, i, b);
     }
-    return CODE_DONE;
+    return code;
 }
 
 /* ---- values ---- */
