@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cast_rules.h"
 #include "checks.h"
 #include "inputs.h"
 #include "model.h"
@@ -301,6 +302,8 @@ int cmd_cat(int argc, char **argv)
         { "part", 'p', OPT_TEXT, &r.role, "ROLE", "write this part instead of the data" },
         { "id", 0, OPT_TEXT, &r.id, "ID", MODEL_ID_HELP },
         { "cast", 0, OPT_TEXT, &r.cast, "DTYPE", "convert to another element type" },
+        { "raw-tensors", 0, OPT_FLAG, &model_settings.raw_tensors, NULL,
+          "cast parts of quantised tensors as numbers, without their scales" },
         { "npy", 0, OPT_FLAG, &r.npy, NULL, "write a NumPy file (.npy)" },
         { "output", 'o', OPT_OUTPUT, &r.to.path, "OUT", "write to this file; - is stdout" },
         { "force", 'f', OPT_FLAG, &r.to.force, NULL, "replace OUT; write to a terminal, too" },
@@ -330,7 +333,7 @@ int cmd_cat(int argc, char **argv)
     if (!r.name && !r.id && !r.role)
         return say_usage("cat", "expected TENSOR, --id or --part");
     if (r.cast && !(r.as = heft_dtype_find(heft_str_from(r.cast))))
-        return say_usage("cat", "unknown element type '%s'", r.cast);
+        return say_unknown_dtype("cat", r.cast);
     if (r.to.path && !strcmp(r.to.path, "-"))
         r.to.path = NULL;
     if (!r.to.path && term_is_stdout() && !r.to.force)

@@ -241,9 +241,9 @@ static int salvage(examination *e)
     if (sink_open(&sink, j->out, j->force, j->no_sync, &j->failure, &err))
         return say_error(j->out, &err);
     progress_begin(&j->bar, j->out);
-    heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, progress_step, &j->bar,
-                                         &err);
+    heft_status st = heft_doctor_salvage(e->d, j->target, sink, &j->write, job_step, j, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     job_say_sums(j, st);
     if (st)
         job_name_way_out(j, &err);

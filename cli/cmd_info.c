@@ -8,6 +8,7 @@
 #include "model_sums.h"
 #include "opt.h"
 #include "pipeline.h"
+#include "quantised.h"
 #include "stdin_file.h"
 #include "value_text.h"
 #include "vocab_file.h"
@@ -21,6 +22,7 @@ typedef struct facts {
     model_sums sums;
     model_kind kind;
     pipeline pipeline;
+    heft_schemes *schemes;
     bool verbose;
 } facts;
 
@@ -309,6 +311,7 @@ static void print_text(outbuf *o, const facts *v)
     out_format(o, "%llu\n", (unsigned long long)count_elements(f));
     put_bytes(o, "Data", count_bytes(f));
     model_kind_print(o, &v->kind);
+    quantised_print(o, v->schemes);
     pipeline_print(o, &v->pipeline, f);
     model_sums_print(o, &v->sums);
     put_tied(o, f, v->tied);
@@ -412,6 +415,7 @@ static void print_json(json *j, const facts *v)
     if (heft_file_generator(f).len)
         json_member_str(j, "generator", heft_file_generator(f));
     model_kind_json(j, &v->kind);
+    quantised_json(j, v->schemes);
     pipeline_json(j, &v->pipeline, f);
     json_member_u64(j, "tensors", heft_tensor_count(f));
     json_member_u64(j, "bytes", count_bytes(f));
@@ -443,6 +447,8 @@ static int facts_open(facts *v, const char *path, bool verbose)
         code = model_kind_find(&v->kind, v->f, path);
     if (!code)
         code = pipeline_read(&v->pipeline, v->f, path);
+    if (!code)
+        code = quantised_open(&v->schemes, v->f, path);
     if (code)
         return code;
     v->tied = model_find_tied(v->f, path);
@@ -453,6 +459,7 @@ static void facts_close(facts *v)
 {
     model_sums_close(&v->sums);
     pipeline_free(&v->pipeline);
+    heft_schemes_close(v->schemes);
     free(v->tied);
     heft_vocab_close(v->vocab);
     heft_file_close(v->f);

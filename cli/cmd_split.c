@@ -139,6 +139,7 @@ static int split(request *r)
     if (!st)
         st = heft_file_split(r->f, j->target, &o, &err);
     progress_end(&j->bar);
+    losses_print(&j->losses);
     if (!st && interrupt_is_pending())
         st = interrupt_error(&err);
     if (st)

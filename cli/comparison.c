@@ -58,7 +58,8 @@ static int find_names(comparison *c)
         return say_no_memory_to_match(c->path_a);
     if (!c->rename.args.count)
         return CODE_DONE;
-    renames_warn_unmatched(&c->rename, c->path_a);
+    unmatched u = { .f = c->a, .path = c->path_a };
+    renames_check(&u, &c->rename);
     return renames_refuse_collisions(c->a, c->path_a, c->names, NULL, NULL);
 }
 

@@ -69,6 +69,8 @@ int job_convert_share(job *j, const heft_file *f);
 int job_give_up(const job *j);
 /* Append to the error of a conversion with losses the option that settles the matter. */
 void job_name_way_out(const job *j, heft_error *err);
+/* Print the progress of j, the context, after its losses. A heft_progress_fn. */
+bool job_step(void *ctx, uint64_t done, uint64_t total);
 /* Print how many tensors a conversion reshapes and leaves out, or would without an error. */
 void job_say_sums(const job *j, bool has_failed);
 /* Print the result message of a conversion. */

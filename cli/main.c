@@ -72,6 +72,12 @@ static int say_unknown(const char *name)
 {
     char text[SUGGESTION_BYTES];
     suggestion s = { .word = str_of(name) };
+    bool is_path = strchr(name, '.') || strchr(name, '/');
+    if (is_path && (!access(name, F_OK) || strstr(name, "://")))
+        return say_status(HEFT_E_ARGUMENT, NULL,
+                          "'%s' is a file, and the first word is a command: `heft ls %s` lists its "
+                          "tensors, `heft info %s` describes it",
+                          name, name, name);
     for (size_t i = 0; i < COMMANDS; i++)
         suggestion_try(&s, str_of(commands[i].name));
     for (size_t i = 0; i < HINTS; i++)

@@ -11,6 +11,7 @@
 #include "notices.h"
 #include "stdin_file.h"
 #include "textfile.h"
+#include "unmatched.h"
 #include "words.h"
 
 static heft_read_counter read_counter; /* of all files together */
@@ -99,6 +100,14 @@ int model_say_open_error(const char *path, const heft_error *err)
 {
     int code = say_error(path, err);
     const char *rule = err->rule ? err->rule : "";
+    static const char *const schemes[] = { "hf:", "s3:", "https:", "http:" };
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        size_t len = strlen(schemes[i]);
+        const char *rest = path + len;
+        if (!strncmp(path, schemes[i], len) && strncmp(rest, "//", 2) != 0)
+            say(MESSAGE_INFO, path, "is not an address: did you mean '%s//%s'?", schemes[i],
+                rest + strspn(rest, "/"));
+    }
     if (!strcmp(rule, "heft/limit-tensors") || !strcmp(rule, "heft/limit-index"))
         say(MESSAGE_INFO, path,
             "--max-tensors N raises this limit (now %u) and the limits on the index",
@@ -342,7 +351,7 @@ bool model_select(selection *out, const heft_file *f, const char *path, char *co
             out->ids[out->count++] = i;
     for (int k = 0; k < glob_count && !no_memory; k++)
         if (!used[k])
-            say(MESSAGE_WARNING, path, "no tensor matches '%s'", globs[k]);
+            unmatched_say(&(unmatched){ .f = f, .path = path }, NULL, globs[k]);
     free(used);
     if (!no_memory)
         return true;

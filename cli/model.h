@@ -11,7 +11,8 @@
 /* Common options of all commands that open files. */
 typedef struct open_settings {
     const char *key;          /* --key, or NULL */
-    bool quiet;               /* print no warnings about files */
+    bool quiet;               /* print neither notes nor warnings */
+    bool raw_tensors;         /* cast parts of quantised tensors as numbers: cat, show */
     bool verbose;             /* print notes, too */
     bool no_verify;           /* ignore wrong checksums */
     bool offline;             /* refuse files on servers */

@@ -53,7 +53,7 @@ static const opt common[COMMON] = {
     [THREADS] = { "threads", 'j', OPT_TEXT, NULL, "N",
                   "number of threads; 0: one per processor (default)" },
     [QUIET] = { "quiet", 'q', OPT_FLAG, &model_settings.quiet, NULL,
-                "print no warnings about files" },
+                "print neither notes nor warnings" },
     [NO_VERIFY] = { "no-verify", 0, OPT_FLAG, &model_settings.no_verify, NULL,
                     "read in spite of wrong checksums" },
     [OFFLINE] = { "offline", 0, OPT_FLAG, &model_settings.offline, NULL,
@@ -226,6 +226,7 @@ static bool set_value(const opt *p, const char *text)
         ((secret *)p->target)->path = text;
         return true;
     case OPT_LIST:
+    case OPT_KEY_FILES:
         list->item[list->count++] = text;
         return true;
     case OPT_NUMBER:
@@ -338,12 +339,17 @@ static bool apply_option(int *code, const opt_usage *u, int c, char **argv)
     return false;
 }
 
+static bool is_list(opt_kind kind)
+{
+    return kind == OPT_LIST || kind == OPT_KEY_FILES;
+}
+
 /* Allocate the lists, each with capacity for every word of the command line. */
 static bool make_lists(const opt_usage *u, int argc)
 {
     bool ok = true;
     for (size_t i = 0; i < u->count && ok; i++)
-        if (u->options[i].kind == OPT_LIST) {
+        if (is_list(u->options[i].kind)) {
             opt_list *l = u->options[i].target;
             *l = (opt_list){ calloc((size_t)argc, sizeof *l->item), 0 };
             ok = l->item;
@@ -403,6 +409,8 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         model_set_given(rest->item, rest->count);
         ok = false;
         if (!*code) {
+            if (model_settings.quiet)
+                message_set_quiet();
             pager_start(u->command);
             sandbox_enter(u, rest);
             return true;
@@ -419,7 +427,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
 void opt_release(const opt_usage *u)
 {
     for (size_t i = 0; i < u->count; i++)
-        if (u->options[i].kind == OPT_LIST) {
+        if (is_list(u->options[i].kind)) {
             opt_list *l = u->options[i].target;
             free(l->item);
             *l = (opt_list){ NULL, 0 };

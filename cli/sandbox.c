@@ -273,10 +273,21 @@ static void allow_profiles(landlock *l)
     }
 }
 
+static void allow_key_files(landlock *l, const opt_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *equals = strchr(list->item[i], '=');
+        if (equals)
+            landlock_allow(l, equals + 1, ACCESS_READ);
+    }
+}
+
 static void allow_options(sandbox *s, const opt_usage *u)
 {
     for (size_t i = 0; i < u->count; i++) {
         const opt *o = &u->options[i];
+        if (o->kind == OPT_KEY_FILES)
+            allow_key_files(&s->files, o->target);
         bool names_file = o->kind == OPT_FILE || o->kind == OPT_PROFILE || o->kind == OPT_MODEL ||
                           o->kind == OPT_OUTPUT || o->kind == OPT_RECORDS;
         const char *value = names_file ? *(const char *const *)o->target : NULL;

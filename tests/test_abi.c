@@ -44,7 +44,7 @@ static const size_row sizes[] = {
     { "heft_identity", sizeof(heft_identity), 48 },
     { "heft_component", sizeof(heft_component), 40 },
     { "heft_tensor_spec", sizeof(heft_tensor_spec), 160 },
-    { "heft_convert_options", sizeof(heft_convert_options), 176 },
+    { "heft_convert_options", sizeof(heft_convert_options), 192 },
     { "heft_source", sizeof(heft_source), 16 },
     { "heft_sink", sizeof(heft_sink), 8 },
     { "heft_executor", sizeof(heft_executor), 40 },

@@ -14,7 +14,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ["base", "model", "grammar", "format", "core", "companion", "scan", "port_none"]
+LAYERS = ["base", "model", "grammar", "format", "core", "companion", "scheme", "scan", "port_none"]
 PUBLIC = ["heft/heft.h", "heft/heft_ext.h"]  # heft.h includes the other headers
 HEADER_START = """\
 /* heft_core.h - the public headers of heft in one file, for heft_core.c.

@@ -30,7 +30,7 @@ import tap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Headers that each directory may include in addition to its own. heft.h includes check.h,
-# companion.h, memory_limits.h, source.h and write.h.
+# companion.h, memory_limits.h, scheme.h, source.h and write.h.
 ENGINE = ["heft.h", "heft_ext.h", "src/base", "src/model", "src/format/format.h"]
 MAY_INCLUDE = {
     "src/base": ["heft.h", "heft_ext.h"],
@@ -40,7 +40,10 @@ MAY_INCLUDE = {
     "src/core/read": ENGINE,
     "src/core/shards": [*ENGINE, "src/core/read"],
     "src/core/check": [*ENGINE, "src/core/read", "src/core/shards"],
-    "src/core/write": [*ENGINE, "src/core/read", "src/core/shards", "src/core/check"],
+    "src/scheme": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/core/read"],
+    "src/core/write": [
+        *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/scheme"
+    ],
     "src/core/edit": [
         *ENGINE, "src/core/read", "src/core/shards", "src/core/check", "src/core/write"
     ],
@@ -65,8 +68,8 @@ for family in sorted(p.name for p in (ROOT / "src/format").iterdir() if p.is_dir
     MAY_INCLUDE[f"src/format/{family}"] = [*MAY_INCLUDE["src/format"], "src/format"]
 FREESTANDING = [
     "src/base", "src/model", "src/grammar", "src/format", "src/core/read", "src/core/shards",
-    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder", "src/scan",
-    "src/sign", "src/share", "src/port_none"
+    "src/core/check", "src/core/write", "src/core/edit", "src/companion", "src/folder",
+    "src/scheme", "src/scan", "src/sign", "src/share", "src/port_none"
 ]
 INSTRUCTIONS = {"cpuid.h", "immintrin.h", "arm_neon.h"}  # only src/simd
 EXTENDED = ("src/port", "cli")  # may ask the C library for more than C11

@@ -32,6 +32,7 @@
  *   memory_limits.h  limits and allocators;
  *   check.h          verify checksums and rules, hash tensors;
  *   companion.h      vocabularies, settings and model profiles;
+ *   scheme.h         quantised tensors that several stored tensors represent;
  *   write.h          write, convert, edit, append and split files.
  * Not included: heft_ext.h (your own sources, sinks, threads), params.h (parameters in a budget).
  *
@@ -568,14 +569,15 @@ HEFT_API HEFT_MUST_CHECK heft_status heft_file_unguard(const heft_file *f, heft_
 enum {
     HEFT_CAN_READ = 1,
     HEFT_CAN_WRITE = 2,
-    HEFT_CAN_APPEND = 4,    /* accepts further tensors after heft_writer_begin() */
-    HEFT_CAN_SPARSE = 8,    /* sparse tensors */
-    HEFT_CAN_ENCODE = 16,   /* compressed parts */
-    HEFT_CAN_META = 32,     /* metadata of some kind */
-    HEFT_CAN_DIGEST = 64,   /* a digest for each part, of the caller's choice */
-    HEFT_CAN_VOCAB = 128,   /* a vocabulary */
-    HEFT_ONE_TENSOR = 256,  /* holds a single tensor without a name */
-    HEFT_CAN_OPEN_KEY = 512 /* nested: heft_open_options.key opens an entry */
+    HEFT_CAN_APPEND = 4,     /* accepts further tensors after heft_writer_begin() */
+    HEFT_CAN_SPARSE = 8,     /* sparse tensors */
+    HEFT_CAN_ENCODE = 16,    /* compressed parts */
+    HEFT_CAN_META = 32,      /* metadata of some kind */
+    HEFT_CAN_DIGEST = 64,    /* a digest for each part, of the caller's choice */
+    HEFT_CAN_VOCAB = 128,    /* a vocabulary */
+    HEFT_ONE_TENSOR = 256,   /* holds a single tensor without a name */
+    HEFT_CAN_OPEN_KEY = 512, /* nested: heft_open_options.key opens an entry */
+    HEFT_CAN_LISTS = 1024    /* metadata may be lists and arrays, not only texts */
 };
 /* Return the number of formats in this build. */
 HEFT_API size_t heft_format_count(void);
@@ -603,6 +605,7 @@ HEFT_API uint32_t heft_format_caps(const heft_format *f);
 #include <heft/check.h>
 #include <heft/companion.h>
 #include <heft/memory_limits.h>
+#include <heft/scheme.h>
 #include <heft/source.h>
 #include <heft/write.h>
 /* doctor.h needs write.h. */

@@ -39,7 +39,8 @@ def _shape_or_text(value):
 
 @dataclass(frozen=True)
 class Message:
-    """What a command said: kind is error, warning, note, fault, loss or info."""
+    """What a command said: kind is error, warning, note, fault, loss or info. count: number of
+    messages of the same rule that this one stands for; verbose=True lists all."""
     kind: str
     text: str
     file: str | None = None
@@ -50,6 +51,9 @@ class Message:
     shard: str | None = None
     severity: str | None = None
     errno: int | None = None
+    count: int | None = None
+    second_text: str | None = None
+    second_tensor: str | None = None
 
     def __str__(self):
         place = [f"tensor {self.tensor!r}"] if self.tensor is not None else []

@@ -179,9 +179,9 @@ static heft_status add_existing_value(heft_edit_job *g, uint32_t i)
     const heft_value *v = heft_ix_value(&g->in->x, i);
     bool is_set = false;
     heft_status st = HEFT_OK;
-    for (size_t k = 0; k < g->opt.set_count && !st; k++)
+    for (size_t k = 0; k < g->opt.set_count && !st; k = heft_set_next(g->opt.set, k))
         if (heft_str_eq(g->opt.set[k].key, v->key)) {
-            st = heft_ix_meta(&g->p.x, match_stored_kind(g->opt.set[k], v));
+            st = heft_set_add(&g->p.x, g->opt.set, k, match_stored_kind(g->opt.set[k], v));
             is_set = true;
         }
     if (is_set || heft_edit_unsets(g, v->key))
@@ -198,12 +198,13 @@ static heft_status add_metadata(heft_edit_job *g)
     heft_status st = HEFT_OK;
     for (uint32_t i = 0; i < from->values.len && !st; i = heft_ix_value_next(from, i))
         st = add_existing_value(g, i);
-    for (size_t i = 0; i < g->opt.set_count && !st; i++) {
+    for (size_t i = 0; i < g->opt.set_count && !st; i = heft_set_next(g->opt.set, i)) {
         const heft_value *v = &g->opt.set[i];
         const heft_value *existing = heft_edit_find(from, g->in->format, v->key);
         /* heft_edit_find() finds a number of the map as MAP.NAME, under the key NAME. */
         if (!existing || !heft_str_eq(existing->key, v->key))
-            st = heft_ix_meta(&g->p.x, existing ? match_stored_kind(*v, existing) : *v);
+            st = heft_set_add(&g->p.x, g->opt.set, i,
+                              existing ? match_stored_kind(*v, existing) : *v);
     }
     return st;
 }

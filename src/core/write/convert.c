@@ -149,6 +149,7 @@ static heft_status plan_conversion(heft_conversion *c)
         st = heft_conversion_add_model_parts(c);
     if (!st && c->scope.shards)
         st = use_existing_parts(c);
+    c->p.plan.fills_metadata = !c->opt.exact_metadata && !c->scope.metadata_from;
     c->p.plan.source = (heft_plan_source){
         c, source_name, source_base_id, find_duplicates, check_order, heft_conversion_check_values
     };
@@ -347,6 +348,7 @@ void heft_conversion_release(heft_conversion *c)
     heft_vec_free(&c->p.x.mem, &c->origins, sizeof(heft_origin));
     heft_planner_free(&c->p);
     heft_vocab_close(c->vocab);
+    heft_schemes_close(c->schemes);
 }
 
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)

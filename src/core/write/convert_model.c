@@ -3,6 +3,7 @@
 #include "core/write/convert_model.h"
 
 #include "core/write/copy_metadata.h"
+#include "core/write/quantised_check.h"
 #include "core/write/same_format.h"
 #include "core/write/writer.h"
 
@@ -50,8 +51,15 @@ static heft_status check_layout(const heft_conversion *c, const heft_tensor *t, 
     return HEFT_OK;
 }
 
-static heft_status check_change(const heft_conversion *c, const heft_tensor *t, const change *ch)
+static heft_status check_change(heft_conversion *c, uint32_t source, const heft_tensor *t,
+                                const change *ch)
 {
+    bool changes = ch->to != t->dtype || ch->transpose;
+    heft_status st =
+        changes ? heft_refuse_quantised(c, source, ch->to != t->dtype ? "a cast" : "transposing it")
+                : HEFT_OK;
+    if (st)
+        return st;
     bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
     if (ch->to != t->dtype && !((dense || ch->densify) && heft_dtype_can_cast(ch->to, t->dtype)))
         return heft_error_plain(c->err, HEFT_E_UNSUPPORTED, "tensor %q: %s cannot be cast to %s",
@@ -211,7 +219,7 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
         return HEFT_OK;
     change ch = change_of(c, &t);
     heft_str name = c->opt.rename ? c->opt.rename(c->opt.ctx, &t) : t.name;
-    heft_status st = check_change(c, &t, &ch);
+    heft_status st = check_change(c, source, &t, &ch);
     if (!st && c->opt.rename && heft_utf8_valid(name.ptr, name.len) < name.len)
         st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "tensor %q: its new name %q is not UTF-8",
                               t.name, name);
@@ -266,7 +274,7 @@ heft_status heft_conversion_add_tensors(heft_conversion *c)
 
 static const heft_value *replacement(const heft_conversion *c, heft_str key)
 {
-    for (size_t i = 0; i < c->opt.set_count; i++)
+    for (size_t i = 0; i < c->opt.set_count; i = heft_set_next(c->opt.set, i))
         if (heft_str_eq(c->opt.set[i].key, key))
             return &c->opt.set[i];
     return NULL;
@@ -281,24 +289,23 @@ static const heft_file *metadata_file(const heft_conversion *c)
 heft_status heft_conversion_add_metadata(heft_conversion *c)
 {
     const heft_index *from = &metadata_file(c)->x;
-    heft_status st = HEFT_OK;
+    heft_status st = heft_set_check(c->opt.set, c->opt.set_count, c->err);
+    if (st)
+        return st;
     uint32_t requested = c->scope.own_metadata ? 0 : from->values.len;
     for (uint32_t i = 0; i < requested && !st; i = heft_ix_value_next(from, i))
         if (!replacement(c, heft_ix_value(from, i)->key) &&
             !heft_ix_is_shard_key(from, heft_ix_value(from, i)->key))
             st = heft_ix_copy_value(&c->p.x, from, i, HEFT_NONE);
-    for (size_t i = 0; i < c->opt.set_count && !st; i++) {
-        if (!heft_value_is_text(&c->opt.set[i]))
-            st = heft_error_plain(c->err, HEFT_E_ARGUMENT, "metadata %q: its text is not UTF-8",
-                                  c->opt.set[i].key);
-        else if (!heft_writer_is_value(&c->opt.set[i]))
+    for (size_t i = 0; i < c->opt.set_count && !st; i = heft_set_next(c->opt.set, i)) {
+        if (!heft_writer_is_value(&c->opt.set[i]))
             st = heft_error_plain(c->err, HEFT_E_ARGUMENT,
                                   "metadata %q: its kind is unknown, or its numbers are complex",
                                   c->opt.set[i].key);
         else if ((st = heft_check_map_number(c->p.format, &c->opt.set[i], c->err)))
             break;
         else if (replacement(c, c->opt.set[i].key) == &c->opt.set[i])
-            st = heft_ix_meta(&c->p.x, c->opt.set[i]);
+            st = heft_set_add(&c->p.x, c->opt.set, i, c->opt.set[i]);
     }
     return st;
 }

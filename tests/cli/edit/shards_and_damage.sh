@@ -9,7 +9,7 @@ for to in safetensors ztensor gguf; do
     done
     try $HEFT verify set-$to
 done
-$HEFT convert --to embd --cast f32 two.safetensors m.weights
+$HEFT convert --to embd --cast '*=f32' two.safetensors m.weights
 $PYTHON -c "
 b = bytearray(open('m.weights', 'rb').read())
 b[b.index(b'license')] ^= 1
