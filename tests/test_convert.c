@@ -441,6 +441,7 @@ static void metadata_are_added_and_replaced(void **state)
     const heft_value second[] = { text_value("replaced", "3"), text_value("new", "4"),
                                   text_value("new", "5") };
     (void)state;
+    o.exact_metadata = true;
     begin(&f, "safetensors", three_tensors, 3);
     o.set = first;
     o.set_count = 2;
