@@ -214,6 +214,6 @@ int model_files_find(char **out, const char *folder, const char *path)
     if (inside)
         free(typed);
     if (!*out)
-        return say_status(HEFT_E_ARGUMENT, path, "is no file or folder below %s", folder);
+        return say_status(HEFT_E_ARGUMENT, path, "--ignore: is no file or folder below %s", folder);
     return CODE_DONE;
 }

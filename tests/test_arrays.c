@@ -278,10 +278,10 @@ static void lost_metadata_are_reported(void **state)
     opt.meta_count = 4;
     if (!heft_format_find(HEFT_STR("npz")))
         skip();
-    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "metadata");
+    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "4 problems");
     assert_int_equal(heft_test_dir_entries(*state), 0);
     opt.write = &write;
-    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "metadata");
+    heft_assert_fails(heft_array_save(path, &a, 1, &opt, &err), HEFT_E_LOSSY, &err, "4 problems");
     write.on_loss = count_losses;
     write.loss_ctx = &losses;
     heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
