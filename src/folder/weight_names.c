@@ -125,7 +125,7 @@ static void rank_by_suffix(heft_weight_name *w)
     if (format) {
         w->rank = HEFT_WEIGHTS;
         w->family = heft_format_name(format);
-    } else if (is_unknown && heft_format_find(torch)) {
+    } else if (is_unknown && heft_format_find(heft_str_from(torch))) {
         w->rank = HEFT_UNKNOWN_WEIGHTS;
         w->family = torch;
     }
@@ -152,7 +152,7 @@ heft_weight_name heft_weight_name_of(const char *name)
     w.is_torch = w.family == torch;
     w.is_index = !w.numbered.count && has_suffix(name, ".json");
     w.rank = BEST - 2 * i - (w.numbered.count > 0); /* an index comes before its shards */
-    if (w.is_torch && !heft_format_find(torch)) {
+    if (w.is_torch && !heft_format_find(heft_str_from(torch))) {
         w.rank = HEFT_NO_WEIGHTS;
         w.foreign = "PyTorch";
     }

@@ -61,7 +61,8 @@ static heft_status read_end(heft_window *in, end_record *e)
     uint64_t comment = heft_cur_u16(&c), left = in->size - e->at - END;
     if (c.st)
         return c.st;
-    if (comment != left)
+    /* Python and PyTorch ignore bytes after the comment. */
+    if (comment > left)
         return heft_error_set(in->err, HEFT_E_FORMAT, e->at + END - 2,
                               "zip: the comment should have %U bytes, but %U bytes follow", comment,
                               left);

@@ -102,6 +102,13 @@ void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_r
             x, (heft_note){ HEFT_WARNING, rule, copy.ptr, where, HEFT_NONE, false, (uint8_t)how });
 }
 
+void heft_ix_left_out_is_fault(heft_index *x)
+{
+    heft_note *notes = x->notes.ptr;
+    if (x->notes.len && !x->notes_cut)
+        notes[x->notes.len - 1].severity = HEFT_FAULT;
+}
+
 void heft_ix_part_is_left_out(heft_index *x)
 {
     heft_ix_part_row_at(x, heft_ix_all_parts(x) - 1)->flags |= HEFT_P_LEFT_OUT;

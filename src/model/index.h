@@ -40,7 +40,9 @@ enum {                        /* heft_ix_part_row.flags */
        HEFT_P_BIG_ENDIAN = 1, /* numbers are stored with the most significant byte first */
        HEFT_P_VIEW = 2,       /* the elements are described by a heft_ix_view */
        HEFT_P_UNUSED = 4,     /* belongs to no tensor of the written file */
-       HEFT_P_LEFT_OUT = 8    /* part of the file: weights that are not among the tensors */
+       HEFT_P_LEFT_OUT = 8,   /* part of the file: weights that are not among the tensors */
+       HEFT_P_NEGATED = 16,   /* each number has the opposite sign of the stored number */
+       HEFT_P_CONJUGATED = 32 /* each complex number is the conjugate of the stored number */
 };
 
 typedef struct heft_ix_part_row {
@@ -53,10 +55,16 @@ typedef struct heft_ix_part_row {
     uint8_t flags;    /* HEFT_P_... */
 } heft_ix_part_row;
 
+/* Numbers that differ from the stored ones in the order of their bytes, or in their signs. */
+enum {
+    HEFT_P_SIGNS = HEFT_P_NEGATED | HEFT_P_CONJUGATED,
+    HEFT_P_RESTORED = HEFT_P_BIG_ENDIAN | HEFT_P_SIGNS
+};
+
 /* Return true if the stored bytes are the bytes of the tensor. */
 static inline bool heft_ix_is_plain(const heft_ix_part_row *p)
 {
-    return p->encoding == HEFT_RAW && !(p->flags & (HEFT_P_BIG_ENDIAN | HEFT_P_VIEW));
+    return p->encoding == HEFT_RAW && !(p->flags & (HEFT_P_RESTORED | HEFT_P_VIEW));
 }
 
 /* Elements of a dense part that do not fill the decoded bytes in row-major order: a matrix stored
@@ -326,6 +334,9 @@ heft_status heft_ix_view_copy(heft_index *x, uint32_t tensor, const heft_index *
                               uint32_t part);
 /* Mark the numbers of the part added last as big-endian. */
 void heft_ix_big_endian(heft_index *x);
+/* Set signs, HEFT_P_NEGATED and HEFT_P_CONJUGATED, of the part added last, whose element type is
+ * IEEE's or bf16 and has a sign bit. */
+void heft_ix_signs(heft_index *x, uint8_t signs);
 /* Append a metadata value.  LIST and MAP open a container, which heft_ix_meta_end() closes. */
 heft_status heft_ix_meta(heft_index *x, heft_value v);
 void heft_ix_meta_end(heft_index *x);
@@ -383,6 +394,8 @@ void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64
  * fmt as for heft_error_set(). */
 void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_range where,
                       const char *fmt, ...);
+/* Make the note added last a fault: the content is damaged. */
+void heft_ix_left_out_is_fault(heft_index *x);
 /* Mark the part of the file added last as the content of the note added last: the bytes of the part
  * count when models are compared. */
 void heft_ix_part_is_left_out(heft_index *x);

@@ -136,6 +136,13 @@ heft_status heft_npy_add(heft_index *x, const heft_npy *h, const heft_npy_layout
         return st;
     if (h->is_big_endian)
         heft_ix_big_endian(x);
+    if (h->is_nameless)
+        heft_ix_note(x, h->dtype == HEFT_BF16 ? HEFT_NOTE : HEFT_WARNING, "npy/nameless", at, id,
+                     h->dtype == HEFT_BF16 ? "type V2, which NumPy stores for bfloat16: read as "
+                                             "bf16"
+                     : h->dtype == HEFT_F8_E5M2 ? "type f1 of ml_dtypes: read as f8_e5m2"
+                                                : "type V1 of ml_dtypes: read as f8_e4m3fn, though "
+                                                  "other types of one byte have the same name");
     if (h->is_fortran && h->rank > 1)
         heft_ix_note(x, HEFT_NOTE, "npy/fortran-order", at, id,
                      "stored column-major (Fortran order): transposed on reading");

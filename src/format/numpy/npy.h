@@ -12,6 +12,7 @@ enum {
 typedef struct heft_npy {
     heft_dtype dtype;
     bool is_big_endian, is_fortran; /* is_fortran: column-major */
+    bool is_nameless;               /* the type has no name in NumPy, and dtype is what is meant */
     uint64_t header;                /* bytes before the data */
     uint32_t rank;
     uint64_t dims[HEFT_NPY_RANK];

@@ -94,6 +94,16 @@ static const refusal refusals[] = {
     { "c32", "extended precision, which differs between machines" },
 };
 
+/* Types that NumPy stores without a name: what the programs that write them mean.  MLX, JAX, Keras
+ * and ml_dtypes write bfloat16 as V2. */
+static const heft_dtype_spelling nameless_rows[] = {
+    { "V2", HEFT_BF16 },
+    { "f1", HEFT_F8_E5M2 },
+    { "V1", HEFT_F8_E4M3FN },
+};
+static const heft_dtype_spellings nameless = { nameless_rows,
+                                               sizeof nameless_rows / sizeof *nameless_rows };
+
 static heft_status read_descr(literal *l)
 {
     heft_str s = { NULL, 0 };
@@ -108,6 +118,10 @@ static heft_status read_descr(literal *l)
     if (s.len && (*s.ptr == '<' || *s.ptr == '>' || *s.ptr == '|' || *s.ptr == '='))
         s = (heft_str){ s.ptr + 1, s.len - 1 };
     l->h->dtype = heft_dtype_spelled(&types, s);
+    if (l->h->dtype)
+        return HEFT_OK;
+    l->h->dtype = heft_dtype_spelled(&nameless, s);
+    l->h->is_nameless = l->h->dtype;
     if (l->h->dtype)
         return HEFT_OK;
     l->p = whole.ptr - 1; /* the offset of the error is that of the string */

@@ -92,8 +92,8 @@ static heft_status check_name(reader *r, const heft_zip_entry *e, uint32_t tenso
                : HEFT_OK;
 }
 
-/* Add a tensor if the member is a readable array.  A broken member is recorded and skipped; errors
- * of the system (memory, reading) are returned. */
+/* Add a tensor if the member is a readable array.  An array without numbers is recorded and skipped,
+ * and so is a broken member if the index forgives; other errors are returned. */
 static heft_status read_member(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];
@@ -106,7 +106,9 @@ static heft_status read_member(reader *r, uint32_t i)
     if (!st && m->is_array)
         st = heft_npy_read(&h, r->in, &layout, array_name(e->name), &r->x->arena);
     r->in->err = err;
-    if (st == HEFT_E_FORMAT || st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT) {
+    bool is_skipped = st == HEFT_E_FORMAT ? r->x->forgives
+                                          : st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT;
+    if (is_skipped) {
         m->is_array = false;
         m->unreadable = heft_arena_alloc(&r->x->arena, sizeof why, sizeof(uint64_t));
         if (!m->unreadable)
@@ -142,6 +144,8 @@ static heft_status add_part(reader *r, uint32_t i)
     else
         heft_ix_note(r->x, HEFT_NOTE, "npz/no-array", e->data, HEFT_NONE,
                      "a member is not an array: listed as a part of the file");
+    if (why && why->status == HEFT_E_FORMAT)
+        heft_ix_left_out_is_fault(r->x);
     if (!st)
         st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, layout.stored,
                           e->is_opaque ? e->stored : layout.content,

@@ -68,6 +68,7 @@ typedef struct entry {
     uint32_t fields, rank;
     heft_dtype dtype;
     bool has_unknown_fields;
+    heft_str unknown_dtype; /* spelling of dtype */
 } entry;
 
 /* Fast path for the shape; return false if read_shape() must parse the tokens. */
@@ -156,9 +157,8 @@ static heft_status read_field(reader *r, entry *e)
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "tensor %q: dtype is not a string", e->name);
         e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
-        return e->dtype ? HEFT_OK
-                        : heft_json_fail(&r->j, "tensor %q: dtype %q is unknown to safetensors",
-                                         e->name, r->j.text);
+        e->unknown_dtype = r->j.text;
+        return HEFT_OK;
     }
     if (field == SHAPE)
         return read_shape(r, e);
@@ -190,10 +190,34 @@ static void read_dims(uint64_t *dims, heft_str shape)
         *dims = v;
 }
 
+/* Leave a tensor of an unknown type out; the bytes become a part of the file. */
+static heft_status leave_out(reader *r, const entry *e)
+{
+    heft_range where = { r->h.data + e->begin, e->end - e->begin };
+    heft_str role = heft_ix_copy(r->x, e->name);
+    if (!role.ptr)
+        return HEFT_E_NOMEM;
+    heft_ix_left_out(r->x, HEFT_LEFT_OUT, "safetensors/dtype", where,
+                     "tensor %q is left out: dtype %q is unknown to safetensors", e->name,
+                     e->unknown_dtype);
+    if (r->x->file_bytes && !heft_range_in(where, r->x->file_bytes))
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
+                              "tensor %q: the data pass the end of the file", e->name);
+    heft_status st = heft_ix_part(r->x, HEFT_NONE, role, HEFT_UNTYPED, where, where.length,
+                                  HEFT_RAW);
+    if (!st)
+        heft_ix_part_is_left_out(r->x);
+    return st;
+}
+
 static heft_status add_tensor(reader *r, const entry *e)
 {
     uint64_t *dims;
     uint32_t id;
+    if (!e->dtype) {
+        r->h.in_order = false;
+        return leave_out(r, e);
+    }
     if (!heft_dtype_fills_blocks(e->dtype, e->elements))
         return heft_error_set(r->x->err, HEFT_E_FORMAT, e->at,
                               "tensor %q: %U elements of %s do not fill whole bytes", e->name,

@@ -127,6 +127,7 @@ typedef enum heft_torch_kind {
     HEFT_TORCH_DEVICE,    /* a torch.device */
     HEFT_TORCH_OBJECT,    /* an object of an unknown class, with attributes and items */
     HEFT_TORCH_OPAQUE,    /* a value that is left out */
+    HEFT_TORCH_ARRAY,     /* an array of NumPy, which is left out */
     HEFT_TORCH_REFUSED    /* a call that rebuilds tensors in an unsupported form */
 } heft_torch_kind;
 

@@ -12,6 +12,7 @@ typedef struct view { /* a tensor as a view of a storage */
     /* In a tar archive, instead of size and stride: `rank` sizes, then `rank` strides. */
     const uint8_t *sizes;
     uint64_t at;
+    uint8_t signs; /* HEFT_P_SIGNS */
 } view;
 
 static const uint8_t no_elements[2 * 8]; /* shape [0] and a stride of 0 */
@@ -105,6 +106,41 @@ static heft_status read_record(heft_torch *t, view *v, uint32_t persistent)
     return HEFT_OK;
 }
 
+/* Read the bits of a lazy conjugate or negative, a dictionary since PyTorch 2.0. */
+static heft_status read_signs(const heft_torch *t, view *v, uint32_t dict)
+{
+    static const struct {
+        const char *key;
+        uint8_t sign;
+    } bits[] = { { "conj", HEFT_P_CONJUGATED }, { "neg", HEFT_P_NEGATED } };
+    const heft_pickle *p = &t->p;
+    if (dict != HEFT_NONE)
+        dict = heft_torch_interpret(t, dict).value;
+    if (!heft_pickle_is(p, dict, HEFT_PICKLE_DICT))
+        return HEFT_OK;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+        uint32_t bit = heft_pickle_dict_get(p, dict, bits[i].key);
+        if (heft_pickle_is(p, bit, HEFT_PICKLE_BOOL) && heft_pickle_at(p, bit)->as.b)
+            v->signs |= bits[i].sign;
+    }
+    bool has_sign = v->type->type == HEFT_C64 || v->type->type == HEFT_C128 ||
+                    v->type->type == HEFT_F16 || v->type->type == HEFT_BF16 ||
+                    v->type->type == HEFT_F32 || v->type->type == HEFT_F64;
+    return has_sign || !(v->signs & HEFT_P_NEGATED)
+               ? HEFT_OK
+               : fail(t, v, HEFT_E_UNSUPPORTED, "the negative bit of a type without a sign");
+}
+
+/* Name the element type: the dtype of the call, or the type of the storage. */
+static heft_status refuse_type(const heft_torch *t, const view *v, uint32_t dtype)
+{
+    heft_str name = heft_lit(v->type ? v->type->dtype : "unknown");
+    if (heft_pickle_is(&t->p, dtype, HEFT_PICKLE_GLOBAL))
+        name = heft_pickle_name(&t->p, dtype);
+    return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, v->at,
+                          "tensor %q: element type %q is not supported", v->name, name);
+}
+
 static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpretation *m)
 {
     enum { STORAGE, OFFSET, SIZE, STRIDE, DTYPE = 6 };
@@ -127,10 +163,12 @@ static heft_status read_view(heft_torch *t, view *v, const heft_torch_interpreta
     if (m->form == HEFT_TORCH_TYPED)
         v->type = heft_torch_type_of_dtype(p, heft_pickle_item(p, m->args, DTYPE));
     if (!v->type || !v->type->type)
-        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, v->at,
-                              "tensor %q: element type %s is not supported", v->name,
-                              v->type ? v->type->dtype : "unknown");
-    return HEFT_OK;
+        return refuse_type(
+            t, v, m->form == HEFT_TORCH_TYPED ? heft_pickle_item(p, m->args, DTYPE) : HEFT_NONE);
+    if (m->form >= HEFT_TORCH_QUANTIZED)
+        return HEFT_OK;
+    return read_signs(
+        t, v, heft_pickle_item(p, m->args, m->form == HEFT_TORCH_TYPED ? DTYPE + 1 : DTYPE));
 }
 
 /* ---- attributes ---- */
@@ -190,6 +228,8 @@ static heft_status add_part(heft_torch *t, const view *v, uint32_t id)
     heft_status st = heft_ix_strided(x, id, v->at, where, e, content, first, strides);
     if (!st && t->is_big_endian)
         heft_ix_big_endian(x);
+    if (!st)
+        heft_ix_signs(x, v->signs);
     return st ? st : heft_torch_digest(t, e, v->s->crc);
 }
 
@@ -308,6 +348,8 @@ heft_status heft_torch_contiguous_of(heft_torch *t, heft_str name, uint32_t valu
     heft_status st = read_view(t, &v, &m);
     if (st)
         return st;
+    if (v.signs)
+        return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is a lazy negative");
     if (!is_contiguous(t, &v, &elements))
         return fail(t, &v, HEFT_E_UNSUPPORTED, "a part of the sparse tensor is not contiguous");
     uint64_t size = heft_dtype_size(v.type->type);

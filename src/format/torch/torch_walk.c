@@ -118,33 +118,32 @@ static bool is_dict(const walk *w, uint32_t value)
     return heft_pickle_is(&w->t->p, value, HEFT_PICKLE_DICT);
 }
 
-/* Recognise the state_dict() of a torch.optim optimizer, or a top-level key that begins with
- * "optim". */
+/* Recognise the state_dict() of a torch.optim optimizer. */
 static bool is_optimizer(const walk *w, uint32_t dict)
 {
-    static const char name[] = "optim";
     const heft_pickle *p = &w->t->p;
-    if (!w->depth)
-        return false;
-    if (w->depth == 1 && w->path.len >= sizeof name - 1 &&
-        !memcmp(w->path.ptr, name, sizeof name - 1))
-        return true;
-    return heft_pickle_dict_get(p, dict, "state") != HEFT_NONE &&
+    return w->depth && heft_pickle_dict_get(p, dict, "state") != HEFT_NONE &&
            heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST);
 }
 
-static heft_status note_optimizer(walk *w, uint64_t at)
+/* Record that the current value is left out. */
+static heft_status leave_out(const walk *w, heft_left_out how, const char *rule, uint64_t at,
+                             const char *what)
 {
-    static const char end[] = ": the state of an optimizer, left out (--key opens it)";
-    char text[200];
-    heft_str path = { w->path.ptr, w->path.len < 100 ? w->path.len : 100 };
-    for (size_t i = 0; i < path.len; i++)
-        text[i] = path.ptr[i] >= ' ' && path.ptr[i] < 0x7F ? path.ptr[i] : '?';
-    memcpy(text + path.len, end, sizeof end);
-    heft_str copy = heft_ix_copy(w->t->x, (heft_str){ text, path.len + sizeof end });
-    if (!copy.ptr)
-        return heft_error_no_memory(w->t->x->err, purpose);
-    heft_ix_note(w->t->x, HEFT_NOTE, "torch/optimizer", at, HEFT_NONE, copy.ptr);
+    heft_str path = { w->path.len ? w->path.ptr : "value", w->path.len ? w->path.len : 5 };
+    heft_ix_left_out(w->t->x, how, rule, (heft_range){ at, 0 }, "%q is left out: %s", path, what);
+    return HEFT_OK;
+}
+
+/* Leave a tensor out that Heft cannot read, unless its rows are already in the index. */
+static heft_status leave_out_unsupported(const walk *w, heft_status st, uint32_t tensors,
+                                         uint64_t at)
+{
+    const heft_error *err = w->t->x->err;
+    if (st != HEFT_E_UNSUPPORTED || heft_ix_tensors(w->t->x) != tensors)
+        return st;
+    heft_ix_left_out(w->t->x, HEFT_LEFT_OUT, "torch/unreadable", (heft_range){ at, 0 },
+                     "%s: left out", err ? err->message : "a tensor that is not supported");
     return HEFT_OK;
 }
 
@@ -275,7 +274,8 @@ static heft_status visit_container(walk *w, uint32_t value)
         return st;
     if (v->kind == HEFT_PICKLE_DICT) {
         if (is_optimizer(w, value))
-            return note_optimizer(w, at);
+            return leave_out(w, HEFT_LEFT_OUT_READABLE, "torch/optimizer", at,
+                             "the state of an optimizer (--key opens it)");
         return begin_listing(w, value) ? enter(w, value, KEYED, value, skips_scalars(w)) : HEFT_OK;
     }
     if (is_flat(w, value))
@@ -293,6 +293,8 @@ static heft_status visit_scalar(walk *w, uint32_t value)
         return put_meta(w, at, v);
     if (w->t->st)
         return w->t->st;
+    if (heft_pickle_is(&w->t->p, value, HEFT_PICKLE_PERSISTENT))
+        return leave_out(w, HEFT_LEFT_OUT, "torch/storage", at, "a storage without a tensor");
     heft_ix_note(w->t->x, HEFT_NOTE, "torch/opaque", at, HEFT_NONE,
                  "a value that is neither a tensor nor a simple setting is left out");
     return HEFT_OK;
@@ -308,6 +310,7 @@ static bool is_container(uint8_t kind)
 static heft_status visit(walk *w, uint32_t value)
 {
     heft_str name;
+    uint32_t tensors;
     heft_torch_interpretation m = heft_torch_interpret(w->t, value);
     uint64_t at = heft_pickle_offset(&w->t->p, m.value);
     heft_status st = heft_torch_charge(w->t, 1, at);
@@ -319,18 +322,23 @@ static heft_status visit(walk *w, uint32_t value)
         st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
-        return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
-                                           : heft_torch_sparse(w->t, name, &m);
+        tensors = heft_ix_tensors(w->t->x);
+        st = m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
+                                         : heft_torch_sparse(w->t, name, &m);
+        return leave_out_unsupported(w, st, tensors, at);
     case HEFT_TORCH_PAIRS:
         return begin_listing(w, m.value) ? enter(w, m.value, PAIRED, m.value, skips_scalars(w))
                                          : HEFT_OK;
     case HEFT_TORCH_OBJECT:
     case HEFT_TORCH_NAMESPACE:
         return enter_object(w, m.value, m.kind == HEFT_TORCH_NAMESPACE);
+    case HEFT_TORCH_ARRAY:
+        return leave_out(w, HEFT_LEFT_OUT, "torch/array", at, "an array of NumPy");
     case HEFT_TORCH_REFUSED:
-        return heft_error_set(
+        st = heft_error_set(
             w->t->x->err, HEFT_E_UNSUPPORTED, at, "%q: tensors rebuilt by %q are not supported",
             (heft_str){ w->path.ptr, w->path.len }, heft_pickle_name(&w->t->p, m.callable));
+        return leave_out_unsupported(w, st, heft_ix_tensors(w->t->x), at);
     default:
         if (m.kind == HEFT_TORCH_VALUE && is_container(heft_pickle_at(&w->t->p, m.value)->kind))
             return visit_container(w, m.value);
@@ -455,6 +463,10 @@ heft_status heft_torch_walk(heft_torch *t)
     if (!st)
         st = walk_from(&w, root);
     heft_vec_free(&t->x->mem, &w.path, 1);
+    if (!st && !heft_ix_tensors(t->x) && !t->x->left_out)
+        heft_ix_left_out(t->x, HEFT_LEFT_OUT_READABLE, "torch/no-tensor",
+                         (heft_range){ heft_pickle_offset(&t->p, root), 0 },
+                         "the file has no tensor");
     if (!st)
         st = heft_ix_meta_keep_last(t->x, HEFT_NONE, &dropped);
     if (!st && dropped)
