@@ -582,7 +582,7 @@ static heft_status convert(const known *row, const char *tensor, bool raw_tensor
     o.ctx = (void *)(uintptr_t)tensor;
     o.raw_tensors = raw_tensors;
     heft_assert_ok(heft_sink_open_memory(&sink, &blob, NULL, err), err);
-    heft_status st = heft_file_convert(f, heft_format_find("safetensors"), sink, &o, err);
+    heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("safetensors")), sink, &o, err);
     heft_blob_free(&blob);
     heft_file_close(f);
     heft_test_free(&b);
