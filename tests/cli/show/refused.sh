@@ -6,9 +6,9 @@ write_safetensors("deep.safetensors", {"axes20": ("U8", [2] * 20, bytes(1 << 20)
                                        "axes21": ("U8", [2] * 21, bytes(1 << 21)),
                                        "axes64": ("U8", [1] * 64, b"7"),
                                        "axes65": ("U8", [1] * 65, b"7")})
-info = struct.pack("<Q", 1) + b"w" + struct.pack("<IQIQ", 1, 256, 16, 0)
+info = struct.pack("<Q", 1) + b"w" + struct.pack("<IQIQ", 1, 256, 43, 0)
 head = b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + info
-open("iq2.gguf", "wb").write(head + bytes(-len(head) % 32) + bytes(66))'
+open("later.gguf", "wb").write(head + bytes(-len(head) % 32) + bytes(66))'
 PYTHONPATH=$CASES/../py $PYTHON - <<'P'
 import gen_ztensor1, gen_ztensor2
 eight = ("t", "u8", (8,), bytes(8))
@@ -26,10 +26,10 @@ try show deep.safetensors axes21
 try show deep.safetensors 'axes21[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]'
 try show deep.safetensors 'axes64[...]'
 try show deep.safetensors 'axes65[...]'
-try show iq2.gguf w
-try show iq2.gguf 'w[0]'
-try show --json iq2.gguf w
-try show --cast f16 iq2.gguf w
+try show later.gguf w
+try show later.gguf 'w[0]'
+try show --json later.gguf w
+try show --cast f16 later.gguf w
 try show --cast iq2_xxs two.safetensors layer.weight
 try show --cast c64 two.safetensors layer.weight
 try show sparse.zt 'layer.weight[0]'
