@@ -21,7 +21,7 @@ typedef struct scan {
 } scan;
 
 typedef struct scan_options {
-    const char *name; /* of standard input */
+    const char *name; /* the name of standard input */
     bool as_json, lists_all;
 } scan_options;
 

@@ -20,7 +20,7 @@ typedef struct stats_run {
     module_tree tree;   /* with --tree, else empty */
     summary *tree_sums; /* one per row of the tree */
     bool as_json, raw, finite, as_tree, quantiles;
-    int digits; /* of real numbers in the table */
+    int digits; /* digits of real numbers in the table */
     uint64_t depth;
     result_share shares;
 } stats_run;

@@ -32,7 +32,7 @@ typedef struct table {
     /* Per column, in which order columns are hidden on a narrow terminal: the greatest first, 0
      * never. NULL: none is hidden. */
     const uint8_t *hides;
-    term_colour (*colour)(const table_row *row); /* of a whole row; NULL: no colours */
+    term_colour (*colour)(const table_row *row); /* the colour of a row; NULL: none */
     bool has_colour;                             /* set by table_print() */
     size_t name_columns; /* longer cells of the first column are elided; 0: none. table_print() sets
                             this for a narrow terminal */

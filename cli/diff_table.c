@@ -12,9 +12,9 @@ enum { LINE_PAIR, LINE_RENAMED, LINE_ONLY_A, LINE_ONLY_B };
 typedef struct diff_line { /* a tensor; or, in a tree, a module with the sum of its tensors */
     int kind;
     uint32_t a, b;
-    uint32_t changes;  /* of pairs */
+    uint32_t changes;  /* changed pairs */
     uint32_t differ;   /* modules: tensors that are not equal */
-    heft_str name;     /* of the tensor */
+    heft_str name;     /* the name of the tensor */
     const pair *first; /* pair of a tensor; NULL for others */
     difference d;
 } diff_line;
@@ -24,9 +24,9 @@ typedef struct diff_table {
     const diff_style *style;
     diff_line *lines;
     uint32_t count;
-    module_tree tree; /* with --tree, else empty */
+    module_tree tree; /* empty without --tree */
     diff_line *sums;  /* one per row of the tree */
-    int digits;       /* of real numbers */
+    int digits;       /* digits of real numbers */
 } diff_table;
 
 /* ---- lines ---- */

@@ -8,7 +8,7 @@
 /* Shared by the sinks of a command, which the struct must outlive. Initialise with { NULL }, and
  * before_write if needed. */
 typedef struct sink_failure {
-    _Atomic(char *) path;            /* of the first output that failed, or NULL */
+    _Atomic(char *) path;            /* the first output that failed, or NULL */
     void (*before_write)(void *ctx); /* called before each write, on any thread; NULL: nothing */
     void *ctx;
 } sink_failure;

@@ -9,7 +9,7 @@
 typedef struct row {
     const char *names;  /* separated by spaces */
     const char *result; /* the main file and the others: + a shard, ! left out, ~ another form */
-    heft_status status; /* or the status, and words of the message in `result` */
+    heft_status status; /* the status if it fails; `result` has words of the message */
 } row;
 
 static void add_names(heft_folder_listing *l, const char *names)

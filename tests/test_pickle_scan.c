@@ -209,7 +209,7 @@ static void reports_damage_after_the_findings_before(void **state)
         { PICKLE("Fnot a number\nN."), "broken@0:,;" },
         { PICKLE("I 0x7\n0L8L\n0Finf\n0F-.5\n."), "" },
         { PICKLE("\x80\6N."), "broken@0:,;" },
-        { PICKLE("N)R."), "broken@2:,;" }, /* not a function */
+        { PICKLE("N)R."), "broken@2:,;" }, /* N is not a function */
         { PICKLE("cos\nsystem\n\xff"), "import@0:os,system;broken@11:,;" },
         { PICKLE("0."), "broken@0:,;" },
         { PICKLE("t."), "broken@0:,;" },

@@ -571,7 +571,7 @@ static void a_server_may_delay_requests_by_five_minutes(void **state)
     server.retry_after = 0;
 }
 
-/* What the hub and S3 state is shown, with what to do. */
+/* The reasons of the hub and of S3 are shown, with advice. */
 static void failures_are_explained(void **state)
 {
     static const struct {
@@ -850,7 +850,7 @@ static void a_repeated_whole_file_begins_alike(void **state)
 {
     static const struct {
         curl_off_t length;
-        char byte; /* of the second answer */
+        char byte; /* a byte of the second answer */
         long code;
         const char *message; /* NULL: accepted */
     } cases[] = {

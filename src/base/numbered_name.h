@@ -6,7 +6,7 @@
 
 typedef struct heft_numbered_name {
     heft_str head;   /* the text before the number: "model-" */
-    heft_str digits; /* of the number: "00001" */
+    heft_str digits; /* the number: "00001" */
     heft_str of;     /* the text from the number to the end: "-of-00003.safetensors" */
     heft_str tail;   /* the text after the count: ".safetensors" */
     uint32_t number, count;

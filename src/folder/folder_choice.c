@@ -12,7 +12,7 @@
 enum { MAX_SHARDS = 4096 };
 
 typedef struct candidate {
-    const heft_weight_name *first; /* of the rows, which are sorted */
+    const heft_weight_name *first; /* the sorted rows */
     uint32_t count;
 } candidate;
 
@@ -166,7 +166,7 @@ static int best_rank(const choosing *c, bool allows_torch)
     return best;
 }
 
-/* Of several candidates with the highest rank only the manifest of zTensor shards is chosen: it has
+/* Several candidates may have the highest rank: the manifest of zTensor shards is chosen, which has
  * the shortest name. */
 static heft_status choose(choosing *c)
 {

@@ -4,13 +4,13 @@
 #define HEFT_PICKLE_ALLOWED_H
 #include <heft/heft.h>
 
-/* What the arguments of a call must be.  A name that is called in another way is a finding. */
+/* The arguments that a call must have.  A name that is called in another way is a finding. */
 typedef enum heft_pickle_rule {
     HEFT_CALL_FORBIDDEN,    /* the name is not in the table */
     HEFT_CALL_ANY,          /* no argument makes the call harmful */
     HEFT_CALL_NEVER,        /* a type that is only passed to other functions */
     HEFT_CALL_ENUM,         /* (number); getattr(class, "MEMBER") is allowed, too */
-    HEFT_CALL_OUTER,        /* as CALL_ANY; getattr(class, "ProcessGroupState") is allowed, too */
+    HEFT_CALL_OUTER,        /* like CALL_ANY; getattr(class, "ProcessGroupState") is allowed, too */
     HEFT_CALL_GETATTR,      /* (class of CALL_ENUM or CALL_OUTER, name of a member) */
     HEFT_CALL_ENCODE,       /* (text, "latin1"): other codecs return text or unpack bytes */
     HEFT_CALL_BYTES,        /* () or (bytes or text, …), not a number of bytes to reserve */

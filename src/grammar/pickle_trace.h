@@ -47,7 +47,7 @@ typedef struct heft_trace_import {
 
 typedef struct heft_trace_object { /* a dictionary, an element type or a wrapper */
     uint32_t first, len;           /* kept keys and values of a dictionary; len of a type: bytes */
-    char letter;                   /* of an element type */
+    char letter;                   /* the letter of an element type */
     bool has_many;                 /* more items than are kept */
     bool has_special_key;          /* a key "__…", "append" or the like */
     bool has_objects;              /* elements are pointers to objects */
@@ -57,7 +57,7 @@ typedef struct heft_trace_object { /* a dictionary, an element type or a wrapper
 
 typedef struct heft_trace {
     const heft_pickle_scanner *s;
-    const uint8_t *bytes; /* of the pickle */
+    const uint8_t *bytes; /* the pickle */
     heft_cur c;
     heft_arena texts;                    /* texts without their escapes */
     heft_vec stack, marks, memo, items;  /* heft_trace_value, uint32_t, heft_trace_value × 2 */
@@ -65,7 +65,7 @@ typedef struct heft_trace {
     heft_pickle_finding now;             /* offset and opcode of the current opcode */
     uint64_t memoized;                   /* used entries of the memo: the next number of MEMOIZE */
     uint64_t frame_end;                  /* offset of the end of the current frame */
-    uint64_t jump_to;                    /* where opcodes go on after frame_end; 0: there */
+    uint64_t jump_to;                    /* next opcode after frame_end; 0: there */
     bool has_arrays, has_nested;         /* a pickle of its own begins at jump_to */
     bool is_cut, is_broken, has_stopped, is_out_of_memory;
 } heft_trace;

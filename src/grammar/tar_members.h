@@ -11,7 +11,7 @@
 
 typedef struct heft_tar_found {
     heft_str name;    /* any bytes; borrowed from the archive */
-    heft_range data;  /* of the longest content that a reader could see, within the archive */
+    heft_range data;  /* the longest content that a reader could see */
     bool is_sparse;   /* the content is a list of ranges, which are not put together here */
     bool is_too_long; /* the header states more bytes than the archive has */
 } heft_tar_found;
@@ -19,7 +19,7 @@ typedef struct heft_tar_found {
 typedef struct heft_tar_search {
     const uint8_t *bytes;
     uint64_t size, at;
-    heft_str next_name, global_name; /* of extension headers; ptr NULL: none */
+    heft_str next_name, global_name; /* names in extension headers; ptr NULL: none */
     uint64_t next_size, global_size; /* HEFT_UNKNOWN_LENGTH: none */
     bool next_is_sparse, global_is_sparse;
     bool has_ended;  /* a block of zeros was found */

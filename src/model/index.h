@@ -247,7 +247,7 @@ typedef struct heft_index {
     bool lost_omissions; /* an omission, or the name of one, was lost: out of memory */
     bool notes_cut;      /* notes beyond the maximum number were discarded */
     uint32_t left_out;   /* number of notes about content that is left out, discarded ones too */
-    uint32_t left_out_unread; /* of these, HEFT_LEFT_OUT without a part with HEFT_P_LEFT_OUT */
+    uint32_t left_out_unread; /* those with HEFT_LEFT_OUT without a part with HEFT_P_LEFT_OUT */
     bool odd_names;           /* heft_str_may_be_path() holds for a name */
     uint32_t max_rank;        /* highest rank of a tensor that a parser has added */
     uint64_t offset_bits;     /* bitwise OR of the offsets of all parts of tensors */

@@ -10,7 +10,7 @@
 /* Return true if the last component of the path is the name of the index. */
 bool heft_is_pipeline_index(const char *path);
 
-/* Where a pipeline is stored: a folder, or a repository of the hub. */
+/* The place of a pipeline: a folder, or a repository of the hub. */
 typedef struct heft_pipeline_store {
     /* Open model_index.json; *out stays NULL after HEFT_OK if there is none. */
     heft_status (*open_index)(heft_source **out, void *ctx, heft_error *err);

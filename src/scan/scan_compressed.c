@@ -83,7 +83,7 @@ static bool may_begin_pickle(uint8_t c)
 }
 
 /* 13 bytes: lc, lp and pb; u32 size of the dictionary; u64 size of the content or all ones.  The
- * coded bytes begin with 0, and with a literal: its value tells LZMA from files of small numbers. */
+ * coded bytes begin with 0, and with a literal: its value tells LZMA from small numbers. */
 static bool begins_lzma(const uint8_t *p, uint64_t size)
 {
     enum { HEADER = 13, CODE = HEADER + 1, SMALLEST = CODE + 4, PROPERTIES = 225 };

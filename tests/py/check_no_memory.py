@@ -93,8 +93,8 @@ def commands():
     yield "verify a pipeline", ["verify", "pipeline"]
     yield "bill of materials", ["sbom", "pipeline", "-o", "o.json"]
     yield "split by rules", [
-        "split", "-j1", "--count", "2", "--to", "ztensor", "--digest", "layer.*=sha256", "m.safetensors",
-        "o"
+        "split", "-j1", "--count", "2", "--to", "ztensor", "--digest", "layer.*=sha256",
+        "m.safetensors", "o"
     ]
     yield "convert a share by rules", [
         "convert", "-j1", "--share", "1/1", "--keep", "layer.*", "--rename", "s/layer/l/",

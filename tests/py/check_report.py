@@ -29,8 +29,10 @@ HOSTILE = [
     "{{7*7}}", "${window.injected=4}", "a\u202eb", "line\nbreak", "&lt;b&gt;", "'", "\\", "@DATA@",
     "nul\0"
 ]
-# How the page and the command print names.
-ESCAPED = {"a\u202eb": "a\\u202eb", "line\nbreak": "line\\nbreak", "\\": "\\\\", "nul\0": "nul\\x00"}
+# The page and the command print names so.
+ESCAPED = {
+    "a\u202eb": "a\\u202eb", "line\nbreak": "line\\nbreak", "\\": "\\\\", "nul\0": "nul\\x00"
+}
 
 
 def safetensors(path, tensors, metadata=None):

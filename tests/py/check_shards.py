@@ -277,7 +277,7 @@ def split_keeps_existing_files(scratch):
     (scratch / "other.safetensors").write_bytes(gen.pack(other))
     (scratch / "out" / gen.INDEX).unlink()
     (scratch / "out" / gen.INDEX).mkdir()
-    heft("split", "--count", 3, "--force", scratch / "other.safetensors", scratch / "out", code=None)
+    heft("split", "-c", 3, "--force", scratch / "other.safetensors", scratch / "out", code=None)
     kept = {p.name: p.read_bytes() for p in (scratch / "out").iterdir() if p.is_file()}
     require(kept == {n: b for n, b in before.items() if n != gen.INDEX},
            "a split that failed changed files")
@@ -333,7 +333,7 @@ def split_with_a_broken_checksum(scratch):
     (scratch / "m.zt").write_bytes(raw)
     heft("split", "--count", 2, "--to", "safetensors", scratch / "m.zt", scratch / "out", code=3)
     require(not (scratch / "out").exists(), "an output file exists")
-    heft("split", "--count", 2, "--to", "safetensors", "--no-verify", scratch / "m.zt", scratch / "out")
+    heft("split", "-c", 2, "--to", "safetensors", "--no-verify", scratch / "m.zt", scratch / "out")
 
 
 # ---- zTensor 2 ----
@@ -689,7 +689,7 @@ def split_keeps_tied_tensors(scratch):
 
 def merge_keeps_tied_tensors(scratch):
     tensors = tied_model(scratch)
-    heft("split", "--count", 4, "--to", "ztensor", "--name", "m", scratch / "m2.zt", scratch / "set")
+    heft("split", "-c", 4, "--to", "ztensor", "--name", "m", scratch / "m2.zt", scratch / "set")
     heft("merge", scratch / "set", scratch / "again.zt")
     require((scratch / "again.zt").read_bytes() == (scratch / "m2.zt").read_bytes(),
            "the merged file differs")

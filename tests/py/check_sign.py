@@ -31,6 +31,7 @@ except ImportError:
     print("1..0 # SKIP python3-cryptography is not installed")
     sys.exit(0)
 
+PUBLIC = "--public-key"
 TYPE = "application/vnd.in-toto+json"
 MEDIA = "application/vnd.dev.sigstore.bundle.v0.3+json"
 CURVES = {"P-256": (ec.SECP256R1(), hashes.SHA256()), "P-384": (ec.SECP384R1(), hashes.SHA384()),
@@ -172,19 +173,19 @@ def written_by_heft(work):
         yield f"cryptography accepts the signature of heft, {curve}", [err] if code else judge(
             model / "model.sig", key, hash_, FILES, "m")
         yield expect(f"heft accepts its own signature, {curve}",
-                     verify(model / "model.sig", model, "--public-key", public), 0)
+                     verify(model / "model.sig", model, PUBLIC, public), 0)
     one, out = model / "model.safetensors", work / "one.sig"
     code, _, err = heft("sign", "--key", private, "-o", out, one)
     yield "a single file is signed as '.'", [err] if code else judge(
         out, key, hash_, {".": one.read_bytes()}, "model.safetensors")
-    yield expect("the signature of a single file", verify(out, one, "--public-key", public), 0)
+    yield expect("the signature of a single file", verify(out, one, PUBLIC, public), 0)
     yield expect("the signature of a folder for a file",
-                 verify(model / "model.sig", one, "--public-key", public), 2, (), "give the folder")
+                 verify(model / "model.sig", one, PUBLIC, public), 2, (), "give the folder")
     code, _, err = heft("sign", "--force", "--ignore", "sub", "--key", private, model)
     rest = {n: d for n, d in FILES.items() if not n.startswith("sub/")}
     yield "--ignore", [err] if code else judge(model / "model.sig", key, hash_, rest, "m")
     (model / "sub/more").write_text("ignored, too")
-    yield expect("ignored files may change", verify(model / "model.sig", model, "--public-key", public), 0)
+    yield expect("ignored files may change", verify(model / "model.sig", model, PUBLIC, public), 0)
 
 
 NOT_SIGNED = {".git", ".gitattributes", ".github", ".gitignore", "model.sig"}
@@ -257,10 +258,10 @@ def written_by_python(work):
             ("shards", statement(by_range(FILES), method="shards"))):
             sig.write_text(json.dumps(bundle(what, key, hash_, material_of(public))))
             yield expect(f"heft accepts a signature of cryptography, {curve}, {title}",
-                         verify(sig, model, "--public-key", public), 0)
+                         verify(sig, model, PUBLIC, public), 0)
         no_hint = bundle(statement(by_file(FILES)), key, hash_, {"publicKey": {"hint": ""}})
         sig.write_text(json.dumps(no_hint))
-        yield expect(f"a signature without a hint, {curve}", verify(sig, model, "--public-key", public), 0)
+        yield expect(f"a signature without a hint, {curve}", verify(sig, model, PUBLIC, public), 0)
 
 
 def changed_models(work):
@@ -317,15 +318,15 @@ def changed_models(work):
         model = new_model(work / "m")
         change(model)
         rules = [("signature/" + r, n) for r, n in rules]
-        yield expect(title, verify(sig, model, "--public-key", public), 1, rules)
-        got = verify(ranges, model, "--public-key", public)
+        yield expect(title, verify(sig, model, PUBLIC, public), 1, rules)
+        got = verify(ranges, model, PUBLIC, public)
         ok = got[0] == 1 and {r.split("/")[1] for r, _ in rules} <= {
             r.split("/")[1] for r, _ in got[1]}
         yield title + ", signed by ranges", [] if ok else [got]
     model = new_model(work / "m")
     (work / "other name").symlink_to("m")
     (model / "link").symlink_to("nothing")
-    yield expect("a model behind a link", verify(sig, work / "other name", "--public-key", public), 1,
+    yield expect("a model behind a link", verify(sig, work / "other name", PUBLIC, public), 1,
                  [("signature/unlisted", "link")])
     for title, make, text in (
         ("a link to nothing is not signed", lambda path: path.symlink_to("nothing"),
@@ -339,17 +340,17 @@ def changed_models(work):
         code, _, err = heft("sign", "--key", private, "--ignore", "odd", "-o", work / "x.sig",
                             model)
         yield title + " if it is ignored", [] if code == 0 else [(code, err)]
-        yield expect(title + ", and is not missed", verify(work / "x.sig", model, "--public-key", public),
+        yield expect(title + ", and is not missed", verify(work / "x.sig", model, PUBLIC, public),
                      0)
         (work / "x.sig").unlink()
     model = new_model(work / "m")
     (model / "link").symlink_to("config.json")
     code, _, err = heft("sign", "--key", private, "-o", work / "x.sig", model)
-    yield expect("a link that is signed", verify(work / "x.sig", model, "--public-key", public), 0)
+    yield expect("a link that is signed", verify(work / "x.sig", model, PUBLIC, public), 0)
     (work / "x.sig").unlink()
     model = new_model(work / "m")
     (model / "out").symlink_to("/etc/hostname")
-    yield expect("a link out of the folder", verify(sig, model, "--public-key", public), 4, (),
+    yield expect("a link out of the folder", verify(sig, model, PUBLIC, public), 4, (),
                  "leaves the model's folder")
     code, _, err = heft("sign", "--key", private, "-o", work / "x.sig", model)
     yield "a link out of the folder is not signed", [] if (
@@ -369,18 +370,18 @@ def snapshots(work):
         (snapshot / name).symlink_to(f"../../blobs/{digest}")
     code, _, err = heft("sign", "--key", private, "-o", sig, snapshot)
     yield "a snapshot is signed", [err] if code else []
-    yield expect("a snapshot", verify(sig, snapshot, "--public-key", public), 0)
+    yield expect("a snapshot", verify(sig, snapshot, PUBLIC, public), 0)
     (work / "link").symlink_to(snapshot)
-    yield expect("a snapshot behind a link", verify(sig, work / "link", "--public-key", public), 0)
+    yield expect("a snapshot behind a link", verify(sig, work / "link", PUBLIC, public), 0)
     (blobs / "other").write_bytes(b"{}")
     (snapshot / "config.json").unlink()
     (snapshot / "config.json").symlink_to("../../blobs/other")
-    yield expect("a link to another blob", verify(sig, snapshot, "--public-key", public), 1,
+    yield expect("a link to another blob", verify(sig, snapshot, PUBLIC, public), 1,
                  [("signature/changed", "config.json")])
     (snapshot / "config.json").unlink()
     (snapshot / "config.json").symlink_to("../../refs")
     (repository / "refs").write_bytes(FILES["config.json"])
-    yield expect("a link to a file beside the blobs", verify(sig, snapshot, "--public-key", public), 4,
+    yield expect("a link to a file beside the blobs", verify(sig, snapshot, PUBLIC, public), 4,
                  (), "leaves the model's folder")
 
 
@@ -394,7 +395,7 @@ def changed_signatures(work):
 
     def put(b):
         sig.write_text(b if isinstance(b, str) else json.dumps(b))
-        return verify(sig, model, "--public-key", public)
+        return verify(sig, model, PUBLIC, public)
 
     def changed(path, value):
         b = json.loads(json.dumps(good))
@@ -420,10 +421,10 @@ def changed_signatures(work):
                       material_of(public))
 
     put(good)
-    yield expect("another key", verify(sig, model, "--public-key", wrong), 1,
+    yield expect("another key", verify(sig, model, PUBLIC, wrong), 1,
                  [("signature/key", "c.sig")])
     put(changed(("verificationMaterial", "publicKey", "hint"), ""))
-    yield expect("another key without a hint", verify(sig, model, "--public-key", wrong), 1,
+    yield expect("another key without a hint", verify(sig, model, PUBLIC, wrong), 1,
                  [("signature/invalid", "c.sig")])
     tampered = json.dumps(statement(by_file({**FILES, "config.json": b"evil"}))).encode()
     envelope = ("dsseEnvelope", "payload")
@@ -572,13 +573,13 @@ def keys(work):
                    "secp256k1": ec.generate_private_key(ec.SECP256K1())}
     got = heft("sign", "--key", encrypted, "--password-file", right, "-o", sig, model)
     yield "an encrypted key", [] if got[0] == 0 else [got]
-    yield expect("its signature", verify(sig, model, "--public-key", public), 0)
+    yield expect("its signature", verify(sig, model, PUBLIC, public), 0)
     sig.unlink()
     for title, words, code, text in (
         ("a wrong password", ("--key", encrypted, "--password-file", wrong), 2, "password"),
         ("a password of 3000 bytes", ("--key", encrypted, "--password-file", long), 2, "password"),
         ("no key", (), 2, "--key"),
-        ("a public key", ("--public-key", public), 2, "private key"),
+        ("a public key", (PUBLIC, public), 2, "private key"),
         ("a missing key", ("--key", work / "none"), 4, "No such file"),
         ("a key that is none", ("--key", right), 2, "private key"),
         ("no terminal for the password", ("--key", encrypted), 2, "--password-file"),
@@ -595,9 +596,9 @@ def keys(work):
     for title, words, code, text in (
         ("verify with a private key", ("--key", plain), 2, "public key"),
         ("verify without a key", (), 2, "--key or --ca"),
-        ("verify with key and authorities", ("--public-key", public, "--ca", public), 2, "--key or --ca"),
-        ("--certificate without --ca", ("--public-key", public, "--certificate", public), 2, "--ca"),
-        ("verify with --hub", ("--public-key", public, "--hub"), 2, "excludes"),
+        ("verify with key and authorities", (PUBLIC, public, "--ca", public), 2, "--key or --ca"),
+        ("--certificate without --ca", (PUBLIC, public, "--certificate", public), 2, "--ca"),
+        ("verify with --hub", (PUBLIC, public, "--hub"), 2, "excludes"),
         ("verify with a key as authority", ("--ca", public), 2, "certificate"),
         ("a missing public key", ("--key", work / "none"), 4, "No such file")):
         yield expect(title, verify(sig, model, *words), code, (), text)
@@ -616,7 +617,7 @@ def keys(work):
     said, size = json.loads(got[2]), sum(map(len, FILES.values()))
     wanted = {"kind": "result", "file": str(work / "said.sig"), "files": len(FILES), "bytes": size}
     yield "the result in JSON", [] if got[0] == 0 and said == wanted else [got, wanted]
-    yield expect("a missing signature", verify(work / "none", model, "--public-key", public), 4, (),
+    yield expect("a missing signature", verify(work / "none", model, PUBLIC, public), 4, (),
                  "No such file")
     got = heft("sign", "--key", plain, "-o", sig, model)
     yield "an existing signature stays", [] if got[0] == 2 and "--force" in got[2] else [got]

@@ -1,6 +1,6 @@
-/* doctor_forgiving.c - opens a file that breaks the rules of its format while the index says clearly
- * which bytes are whose: parsers pass over such errors (heft_ix_forgive()), and zeros after the end
- * of the content are cut off. */
+/* doctor_forgiving.c - opens a file that breaks the rules of its format, although the index clearly
+ * names the bytes of each tensor: parsers pass over such errors (heft_ix_forgive()), and zeros
+ * after the end of the content are cut off. */
 #include "base/error.h"
 #include "core/check/byte_survey.h"
 #include "core/check/diagnosis.h"
@@ -29,7 +29,7 @@ void heft_doctor_add_forgiven(heft_doctor *d)
     for (uint32_t i = 0; i < d->file->x.notes.len; i++) {
         heft_doctor_row row = { HEFT_FAULT, HEFT_NONE, notes[i].rule, NULL, NULL, notes[i].where };
         bool is_padding = notes[i].where.offset != HEFT_NOWHERE &&
-                          notes[i].where.offset >= d->source->size; /* of a truncated file */
+                          notes[i].where.offset >= d->source->size; /* the file is truncated */
         if (notes[i].severity != HEFT_FAULT || is_padding)
             continue;
         row.advice = d->lost_count ? NULL : rewrite;

@@ -7,7 +7,7 @@
 #include "model/blocks.h"
 #include "model/dtype.h"
 
-typedef struct odd_values { /* of a tensor */
+typedef struct odd_values { /* odd values in a tensor */
     uint64_t nans, infinities;
 } odd_values;
 

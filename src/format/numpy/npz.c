@@ -92,8 +92,8 @@ static heft_status check_name(reader *r, const heft_zip_entry *e, uint32_t tenso
                : HEFT_OK;
 }
 
-/* Add a tensor if the member is a readable array.  An array without numbers is recorded and skipped,
- * and so is a broken member if the index forgives; other errors are returned. */
+/* Add a tensor if the member is a readable array.  An array without numbers is recorded and
+ * skipped, and so is a broken member if the index forgives; other errors are returned. */
 static heft_status read_member(reader *r, uint32_t i)
 {
     const heft_zip_entry *e = &r->zip.entries[i];

@@ -22,9 +22,8 @@ static heft_status report_offset(heft_index *x, const heft_st_header *h, uint32_
                                  uint64_t next)
 {
     uint64_t begin = heft_ix_part_row_at(x, tensor)->offset;
-    heft_str name = tensor < x->parts.len
-                        ? heft_ix_name(x, tensor)
-                        : heft_ix_role(x, heft_ix_part_row_at(x, tensor)->role);
+    heft_str name = tensor < x->parts.len ? heft_ix_name(x, tensor)
+                                          : heft_ix_role(x, heft_ix_part_row_at(x, tensor)->role);
     if (begin > next)
         return heft_ix_forgive(
             x,

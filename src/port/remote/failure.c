@@ -32,7 +32,7 @@ heft_status heft_request_reject(heft_request *r, heft_status st, const char *tex
 
 /* ---- statuses ---- */
 
-/* What the codes of the hub and of S3 mean for the user. */
+/* Advice for the codes of the hub and of S3. */
 static const struct {
     const char *code, *says;
     int os;

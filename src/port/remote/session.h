@@ -45,7 +45,7 @@ typedef struct heft_answer {
     bool is_dated;               /* Last-Modified was in the past: see heft_answer_is_strong() */
     bool is_checked;             /* the range has been compared with the request */
     uint64_t first, last, total; /* Content-Range */
-    /* Of a failure: the name and the text of the hub or of S3, cut and in printable ASCII. */
+    /* A failure has the name and the text of the hub or of S3, cut and in printable ASCII. */
     char code[40], text[192], region[32];
     uint64_t reset; /* seconds, or the time since 1970, until requests are allowed; 0: not stated */
 } heft_answer;
@@ -76,8 +76,9 @@ typedef struct heft_exchange {
     heft_answer answer;
 } heft_exchange;
 
-/* Where a redirect led: the next requests for the file are sent to that address, until the server
- * refuses a request, as when a signed address has expired.  For the thread of the session only. */
+/* The target of a redirect: the next requests for the file are sent to that address, until the
+ * server refuses a request, as when a signed address has expired.  For the thread of the session
+ * only. */
 typedef struct heft_route {
     char url[HEFT_URL_MAX]; /* empty: not known */
 } heft_route;
@@ -86,7 +87,7 @@ typedef struct heft_route {
 typedef struct heft_request {
     struct heft_request *next; /* in the queue, or in the list of running requests */
     const heft_address *target;
-    heft_route *route;         /* of the file; NULL: none */
+    heft_route *route;         /* the route of the file; NULL: none */
     bool is_routed;            /* this try is sent to the route */
     const heft_answer *pinned; /* first answer, with the version of the file; NULL: first request */
     uint64_t offset, size;     /* size: of the file; of the first request HEFT_UNKNOWN_LENGTH */
