@@ -50,7 +50,8 @@ def script(folder, main):
         strange = re.search(r"^(import|export)\b.*$|import\.meta|\bimport\(", body, re.M)
         if strange:
             raise SystemExit(f"web_inline.py: {name}.mjs: {strange[0]}")
-        modules.append(f"const {name}_ = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();\n")
+        exported = ", ".join(names)
+        modules.append(f"const {name}_ = (() => {{\n{body}return {{ {exported} }};\n}})();\n")
     return "".join([*dict.fromkeys(built_in), '"use strict";\n', *modules])
 
 

@@ -12,7 +12,8 @@ import shutil
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SHARED = ["basics.js", "charts.js", "list_rows.js", "names.js", "table.js", "treemap.js", "views.css"]
+SHARED = ["basics.js", "charts.js", "list_rows.js", "names.js", "table.js", "treemap.js",
+          "views.css"]
 MODULE = re.compile(r"\.mjs\b")
 WORKER = "sw.js"
 

@@ -144,7 +144,7 @@ def usual_scenes(start):
     yield scene("split", "o", "split", "-j1", "--count", "2", "m.safetensors", "o")
     yield scene("split to zTensor", "o", "split", "-j1", "--count", "2", "--to", "ztensor",
                 "m.safetensors", "o")
-    yield scene("split again", "set", "split", "-j1", "--force", "--count", "3", "m.safetensors", "set")
+    yield scene("split again", "set", "split", "-j1", "--force", "-c3", "m.safetensors", "set")
     yield scene("merge", "o.gguf", "merge", "-j1", "set", "o.gguf")
     yield scene("merge files", "o.zt", "merge", "-j1", "m.safetensors", "other.safetensors",
                 "o.zt")

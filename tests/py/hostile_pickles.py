@@ -32,7 +32,8 @@ def spellings():
     yield "GLOBAL", b"cposix\nmkdir\n" + CALL + b"."
     yield "GLOBAL, protocol 2", PLAIN
     yield "another name of the module", b"cos\nmkdir\n" + CALL + b"."
-    yield "a dotted name", b"\x80\x04" + short(b"os") + short(b"path.os.mkdir") + b"\x93" + CALL + b"."
+    dotted = short(b"os") + short(b"path.os.mkdir")
+    yield "a dotted name", b"\x80\x04" + dotted + b"\x93" + CALL + b"."
     yield ("a long dotted name",
            b"\x80\x04cos\n" + b"path.os." * 60 + b"mkdir\n" + CALL + b".")
     yield "INST", b"(S'executed'\niposix\nmkdir\n."
@@ -114,7 +115,8 @@ def tarred(*members, form=tarfile.GNU_FORMAT, **more):
 def with_sum(header, total=None):
     """Return a header of tar with its checksum mended."""
     header = header[:148] + b" " * 8 + header[156:]
-    return header[:148] + b"%06o\0 " % (sum(header) if total is None else total(header)) + header[156:]
+    checksum = sum(header) if total is None else total(header)
+    return header[:148] + b"%06o\0 " % checksum + header[156:]
 
 
 def signed_sum(header):
@@ -206,7 +208,8 @@ def archives(data):
     yield ("tar, payload after a folder with a size", "m.tar",
            changed(tarred(("folder/", b"", {"type": tarfile.DIRTYPE}), member,
                           form=tarfile.USTAR_FORMAT), 124, b"%011o\0" % 100000))
-    yield "tar whose name is a pickle", "m.tar", changed(plain, 0, b"cposix\nmkdir\n(S'executed'\ntR.")
+    named = changed(plain, 0, b"cposix\nmkdir\n(S'executed'\ntR.")
+    yield "tar whose name is a pickle", "m.tar", named
     yield "tar in a tar", "m.tar", tarred(("inner.tar", plain, {}))
     yield "tar.gz", "m.tar.gz", gzip.compress(plain)
     yield "tar.xz", "m", lzma.compress(plain)
@@ -237,7 +240,8 @@ def packed(data):
     yield "gzip in two members", "m", first + second
     yield "gzip with padding between members", "m", first + bytes(700) + second
     yield "gzip, an empty member first", "m", gzip.compress(b"") + bytes(5) + first + second
-    yield "gzip with an odd header", "m", first[:3] + b"\x1f" + first[4:10] + b"\2\0xyname\0c\0hh" + \
+    odd = first[:3] + b"\x1f" + first[4:10] + b"\2\0xyname\0c\0hh"
+    yield "gzip with an odd header", "m", odd + \
         first[10:] + second
     yield "gzip with a wrong sum", "m", gzip.compress(data)[:-8] + bytes(8)
     yield "gzip, cut", "m", gzip.compress(data + bytes(100000))[:-12]
@@ -276,7 +280,8 @@ def lz4(data):
 
 def joblib_file(rest, raw, framed=False, padding=b"\2\xff\xff"):
     """Return what joblib writes of an array: its wrapper, the bytes of the array, more opcodes."""
-    wrapper = (b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(X\x08\0\0\0subclasscnumpy\nndarray\n"
+    wrapper = (b"cjoblib.numpy_pickle\nNumpyArrayWrapper\n)\x81}(X\x08\0\0\0subclass"
+               b"cnumpy\nndarray\n"
                b"X\x05\0\0\0shapeK" + bytes([len(raw)]) + b"\x85X\x05\0\0\0orderX\x01\0\0\0C"
                b"X\x05\0\0\0dtypecnumpy\ndtype\nX\x02\0\0\0u1\x89\x88\x87R(K\x03X\x01\0\0\0|NNN"
                b"J\xff\xff\xff\xffJ\xff\xff\xff\xffK\0tb"
