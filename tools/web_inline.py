@@ -1,7 +1,7 @@
 """web_inline.py: the files inside of the package's entry ./inline.
 
-script() makes one script of a module and of the modules that it imports, for workers that cannot
-load modules. It reads the imports and exports as web/*.mjs writes them, and refuses others."""
+script() joins a module and the imported modules to one script, for workers that cannot load
+modules. Imports and exports of another form than in web/*.mjs are refused."""
 import base64
 import gzip
 import pathlib
@@ -29,7 +29,7 @@ def exports_of(text):
 
 
 def order(folder, name, done):
-    """Append modules to `done`, each after the modules that it imports."""
+    """Append modules to `done`, imported modules first."""
     text = (folder / f"{name}.mjs").read_text(encoding="utf-8")
     for _, other in IMPORT.findall(text):
         if other not in done:
@@ -50,8 +50,8 @@ def script(folder, main):
         strange = re.search(r"^(import|export)\b.*$|import\.meta|\bimport\(", body, re.M)
         if strange:
             raise SystemExit(f"web_inline.py: {name}.mjs: {strange[0]}")
-        exported = ", ".join(names)
-        modules.append(f"const {name}_ = (() => {{\n{body}return {{ {exported} }};\n}})();\n")
+        result = f"return {{ {', '.join(names)} }};\n"
+        modules.append(f"const {name}_ = (() => {{\n{body}{result}}})();\n")
     return "".join([*dict.fromkeys(built_in), '"use strict";\n', *modules])
 
 

@@ -29,10 +29,9 @@ HOSTILE = [
     "{{7*7}}", "${window.injected=4}", "a\u202eb", "line\nbreak", "&lt;b&gt;", "'", "\\", "@DATA@",
     "nul\0"
 ]
-# The page and the command print names so.
-ESCAPED = {
-    "a\u202eb": "a\\u202eb", "line\nbreak": "line\\nbreak", "\\": "\\\\", "nul\0": "nul\\x00"
-}
+# The page prints these names as the command does.
+ESCAPED = {"a\u202eb": "a\\u202eb", "line\nbreak": "line\\nbreak", "\\": "\\\\",
+           "nul\0": "nul\\x00"}
 
 
 def safetensors(path, tensors, metadata=None):
@@ -333,10 +332,10 @@ return [rows, document.querySelectorAll(".paper").length]"""
 def check_numbers(pages):
     """Numbers are not cut, in a window and on paper, and digits alone are exact."""
     tiny = -4.656612873077393e-08
-    tensors = {f"layers.{i:03d}.attention.weight": floats(tiny * (i + 1), 20231107.25 + i)
-               for i in range(200)}
-    tensors["date"] = ("F64", [2], struct.pack("<2d", 20231107.0, 20231107.0))
-    tensors["large"] = ("F32", [1], struct.pack("<f", 3.4028234663852886e38))
+    tensors = {"date": ("F64", [2], struct.pack("<2d", 20231107.0, 20231107.0)),
+               "large": ("F32", [1], struct.pack("<f", 3.4028234663852886e38))}
+    for i in range(200):
+        tensors[f"layers.{i:03d}.attention.weight"] = floats(tiny * (i + 1), 20231107.25 + i)
     file = safetensors(pages.folder / "numbers.safetensors", tensors,
                        {"chat_template": "first\nsecond"})
 

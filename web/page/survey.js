@@ -142,7 +142,7 @@ async function together(ranges, use) {
 // read(from, to): a promise of the values [from, to).  count: all values.  columns: values per row.
 // isPacked: each read decodes everything before the values.  onPicture(result): figures of the first
 // piece, while the others are read.
-export async function survey({ read, count, columns, whole, isPacked, onProgress, onPicture }) {
+export async function survey({ read, count, columns, whole, isPacked, onProgress, onPicture = () => {} }) {
   const isWhole = whole || count <= ALL;
   const ranges = rangesOf(count, columns, isWhole, isPacked ? 1 : PIECES);
   const rowsOf = ([from, to]) => [Math.floor(from / columns), Math.ceil(to / columns)];
