@@ -330,7 +330,7 @@ static void unpacks_what_begins_like_a_pickle_or_an_archive(void **state)
     assert_false(wants_all(objects, sizeof objects)); /* broken at once */
     memcpy(objects + 74, "NNNNNN", 6);
     assert_true(wants_all(objects, sizeof objects));
-    memcpy(npy + 74, "\x80\x02", 2); /* the data of the array are a pickle */
+    memcpy(npy + 74, "\x80\x02NNNN", 6); /* the data of the array are a pickle */
     assert_true(wants_all(npy, sizeof npy));
     free(tar.p);
     free(zip.p);
