@@ -362,6 +362,9 @@ def the_table_decides(scratch):
         names = [t["name"] for t in json.loads(p.stdout)["tensors"]]
         require(names == [wanted], f"{items}: {names}")
         found = not_read(folder)
+        strict = heft("convert", "--strict", folder, scratch / f"f{number}.mag", code=None)
+        is_refused = strict.returncode == 5 and b"which was not read" in strict.stderr
+        require(is_refused == any(f[0] == "!" for f in found), f"{items}: {strict.stderr}")
         require(sorted(found) == sorted(detail or []), f"{items}: {found}")
 
 

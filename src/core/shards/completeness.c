@@ -43,6 +43,18 @@ heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint
     return f->x.lost_notes ? HEFT_E_NOMEM : HEFT_OK;
 }
 
+heft_status heft_join_left_out(heft_file *f, const char *rule, const char *fmt, ...)
+{
+    heft_error text;
+    va_list ap;
+    va_start(ap, fmt);
+    heft_error_set_list(&text, HEFT_OK, HEFT_NOWHERE, fmt, &ap);
+    va_end(ap);
+    heft_ix_left_out(&f->x, HEFT_LEFT_OUT_READABLE, rule, (heft_range){ HEFT_NOWHERE, 0 }, "%s",
+                     text.message);
+    return f->x.lost_notes ? HEFT_E_NOMEM : HEFT_OK;
+}
+
 void heft_file_drop_shards(heft_file *f)
 {
     heft_joined_files_free(f);

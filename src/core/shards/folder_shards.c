@@ -72,16 +72,18 @@ static heft_status note_alone(heft_file *f)
     if (is_numbered && are_all_given(f, &n))
         return HEFT_OK;
     if (own->count > 1)
-        return heft_join_note(f, HEFT_WARNING, "heft/shard-alone", HEFT_NOWHERE, HEFT_NONE,
-                              "the file is shard %U of %U of a model: open the folder or the first "
-                              "shard to read all of them",
-                              (uint64_t)own->number + 1, (uint64_t)own->count);
+        return heft_join_left_out(
+            f, "heft/shard-alone",
+            "the file is shard %U of %U of a model: open the folder or the first "
+            "shard to read all of them",
+            (uint64_t)own->number + 1, (uint64_t)own->count);
     if (!is_numbered)
         return HEFT_OK;
-    return heft_join_note(f, HEFT_WARNING, "heft/shard-alone", HEFT_NOWHERE, HEFT_NONE,
-                          "the file is numbered as shard %U of %U of a model: open the folder to "
-                          "read all of them",
-                          (uint64_t)n.number, (uint64_t)n.count);
+    return heft_join_left_out(
+        f, "heft/shard-alone",
+        "the file is numbered as shard %U of %U of a model: open the folder to "
+        "read all of them",
+        (uint64_t)n.number, (uint64_t)n.count);
 }
 
 /* ---- files that are not read ---- */
@@ -115,8 +117,6 @@ static heft_status report(other_files *o)
     heft_str prefix = o->f->folder->prefix ? heft_lit(o->f->folder->prefix) : (heft_str){ "", 0 };
     heft_str name = o->first;
     bool is_form = o->role == HEFT_FOLDER_ALTERNATIVE;
-    heft_severity severity = is_form ? HEFT_NOTE : HEFT_WARNING;
-    const char *rule = is_form ? "heft/passed-over" : "heft/left-out";
     if (!name.ptr || o->reported > MOST)
         return HEFT_OK;
     o->first = (heft_str){ NULL, 0 };
@@ -127,19 +127,20 @@ static heft_status report(other_files *o)
     if (!name.ptr)
         return HEFT_E_NOMEM;
     if (o->reported++ == MOST)
-        return heft_join_note(o->f, HEFT_WARNING, "heft/left-out", HEFT_NOWHERE, HEFT_NONE,
-                              "the folder also contains %q and others, which were not read", name);
+        return heft_join_left_out(o->f, "heft/left-out",
+                                  "the folder also contains %q and others, which were not read",
+                                  name);
     if (is_extra)
-        return heft_join_note(o->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE,
-                              "the file %q is numbered like a shard of this model, but not listed",
-                              name);
-    if (o->more)
-        return heft_join_note(o->f, severity, rule, HEFT_NOWHERE, HEFT_NONE,
-                              "the folder also contains %q and %U other shards of the same set, "
-                              "which were not read",
-                              name, o->more);
-    return heft_join_note(o->f, severity, rule, HEFT_NOWHERE, HEFT_NONE,
-                          "the folder also contains %q, which was not read", name);
+        return heft_join_left_out(
+            o->f, "heft/shard-extra",
+            "the file %q is numbered like a shard of this model, but not listed", name);
+    static const char one[] = "the folder also contains %q, which was not read";
+    static const char set[] = "the folder also contains %q and %U other shards of the same set, "
+                              "which were not read";
+    const char *text = o->more ? set : one;
+    return is_form ? heft_join_note(o->f, HEFT_NOTE, "heft/passed-over", HEFT_NOWHERE, HEFT_NONE,
+                                    text, name, o->more)
+                   : heft_join_left_out(o->f, "heft/left-out", text, name, o->more);
 }
 
 /* Keep the file back if the next files may belong to the same set. */

@@ -29,6 +29,9 @@ void heft_file_set_missing(heft_file *f, const heft_error *why);
  * the model incomplete. */
 heft_status heft_join_note(heft_file *f, heft_severity s, const char *rule, uint64_t at,
                            uint32_t tensor, const char *fmt, ...);
+/* Warn of weights that belong to the model and were not read.  A conversion reports the warning as
+ * a loss; the model keeps its hash, because the weights are not part of the opened files. */
+heft_status heft_join_left_out(heft_file *f, const char *rule, const char *fmt, ...);
 /* After a parse: add the shards that only heft_open_options.folder lists; folder_shards.c. */
 heft_status heft_add_folder_shards(heft_file *f, heft_error *err);
 /* Add findings about shards without an index, and about files that were not read. */

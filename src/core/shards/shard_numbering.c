@@ -39,9 +39,9 @@ static void check_folder_entry(void *arg, const char *text)
     if (s->st || !heft_numbered_name_read(&n, name) || !is_same_set(&n, &s->first) ||
         is_listed(s->f, name))
         return;
-    s->st = heft_join_note(s->f, HEFT_WARNING, "heft/shard-extra", HEFT_NOWHERE, HEFT_NONE,
-                           "the file %q is numbered like a shard of this model, but not listed",
-                           name);
+    s->st = heft_join_left_out(s->f, "heft/shard-extra",
+                               "the file %q is numbered like a shard of this model, but not listed",
+                               name);
 }
 
 /* ---- numbers ---- */

@@ -144,9 +144,10 @@ static heft_status st_notice(heft_index *x)
     for (uint32_t i = 0; i < x->values.len; i = heft_ix_value_next(x, i))
         x->has_pieces = x->has_pieces || heft_str_is(heft_ix_value(x, i)->key, key);
     if (x->has_pieces)
-        heft_ix_note(x, HEFT_WARNING, "safetensors/pieces", HEFT_NOWHERE, HEFT_NONE,
-                     "the file has pieces of tensors of a distributed checkpoint (DCP) of PyTorch, "
-                     "which are not joined: DCP_SHARDING_INFO has their offsets");
+        heft_ix_left_out(
+            x, HEFT_LEFT_OUT_READABLE, "safetensors/pieces", (heft_range){ HEFT_NOWHERE, 0 },
+            "the file has pieces of tensors of a distributed checkpoint (DCP) of PyTorch, "
+            "which are not joined: DCP_SHARDING_INFO has their offsets");
     return HEFT_OK;
 }
 
