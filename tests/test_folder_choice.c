@@ -116,6 +116,27 @@ static void numbered_shards_are_one_model(void **state)
         assert_choice(&rows[i], NULL);
 }
 
+/* With a time that grows with the square of the number this test takes minutes. */
+static void many_files_take_little_time(void **state)
+{
+    enum { MANY = 200000 };
+    (void)state;
+    heft_error err;
+    heft_folder_choice c;
+    heft_folder_listing l;
+    heft_folder_listing_init(&l, heft_host_default()->allocator);
+    heft_folder_listing_add(&l, "model" S);
+    for (int i = 0; i < MANY; i++) {
+        char name[64];
+        snprintf(name, sizeof name, i % 2 ? "x%d-1-of-2" S : "x%d" S ".index.json", i);
+        heft_folder_listing_add(&l, name);
+    }
+    heft_assert_ok(heft_folder_choose(&c, &l, NULL, &err), &err);
+    assert_string_equal(c.main, "model" S);
+    assert_int_equal(c.folder.count, MANY);
+    heft_folder_listing_free(&l);
+}
+
 static void other_files_of_a_named_index(void **state)
 {
     static const row rows[] = {
@@ -202,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_name_is_chosen_and_the_others_are_reported),
         cmocka_unit_test(numbered_shards_are_one_model),
+        cmocka_unit_test(many_files_take_little_time),
         cmocka_unit_test(other_files_of_a_named_index),
         cmocka_unit_test(checkpoints_in_pieces),
         cmocka_unit_test(modules_have_folders),

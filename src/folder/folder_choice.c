@@ -9,7 +9,9 @@
 #include "base/sort.h"
 #include "base/text.h"
 
-enum { MAX_SHARDS = 4096 };
+/* The sets of further indices are named again, so that the time does not grow with the square of
+ * the number of files. */
+enum { MAX_SHARDS = 4096, MOST_INDICES = 64 };
 
 typedef struct candidate {
     const heft_weight_name *first; /* the sorted rows */
@@ -21,6 +23,8 @@ typedef struct choosing {
     heft_weight_name *rows; /* sorted by set, number and name; each name once */
     candidate *all;
     uint32_t count;
+    const candidate *indices[MOST_INDICES]; /* the first of the candidates that are an index */
+    uint32_t index_count;
     const candidate *chosen;
     heft_error *err;
 } choosing;
@@ -79,6 +83,8 @@ static heft_status find_candidates(choosing *c)
             c->all[c->count++] = (candidate){ &c->rows[kept], 0 };
         c->rows[kept++] = *row;
         c->all[c->count - 1].count++;
+        if (row->is_index && c->index_count < MOST_INDICES)
+            c->indices[c->index_count++] = &c->all[c->count - 1];
     }
     return HEFT_OK;
 }
@@ -285,8 +291,9 @@ static heft_status add_shards(choosing *c, heft_vec *files)
 /* Return true if an index that is not chosen lists the set, which need not be named again. */
 static bool is_listed_elsewhere(const choosing *c, const candidate *set)
 {
-    for (uint32_t i = 0; i < c->count; i++)
-        if (&c->all[i] != c->chosen && heft_weight_name_may_list(c->all[i].first, set->first))
+    for (uint32_t i = 0; i < c->index_count; i++)
+        if (c->indices[i] != c->chosen &&
+            heft_weight_name_may_list(c->indices[i]->first, set->first))
             return true;
     return false;
 }
