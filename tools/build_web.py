@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import sys
 
+import gen_block_grids
+
 import web_inline
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,7 +24,7 @@ LAYERS = ["base", "model", "grammar", "format", "core", "companion", "scheme", "
 # Sources that only write files. Functions of these files that readers call are not possible: the
 # linker reports them.
 LEFT_OUT = re.compile(r"core/(write|edit)/(?!dedup)|format/.*_(write|plan|losses)\.c$|"
-                      r"format/losses\.c$")
+                      r"format/losses\.c$|model/block_grids\.c$")
 # Functions that only writers call, directly or through the table of a format.
 WRITER = re.compile(r"heft_plan_|heft_\w+_plan(_|$)|heft_\w+_write_(header|record_header|trailer)$|"
                     r"heft_zt2_sharding$|heft_mag_put_checked$|heft_loss")
@@ -85,6 +87,11 @@ def ninja_file(into):
     # the tables when it starts (web/web_crc_tables.c).
     (into / "include/base").mkdir(parents=True, exist_ok=True)
     (into / "include/base/crc_tables.h").write_text(CRC_TABLES)
+    # The code books likewise (web/web_block_grids.c).
+    (into / "include/model").mkdir(parents=True, exist_ok=True)
+    (into / "include/model/block_grids.h").write_text(
+        (ROOT / "src/model/block_grids.h").read_text().replace("extern const", "extern"))
+    (into / "include/block_bits.h").write_text(gen_block_grids.bits_header())
     lines.append(f"rule copy\n  command = cp $in $out\nbuild include/xxhash.h: copy "
                  f"{xxhash}/xxhash.h\n")
     targets = []

@@ -117,6 +117,15 @@ def table(name, codes):
     yield "};"
 
 
+def bits_header():
+    """Return a header with the bits of each book."""
+    lines = ["#include <stdint.h>"]
+    for name, (_, _, text) in BOOKS.items():
+        numbers = ",".join(map(str, base64.b64decode(text)))
+        lines.append(f"static const uint8_t {name}_bits[] = {{{numbers}}};")
+    return "\n".join(lines) + "\n"
+
+
 def main():
     print(HEAD, end="")
     for name, book in BOOKS.items():

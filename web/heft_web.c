@@ -189,6 +189,7 @@ web_model *model_open(uint32_t number, const char *name, const char *format, con
         return NULL;
     }
     web_crc_tables();
+    web_block_grids();
     *m = (web_model){ .number = number };
     m->folder = (heft_shard_folder){ sizeof m->folder, name, open_shard, &m->number, NULL, NULL };
     limits.tensors = max_tensors;

@@ -37,6 +37,8 @@ extern const heft_digest web_sha256, web_xxh3;
 
 /* Compute the tables of CRCs; call before a model is opened. */
 void web_crc_tables(void);
+/* Make the code books of block types; call before a model is opened. */
+void web_block_grids(void);
 /* Report a failure outside of the core; return st. */
 heft_status web_fail(heft_error *err, heft_status st, const char *message);
 void web_set_text(uint32_t i, heft_str s);
