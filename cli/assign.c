@@ -200,7 +200,7 @@ int assign_parse(assignment *out, const char *cmd, const char *arg)
     v->key = (heft_str){ arg, (size_t)((t ? colon : equals) - arg) };
     out->text = equals + 1;
     out->is_typed = t;
-    out->list_of = is_list ? t->stored : (heft_dtype)HEFT_UNTYPED;
+    out->list_of = t && is_list ? t->stored : (heft_dtype)HEFT_UNTYPED;
     if (!v->key.len)
         return say_usage(cmd, "'%s' has a type, but no key", arg);
     if (!t || is_list) {

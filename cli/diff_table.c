@@ -317,13 +317,13 @@ static void put_number(outbuf *o, const diff_table *t, const diff_line *l, int f
                        [NMSE] = difference_nmse(d),
                        [COSINE] = difference_cosine(d) };
     uint64_t at[POSITION_RANK];
-    if (!(l->changes & CHANGED_VALUE) || d->incomparable)
-        out_char(o, '-');
-    else if (field == DIFFER || field == ELEMENTS)
+    bool has_value = l->changes & CHANGED_VALUE && !d->incomparable;
+    bool has_reals = has_value && !d->bytewise;
+    if (has_value && (field == DIFFER || field == ELEMENTS))
         out_u64(o, field == DIFFER ? d->differing : d->compared);
-    else if (field == FIRST && l->first)
+    else if (has_value && field == FIRST && l->first)
         out_shape(o, at, diff_first_position(at, t->c, l->first));
-    else if (field == FIRST || d->bytewise)
+    else if (field == FIRST || !has_reals)
         out_char(o, '-');
     else if (field == COSINE && !isnan(reals[COSINE]))
         out_format(o, "%.9g", reals[COSINE]);

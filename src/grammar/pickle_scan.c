@@ -315,13 +315,12 @@ static void begin_frame(heft_trace *x, heft_str argument)
     x->jump_to = 0;
 }
 
-/* items: the popped values, the lowest first. */
-static void apply(heft_trace *x, const opcode *o, heft_str argument, const heft_trace_value *items,
-                  uint32_t n)
+/* Push a value without a call; return false if the opcode does something else.  items: the popped
+ * values, the lowest first. */
+static bool push_value(heft_trace *x, const opcode *o, heft_str argument,
+                       const heft_trace_value *items, uint32_t n)
 {
     switch ((effect)o->effect) {
-    case NOTHING:
-        break;
     case PUSH:
         heft_trace_push_kind(x, HEFT_TRACE_PLAIN);
         break;
@@ -363,6 +362,19 @@ static void apply(heft_trace *x, const opcode *o, heft_str argument, const heft_
     case PUSH_DICT:
         push_dict(x, items, n);
         break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+/* items: the popped values, the lowest first. */
+static void apply(heft_trace *x, const opcode *o, heft_str argument, const heft_trace_value *items,
+                  uint32_t n)
+{
+    if (push_value(x, o, argument, items, n))
+        return;
+    switch ((effect)o->effect) {
     case ADD:
         add_items(x, items, n);
         break;
@@ -424,6 +436,8 @@ static void apply(heft_trace *x, const opcode *o, heft_str argument, const heft_
         break;
     case STACK_ID:
         push_id(x, items);
+        break;
+    default:
         break;
     }
 }

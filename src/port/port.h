@@ -55,7 +55,8 @@ heft_status heft_scratch_in(heft_scratch **out, int dir, uint64_t bytes, heft_er
 heft_status heft_scratch_temporary(heft_scratch **out, uint64_t bytes, heft_error *err);
 /* Read bytes that have been written to storage of heft_scratch_temporary(), on any thread, while
  * further bytes are written. */
-heft_status heft_scratch_read(heft_scratch *s, uint64_t at, void *buf, size_t len, heft_error *err);
+heft_status heft_scratch_read(heft_scratch *base, uint64_t at, void *buf, size_t len,
+                              heft_error *err);
 
 /* ---- memory and processors, system_memory.c, processors.c ---- */
 

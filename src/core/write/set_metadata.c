@@ -8,13 +8,14 @@ static bool is_scalar(const heft_value *v)
            heft_value_is_text(v);
 }
 
-static bool is_list_of_scalars(const heft_value *set, size_t i, size_t count)
+/* at: the index of the list among `count` values. */
+static bool is_list_of_scalars(const heft_value *list, size_t at, size_t count)
 {
-    uint64_t end = set[i].as.container.end;
-    bool is = set[i].kind == HEFT_KIND_LIST && end > i && end <= count &&
-              end - i - 1 == set[i].as.container.count;
-    for (size_t k = i + 1; is && k < end; k++)
-        is = is_scalar(&set[k]);
+    uint64_t end = list->as.container.end;
+    bool is = list->kind == HEFT_KIND_LIST && end > at && end <= count &&
+              end - at - 1 == list->as.container.count;
+    for (size_t k = 1; is && k < end - at; k++)
+        is = is_scalar(&list[k]);
     return is;
 }
 
@@ -22,7 +23,7 @@ heft_status heft_set_check(const heft_value *set, size_t count, heft_error *err)
 {
     for (size_t i = 0; i < count; i = heft_set_next(set, i)) {
         bool is_text = heft_value_is_text(&set[i]);
-        if (is_text && heft_value_nests(&set[i]) && !is_list_of_scalars(set, i, count))
+        if (is_text && heft_value_nests(&set[i]) && !is_list_of_scalars(&set[i], i, count))
             return heft_error_plain(err, HEFT_E_ARGUMENT,
                                     "metadata %q: maps, and lists of anything but scalars, cannot "
                                     "be set",

@@ -28,12 +28,11 @@ heft_status heft_s3_target(heft_address *t, const char *bucket_and_key, heft_err
 
 /* List the files of a folder of a repository, "" or "unet/", from the hub's answer.  *out is
  * initialised. */
-void heft_hub_list_folder(heft_folder_listing *out, const heft_settings *answer,
-                          const char *folder);
+void heft_hub_list_folder(heft_folder_listing *out, const heft_settings *s, const char *folder);
 /* Write hf://OWNER/NAME@COMMIT/FOLDER/FILE for a file of the repository `url` to out, which has
  * HEFT_URL_MAX bytes. */
-heft_status heft_hub_address(char *out, const char *url, const heft_settings *answer,
-                             const char *folder, const char *file, heft_error *err);
+heft_status heft_hub_address(char *out, const char *url, const heft_settings *s, const char *folder,
+                             const char *file, heft_error *err);
 
 /* ---- answers, answer.c ---- */
 

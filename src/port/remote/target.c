@@ -194,7 +194,7 @@ static heft_status find_s3_keys(heft_address *t, const char *region, heft_error 
     static const s3_setting keys = { { "AWS_ACCESS_KEY_ID" }, "aws_access_key_id" },
                             secrets = { { "AWS_SECRET_ACCESS_KEY" }, "aws_secret_access_key" },
                             sessions = { { "AWS_SESSION_TOKEN" }, "aws_session_token" };
-    char key[256], secret[512];
+    char key[256] = "", secret[512] = "";
     heft_status st = find_s3(key, sizeof key, &keys, err);
     if (!st)
         st = find_s3(secret, sizeof secret, &secrets, err);
