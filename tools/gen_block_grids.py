@@ -118,9 +118,11 @@ def table(name, codes):
 
 
 def bits_header():
-    """Return a header with the bits of each book."""
+    """Return a header with the number of entries and the bits of each book."""
     lines = ["#include <stdint.h>"]
     for name, (_, _, text) in BOOKS.items():
+        count = len(entries(*BOOKS[name]))
+        lines.append(f"enum {{ {name.upper()}_ENTRIES = {count} }};")
         numbers = ",".join(map(str, base64.b64decode(text)))
         lines.append(f"static const uint8_t {name}_bits[] = {{{numbers}}};")
     return "\n".join(lines) + "\n"

@@ -1,13 +1,12 @@
 /* web_block_grids.c - the code books of src/model/block_grids.h, made when a model is opened: the
  * sets of rows compress to half the size of the tables. */
 #include <block_bits.h>
-#include <model/block_grids.h>
 
 #include "heft_web.h"
 
-uint8_t heft_grid_iq2_xxs[2 * HEFT_GRID_IQ2_XXS], heft_grid_iq2_xs[2 * HEFT_GRID_IQ2_XS];
-uint8_t heft_grid_iq2_s[2 * HEFT_GRID_IQ2_S], heft_grid_iq1[2 * HEFT_GRID_IQ1];
-uint8_t heft_grid_iq3_xxs[2 * HEFT_GRID_IQ3_XXS], heft_grid_iq3_s[2 * HEFT_GRID_IQ3_S];
+uint8_t heft_grid_iq2_xxs[2 * IQ2_XXS_ENTRIES], heft_grid_iq2_xs[2 * IQ2_XS_ENTRIES];
+uint8_t heft_grid_iq2_s[2 * IQ2_S_ENTRIES], heft_grid_iq1[2 * IQ1_ENTRIES];
+uint8_t heft_grid_iq3_xxs[2 * IQ3_XXS_ENTRIES], heft_grid_iq3_s[2 * IQ3_S_ENTRIES];
 
 static const struct {
     uint8_t *grid;
@@ -15,12 +14,12 @@ static const struct {
     uint16_t entries;
     uint8_t base, digits;
 } books[] = {
-    { heft_grid_iq2_xxs, iq2_xxs_bits, HEFT_GRID_IQ2_XXS, 3, 8 },
-    { heft_grid_iq2_xs, iq2_xs_bits, HEFT_GRID_IQ2_XS, 3, 8 },
-    { heft_grid_iq2_s, iq2_s_bits, HEFT_GRID_IQ2_S, 3, 8 },
-    { heft_grid_iq3_xxs, iq3_xxs_bits, HEFT_GRID_IQ3_XXS, 8, 4 },
-    { heft_grid_iq3_s, iq3_s_bits, HEFT_GRID_IQ3_S, 8, 4 },
-    { heft_grid_iq1, iq1_bits, HEFT_GRID_IQ1, 3, 8 },
+    { heft_grid_iq2_xxs, iq2_xxs_bits, IQ2_XXS_ENTRIES, 3, 8 },
+    { heft_grid_iq2_xs, iq2_xs_bits, IQ2_XS_ENTRIES, 3, 8 },
+    { heft_grid_iq2_s, iq2_s_bits, IQ2_S_ENTRIES, 3, 8 },
+    { heft_grid_iq3_xxs, iq3_xxs_bits, IQ3_XXS_ENTRIES, 8, 4 },
+    { heft_grid_iq3_s, iq3_s_bits, IQ3_S_ENTRIES, 8, 4 },
+    { heft_grid_iq1, iq1_bits, IQ1_ENTRIES, 3, 8 },
 };
 
 /* Return a row with the digits as codes of 2 bits (base 3) or 3 bits (base 8). */
