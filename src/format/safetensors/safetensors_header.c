@@ -69,6 +69,7 @@ typedef struct entry {
     heft_dtype dtype;
     bool has_unknown_fields;
     heft_str unknown_dtype; /* spelling of dtype */
+    uint64_t dtype_at;
 } entry;
 
 /* Fast path for the shape; return false if read_shape() must parse the tokens. */
@@ -158,6 +159,7 @@ static heft_status read_field(reader *r, entry *e)
             return heft_json_fail(&r->j, "tensor %q: dtype is not a string", e->name);
         e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
         e->unknown_dtype = r->j.text;
+        e->dtype_at = r->j.base + (uint64_t)(r->j.token - r->j.start);
         return HEFT_OK;
     }
     if (field == SHAPE)
@@ -251,6 +253,11 @@ static heft_status read_tensor(reader *r)
     }
     if (k != HEFT_JSON_OBJECT_END)
         return r->j.st;
+    /* Without a range of data, nothing can be left out. */
+    if (e.fields != ALL_FIELDS && e.fields & DTYPE && !e.dtype)
+        return heft_error_set(r->x->err, HEFT_E_FORMAT, e.dtype_at,
+                              "tensor %q: dtype %q is unknown to safetensors", e.name,
+                              e.unknown_dtype);
     if (e.fields != ALL_FIELDS)
         return heft_error_set(r->x->err, HEFT_E_FORMAT, e.at, "tensor %q: the entry has no %s",
                               e.name,
