@@ -303,7 +303,10 @@ static heft_status convert(input *in, const char *to, const char *digest, heft_e
     w.allow_loss = true;
     o.write = &w;
     o.progress = go_on;
-    return heft_file_convert(in->f, heft_format_find(heft_str_from(to)), new_sink(), &o, err);
+    heft_status st = heft_file_convert(in->f, heft_format_find(heft_str_from(to)), new_sink(), &o,
+                                       err);
+    /* The target holds none of the tensors. */
+    return st && heft_test_is_rule(err, "heft/all-left-out") ? HEFT_OK : st;
 }
 
 static heft_status run_copy(input *in, heft_error *err)
