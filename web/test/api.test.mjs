@@ -581,6 +581,6 @@ test("the tables of the build", async () => {
         assert.ok(names.includes(f), f);
     const types = await dtypes();
     assert.deepEqual([types[12].name, types[12].blockBytes, types[12].decodes], ["f32", 4, true]);
-    assert.equal(types.find(t => t.name === "iq2_xxs").decodes, false);
+    assert.equal(types.find(t => t.name === "iq2_xxs").decodes, true);
     assert.match(version, /^\d+\.\d+\.\d+$/);
 });
