@@ -35,9 +35,9 @@ bool message_is_json(void)
     return is_json;
 }
 
-void message_set_quiet(void)
+void message_set_quiet(bool quiet)
 {
-    is_quiet = true;
+    is_quiet = quiet;
 }
 
 /* ---- in signal handlers ---- */

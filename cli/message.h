@@ -48,7 +48,7 @@ void message_find_format(int argc, char **argv);
 bool message_is_json(void);
 
 /* Print neither notes nor warnings, as --quiet asks; errors remain. */
-void message_set_quiet(void);
+void message_set_quiet(bool quiet);
 /* Print a message. Text has the form "heft: FILE: KIND: RULE: text (tensor "w", at byte N)". */
 void message_print(const message *m);
 /* Write " (tensor "w", at byte 10 of SHARD)", or nothing if both tensor and offset are missing. */

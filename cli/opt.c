@@ -410,7 +410,7 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
         ok = false;
         if (!*code) {
             if (model_settings.quiet)
-                message_set_quiet();
+                message_set_quiet(true);
             pager_start(u->command);
             sandbox_enter(u, rest);
             return true;

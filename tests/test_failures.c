@@ -13,6 +13,7 @@ static const heft_status results[KINDS] = { HEFT_E_NOMEM, HEFT_E_IO, HEFT_E_IO, 
 static struct {
     kind kind;
     uint32_t at, calls; /* number of the call that fails, from 1; calls so far; at 0: none */
+    bool loses_all;     /* a conversion ended early, because its target holds none of the tensors */
     heft_test_memory memory;
 } plan;
 
@@ -305,8 +306,8 @@ static heft_status convert(input *in, const char *to, const char *digest, heft_e
     o.progress = go_on;
     heft_status st = heft_file_convert(in->f, heft_format_find(heft_str_from(to)), new_sink(), &o,
                                        err);
-    /* The target holds none of the tensors. */
-    return st && heft_test_is_rule(err, "heft/all-left-out") ? HEFT_OK : st;
+    plan.loses_all |= st && heft_test_is_rule(err, "heft/all-left-out");
+    return plan.loses_all ? HEFT_OK : st;
 }
 
 static heft_status run_copy(input *in, heft_error *err)
@@ -574,6 +575,7 @@ static bool run_failing(const struct operation *op, heft_bytes b, kind k, uint32
     input in = { .bytes = b };
     heft_error err;
     plan.at = 0;
+    plan.loses_all = false;
     heft_test_memory_init(&plan.memory, 0);
     if (!(op->flags & NO_FILE))
         heft_assert_ok(open_input(&in.f, b, &err), &err);
@@ -601,7 +603,7 @@ static void fail_each(const struct operation *op, heft_bytes b, kind k)
     uint32_t calls = 0;
     while (run_failing(op, b, k, calls + 1))
         calls++;
-    assert_true(calls || k != CHANGE || !(op->flags & ASKS));
+    assert_true(calls || k != CHANGE || !(op->flags & ASKS) || plan.loses_all);
 }
 
 static void reports_each_failure(void **state)

@@ -117,6 +117,7 @@ static heft_bytes converted(const char *to, const char *version, heft_bytes from
     write.version = version;
     o.identify = identify;
     o.ctx = w;
+    o.exact_metadata = true;
     w->calls = 0;
     heft_assert_ok(heft_test_open(&f, from, NULL, &err), &err);
     heft_assert_ok(heft_file_convert(f, heft_format_find(heft_str_from(to)),

@@ -31,6 +31,7 @@ except ImportError:
     print("1..0 # SKIP python3-cryptography is not installed")
     sys.exit(0)
 
+HEFT = pathlib.Path(sys.argv[1]).absolute()
 PUBLIC = "--public-key"
 TYPE = "application/vnd.in-toto+json"
 MEDIA = "application/vnd.dev.sigstore.bundle.v0.3+json"
@@ -42,7 +43,7 @@ FILES = {"config.json": b'{"a": 1}\n', "model.safetensors": bytes(range(256)) * 
 
 
 def heft(*words, **more):
-    p = subprocess.run([sys.argv[1], *map(str, words)], capture_output=True, check=False, **more)
+    p = subprocess.run([HEFT, *map(str, words)], capture_output=True, check=False, **more)
     return p.returncode, p.stdout.decode(), p.stderr.decode(errors="replace")
 
 
@@ -638,7 +639,7 @@ def on_terminal(words, answer):
     Return the exit code, the output, and whether the terminal echoes afterwards."""
     child, terminal = pty.fork()
     if not child:
-        os.execv(sys.argv[1], [sys.argv[1], *map(str, words)])
+        os.execv(HEFT, [HEFT, *map(str, words)])
     seen = b""
     try:
         while b"Password" not in seen:
@@ -682,7 +683,7 @@ def asked(key, sig, model):
 def on_terminal_without_question(words):
     child, terminal = pty.fork()
     if not child:
-        os.execv(sys.argv[1], [sys.argv[1], *map(str, words), "--messages=json"])
+        os.execv(HEFT, [HEFT, *map(str, words), "--messages=json"])
     seen = b""
     try:
         while more := os.read(terminal, 4096):

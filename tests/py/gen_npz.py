@@ -288,7 +288,7 @@ def one_unreadable(s):
         if not broken:
             s.good(f"unreadable_{name}.npz", archive(others), TENSORS[1:3])
         s.bad(f"unreadable_{name}.npz", archive(others), "reject" if broken else "warn", why,
-              rule="npz/unreadable")
+              rule="npz/structure" if broken else "npz/unreadable")
         s.bad(f"only_{name}.npz", archive([m]), "reject" if broken else "refuse", why)
     x = literal("'<U5'") + bytes(20)
     for end, more in (("", {}), ("_deflated", {"deflate": True})):

@@ -390,7 +390,7 @@ static heft_status report_opening(verify *v)
                                            .rule = "heft/all-left-out",
                                            .where = { HEFT_NOWHERE, 0 },
                                            .tensor = HEFT_NONE,
-                                           .text = "there is no tensor: everything is left out",
+                                           .text = "the file has no tensor that can be read",
                                            .left_out = true });
     return report_shards(v);
 }
