@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct {
@@ -25,12 +26,13 @@ void kept_access_add(kept_access *k, const struct stat *of)
     k->n++;
 }
 
-void kept_access_add_folder(kept_access *k, const char *folder)
+void kept_access_add_folder(kept_access *k, const char *folder, const char *prefix)
 {
     DIR *dir = opendir(folder);
     struct stat info;
     for (struct dirent *e; dir && (e = readdir(dir)) != NULL;)
-        if (!fstatat(dirfd(dir), e->d_name, &info, 0) && S_ISREG(info.st_mode))
+        if (!strncmp(e->d_name, prefix, strlen(prefix)) &&
+            !fstatat(dirfd(dir), e->d_name, &info, 0) && S_ISREG(info.st_mode))
             kept_access_add(k, &info);
     if (dir)
         closedir(dir);

@@ -24,8 +24,8 @@ typedef struct kept_access {
 /* Note the mode and the owner of a file; of more than KEPT_MAX different ones the rest is left
  * out. */
 void kept_access_add(kept_access *k, const struct stat *of);
-/* Note mode and owner of each file in a folder. */
-void kept_access_add_folder(kept_access *k, const char *folder);
+/* Note mode and owner of each file in a folder whose name begins with `prefix`. */
+void kept_access_add_folder(kept_access *k, const char *folder, const char *prefix);
 
 /* Remember the descriptors that are open now; call this before the command opens a file. */
 void inherited_note(void);

@@ -202,7 +202,7 @@ static void allow_output(sandbox *s, const char *path, output_kind kind, unsigne
     }
     bool exists = !stat(path, &info);
     if (exists && S_ISDIR(info.st_mode))
-        kept_access_add_folder(&s->kept, path);
+        kept_access_add_folder(&s->kept, path, "");
     if (exists && S_ISREG(info.st_mode))
         kept_access_add(&s->kept, &info);
     if (exists && !S_ISREG(info.st_mode))
@@ -240,8 +240,17 @@ static void keep_model(kept_access *k, const char *path)
 {
     char folder[PATH_MAX];
     if (folder_of(folder, path))
-        kept_access_add_folder(k, folder);
+        kept_access_add_folder(k, folder, "");
     k->keeps_attributes = true;
+}
+
+/* A share of a result is written to OUT.1, OUT.2, ..., which may replace earlier ones. */
+static void keep_records(kept_access *k, const char *out)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(out, '/');
+    if (folder_of(folder, out))
+        kept_access_add_folder(k, folder, slash ? slash + 1 : out);
 }
 
 /* ---- the command ---- */
@@ -301,6 +310,8 @@ static void allow_options(sandbox *s, const opt_usage *u)
             landlock_allow(&s->files, value, ACCESS_READ);
         if (o->kind == OPT_PROFILE)
             allow_profiles(&s->files);
+        if (o->kind == OPT_OUTPUT && writes_shares(u))
+            keep_records(&s->kept, value);
     }
 }
 

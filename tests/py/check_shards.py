@@ -584,7 +584,7 @@ def merge_metadata(scratch):
         p.stderr)
     require(
         read_safetensors.read(
-            scratch / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3"},
+            scratch / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3", "format": "pt"},
         "metadata")
     heft("merge", "--strict", *files, scratch / "no.safetensors", code=5)
     heft("merge", *files, scratch / "out.safetensors", code=2)
@@ -660,7 +660,7 @@ def shards_of(folder, stem):
 def split_keeps_tied_tensors(scratch):
     tensors = tied_model(scratch)
     once = sum(len(t[2]) for n, t in tensors.items() if n not in TIED_PAIRS.values())
-    for how in (["-n", 2], ["-n", 4], ["-n", 8], ["-s", 1], ["-s", 300_000], ["-s", 600_000]):
+    for how in (["-c", 2], ["-c", 4], ["-c", 8], ["-s", 1], ["-s", 300_000], ["-s", 600_000]):
         for name in ("m.zt", "m2.zt"):
             out = scratch / f"{name} {how[-1]}"
             heft("split", *how, "--to", "ztensor", "--name", "m", scratch / name, out)
@@ -669,12 +669,12 @@ def split_keeps_tied_tensors(scratch):
             for a, b in TIED_PAIRS.items():
                 require(ranges[a] == ranges[b], f"{how}: {a} at {ranges[a]}, {b} at {ranges[b]}")
             files = {f for f, _ in ranges.values()}
-            if how[0] == "-n":
+            if how[0] == "-c":
                 require(len(files) == how[1], f"{len(files)} files")
             for f in files:
                 size = (out / f"m-{f}.zt").stat().st_size
                 alone = {p for g, p in ranges.values() if g == f}
-                require(how[0] == "-n" or size <= how[1] or len(alone) == 1,
+                require(how[0] == "-c" or size <= how[1] or len(alone) == 1,
                        f"file {f} has {size} bytes")
             require(
                 sum(size for _, size in {(f, p): p[1] for f, p in ranges.values()}.items()) == once,

@@ -580,7 +580,7 @@ def keys(work):
         ("a wrong password", ("--key", encrypted, "--password-file", wrong), 2, "password"),
         ("a password of 3000 bytes", ("--key", encrypted, "--password-file", long), 2, "password"),
         ("no key", (), 2, "--key"),
-        ("a public key", (PUBLIC, public), 2, "private key"),
+        ("a public key", ("--key", public), 2, "private key"),
         ("a missing key", ("--key", work / "none"), 4, "No such file"),
         ("a key that is none", ("--key", right), 2, "private key"),
         ("no terminal for the password", ("--key", encrypted), 2, "--password-file"),
@@ -596,8 +596,9 @@ def keys(work):
     heft("sign", "--key", plain, "-o", sig, model)
     for title, words, code, text in (
         ("verify with a private key", ("--key", plain), 2, "public key"),
-        ("verify without a key", (), 2, "--key or --ca"),
-        ("verify with key and authorities", (PUBLIC, public, "--ca", public), 2, "--key or --ca"),
+        ("verify without a key", (), 2, "--public-key or --ca"),
+        ("verify with key and authorities", (PUBLIC, public, "--ca", public), 2,
+         "--public-key or --ca"),
         ("--certificate without --ca", (PUBLIC, public, "--certificate", public), 2, "--ca"),
         ("verify with --hub", (PUBLIC, public, "--hub"), 2, "excludes"),
         ("verify with a key as authority", ("--ca", public), 2, "certificate"),

@@ -50,9 +50,9 @@ def comparable(t, digest="sha256"):
 
 
 def convert(source, to, version, align, out, *more):
-    args = ["convert", "--to", to, *more, "--", str(source), str(out)]
-    args[3:3] = ["--format-version", version] if version else []
-    args[3:3] = ["--align", str(align)] if align else []
+    args = ["convert", "-v", "--to", to, *more, "--", str(source), str(out)]
+    args[4:4] = ["--format-version", version] if version else []
+    args[4:4] = ["--align", str(align)] if align else []
     return HEFT.run(*args)
 
 

@@ -241,7 +241,11 @@ heft_status heft_conversion_mark_part_use(heft_conversion *c)
 bool heft_conversion_decodes_first(void *ctx, uint32_t part)
 {
     const heft_conversion *c = ctx;
-    if (part >= c->in->x.parts.len || c->part_use[part] == HEFT_PART_UNUSED)
+    /* What is left out is damaged, or it is not: only the latter is a loss. */
+    if (part >= c->in->x.parts.len)
+        return !c->opt.keep && !c->scope.only &&
+               heft_ix_part_row_at(&c->in->x, part)->flags & HEFT_P_LEFT_OUT;
+    if (c->part_use[part] == HEFT_PART_UNUSED)
         return false;
     /* The copy decodes no part that decodes to nothing. */
     return c->checks_all_first || c->part_use[part] == HEFT_PART_CHECKED_BEFORE ||

@@ -59,8 +59,7 @@ static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t par
     heft_stored_checksum c = { .rule = "npz/crc32",
                                .algorithm = "crc32",
                                .range = { { e->data, e->stored } },
-                               .tensor = tensor,
-                               .covers_metadata_only = tensor == HEFT_NONE };
+                               .tensor = tensor };
     heft_put_le64(c.expect, e->crc);
     return heft_ix_checksum(r->x, c);
 }

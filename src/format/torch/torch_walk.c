@@ -118,12 +118,17 @@ static bool is_dict(const walk *w, uint32_t value)
     return heft_pickle_is(&w->t->p, value, HEFT_PICKLE_DICT);
 }
 
-/* Recognise the state_dict() of a torch.optim optimizer. */
+/* Recognise the state_dict() of a torch.optim optimizer; under a key that begins with "optim", it
+ * may lack the list of parameters. */
 static bool is_optimizer(const walk *w, uint32_t dict)
 {
+    static const char name[] = "optim";
     const heft_pickle *p = &w->t->p;
+    bool is_named = w->path.len >= sizeof name - 1 &&
+                    !memcmp(w->path.ptr, name, sizeof name - 1);
     return w->depth && heft_pickle_dict_get(p, dict, "state") != HEFT_NONE &&
-           heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST);
+           (is_named ||
+            heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST));
 }
 
 /* Record that the current value is left out. */
