@@ -11,7 +11,7 @@
 #include "format/gguf/gguf.h"
 
 #include "model/float.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 enum { REPLACEMENT_BYTES = 3 };
 
@@ -135,8 +135,9 @@ static heft_status add_number(heft_gguf_reader *r, heft_str key, heft_dtype t)
     heft_value v = { .kind = HEFT_KIND_UINT, .key = key, .stored = t };
     uint64_t bits = load_uint(p, size, r->big_endian);
     v.as.u = bits;
-    if (t == HEFT_BOOL && check_bool(r, key, at, *p))
-        return r->x->err->status;
+    heft_status st = t == HEFT_BOOL ? check_bool(r, key, at, *p) : HEFT_OK;
+    if (st)
+        return st;
     if (t == HEFT_BOOL) {
         v = (heft_value){ .kind = HEFT_KIND_BOOL, .key = key };
         v.as.b = bits;
@@ -163,9 +164,11 @@ static heft_status add_numbers(heft_gguf_reader *r, heft_str key, heft_dtype t, 
     const uint8_t *p = heft_cur_take(&r->c, len);
     if (!p)
         return r->c.st;
-    for (uint32_t i = 0; t == HEFT_BOOL && i < count; i++)
-        if (check_bool(r, key, at + i, p[i]))
-            return r->x->err->status;
+    heft_status st = HEFT_OK;
+    for (uint32_t i = 0; t == HEFT_BOOL && i < count && !st; i++)
+        st = check_bool(r, key, at + i, p[i]);
+    if (st)
+        return st;
     heft_value v = { .kind = HEFT_KIND_ARRAY, .key = key };
     v.as.array.ptr = p;
     v.as.array.count = count;
