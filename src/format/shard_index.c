@@ -9,7 +9,7 @@
 
 #include "base/sort.h"
 #include "grammar/json.h"
-#include "model/names.h"
+#include "model/unique_keys.h"
 
 enum { MAX_FILES = 4096, MAX_NAME = 255 };
 

@@ -74,9 +74,6 @@ uint64_t heft_scan_npy_data(const uint8_t *p, uint64_t size);
 
 /* Scan everything that a piece holds.  Archives and members are appended to s->pieces. */
 heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p);
-/* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the
- * piece would read on. */
-heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size);
 /* Report the imports of all pickles at the beginning of a piece.  Damage is a finding if programs
  * are sure to take the piece for a pickle. */
 heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_promised);
@@ -84,8 +81,9 @@ heft_status heft_scan_pickles(heft_scan *s, const heft_scan_piece *p, bool is_pr
 heft_status heft_scan_is_pickle_cut(bool *goes_on, heft_scan *s, const uint8_t *p, uint64_t size);
 heft_status heft_scan_zip(heft_scan *s, const heft_scan_piece *p);
 heft_status heft_scan_tar(heft_scan *s, const heft_scan_piece *p);
-/* Return true if the bytes begin like compressed ones. */
-bool heft_scan_is_compressed(const uint8_t *p, uint64_t size);
+/* Set *wants to whether the bytes after this beginning of a piece matter: a program that loads the
+ * piece would read on. */
+heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size);
 /* Append the content of a piece that is compressed as a whole, and set *found. */
 heft_status heft_scan_compressed(heft_scan *s, const heft_scan_piece *p, bool *found);
 /* Replace a compressed piece by its content, in the memory of *d. */

@@ -4,6 +4,8 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "grammar/tar_members.h"
+#include "grammar/zip_members.h"
 #include "scan/scan.h"
 
 enum {
@@ -215,6 +217,16 @@ static uint64_t most_decoded(const heft_scan *s)
     return most < MOST_DECODED ? most : MOST_DECODED;
 }
 
+heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size)
+{
+    uint64_t data = heft_scan_npy_data(head, size);
+    *wants = true;
+    if (heft_tar_begins(head, size) || heft_zip_begins(head, size) || kind_of(head, size) ||
+        (data && data == size))
+        return HEFT_OK;
+    return heft_scan_is_pickle_cut(wants, s, head + data, size - data);
+}
+
 /* Decode everything, or only the beginning of bytes that are no pickle and no archive. */
 static heft_status decode(heft_scan_decoded *d, heft_scan *s, const heft_scan_packing *k,
                           const heft_scan_piece *p)
@@ -260,11 +272,6 @@ heft_status heft_scan_unpack(heft_scan_decoded *d, heft_scan *s, heft_scan_piece
     p->is_decoded = true;
     p->packing = NULL;
     return st;
-}
-
-bool heft_scan_is_compressed(const uint8_t *p, uint64_t size)
-{
-    return kind_of(p, size);
 }
 
 /* Programs name compressed files after the content: "model.pkl.gz". */

@@ -68,13 +68,3 @@ heft_status heft_scan_content(heft_scan *s, const heft_scan_piece *p)
         return st;
     return heft_scan_pickles(s, p, promises_pickle(p) && !is_tar && !is_compressed);
 }
-
-heft_status heft_scan_wants_all(bool *wants, heft_scan *s, const uint8_t *head, uint64_t size)
-{
-    uint64_t data = heft_scan_npy_data(head, size);
-    *wants = true;
-    if (heft_tar_begins(head, size) || heft_zip_begins(head, size) ||
-        heft_scan_is_compressed(head, size) || (data && data == size))
-        return HEFT_OK;
-    return heft_scan_is_pickle_cut(wants, s, head + data, size - data);
-}

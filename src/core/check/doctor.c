@@ -329,8 +329,3 @@ const heft_file *heft_doctor_file(const heft_doctor *d)
 {
     return d->file;
 }
-
-bool heft_doctor_is_lost(const heft_doctor *d, uint32_t tensor)
-{
-    return d->lost && d->lost[tensor];
-}

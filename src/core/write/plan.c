@@ -2,6 +2,7 @@
 #include "core/write/plan.h"
 
 #include "core/write/copy_metadata.h"
+#include "model/unique_keys.h"
 
 static heft_status check_options(heft_planner *p, heft_error *err)
 {
