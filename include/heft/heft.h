@@ -473,10 +473,13 @@ typedef struct heft_value {
     } as;
 } heft_value;
 
-/* Make a value, for functions that write metadata.  Text is borrowed. */
+/* Make a boolean of HEFT_KIND_BOOL, for functions that write metadata.  The key is borrowed. */
 HEFT_API heft_value heft_value_bool(heft_str key, bool value);
+/* Make an integer of HEFT_KIND_INT likewise. */
 HEFT_API heft_value heft_value_int(heft_str key, int64_t value);
+/* Make a number of HEFT_KIND_FLOAT likewise. */
 HEFT_API heft_value heft_value_float(heft_str key, double value);
+/* Make a text of HEFT_KIND_STR likewise; the text is borrowed, too. */
 HEFT_API heft_value heft_value_str(heft_str key, heft_str value);
 
 /* Return the number of all metadata values, children included.  Metadata is a flat list.  A list or

@@ -113,7 +113,7 @@ ATTACKED = [
     ["convert", "-j2", "--to", "gguf", "in/a.st", "-"],
     ["convert", "--vocab", "/dev/fd/0", "--allow-loss", "in/a.st", "out/o.weights"],
     ["convert", "-j2", "--to", "gguf", "in/a.st", "/dev/null"],
-    ["split", "-j2", "-n1", "in/a.st", "out/new"],
+    ["split", "-j2", "-c1", "in/a.st", "out/new"],
     ["merge", "-j2", "in/a.st", "in/b.st", "out/o.zt"],
     ["verify", "in/a.st", "in/b.st"],
     ["diff", "in/a.st", "link.st"], ["hash", "in/a.st"],

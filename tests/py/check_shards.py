@@ -583,9 +583,9 @@ def merge_metadata(scratch):
         p.stderr.count(b"\n") == 1 and b'1.safetensors: warning: metadata "k"' in p.stderr,
         p.stderr)
     require(
-        read_safetensors.read(
-            scratch / "out.safetensors")["metadata"] == {"same": "s", "k": "1", "l": "3", "format": "pt"},
-        "metadata")
+        read_safetensors.read(scratch / "out.safetensors")["metadata"] == {
+            "same": "s", "k": "1", "l": "3", "format": "pt"
+        }, "metadata")
     heft("merge", "--strict", *files, scratch / "no.safetensors", code=5)
     heft("merge", *files, scratch / "out.safetensors", code=2)
     heft("merge", "--force", *files, files[0], code=2)

@@ -703,8 +703,8 @@ def good_optimizer(s):
     w, m = plain((2, 3)), plain((2, 3), 2)
     state = {"state": {0: {"step": 5, "exp_avg": m}}, "param_groups": [{"lr": 0.1, "params": [0]}]}
     checkpoint = {"model": {"w": w}, "solver": state, "optimizer": {"0": m}, "epoch": 3}
-    s.good("optimizer_apart.pt", zipped(checkpoint), [described("model.w", w), described("optimizer.0", m)],
-           metadata=meta(epoch=3), judge="torch")
+    s.good("optimizer_apart.pt", zipped(checkpoint),
+           [described("model.w", w), described("optimizer.0", m)], metadata=meta(epoch=3), judge="torch")
     s.good("optimizer_alone.pt", zipped(state), [described("state.0.exp_avg", m)])
 
 
