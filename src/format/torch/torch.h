@@ -99,6 +99,9 @@ const heft_torch_type *heft_torch_type_of_dtype(const heft_pickle *p, uint32_t g
 uint32_t heft_torch_class(const heft_pickle *p, uint32_t value);
 /* Collect all storages that the pickle mentions in t->storages. */
 heft_status heft_torch_storages(heft_torch *t);
+/* Read the main pickle, and collect the storages. */
+heft_status heft_torch_read_main(heft_torch *t, heft_window *in, heft_range where,
+                                 uint64_t decoded_from, const char *what);
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key);
 
 /* ---- records of tar archives by key: torch_records.c ---- */
@@ -186,6 +189,12 @@ heft_status heft_torch_sparse(heft_torch *t, heft_str name, const heft_torch_int
 
 /* Add the tensors and metadata of the value that x->pick names, or of all values. */
 heft_status heft_torch_walk(heft_torch *t);
+
+/* ---- streams, before PyTorch 1.6: torch_legacy.c ---- */
+
+/* Recognise the pickle of the magic number, in any protocol. */
+bool heft_torch_is_legacy(const uint8_t *head, size_t len);
+heft_status heft_torch_parse_legacy(heft_torch *t);
 
 /* ---- tar archives, before PyTorch 0.1.11: torch_tar.c ---- */
 

@@ -182,6 +182,13 @@ heft_status heft_torch_storages(heft_torch *t)
     return merge(t, all, order, merged, &t->storage_count);
 }
 
+heft_status heft_torch_read_main(heft_torch *t, heft_window *in, heft_range where,
+                                 uint64_t decoded_from, const char *what)
+{
+    heft_status st = heft_torch_read_pickle(t, in, where, decoded_from, what);
+    return st ? st : heft_torch_storages(t);
+}
+
 heft_torch_storage *heft_torch_storage_find(const heft_torch *t, heft_str key)
 {
     heft_bisect b = { .end = t->storage_count };
