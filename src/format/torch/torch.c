@@ -48,6 +48,8 @@ static heft_status small_member(const heft_torch *t, const archive *a, const cha
     *out = (heft_str){ "", 0 };
     if (!e)
         return HEFT_OK;
+    if (e->is_opaque)
+        return heft_zip_refuse_opaque(e, t->x->err);
     if (e->content > MAX_BYTES)
         return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, e->head,
                               "member %q has more than %U bytes", e->name, (uint64_t)MAX_BYTES);
@@ -83,7 +85,7 @@ static heft_status read_properties(heft_torch *t, const archive *a)
 
 static heft_status open_archive(heft_torch *t, archive *a)
 {
-    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena, false);
+    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena, true);
     if (st)
         return st;
     heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
@@ -111,8 +113,9 @@ static heft_status locate_storage(const heft_torch *t, heft_torch_storage *s,
     s->stored = e->stored;
     s->is_located = true;
     s->is_deflated = e->method == HEFT_ZIP_DEFLATED;
+    s->is_opaque = e->is_opaque;
     s->crc = e->crc;
-    if (!s->type->type || s->bytes == e->content)
+    if (!s->type->type || s->is_opaque || s->bytes == e->content)
         return HEFT_OK;
     if (s->bytes > e->content || s->is_deflated)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, e->head,
@@ -136,37 +139,68 @@ static heft_status locate_storages(const heft_torch *t, const archive *a)
 }
 
 /* Add the checksum of a stored member.  0 means that the writer left the checksum out. */
-static heft_status add_checksum(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor)
+static heft_status add_checksum(const heft_torch *t, const heft_zip_entry *e, uint32_t tensor,
+                                bool is_pickle)
 {
     heft_stored_checksum c = { .rule = "torch/crc32",
                                .algorithm = "crc32",
                                .range = { { e->data, e->stored } },
                                .tensor = tensor,
                                .part = HEFT_NONE,
-                               .at_open = tensor == HEFT_NONE };
+                               .at_open = is_pickle };
     heft_put_le64(c.expect, e->crc);
-    if (e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
+    if (e->is_opaque || e->method != HEFT_ZIP_STORED || !e->stored || !e->crc)
         return HEFT_OK;
     return heft_ix_checksum(t->x, c);
+}
+
+/* Return true for a constant in the code of TorchScript. */
+static bool is_constant(const archive *a, heft_str name)
+{
+    heft_str rest = { name.ptr + a->folder.len, name.len - a->folder.len };
+    return begins(name, a->folder) && heft_str_begins(rest, "constants/");
 }
 
 static heft_status add_checksums(const heft_torch *t, const archive *a,
                                  const heft_zip_entry *pickle)
 {
-    heft_status st = add_checksum(t, pickle, HEFT_NONE);
+    heft_status st = add_checksum(t, pickle, HEFT_NONE, true);
     for (uint32_t i = 0; !st && i < a->z.count; i++) {
         const heft_zip_entry *e = &a->z.entries[i];
         const heft_torch_storage *s = storage_of(t, a, e);
         if (s && s->first_tensor != HEFT_NONE)
-            st = add_checksum(t, e, s->first_tensor);
+            st = add_checksum(t, e, s->first_tensor, false);
+        else if (s || begins(e->name, a->storage) || is_constant(a, e->name))
+            st = add_checksum(t, e, HEFT_NONE, false);
     }
     return st;
+}
+
+/* Report storages that are not read: those that the pickle does not mention, and those of the
+ * constants that the code of TorchScript has. */
+static void report_members(const heft_torch *t, const archive *a)
+{
+    for (uint32_t i = 0; i < a->z.count; i++) {
+        const heft_zip_entry *e = &a->z.entries[i];
+        heft_str rest = { e->name.ptr + a->folder.len, e->name.len - a->folder.len };
+        heft_range where = { e->data, e->stored };
+        if (!e->content || !begins(e->name, a->folder))
+            continue;
+        if (is_constant(a, e->name))
+            heft_ix_left_out(t->x, HEFT_LEFT_OUT, "torch/constant", where,
+                             "%q is left out: a constant in the code of TorchScript", rest);
+        else if (begins(e->name, a->storage) && !storage_of(t, a, e))
+            heft_ix_left_out(t->x, HEFT_LEFT_OUT, "torch/storage", where,
+                             "%q is left out: a storage that the pickle does not mention", rest);
+    }
 }
 
 /* Read the pickle.  Values of a deflated pickle have the offset of the member. */
 static heft_status read_member(heft_torch *t, const heft_zip_entry *e)
 {
     heft_str bytes;
+    if (e->is_opaque)
+        return heft_zip_refuse_opaque(e, t->x->err);
     if (e->method == HEFT_ZIP_STORED)
         return heft_torch_read_main(t, t->in, (heft_range){ e->data, e->stored }, HEFT_NOWHERE,
                                     "data.pkl");
@@ -195,6 +229,8 @@ static heft_status parse_zip(heft_torch *t)
     st = read_member(t, pickle);
     if (!st)
         st = locate_storages(t, &a);
+    if (!st && !t->x->pick.len)
+        report_members(t, &a);
     if (!st)
         st = heft_torch_walk(t);
     if (!st && t->is_script)

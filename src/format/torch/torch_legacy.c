@@ -55,15 +55,24 @@ static heft_status read_preamble(const heft_torch *t, uint64_t *at)
 
 /* ---- storages ---- */
 
+enum { COUNT = 8 }; /* bytes of the number of elements before a storage */
+
+typedef struct stream {
+    const heft_torch *t;
+    uint64_t at;
+    heft_torch_storage *unsized; /* the storage before `at`, if its size is not known; or NULL */
+    bool again;                  /* bytes have been requested */
+    bool hides;                  /* the offsets of further storages are not known */
+} stream;
+
 /* Locate a storage and check the number of elements before the data.  On HEFT_AGAIN the caller
  * continues with the next storage, so that all sizes are requested at once: the offsets follow from
  * the pickle. */
 static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *s, uint64_t *at)
 {
-    enum { SIZE = 8 };
-    heft_cur c = heft_cur_whole(t->in, *at, SIZE, "the size of a storage");
+    heft_cur c = heft_cur_whole(t->in, *at, COUNT, "the size of a storage");
     uint64_t elements = heft_cur_u64(&c), first = *at;
-    s->offset = *at + SIZE;
+    s->offset = *at + COUNT;
     s->is_located = true;
     if (c.st && c.st != HEFT_AGAIN)
         return c.st;
@@ -71,6 +80,10 @@ static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *
         return heft_error_set(t->x->err, HEFT_E_FORMAT, first,
                               "storage %q should have %U elements, the stream has %U", s->key,
                               s->elements, elements);
+    if (!s->type->type) {
+        *at = s->offset;
+        return c.st;
+    }
     if (!heft_range_in((heft_range){ s->offset, s->bytes }, t->in->size))
         return heft_error_set(t->x->err, HEFT_E_FORMAT, s->offset,
                               "storage %q: %U bytes are needed, only %U are left", s->key, s->bytes,
@@ -82,42 +95,91 @@ static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *
 static heft_status take_key(const heft_torch *t, const heft_pickle *keys, uint32_t item,
                             heft_torch_storage **s)
 {
-    uint64_t at = heft_pickle_offset(keys, item);
     *s = NULL;
     if (heft_pickle_is(keys, item, HEFT_PICKLE_TEXT))
         *s = heft_torch_storage_find(t, heft_pickle_at(keys, item)->as.s);
-    if (!*s || (*s)->is_located)
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, at,
-                              "the list of storages has a key that is unknown, or repeated");
-    if (!(*s)->type->type)
-        return heft_error_set(t->x->err, HEFT_E_UNSUPPORTED, at,
-                              "storage %q: element type %s is not supported", (*s)->key,
-                              (*s)->type->dtype);
+    return *s && !(*s)->is_located && !(*s)->is_hidden
+               ? HEFT_OK
+               : heft_error_set(t->x->err, HEFT_E_FORMAT, heft_pickle_offset(keys, item),
+                                "the list of storages has a key that is unknown, or repeated");
+}
+
+/* Return true if the storage may end at `end`: the number of elements of the next storage follows
+ * or, if there is none, the end of the file. */
+static bool may_end(stream *r, uint64_t end, const heft_torch_storage *next)
+{
+    const heft_torch *t = r->t;
+    if (!next || !heft_range_in((heft_range){ end, COUNT }, t->in->size))
+        return !next && end == t->in->size;
+    heft_cur c = heft_cur_whole(t->in, end, COUNT, "the size of a storage");
+    uint64_t elements = heft_cur_u64(&c);
+    r->again = r->again || c.st == HEFT_AGAIN;
+    return !c.st && elements == next->elements;
+}
+
+/* Find the end of the storage before r->at, whose elements have an unknown size: the size for
+ * which the stream goes on.  Several sizes may do so by chance: all later storages are hidden. */
+static heft_status find_end(stream *r, const heft_torch_storage *next)
+{
+    static const struct {
+        uint8_t bytes, per; /* bytes for a number of elements */
+    } sizes[] = { { 1, 4 }, { 1, 2 }, { 1, 1 }, { 2, 1 }, { 4, 1 }, { 8, 1 }, { 16, 1 } };
+    heft_torch_storage *s = r->unsized;
+    uint64_t found = 0, bytes, end;
+    r->unsized = NULL;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t count = heft_div(s->elements + sizes[i].per - 1, sizes[i].per);
+        if (!heft_mul(&bytes, count, sizes[i].bytes) || !heft_add(&end, r->at, bytes) ||
+            end == found || !may_end(r, end, next))
+            continue;
+        r->hides = r->hides || found;
+        found = end;
+    }
+    if (r->again)
+        return HEFT_AGAIN;
+    if (!found)
+        return heft_error_set(r->t->x->err, HEFT_E_FORMAT, r->at,
+                              "storage %q of class %q: the stream does not go on after any size "
+                              "of an element",
+                              s->key, s->class);
+    r->at = found;
     return HEFT_OK;
+}
+
+static heft_status locate_item(stream *r, const heft_pickle *keys, uint32_t item)
+{
+    heft_torch_storage *s;
+    heft_status st = take_key(r->t, keys, item, &s);
+    if (!st && r->unsized)
+        st = find_end(r, s);
+    if (st)
+        return st;
+    s->is_hidden = r->hides;
+    if (r->hides)
+        return HEFT_OK;
+    st = locate_next_storage(r->t, s, &r->at);
+    r->unsized = st || s->type->type ? NULL : s;
+    r->again = r->again || st == HEFT_AGAIN;
+    return st == HEFT_AGAIN && s->type->type ? HEFT_OK : st;
 }
 
 static heft_status locate_in_stream(const heft_torch *t, const heft_pickle *keys)
 {
-    uint64_t at = heft_pickle_end(keys);
+    stream r = { .t = t, .at = heft_pickle_end(keys) };
     uint32_t item;
-    bool again = false;
+    heft_status st = HEFT_OK;
     if (!heft_pickle_is(keys, keys->root, HEFT_PICKLE_LIST))
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, at,
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, r.at,
                               "the keys of the storages are not a list");
     heft_pickle_items i = heft_pickle_items_of(keys, keys->root);
-    while (heft_pickle_next(keys, &i, &item)) {
-        heft_torch_storage *s;
-        heft_status st = take_key(t, keys, item, &s);
-        if (!st)
-            st = locate_next_storage(t, s, &at);
-        if (st && st != HEFT_AGAIN)
-            return st;
-        again = again || st == HEFT_AGAIN;
-    }
-    if (at < t->in->size)
-        heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", at, HEFT_NONE,
+    while (!st && heft_pickle_next(keys, &i, &item))
+        st = locate_item(&r, keys, item);
+    if (!st && r.unsized)
+        st = find_end(&r, NULL);
+    if (!st && r.at < t->in->size && !r.hides)
+        heft_ix_note(t->x, HEFT_WARNING, "torch/trailing", r.at, HEFT_NONE,
                      "unexpected bytes after the last storage");
-    return again ? HEFT_AGAIN : HEFT_OK;
+    return !st && r.again ? HEFT_AGAIN : st;
 }
 
 heft_status heft_torch_parse_legacy(heft_torch *t)

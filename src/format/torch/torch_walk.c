@@ -16,6 +16,7 @@ typedef struct frame { /* an open container */
     uint32_t index;    /* index of the next item */
     uint8_t keys;
     bool skips_scalars; /* scalars are attributes of objects, not settings */
+    bool is_argument;   /* arguments of a call that is not made: tensors are left out */
 } frame;
 
 typedef struct walk {
@@ -96,9 +97,15 @@ static bool skips_scalars(const walk *w)
     return w->depth && w->frames[w->depth - 1].skips_scalars;
 }
 
+static bool is_argument(const walk *w)
+{
+    return w->depth && w->frames[w->depth - 1].is_argument;
+}
+
 static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked, bool skip_scalars)
 {
     uint64_t at = heft_pickle_offset(&w->t->p, container);
+    bool in_arguments = is_argument(w);
     if (w->depth == w->max_depth)
         return heft_error_rule(w->t->x->err,
                                heft_error_set(w->t->x->err, HEFT_E_LIMIT, at,
@@ -109,7 +116,8 @@ static heft_status enter(walk *w, uint32_t container, keys how, uint32_t marked,
                                      .value = marked,
                                      .path_len = w->path.len,
                                      .keys = (uint8_t)how,
-                                     .skips_scalars = skip_scalars };
+                                     .skips_scalars = skip_scalars,
+                                     .is_argument = in_arguments };
     return heft_torch_charge(w->t, 1, at);
 }
 
@@ -140,15 +148,21 @@ static heft_status leave_out(const walk *w, heft_left_out how, const char *rule,
     return HEFT_OK;
 }
 
-/* Leave a tensor out that Heft cannot read, unless its rows are already in the index. */
-static heft_status leave_out_unsupported(const walk *w, heft_status st, uint32_t tensors,
-                                         uint64_t at)
+/* Record that the current value, which is not a scalar for Heft, is left out. */
+static heft_status leave_out_value(const walk *w, uint32_t value)
 {
-    const heft_error *err = w->t->x->err;
-    if (st != HEFT_E_UNSUPPORTED || heft_ix_tensors(w->t->x) != tensors)
-        return st;
-    heft_ix_left_out(w->t->x, HEFT_LEFT_OUT, "torch/unreadable", (heft_range){ at, 0 },
-                     "%s: left out", err ? err->message : "a tensor that is not supported");
+    heft_torch_interpretation m = heft_torch_interpret(w->t, value);
+    uint64_t at = heft_pickle_offset(&w->t->p, value);
+    bool has_numbers = m.kind == HEFT_TORCH_NUMBERS || m.kind == HEFT_TORCH_NUMBER;
+    if (heft_torch_is_storage(&w->t->p, m.value))
+        return leave_out(w, HEFT_LEFT_OUT, "torch/storage", at, "a storage without a tensor");
+    if (heft_pickle_is(&w->t->p, m.value, HEFT_PICKLE_PERSISTENT))
+        return leave_out(w, HEFT_LEFT_OUT, "torch/storage", at, "an object outside of the pickle");
+    if (has_numbers)
+        return leave_out(w, HEFT_LEFT_OUT, "torch/numbers", at,
+                         "numbers or bytes in a form that is not supported");
+    heft_ix_note(w->t->x, HEFT_NOTE, "torch/opaque", at, HEFT_NONE,
+                 "a value that is neither a tensor nor a simple setting is left out");
     return HEFT_OK;
 }
 
@@ -200,12 +214,13 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
 {
     uint32_t state = attributes(w, object), marked = object;
     uint32_t content = heft_pickle_at(&w->t->p, object)->as.object.content;
-    uint32_t depth = w->depth;
+    uint32_t args = heft_pickle_at(&w->t->p, object)->as.object.args, depth = w->depth;
     bool skip_scalars = skips_scalars(w);
+    bool has_arguments = !is_known && heft_pickle_item(&w->t->p, args, 0) != HEFT_NONE;
     heft_status st = HEFT_OK;
     if (!is_known)
         heft_torch_report(w->t, object);
-    if ((state == HEFT_NONE && content == HEFT_NONE) || !begin_listing(w, object))
+    if ((state == HEFT_NONE && content == HEFT_NONE && !has_arguments) || !begin_listing(w, object))
         return HEFT_OK;
     if (state != HEFT_NONE)
         st = heft_torch_charge(w->t, heft_pickle_at(&w->t->p, state)->as.items.count,
@@ -219,6 +234,10 @@ static heft_status enter_object(walk *w, uint32_t object, bool is_known)
         st = enter(w, state, KEYED, HEFT_NONE, skip_scalars || !is_known);
     if (!st && content != HEFT_NONE)
         st = enter(w, content, is_dict(w, content) ? KEYED : COUNTED, HEFT_NONE, skip_scalars);
+    if (!st && has_arguments) {
+        st = enter(w, args, COUNTED, HEFT_NONE, true);
+        w->frames[w->depth - 1].is_argument = true;
+    }
     if (!st && w->depth == depth)
         heft_pickle_at(&w->t->p, object)->mark = false;
     else if (!st)
@@ -261,6 +280,8 @@ static heft_status put_list(walk *w, uint32_t list)
         st = heft_torch_charge(w->t, 1, heft_pickle_offset(p, item));
         if (!st && heft_torch_scalar(w->t, &v, item))
             st = heft_ix_meta(w->t->x, v);
+        else if (!st && !w->t->st)
+            st = leave_out_value(w, item);
         st = st ? st : w->t->st;
     }
     if (!st)
@@ -291,18 +312,13 @@ static heft_status visit_container(walk *w, uint32_t value)
 static heft_status visit_scalar(walk *w, uint32_t value)
 {
     heft_value v;
-    uint64_t at = heft_pickle_offset(&w->t->p, value);
-    if (skips_scalars(w))
+    bool is_persistent = heft_pickle_is(&w->t->p, heft_torch_interpret(w->t, value).value,
+                                        HEFT_PICKLE_PERSISTENT);
+    if (skips_scalars(w) && !is_persistent)
         return HEFT_OK;
     if (heft_torch_scalar(w->t, &v, value))
-        return put_meta(w, at, v);
-    if (w->t->st)
-        return w->t->st;
-    if (heft_pickle_is(&w->t->p, value, HEFT_PICKLE_PERSISTENT))
-        return leave_out(w, HEFT_LEFT_OUT, "torch/storage", at, "a storage without a tensor");
-    heft_ix_note(w->t->x, HEFT_NOTE, "torch/opaque", at, HEFT_NONE,
-                 "a value that is neither a tensor nor a simple setting is left out");
-    return HEFT_OK;
+        return put_meta(w, heft_pickle_offset(&w->t->p, value), v);
+    return w->t->st ? w->t->st : leave_out_value(w, value);
 }
 
 static bool is_container(uint8_t kind)
@@ -315,7 +331,6 @@ static bool is_container(uint8_t kind)
 static heft_status visit(walk *w, uint32_t value)
 {
     heft_str name;
-    uint32_t tensors;
     heft_torch_interpretation m = heft_torch_interpret(w->t, value);
     uint64_t at = heft_pickle_offset(&w->t->p, m.value);
     heft_status st = heft_torch_charge(w->t, 1, at);
@@ -324,13 +339,14 @@ static heft_status visit(walk *w, uint32_t value)
     switch (m.kind) {
     case HEFT_TORCH_TENSOR:
     case HEFT_TORCH_SPARSE:
+        if (is_argument(w))
+            return leave_out(w, HEFT_LEFT_OUT, "torch/unreadable", at,
+                             "a tensor in the arguments of a call that heft does not make");
         st = copy_name(w, at, "tensor", &name);
         if (st)
             return st;
-        tensors = heft_ix_tensors(w->t->x);
-        st = m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
-                                         : heft_torch_sparse(w->t, name, &m);
-        return leave_out_unsupported(w, st, tensors, at);
+        return m.kind == HEFT_TORCH_TENSOR ? heft_torch_tensor(w->t, name, &m)
+                                           : heft_torch_sparse(w->t, name, &m);
     case HEFT_TORCH_PAIRS:
         return begin_listing(w, m.value) ? enter(w, m.value, PAIRED, m.value, skips_scalars(w))
                                          : HEFT_OK;
@@ -343,7 +359,7 @@ static heft_status visit(walk *w, uint32_t value)
         st = heft_error_set(
             w->t->x->err, HEFT_E_UNSUPPORTED, at, "%q: tensors rebuilt by %q are not supported",
             (heft_str){ w->path.ptr, w->path.len }, heft_pickle_name(&w->t->p, m.callable));
-        return leave_out_unsupported(w, st, heft_ix_tensors(w->t->x), at);
+        return heft_torch_leave_unsupported(w->t, st, at);
     default:
         if (m.kind == HEFT_TORCH_VALUE && is_container(heft_pickle_at(&w->t->p, m.value)->kind))
             return visit_container(w, m.value);
@@ -458,7 +474,7 @@ static heft_status pick(const walk *w, uint32_t *root)
 
 heft_status heft_torch_walk(heft_torch *t)
 {
-    enum { EXTRA_FRAMES = 3 }; /* a module's dictionaries and an object's items share a level */
+    enum { EXTRA_FRAMES = 4 }; /* dictionaries of a module, items and arguments share a level */
     walk w = { .t = t, .max_depth = t->x->limits.depth + EXTRA_FRAMES };
     uint32_t root, dropped = 0;
     w.frames = heft_arena_alloc(&t->x->arena, w.max_depth * sizeof *w.frames, 8);
