@@ -81,25 +81,41 @@ void heft_ix_note_copy(heft_index *x, const heft_note *note)
     add_note(x, *note);
 }
 
-void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_range where,
-                      const char *fmt, ...)
+/* Append a note with a formatted text; a note that is discarded needs no text. */
+static void add_formatted(heft_index *x, heft_note note, const char *fmt, va_list *ap)
 {
     heft_error text;
     heft_str copy = { "", 0 };
-    va_list ap;
-    x->left_out++;
-    x->left_out_unread += how == HEFT_LEFT_OUT;
-    if (x->notes.len < MAX_NOTES) { /* a note that is discarded needs no text */
-        va_start(ap, fmt);
-        heft_error_set_list(&text, HEFT_OK, HEFT_NOWHERE, fmt, &ap);
-        va_end(ap);
+    if (x->notes.len < MAX_NOTES) {
+        heft_error_set_list(&text, HEFT_OK, HEFT_NOWHERE, fmt, ap);
         copy = heft_arena_copy(&x->arena,
                                (heft_str){ text.message, heft_lit(text.message).len + 1 });
     }
     x->lost_notes = x->lost_notes || !copy.ptr;
+    note.text = copy.ptr;
     if (copy.ptr)
-        add_note(
-            x, (heft_note){ HEFT_WARNING, rule, copy.ptr, where, HEFT_NONE, false, (uint8_t)how });
+        add_note(x, note);
+}
+
+void heft_ix_note_format(heft_index *x, heft_severity s, const char *rule, heft_range where,
+                         uint32_t tensor, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_formatted(x, (heft_note){ s, rule, "", where, tensor, false, HEFT_LEFT_OUT_NOT }, fmt, &ap);
+    va_end(ap);
+}
+
+void heft_ix_left_out(heft_index *x, heft_left_out how, const char *rule, heft_range where,
+                      const char *fmt, ...)
+{
+    va_list ap;
+    x->left_out++;
+    x->left_out_unread += how == HEFT_LEFT_OUT;
+    va_start(ap, fmt);
+    add_formatted(x, (heft_note){ HEFT_WARNING, rule, "", where, HEFT_NONE, false, (uint8_t)how },
+                  fmt, &ap);
+    va_end(ap);
 }
 
 void heft_ix_left_out_is_fault(heft_index *x)

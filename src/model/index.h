@@ -383,6 +383,9 @@ void heft_ix_note_range(heft_index *x, heft_severity s, const char *rule, heft_r
 void heft_ix_note_copy(heft_index *x, const heft_note *note);
 /* Append a warning for each part whose offset is not a multiple of align, a power of two. */
 void heft_ix_note_offsets(heft_index *x, uint32_t align, const char *rule, const char *text);
+/* Append a note with a text formatted as by heft_error_set(). */
+void heft_ix_note_format(heft_index *x, heft_severity s, const char *rule, heft_range where,
+                         uint32_t tensor, const char *fmt, ...);
 /* Append a note that verify skips, because the check of the format reports the same fact, perhaps
  * with a higher severity. */
 void heft_ix_note_early(heft_index *x, heft_severity s, const char *rule, uint64_t at,

@@ -64,31 +64,14 @@ static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t par
     return heft_ix_checksum(r->x, c);
 }
 
-/* Add a note with a formatted message. */
-static heft_status add_note(reader *r, heft_severity s, const char *rule, uint64_t at,
-                            uint32_t tensor, const char *fmt, ...)
-{
-    heft_error text;
-    va_list ap;
-    va_start(ap, fmt);
-    heft_error_set_list(&text, HEFT_E_FORMAT, at, fmt, &ap);
-    va_end(ap);
-    heft_str copy = heft_arena_copy(&r->x->arena,
-                                    (heft_str){ text.message, heft_lit(text.message).len + 1 });
-    if (!copy.ptr)
-        return heft_error_no_memory(r->in->err, "for a finding");
-    heft_ix_note(r->x, s, rule, at, tensor, copy.ptr);
-    return HEFT_OK;
-}
-
-static heft_status check_name(reader *r, const heft_zip_entry *e, uint32_t tensor)
+static void check_name(reader *r, const heft_zip_entry *e, uint32_t tensor)
 {
     const char *risk = heft_npz_risk(e->name);
-    return risk
-               ? add_note(r, HEFT_WARNING, "npz/name", e->name_at, tensor,
-                          "the name of member %q has %s: unpacking it may write elsewhere, or fail",
-                          e->name, risk)
-               : HEFT_OK;
+    if (risk)
+        heft_ix_note_format(
+            r->x, HEFT_WARNING, "npz/name", (heft_range){ e->name_at, 0 }, tensor,
+            "the name of member %q has %s: unpacking it may write elsewhere, or fail", e->name,
+            risk);
 }
 
 /* Add a tensor if the member is a readable array.  An array without numbers is recorded and
@@ -121,9 +104,10 @@ static heft_status read_member(reader *r, uint32_t i)
         return st;
     uint32_t tensor = heft_ix_tensors(r->x);
     st = heft_npy_add(r->x, &h, &layout, array_name(e->name));
-    if (!st)
-        st = check_name(r, e, tensor);
-    return st ? st : add_checksum(r, e, r->x->parts.len - 1, tensor);
+    if (st)
+        return st;
+    check_name(r, e, tensor);
+    return add_checksum(r, e, r->x->parts.len - 1, tensor);
 }
 
 /* Add a member that is not a tensor as a part; directories (empty, with a trailing slash) are
@@ -134,9 +118,9 @@ static heft_status add_part(reader *r, uint32_t i)
     const heft_zip_entry *e = &r->zip.entries[i];
     const heft_error *why = r->members[i].unreadable;
     heft_npy_layout layout = layout_of(e);
-    heft_status st = check_name(r, e, HEFT_NONE);
-    if (st || (!e->content && e->name.ptr[e->name.len - 1] == '/'))
-        return st;
+    check_name(r, e, HEFT_NONE);
+    if (!e->content && e->name.ptr[e->name.len - 1] == '/')
+        return HEFT_OK;
     if (why)
         heft_ix_left_out(r->x, HEFT_LEFT_OUT, "npz/unreadable", layout.stored, "%s: left out",
                          why->message);
@@ -145,10 +129,10 @@ static heft_status add_part(reader *r, uint32_t i)
                      "a member is not an array: listed as a part of the file");
     if (why && why->status == HEFT_E_FORMAT)
         heft_ix_left_out_is_fault(r->x);
-    if (!st)
-        st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, layout.stored,
-                          e->is_opaque ? e->stored : layout.content,
-                          e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER : layout.encoding);
+    heft_status st = heft_ix_part(r->x, HEFT_NONE, e->name, HEFT_UNTYPED, layout.stored,
+                                  e->is_opaque ? e->stored : layout.content,
+                                  e->is_opaque ? (heft_encoding)HEFT_ENCODING_OTHER
+                                               : layout.encoding);
     if (!st && why && !e->is_opaque)
         heft_ix_part_is_left_out(r->x);
     if (st || e->is_opaque)
