@@ -33,10 +33,10 @@ typedef struct heft_zip {
     uint32_t *by_offset;     /* numbers of the entries, sorted by the offset of the local header */
     uint32_t count;
     heft_range directory; /* the central directory; followed by the end records only */
-    uint64_t comment;     /* length of the archive's comment, at the end of the file */
+    heft_range trailing;  /* bytes after the archive's comment, up to the end of the file */
 } heft_zip;
 
-/* Read the directory of an archive that takes up the whole file.  Allocates about 85 bytes per
+/* Read the directory of an archive that begins with the file.  Allocates about 85 bytes per
  * member from `arena`, at most twice the size of the directory. HEFT_E_FORMAT: broken or truncated,
  * or members overlap or share a name.  HEFT_E_UNSUPPORTED: encrypted, several volumes, an
  * unsupported method, or names that are not UTF-8. With takes_opaque, encrypted members and members

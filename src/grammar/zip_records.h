@@ -15,7 +15,7 @@ enum {
 
 enum { ENTRY = 46 }; /* minimum size of a directory entry */
 
-/* Find the central directory and the number of entries; set z->directory and z->comment. */
+/* Find the central directory and the number of entries; set z->directory and z->trailing. */
 heft_status heft_zip_find_directory(heft_zip *z, heft_window *in, uint64_t *entries);
 
 #endif

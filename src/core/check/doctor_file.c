@@ -19,7 +19,8 @@ typedef struct collector {
 static bool is_size_note(const heft_finding *x)
 {
     heft_str rule = heft_lit(x->rule);
-    return heft_str_is(rule, "gguf/trailing") || heft_str_is(rule, "gguf/cut-padding");
+    return heft_str_is(rule, "gguf/trailing") || heft_str_is(rule, "gguf/cut-padding") ||
+           heft_str_is(rule, "zip/trailing-bytes");
 }
 
 static void add_finding(void *ctx, const heft_finding *x)

@@ -6,7 +6,7 @@
  * header of the array. */
 #include "format/numpy/npz.h"
 
-#include "grammar/zip.h"
+#include "format/zip_trailing.h"
 
 enum { MAGIC = 6 };
 
@@ -145,6 +145,8 @@ static heft_status open_archive(reader *r)
     heft_status st = heft_zip_open(&r->zip, r->in, &r->x->arena, true);
     if (!st)
         st = heft_ix_reserve(r->x, r->zip.directory.offset, r->zip.count, r->in->size, 1);
+    if (!st)
+        heft_zip_note_trailing(r->x, &r->zip);
     if (st || !r->zip.count)
         return st;
     size_t bytes = r->zip.count * sizeof *r->members; /* less than the size of the entries */

@@ -13,6 +13,7 @@
 #include "format/torch/torch.h"
 
 #include "format/shard_index.h"
+#include "format/zip_trailing.h"
 
 /* ---- zip ---- */
 
@@ -88,6 +89,7 @@ static heft_status open_archive(heft_torch *t, archive *a)
     heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena, true);
     if (st)
         return st;
+    heft_zip_note_trailing(t->x, &a->z);
     heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
     size_t len = 0;
     while (len < first.len && first.ptr[len] != '/')
