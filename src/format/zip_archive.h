@@ -1,10 +1,12 @@
-/* zip_trailing.h - notes bytes after a zip archive. */
-#ifndef HEFT_ZIP_TRAILING_H
-#define HEFT_ZIP_TRAILING_H
+/* zip_archive.h - opens the zip archive that a file of weights is. */
+#ifndef HEFT_ZIP_ARCHIVE_H
+#define HEFT_ZIP_ARCHIVE_H
 #include "format/format.h"
 #include "grammar/zip.h"
 
-/* Add a note that says how many bytes follow the archive, if any: other programs ignore them. */
-void heft_zip_note_trailing(heft_index *x, const heft_zip *z);
+/* Call heft_zip_open() with takes_opaque, and note bytes after the archive, which other programs
+ * ignore.  If the index forgives (heft_index.forgives), an archive without its end has the members
+ * that heft_zip_recover() finds. */
+heft_status heft_zip_archive(heft_zip *out, heft_index *x, heft_window *in);
 
 #endif

@@ -225,8 +225,9 @@ typedef struct heft_index {
     uint64_t data_start, data_end; /* range that payload may occupy, for the check of the format
                                       that sets the range */
     bool has_omissions;            /* the file states facts that the index lacks: heft_ix_omit() */
-    bool strict;   /* values invalid for their dtype or layout are faults, not warnings */
-    bool forgives; /* see heft_ix_forgive(); kept by heft_ix_reset() */
+    bool strict;      /* values invalid for their dtype or layout are faults, not warnings */
+    bool forgives;    /* see heft_ix_forgive(); kept by heft_ix_reset() */
+    uint64_t present; /* with `forgives`: bytes of the file, after which the window has zeros */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
     bool has_alternatives;    /* some stored checksum has is_alternative set */
     bool is_shard_index;      /* an index of shards, which has no tensors of its own */

@@ -6,7 +6,7 @@
  * header of the array. */
 #include "format/numpy/npz.h"
 
-#include "format/zip_trailing.h"
+#include "format/zip_archive.h"
 
 enum { MAGIC = 6 };
 
@@ -51,9 +51,11 @@ static heft_status recognise_array(reader *r, const heft_zip_entry *e, bool *is_
     return st;
 }
 
-/* Add the CRC-32 of a member.  `tensor` is HEFT_NONE for a part of the model as a whole. */
+/* Add the CRC-32 of a member, if known.  `tensor` is HEFT_NONE for a part of the whole model. */
 static heft_status add_checksum(reader *r, const heft_zip_entry *e, uint32_t part, uint32_t tensor)
 {
+    if (e->is_cut)
+        return HEFT_OK;
     if (e->method == HEFT_ZIP_DEFLATED)
         return heft_ix_digest_crc32(r->x, part, "npz/crc32", e->crc);
     heft_stored_checksum c = { .rule = "npz/crc32",
@@ -142,11 +144,9 @@ static heft_status add_part(reader *r, uint32_t i)
 
 static heft_status open_archive(reader *r)
 {
-    heft_status st = heft_zip_open(&r->zip, r->in, &r->x->arena, true);
+    heft_status st = heft_zip_archive(&r->zip, r->x, r->in);
     if (!st)
         st = heft_ix_reserve(r->x, r->zip.directory.offset, r->zip.count, r->in->size, 1);
-    if (!st)
-        heft_zip_note_trailing(r->x, &r->zip);
     if (st || !r->zip.count)
         return st;
     size_t bytes = r->zip.count * sizeof *r->members; /* less than the size of the entries */

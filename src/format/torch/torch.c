@@ -13,7 +13,7 @@
 #include "format/torch/torch.h"
 
 #include "format/shard_index.h"
-#include "format/zip_trailing.h"
+#include "format/zip_archive.h"
 
 /* ---- zip ---- */
 
@@ -47,7 +47,7 @@ static heft_status small_member(const heft_torch *t, const archive *a, const cha
     enum { MAX_BYTES = 32 };
     const heft_zip_entry *e = find_member(a, name);
     *out = (heft_str){ "", 0 };
-    if (!e)
+    if (!e || e->is_cut)
         return HEFT_OK;
     if (e->is_opaque)
         return heft_zip_refuse_opaque(e, t->x->err);
@@ -86,10 +86,9 @@ static heft_status read_properties(heft_torch *t, const archive *a)
 
 static heft_status open_archive(heft_torch *t, archive *a)
 {
-    heft_status st = heft_zip_open(&a->z, t->in, &t->x->arena, true);
+    heft_status st = heft_zip_archive(&a->z, t->x, t->in);
     if (st)
         return st;
-    heft_zip_note_trailing(t->x, &a->z);
     heft_str first = a->z.count ? a->z.entries[0].name : (heft_str){ "", 0 };
     size_t len = 0;
     while (len < first.len && first.ptr[len] != '/')
@@ -107,10 +106,24 @@ static heft_torch_storage *storage_of(const heft_torch *t, const archive *a,
     return begins(e->name, a->storage) ? heft_torch_storage_find(t, key) : NULL;
 }
 
+/* Locate the storage in a member whose end has not been found.  The storage is lost if more bytes
+ * follow, which then are not those of a descriptor. */
+static void locate_cut(heft_torch_storage *s, const heft_zip_entry *e)
+{
+    enum { DESCRIPTOR = 16 };
+    s->offset = e->data;
+    s->is_located = e->method == HEFT_ZIP_STORED && s->type->type &&
+                    (s->bytes > e->stored || e->stored - s->bytes < DESCRIPTOR);
+}
+
 /* Record the location of a storage.  The size only matters if the type is supported. */
 static heft_status locate_storage(const heft_torch *t, heft_torch_storage *s,
                                   const heft_zip_entry *e)
 {
+    if (e->is_cut) {
+        locate_cut(s, e);
+        return HEFT_OK;
+    }
     s->offset = e->data;
     s->stored = e->stored;
     s->is_located = true;
@@ -138,6 +151,35 @@ static heft_status locate_storages(const heft_torch *t, const archive *a)
             return st;
     }
     return HEFT_OK;
+}
+
+/* Place the storages of a truncated archive that it has lost after the end of the file: the tensors
+ * have names, and no bytes. */
+static heft_status place_lost(const heft_torch *t)
+{
+    uint64_t end = t->x->present;
+    heft_torch_storage *s = t->storages;
+    for (uint32_t i = 0; i < t->storage_count; i++) {
+        uint64_t last = s[i].offset + (s[i].is_deflated ? s[i].stored : s[i].bytes);
+        end = s[i].is_located && last > end ? last : end;
+    }
+    for (uint32_t i = 0; i < t->storage_count; i++) {
+        if (s[i].is_located)
+            continue;
+        s[i].is_located = true;
+        s[i].offset = end;
+        if (!heft_add(&end, end, s[i].bytes))
+            return heft_error_set(t->x->err, HEFT_E_FORMAT, s[i].at,
+                                  "the storages have more than 2^64 bytes");
+    }
+    return end <= t->in->size
+               ? HEFT_OK
+               : heft_error_expect(t->x->err,
+                                   heft_error_set(t->x->err, HEFT_E_FORMAT, t->in->size,
+                                                  "the archive is truncated: its tensors take at "
+                                                  "least %U bytes",
+                                                  end),
+                                   end, 0);
 }
 
 /* Add the checksum of a stored member.  0 means that the writer left the checksum out. */
@@ -223,14 +265,24 @@ static heft_status parse_zip(heft_torch *t)
     if (st)
         return st;
     const heft_zip_entry *pickle = find_member(&a, "data.pkl");
+    if (!pickle && a.z.is_recovered)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
+                              "the archive ends before data.pkl, which names the tensors");
     if (!pickle)
         return heft_error_set(
             t->x->err, find_member(&a, "model.json") ? HEFT_E_UNSUPPORTED : HEFT_E_FORMAT,
             a.z.directory.offset, "the archive has no member data.pkl in its folder %q%s", a.folder,
             find_member(&a, "model.json") ? ": an early version of TorchScript" : "");
     st = read_member(t, pickle);
+    if (st == HEFT_E_FORMAT && a.z.is_recovered)
+        return heft_error_set(t->x->err, HEFT_E_FORMAT, t->x->present,
+                              "the archive ends within data.pkl, which names the tensors: %U bytes "
+                              "of data.pkl are left",
+                              pickle->stored);
     if (!st)
         st = locate_storages(t, &a);
+    if (!HEFT_IS_SMALL && !st && a.z.is_recovered)
+        st = place_lost(t);
     if (!st && !t->x->pick.len)
         report_members(t, &a);
     if (!st)

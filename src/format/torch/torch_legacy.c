@@ -74,9 +74,10 @@ static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *
     uint64_t elements = heft_cur_u64(&c), first = *at;
     s->offset = *at + COUNT;
     s->is_located = true;
+    bool is_lost = t->x->forgives && !heft_range_in((heft_range){ first, COUNT }, t->x->present);
     if (c.st && c.st != HEFT_AGAIN)
-        return c.st;
-    if (!c.st && elements != s->elements)
+        return heft_error_expect(t->x->err, c.st, s->offset, s->bytes);
+    if (!c.st && elements != s->elements && !is_lost)
         return heft_error_set(t->x->err, HEFT_E_FORMAT, first,
                               "storage %q should have %U elements, the stream has %U", s->key,
                               s->elements, elements);
@@ -85,9 +86,11 @@ static heft_status locate_next_storage(const heft_torch *t, heft_torch_storage *
         return c.st;
     }
     if (!heft_range_in((heft_range){ s->offset, s->bytes }, t->in->size))
-        return heft_error_set(t->x->err, HEFT_E_FORMAT, s->offset,
-                              "storage %q: %U bytes are needed, only %U are left", s->key, s->bytes,
-                              t->in->size - s->offset);
+        return heft_error_expect(t->x->err,
+                                 heft_error_set(t->x->err, HEFT_E_FORMAT, s->offset,
+                                                "storage %q: %U bytes are needed, only %U are left",
+                                                s->key, s->bytes, t->in->size - s->offset),
+                                 s->offset, s->bytes);
     *at = s->offset + s->bytes;
     return c.st;
 }

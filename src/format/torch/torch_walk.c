@@ -132,8 +132,7 @@ static bool is_optimizer(const walk *w, uint32_t dict)
 {
     static const char name[] = "optim";
     const heft_pickle *p = &w->t->p;
-    bool is_named = w->path.len >= sizeof name - 1 &&
-                    !memcmp(w->path.ptr, name, sizeof name - 1);
+    bool is_named = w->path.len >= sizeof name - 1 && !memcmp(w->path.ptr, name, sizeof name - 1);
     return w->depth && heft_pickle_dict_get(p, dict, "state") != HEFT_NONE &&
            (is_named ||
             heft_pickle_is(p, heft_pickle_dict_get(p, dict, "param_groups"), HEFT_PICKLE_LIST));
