@@ -404,6 +404,31 @@ def good_views(s):
     s.good("storage_views_legacy.pt", legacy(every, keys=["root"]), listed, judge="torch")
 
 
+class Stream(io.RawIOBase):
+    """An output without positions: zipfile states sizes after each member, as PyTorch does."""
+
+    def __init__(self):
+        super().__init__()
+        self.data = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.data += data
+        return len(data)
+
+
+def good_streams(s):
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        value, listed, settings = fresh()
+        out = Stream()
+        with zipfile.ZipFile(out, "w", method) as z:
+            for name, data in members(value):
+                z.writestr(f"model/{name}", data)
+        s.good(f"stream{method}.pt", bytes(out.data), listed, metadata=settings, judge="torch")
+
+
 def good_deflated(s):
     """Archives that were unpacked and packed again."""
     storage = memory("FloatStorage", 24, 4)
@@ -1156,7 +1181,8 @@ def bad_legacy(s):
 def main():
     s = Samples(sys.argv[1], "torch")
     for write in (good_protocols, good_long_line, good_types, good_quantized, good_views,
-                  good_deflated, good_sparse, good_shapes, good_sharing, good_calls, good_objects,
+                  good_streams, good_deflated, good_sparse, good_shapes, good_sharing, good_calls,
+                  good_objects,
                   good_settings, good_optimizer, good_old, bad_calls, bad_bombs, bad_sparse,
                   bad_archives, bad_unknown, bad_legacy):
         write(s)
