@@ -292,6 +292,44 @@ static void lost_metadata_are_reported(void **state)
     heft_assert_ok(heft_array_save(path, &a, 1, &opt, &err), &err);
 }
 
+static heft_dtype choose(void *ctx, heft_str array, uint64_t bytes)
+{
+    assert_int_equal(array.len, 4);
+    assert_memory_equal(array.ptr, "data", 4);
+    assert_int_equal(bytes, 2);
+    return *(const heft_dtype *)ctx;
+}
+
+static heft_status open_with(heft_file **f, heft_dtype type, heft_error *err)
+{
+    static const char bytes[] = "\x93NUMPY\1\0\x38\0{'descr': '<V2', 'fortran_order': False, "
+                                "'shape': (2,)}\n\x80\x3f\0\x40";
+    heft_array_types types = { &type, choose };
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_source *s;
+    o.array_types = &types;
+    heft_assert_ok(heft_source_open_memory(&s, bytes, sizeof bytes - 1, err), err);
+    return heft_file_open_source(f, s, &o, err);
+}
+
+/* NumPy stores bfloat16 as V2, a type without a name. */
+static void the_caller_chooses_types_of_arrays_without_one(void **state)
+{
+    static const struct {
+        heft_dtype chosen, got;
+    } rows[] = { { HEFT_UNTYPED, HEFT_BF16 }, { HEFT_F16, HEFT_F16 }, { HEFT_I16, HEFT_I16 } };
+    heft_error err;
+    heft_file *f;
+    for (size_t i = 0; i < HEFT_COUNT(rows); i++) {
+        heft_assert_ok(open_with(&f, rows[i].chosen, &err), &err);
+        assert_int_equal(heft_tensor_at(f, 0).dtype, rows[i].got);
+        heft_file_close(f);
+    }
+    heft_assert_fails(open_with(&f, HEFT_F32, &err), HEFT_E_ARGUMENT, &err,
+                      "elements of type '<V2' have 2 bytes, and cannot be read as f32");
+    (void)state;
+}
+
 static void values_have_kind_and_key(void **state)
 {
     const heft_value b = heft_value_bool(HEFT_STR("b"), true),
@@ -367,6 +405,7 @@ int main(void)
         cmocka_unit_test(views_and_reads_check_the_digest),
         cmocka_unit_test_setup_teardown(arrays_are_saved_and_read_again, heft_test_dir_make,
                                         heft_test_dir_remove),
+        cmocka_unit_test(the_caller_chooses_types_of_arrays_without_one),
         cmocka_unit_test(values_have_kind_and_key),
         cmocka_unit_test_setup_teardown(lost_metadata_are_reported, heft_test_dir_make,
                                         heft_test_dir_remove),

@@ -157,6 +157,16 @@ typedef struct heft_host heft_host;                 /* memory, threads, codecs: 
 typedef struct heft_shard_folder heft_shard_folder; /* access to shards: heft_ext.h */
 typedef struct heft_folder heft_folder;             /* files next to the file: heft_ext.h */
 
+/* Chooses the element types of arrays that a file stores without a type: NumPy does so with types
+ * that it does not know (bfloat16 is V2). */
+typedef struct heft_array_types {
+    void *ctx;
+    /* Return the type for an array with elements of this many bytes, or HEFT_UNTYPED to let Heft
+     * choose.  A type of another size is HEFT_E_ARGUMENT.  Called by the thread that opens the
+     * file, perhaps several times for an array; the answer must be the same each time. */
+    heft_dtype (*choose)(void *ctx, heft_str array, uint64_t bytes);
+} heft_array_types;
+
 typedef struct heft_open_options {
     size_t size;               /* = sizeof(heft_open_options) */
     const heft_format *format; /* NULL: detect the format by content */
@@ -172,6 +182,9 @@ typedef struct heft_open_options {
      * and reported; set by heft_file_open() for a folder.  NULL: none.  Borrowed until the file is
      * open. */
     const heft_folder *folder;
+    /* The types of arrays without a type, in the file and in its shards.  NULL: Heft chooses, or
+     * leaves the array out.  Borrowed until the file is open. */
+    const heft_array_types *array_types;
     /* Compare a part's digest when the whole part is read by heft_part_read(),
      * heft_part_read_many(), heft_array_read(), heft_array_view(), a heft_stream or
      * heft_file_hash(): HEFT_E_CHECKSUM on a mismatch.  For the digest of a part see
@@ -186,12 +199,13 @@ typedef struct heft_open_options {
     bool follow_links;
     uint8_t reserved[4]; /* 0 */
 } heft_open_options;
-#define HEFT_OPEN_OPTIONS_INIT                                                                 \
-    {                                                                                          \
-        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0, false, \
-        {                                                                                      \
-            0                                                                                  \
-        }                                                                                      \
+#define HEFT_OPEN_OPTIONS_INIT                                                                \
+    {                                                                                         \
+        sizeof(heft_open_options), NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0, \
+            false,                                                                            \
+        {                                                                                     \
+            0                                                                                 \
+        }                                                                                     \
     }
 
 /* Open a file, or the model in a folder (docs/shards.md says which file of the folder is opened).

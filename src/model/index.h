@@ -192,6 +192,7 @@ typedef struct heft_index {
     uint64_t file_bytes; /* size of the file; 0 while planning */
     heft_str pick;       /* key of the part of a nested file to open; empty: open everything */
     heft_name_hash key;
+    const heft_array_types *array_types; /* for arrays without a type, or NULL */
 
     /* Columns. */
     heft_vec tensors;          /* heft_ix_tensor_row */

@@ -74,6 +74,7 @@ heft_status heft_file_create(heft_file **out, uint64_t file_size, const heft_ope
     if (!f->x.limits.read_counter)
         f->x.limits.read_counter = &f->read_counter;
     f->x.file_bytes = file_size;
+    f->x.array_types = o.array_types;
     f->x.pick = o.key ? heft_lit(o.key) : (heft_str){ "", 0 };
     heft_input_init(&f->input, &f->x.mem, file_size, f->x.limits.index_bytes);
     f->input.host = host;

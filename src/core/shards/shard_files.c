@@ -117,6 +117,7 @@ static heft_status open_shard_model(heft_file *f, heft_shard *shard)
     opt.format = f->format;
     opt.limits = &limits;
     opt.no_verify = f->no_verify;
+    opt.array_types = f->x.array_types;
     uint64_t used = f->x.mem.used;
     for (uint32_t i = 0; i < f->opened_shard_count; i++)
         used += f->opened_shards[i].model ? f->opened_shards[i].model->x.mem.used : 0;

@@ -88,7 +88,7 @@ static heft_status read_member(reader *r, uint32_t i)
     r->in->err = &why;
     heft_status st = recognise_array(r, e, &m->is_array);
     if (!st && m->is_array)
-        st = heft_npy_read(&h, r->in, &layout, array_name(e->name), &r->x->arena);
+        st = heft_npy_read(&h, r->in, &layout, array_name(e->name), r->x);
     r->in->err = err;
     bool is_skipped = st == HEFT_E_FORMAT ? r->x->forgives
                                           : st == HEFT_E_UNSUPPORTED || st == HEFT_E_LIMIT;
