@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array_types.h"
 #include "companions.h"
 #include "inputs.h"
 #include "job.h"
@@ -191,8 +192,10 @@ int cmd_convert(int argc, char **argv)
         code = model_say_open_error(r.in, &err);
     if (!code) {
         model_say_notices(f, r.in);
-        code = check_output(&r, f);
+        code = array_types_check(f, r.in);
     }
+    if (!code)
+        code = check_output(&r, f);
     if (!code)
         code = choose_vocab(j, f);
     if (!code)

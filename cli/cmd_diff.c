@@ -3,6 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "array_types.h"
 #include "comparison_share.h"
 #include "diff_table.h"
 #include "metadata_diff.h"
@@ -257,6 +258,8 @@ int cmd_diff(int argc, char **argv)
         code = model_open_key_optional(&c->a, c->path_a);
     if (!code)
         code = model_open_key_optional(&c->b, c->path_b);
+    if (!code)
+        code = array_types_check(c->b, c->path_b);
     if (!code)
         code = diff(&r);
     metadata_diff_free(&r.metadata);

@@ -7,6 +7,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "array_types.h"
 #include "hub_names.h"
 #include "model.h"
 #include "notices.h"
@@ -307,6 +308,12 @@ static int verify(report *r, json *all)
     r->j = (json){ &r->findings, false };
     heft_status st = model_open_to_verify(&f, r->path, &err);
     r->f = f;
+    code = st ? CODE_DONE : array_types_check(f, r->path);
+    if (code) {
+        out_free(&r->findings);
+        heft_file_close(f);
+        return code;
+    }
     if (!st)
         st = check(r, &err, &code);
     /* Invalid bytes are a fault, which is a result of verify and not an error. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array_types.h"
 #include "textfile.h"
 
 bool inputs_contain(char reason[128], heft_status *status, const input *all, size_t count,
@@ -116,10 +117,12 @@ int inputs_open(inputs *in)
     if (open_as_set(in)) {
         in->distinct[in->distinct_count++] = in->files[0];
         model_say_notices(in->files[0], in->paths[0]);
-        return CODE_DONE;
+        return array_types_check(in->files[0], in->paths[0]);
     }
     for (uint32_t i = 0; i < in->count && !code; i++)
         code = model_load_whole(&in->files[i], in->paths[i]);
+    if (!code)
+        code = array_types_check(in->files[0], in->paths[0]);
     if (code)
         return code;
     for (uint32_t i = 0; i < in->count; i++)

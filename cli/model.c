@@ -6,6 +6,7 @@
 
 #include <heft/heft_ext.h>
 
+#include "array_types.h"
 #include "glob.h"
 #include "identity.h"
 #include "notices.h"
@@ -126,6 +127,7 @@ static heft_open_options open_options(void)
     options.access = (uint8_t)s->access;
     options.follow_links = s->follow_links;
     options.folder = s->given;
+    options.array_types = array_types_chosen();
     options.limits = &s->limits;
     return options;
 }
@@ -198,7 +200,7 @@ int model_open(heft_file **out, const char *path)
     if (heft_file_is_complete(*out, &err) && !model_settings.quiet)
         say(MESSAGE_WARNING, path, "the model is incomplete: %s", err.message);
     model_say_notices(*out, path);
-    return CODE_DONE;
+    return array_types_check(*out, path);
 }
 
 static int keep_if_whole(heft_file **out, heft_file *f, const char *path)
@@ -226,7 +228,7 @@ int model_open_whole(heft_file **out, const char *path)
     int code = model_load_whole(out, path);
     if (!code)
         model_say_notices(*out, path);
-    return code;
+    return code ? code : array_types_check(*out, path);
 }
 
 int model_check_unchanged(const heft_file *f, const char *path)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "arguments.h"
+#include "array_types.h"
 #include "cmd.h"
 #include "hub.h"
 #include "model.h"
@@ -26,6 +27,7 @@ enum {
     COLOR,
     MESSAGES,
     KEY,
+    VIEW,
     ACCESS,
     MAX_TENSORS,
     MAX_BYTES,
@@ -44,6 +46,8 @@ static const opt common[COMMON] = {
                    "print messages on stderr as text or json" },
     [KEY] = { "key", 0, OPT_TEXT, NULL, "KEY",
               "open only this part of a nested checkpoint, e.g. state_dict" },
+    [VIEW] = { "view", 0, OPT_LIST, NULL, "NAME=TYPE",
+               "type of an array stored without one; NAME may be a pattern" },
     [ACCESS] = { "access", 0, OPT_TEXT, NULL, "WAY",
                  "how to read files: auto, map, read, or direct past the page cache" },
     [MAX_TENSORS] = { "max-tensors", 0, OPT_TEXT, NULL, "N",
@@ -73,6 +77,8 @@ static const struct {
     [COLOR] = { term_set_colour, "--%s must be auto, always or never, not '%s'" },
     [MESSAGES] = { message_set_format, "--%s must be text or json, not '%s'" },
     [KEY] = { model_set_key, "--%s is empty" },
+    [VIEW] = { array_types_add, "--%s must be NAME=TYPE with a type that `heft formats --types` "
+                                "lists, not '%s'" },
     [ACCESS] = { model_set_access, "--%s must be auto, map, read or direct, not '%s'" },
     [MAX_TENSORS] = { model_set_max_tensors,
                       "--%s must be a number from 1 to 4294967295, not '%s'" },
@@ -81,8 +87,8 @@ static const struct {
 
 /* Options about models, which commands that look at the bytes of files do not have. */
 enum {
-    NOT_OF_RAW_FILES = 1 << KEY | 1 << ACCESS | 1 << MAX_TENSORS | 1 << MAX_BYTES | 1 << QUIET |
-                       1 << NO_VERIFY | 1 << OFFLINE | 1 << FOLLOW_LINKS
+    NOT_OF_RAW_FILES = 1 << KEY | 1 << VIEW | 1 << ACCESS | 1 << MAX_TENSORS | 1 << MAX_BYTES |
+                       1 << QUIET | 1 << NO_VERIFY | 1 << OFFLINE | 1 << FOLLOW_LINKS
 };
 
 /* Common options that a command does not have. */
@@ -91,9 +97,10 @@ static const struct {
     unsigned excluded;
 } excluded_options[] = {
     { "doctor", NOT_OF_RAW_FILES },
-    { "edit", 1u << NO_VERIFY },
-    { "formats", 1u << ACCESS | 1u << THREADS | 1u << QUIET | 1u << NO_VERIFY | 1u << OFFLINE |
-                     1u << FOLLOW_LINKS },
+    { "append", 1u << VIEW },
+    { "edit", 1u << VIEW | 1u << NO_VERIFY },
+    { "formats", 1u << VIEW | 1u << ACCESS | 1u << THREADS | 1u << QUIET | 1u << NO_VERIFY |
+                     1u << OFFLINE | 1u << FOLLOW_LINKS },
     { "scan", NOT_OF_RAW_FILES },
     { "sign", NOT_OF_RAW_FILES },
     { "verify", 1u << KEY | 1u << NO_VERIFY },
@@ -357,6 +364,15 @@ static bool make_lists(const opt_usage *u, int argc)
     return ok;
 }
 
+static bool is_strict(const opt_usage *u)
+{
+    const opt *p;
+    for (size_t i = 0; (p = opt_at(u, i)) != NULL; i++)
+        if (!strcmp(p->name, "strict"))
+            return *(const bool *)p->target;
+    return false;
+}
+
 static struct {
     void (*use)(void *ctx, const opt_usage *u);
     void *ctx;
@@ -390,12 +406,14 @@ bool opt_parse(opt_args *rest, int *code, const opt_usage *u, int argc, char **a
     fill_getopt(longs, shorts, u);
     opterr = 0;
     optind = 1;
+    array_types_release();
     bool ok = make_lists(u, argc);
     if (!ok)
         *code = say_status(HEFT_E_NOMEM, NULL, "no memory for the options of %s", u->command);
     for (int c; ok && (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;)
         ok = apply_option(code, u, c, argv);
     *rest = (opt_args){ argv + optind, argc - optind };
+    model_settings.strict = is_strict(u);
     bool too_few = rest->count < u->min_args;
     if (ok && !too_few && (u->max_args < 0 || rest->count <= u->max_args)) {
         arguments_use_slashes(u, rest);

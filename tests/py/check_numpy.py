@@ -286,6 +286,68 @@ def check_mixed(root):
         yield from check_damaged(path, whole, method)
 
 
+def nameless(kind, a):
+    """Return the array as NumPy stores types that it does not know."""
+    whole = npy_of(a)
+    old, new = a.dtype.str.encode(), kind.encode()
+    return whole.replace(b"'" + old + b"'", b"'" + new + b"'" + b" " * (len(old) - len(new)))
+
+
+def says(word, *args, code):
+    p = heft(*args, code=code)
+    return [] if word in p.stderr else [f"{args} says {p.stderr}, not {word}"]
+
+
+def check_views(root):
+    """--view names the types of arrays without one, in files, archives and shards."""
+    half, single = np.array([1, 2], "<f2"), np.array([1, 2], "<f4")
+    path, one = root / "nameless.npz", root / "nameless.npy"
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr("w.npy", nameless("|V2", half))
+        z.writestr("q.npy", nameless("|V4", single))
+        z.writestr("s.npy", npy_of(single))
+    one.write_bytes(nameless("|V2", half))
+    yield from compare_views(path, ("--view", "w=f16", "--view", "q=float32"), w=half, q=single)
+    yield from compare_views(path, ("--view", "q=f32", "--view", "*=u16"), w=half.view("<u2"),
+                             q=single)
+    yield from compare_views(path, (), s=single)
+    yield from compare_views(one, ("--view", "data=f16"), data=half)
+    yield from says(b"has a type, f32", "ls", "--view", "s=u32", path, code=2)
+    yield from says(b"have 2 bytes", "ls", "--view", "w=f32", path, code=2)
+    yield from says(b"have 1 byte,", "ls", "--view", "data=f4_e2m1", write(
+        root / "byte.npy", nameless("|V1", np.arange(2, dtype="|u1"))), code=2)
+    yield from says(b"w=f17", "ls", "--view", "w=f17", path, code=2)
+    yield from says(b"--view", "ls", "--view", "f16", path, code=2)
+    yield from says(b"matches --view 'none'", "ls", "--view", "none=f16", path, code=0)
+    yield from says(b"matches --view 'none'", "verify", "--strict", "--view", "none=f16", path,
+                    code=2)
+    heft("convert", "--view", "*=f16", one, root / "viewed.npy")
+    if not same(np.load(root / "viewed.npy"), half):
+        yield "a conversion of an array that is viewed as f16"
+    heft("diff", "--view", "data=f16", one, root / "viewed.npy")
+    shards = root / "shards"
+    shards.mkdir()
+    for i in (1, 2):
+        with zipfile.ZipFile(shards / f"m-0000{i}-of-00002.npz", "w") as z:
+            z.writestr(f"w{i}.npy", nameless("|V2", half))
+    yield from compare_views(shards, ("--view", "w?=f16"), w1=half, w2=half)
+
+
+def write(path, data):
+    path.write_bytes(data)
+    return path
+
+
+def compare_views(path, views, **arrays):
+    for name, a in arrays.items():
+        if heft("cat", *views, path, "--", name).stdout != plain_bytes(a):
+            yield f"{path.name} {views}: {name} has other bytes"
+    listed = json.loads(heft("ls", "--json", *views, path).stdout)["tensors"]
+    types = {t["name"]: t["dtype"] for t in listed}
+    yield from (f"{path.name} {views}: {n} is {types.get(n)}" for n, a in arrays.items()
+                if types.get(n) != TYPES[a.dtype.str[1:]])
+
+
 def check_names(root):
     """Report names that are unsafe to unpack, and write them so that NumPy finds them."""
     path, out = root / "names.npz", root / "names_out.npz"
@@ -350,6 +412,7 @@ def tests(root):
     yield "versions", list(check_versions(root))
     yield "unsupported element types", list(check_unsupported(root))
     yield "partly damaged archives", list(check_mixed(root))
+    yield "types of arrays without one", list(check_views(root))
     yield "names that are unsafe to unpack", list(check_names(root))
     yield "one array per .npy file", list(check_refused_without_a_file(root))
     for layout in "CF":
