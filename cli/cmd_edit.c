@@ -64,6 +64,7 @@ static int prepare(request *r)
     o->dry_run = j->dry_run;
     o->on_loss = keep_loss;
     o->loss_ctx = &j->losses;
+    o->strict = j->strict;
     o->progress = job_step;
     o->progress_ctx = j;
     o->limits = &model_settings.limits;

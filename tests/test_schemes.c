@@ -5,7 +5,9 @@
 
 static heft_file *open_model(heft_bytes *b, const test_tensor *tensors, size_t count)
 {
-    *b = heft_test_model("safetensors", tensors, count);
+    /* safetensors has no types whose blocks have scales of their own */
+    bool has_blocks = tensors[0].dtype == HEFT_NVFP4;
+    *b = heft_test_model(has_blocks ? "gguf" : "safetensors", tensors, count);
     return heft_test_opened(*b, NULL, true);
 }
 
@@ -136,6 +138,24 @@ static const known rows[] = {
       { { "l.weight_packed", HEFT_U8, 2, { 8, 16 } },
         { "l.weight_scale", HEFT_F8_E4M3FN, 2, { 8, 2 } },
         { "l.weight_global_scale", HEFT_F32, 1, { 1 } } } },
+    { "nvfp4",
+      "GGUF",
+      "blk.0.ffn_up.weight",
+      4,
+      3,
+      { 1, 16 },
+      { { "blk.0.ffn_up.weight", HEFT_NVFP4, 2, { 2, 64 } },
+        { "blk.0.ffn_up.scale", HEFT_F32, 1, { 1 } },
+        { "blk.0.ffn_up.input_scale", HEFT_F32, 1, { 1 } } } },
+    { "nvfp4",
+      "GGUF",
+      "blk.0.ffn_up.weight",
+      4,
+      2,
+      { 1, 16 },
+      { { "blk.0.ffn_up.weight", HEFT_NVFP4, 2, { 2, 64 } },
+        { "blk.0.ffn_up.weight.scale", HEFT_F32, 1, { 1 } },
+        { "blk.0.ffn_down.weight", HEFT_NVFP4, 2, { 2, 64 } } } },
     { "compressed-tensors",
       "pack-quantized",
       "l.weight",
@@ -617,6 +637,184 @@ static void the_error_names_both_tensors(void **state)
                         "'l.weight' (fp8): a cast could change what the numbers mean");
 }
 
+/* ---- reading -------------------------------------------------------------------------------- */
+
+/* Read a tensor of the first row as f32: whole, or the first element. */
+static heft_status read_f32(const heft_file *f, const char *name, bool is_slice, heft_error *err)
+{
+    static float all[256 * 384];
+    const heft_slice axes[2] = { { 0, 1, 1 }, { 0, 1, 1 } };
+    heft_array a;
+    heft_str text = heft_str_from(name);
+    if (is_slice)
+        return heft_array_read_slice(all, sizeof all, f, text, axes, HEFT_F32, err);
+    heft_status st = heft_array_read(&a, f, text, HEFT_F32, all, sizeof all, err);
+    heft_array_free(&a);
+    return st;
+}
+
+static void reading_as_another_type_is_refused(void **state)
+{
+    heft_bytes b;
+    heft_array a;
+    heft_error err;
+    (void)state;
+    heft_file *f = open_model(&b, rows[0].tensors, 3);
+    for (int is_slice = 0; is_slice < 2; is_slice++) {
+        heft_assert_fails(read_f32(f, "l.weight", is_slice, &err), HEFT_E_UNSUPPORTED, &err,
+                          "scaled by 'l.weight_scale_inv'): a cast would lose the scale");
+        assert_string_equal(err.rule, "heft/quantised");
+        heft_assert_ok(read_f32(f, "l.weight_scale_inv", is_slice, &err), &err); /* stored so */
+    }
+    heft_assert_ok(read_f32(f, "norm.weight", false, &err), &err);
+    heft_assert_ok(heft_array_read(&a, f, HEFT_STR("l.weight"), HEFT_UNTYPED, NULL, 0, &err), &err);
+    heft_array_free(&a);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+static void reading_stored_numbers_can_be_insisted_on(void **state)
+{
+    heft_open_options o = HEFT_OPEN_OPTIONS_INIT;
+    heft_bytes b = heft_test_model("safetensors", rows[0].tensors, 3);
+    heft_source *source;
+    heft_file *f;
+    heft_error err;
+    (void)state;
+    o.raw_tensors = true;
+    heft_assert_ok(heft_source_open_memory(&source, b.p, b.len, &err), &err);
+    heft_assert_ok(heft_file_open_source(&f, source, &o, &err), &err);
+    heft_assert_ok(read_f32(f, "l.weight", false, &err), &err);
+    heft_assert_ok(read_f32(f, "l.weight", true, &err), &err);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+typedef struct parallel_reads {
+    const heft_file *f;
+    uint32_t refused[16];
+} parallel_reads;
+
+static void read_refused(void *arg, size_t i)
+{
+    parallel_reads *r = arg;
+    float element;
+    const heft_slice axes[2] = { { 0, 1, 1 }, { 0, 1, 1 } };
+    r->refused[i] = heft_array_read_slice(&element, sizeof element, r->f, HEFT_STR("l.weight"),
+                                          axes, HEFT_F32, NULL) == HEFT_E_UNSUPPORTED;
+}
+
+/* All threads look for the quantised tensors of the file at first, and share what one finds. */
+static void threads_agree_on_the_quantised_tensors(void **state)
+{
+    enum { READS = 16 };
+    heft_executor e = heft_executor_threads(READS);
+    heft_bytes b;
+    (void)state;
+    heft_file *f = open_model(&b, rows[0].tensors, 3);
+    parallel_reads r = { .f = f };
+    e.run(e.ctx, READS, read_refused, &r);
+    for (size_t i = 0; i < READS; i++)
+        assert_true(r.refused[i]);
+    heft_file_close(f);
+    heft_test_free(&b);
+}
+
+static void missing_memory_of_a_cast_is_reported(void **state)
+{
+    heft_test_memory m;
+    heft_error err;
+    heft_status st = HEFT_E_NOMEM;
+    (void)state;
+    heft_test_memory_init(&m, 0);
+    heft_bytes b = heft_test_model("safetensors", rows[0].tensors, 3);
+    for (uint32_t fail_at = 1; st == HEFT_E_NOMEM; fail_at++) {
+        heft_file *f = heft_test_opened(b, &m.host, true);
+        heft_test_memory_rewind(&m);
+        m.fail_at = fail_at;
+        st = read_f32(f, "l.weight", false, &err);
+        heft_assert_error_set(st, &err);
+        heft_file_close(f);
+        m.fail_at = 0;
+    }
+    heft_assert_status(st, HEFT_E_UNSUPPORTED, &err);
+    heft_test_free(&b);
+    heft_assert_all_freed(&m);
+}
+
+/* ---- quantised tensors that are torn apart ----------------------------------------------------- */
+
+typedef struct tearing {
+    const char *drop, *from, *to; /* name to drop; name to rename and the new name; or NULL */
+    bool is_torn;
+} tearing;
+
+static bool keep_others(void *ctx, const heft_tensor *t)
+{
+    const tearing *c = ctx;
+    return !c->drop || !is(t->name, c->drop);
+}
+
+static heft_str rename_one(void *ctx, const heft_tensor *t)
+{
+    const tearing *c = ctx;
+    return c->from && is(t->name, c->from) ? heft_str_from(c->to) : t->name;
+}
+
+static void count_torn(void *ctx, heft_severity severity, const char *rule, heft_str tensor,
+                       const char *text)
+{
+    (void)severity;
+    (void)tensor;
+    *(uint32_t *)ctx += !strcmp(rule, "heft/torn-tensor") &&
+                        strstr(text, "quantised tensor 'l.weight' ('fp8'): its ") == text;
+}
+
+static heft_status convert_torn(uint32_t *reports, const tearing *c, bool is_strict)
+{
+    heft_bytes b;
+    heft_blob blob;
+    heft_sink *sink;
+    heft_error err;
+    heft_write_options write = HEFT_WRITE_OPTIONS_INIT;
+    heft_convert_options o = HEFT_CONVERT_OPTIONS_INIT;
+    heft_file *f = open_model(&b, rows[0].tensors, 3);
+    write.strict = is_strict;
+    write.on_loss = count_torn;
+    write.loss_ctx = reports;
+    o.write = &write;
+    o.keep = keep_others;
+    o.rename = rename_one;
+    o.ctx = (void *)(uintptr_t)c;
+    heft_assert_ok(heft_sink_open_memory(&sink, &blob, NULL, &err), &err);
+    heft_status st = heft_file_convert(f, heft_format_find(HEFT_STR("safetensors")), sink, &o,
+                                       &err);
+    heft_blob_free(&blob);
+    heft_file_close(f);
+    heft_test_free(&b);
+    return st;
+}
+
+static void parts_that_leave_each_other_are_reported(void **state)
+{
+    static const tearing cases[] = {
+        { "l.weight_scale_inv", NULL, NULL, true },
+        { "l.weight", NULL, NULL, true },
+        { "norm.weight", NULL, NULL, false },
+        { NULL, "l.weight_scale_inv", "l.factor", true },
+        { NULL, "l.weight", "m.weight", true },
+        { NULL, "norm.weight", "scale.weight", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int is_strict = 0; is_strict < 2; is_strict++) {
+            uint32_t reports = 0;
+            heft_status st = convert_torn(&reports, &cases[i], is_strict);
+            assert_int_equal(st, is_strict && cases[i].is_torn ? HEFT_E_LOSSY : HEFT_OK);
+            assert_int_equal(reports, cases[i].is_torn);
+        }
+}
+
 static void stored_numbers_and_other_tensors_are_cast(void **state)
 {
     heft_error err;
@@ -638,6 +836,11 @@ int main(void)
         cmocka_unit_test(a_cast_of_any_part_is_refused),
         cmocka_unit_test(the_error_names_both_tensors),
         cmocka_unit_test(stored_numbers_and_other_tensors_are_cast),
+        cmocka_unit_test(reading_as_another_type_is_refused),
+        cmocka_unit_test(reading_stored_numbers_can_be_insisted_on),
+        cmocka_unit_test(threads_agree_on_the_quantised_tensors),
+        cmocka_unit_test(missing_memory_of_a_cast_is_reported),
+        cmocka_unit_test(parts_that_leave_each_other_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

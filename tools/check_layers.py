@@ -54,7 +54,7 @@ MAY_INCLUDE = {
     ],
     "src/companion": ["heft.h", "heft_ext.h", "src/base", "src/model", "src/grammar"],
     "src/port_none": ["heft.h", "heft_ext.h", "src/base"],
-    "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "any"],
+    "src/params": ["heft.h", "heft_ext.h", "params.h", "src/base", "src/scheme", "any"],
     "src/simd": ["heft.h", "src/base", "src/model"],
     "src/folder": ["heft.h", "heft_ext.h", "src/base"],
     "src/port": ["heft.h", "heft_ext.h", "src/base", "src/folder", "any"],

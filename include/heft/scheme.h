@@ -6,8 +6,8 @@
  * recognised by names, element types, shapes and attributes of the stored tensors, and by the
  * settings of the model.  No data are read.
  *
- * Numbers of a stored tensor that is part of a scheme mean nothing alone: heft_file_convert()
- * refuses to cast them. */
+ * Numbers of a stored tensor that is part of a scheme mean nothing alone: heft_file_convert(),
+ * heft_array_read(), heft_array_read_slice() and heft_derivation_f32() refuse to cast them. */
 #include <heft/heft.h> /* before the guard: heft.h includes this header before write.h */
 #ifndef HEFT_SCHEME_H
 #define HEFT_SCHEME_H

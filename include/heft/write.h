@@ -271,7 +271,8 @@ typedef struct heft_save_options {
  *   HEFT_E_ARGUMENT  bytes do not match dims and dtype, no format has the suffix of the path, or
  *                    the file exists and HEFT_SINK_REPLACE is not set
  *   HEFT_E_LOSSY     the format cannot represent a tensor; or metadata, if opt->write has neither
- *                    `on_loss`, which would be told of the loss, nor `allow_loss` */
+ *                    `on_loss`, which would be told of the loss, nor `allow_loss`.  The message
+ *                    counts the losses and states the first, unless `on_loss` has all */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_save(const char *path, const heft_array *arrays,
                                                      uint32_t count, const heft_save_options *opt,
                                                      heft_error *err);
@@ -383,13 +384,15 @@ typedef struct heft_edit_options {
     const heft_special_id *special; /* special tokens to change */
     size_t special_count;
     heft_str config; /* JSON text (gpt-rs checkpoints); ptr NULL: keep */
+    bool strict;     /* a warning ends the edit, too: HEFT_E_LOSSY */
+    uint8_t reserved[7];
 } heft_edit_options;
 #define HEFT_EDIT_OPTIONS_INIT                                                                     \
     {                                                                                              \
         sizeof(heft_edit_options), NULL, NULL, 0, NULL, 0, NULL, 0, false, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, NULL, 0,                                                       \
+            NULL, NULL, NULL, NULL, NULL, 0, { NULL, 0 }, false,                                   \
         {                                                                                          \
-            NULL, 0                                                                                \
+            0                                                                                      \
         }                                                                                          \
     }
 

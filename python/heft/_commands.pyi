@@ -280,6 +280,15 @@ class ModelKind:
     evidence: str
 
 @dataclass(frozen=True)
+class Quantised:
+    scheme: str
+    tensors: int
+    parts: int
+    variant: str | None = ...
+    bits: int | None = ...
+    block: tuple[int, ...] | None = ...
+
+@dataclass(frozen=True)
 class Info(Result):
     file: str
     format: str
@@ -301,6 +310,7 @@ class Info(Result):
     vocabulary: dict[str, object] | None = ...
     record: dict[str, object] | None = ...
     memory: int | None = ...
+    quantised: tuple[Quantised, ...] = ...
 
 class FileWarning(UserWarning):
     rule: str | None

@@ -23,7 +23,16 @@ static const heft_scheme_names names[] = {
         { "scale", "_scale", false },
         { "shape", "_shape", true },
         { "input_scale", "/input_global_scale", true } } },
-    { "GGUF", "/weight", { { "global_scale", "/scale", false }, { "weight", "/weight", false } } },
+    { "GGUF",
+      "/weight",
+      { { "global_scale", "/scale", false },
+        { "weight", "/weight", false },
+        { "input_scale", "/input_scale", true } } },
+    { "GGUF",
+      "",
+      { { "global_scale", ".scale", false },
+        { "weight", "", false },
+        { "input_scale", ".input_scale", true } } },
 };
 
 static bool recognise(heft_scheme_group *g)

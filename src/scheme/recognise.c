@@ -314,29 +314,37 @@ static bool find_all(search *q, const heft_settings *settings)
     return ok;
 }
 
-heft_status heft_schemes_open(heft_schemes **out, const heft_file *f, const heft_settings *settings,
-                              heft_error *err)
+heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const heft_allocator *al,
+                                  const heft_settings *settings, heft_error *err)
 {
-    const heft_allocator *al = f->host->allocator;
-    heft_error own;
-    err = heft_error_begin(err, &own);
     *out = NULL;
     heft_schemes *s = heft_alloc(al, sizeof *s, 16);
     if (!s)
-        return heft_error_end(err, heft_error_no_memory(err, "to find quantised tensors"));
-    *s = (heft_schemes){ .mem = { al, UINT64_MAX, 0 }, .tensors = heft_ix_tensors(&f->x) };
+        return heft_error_no_memory(err, "to find quantised tensors");
+    *s = (heft_schemes){ .mem = { al, UINT64_MAX, 0 }, .tensors = heft_ix_tensors(x) };
     s->arena.mem = &s->mem;
-    search q = { .s = s, .x = &f->x };
-    heft_file_enter(f); /* names are mapped */
-    bool ok = find_all(&q, settings);
-    heft_status st = heft_file_leave(f, err);
-    if (!st && !ok)
-        st = heft_error_no_memory(err, "to find quantised tensors");
-    if (st)
-        heft_schemes_close(s);
-    else
+    search q = { .s = s, .x = x };
+    if (find_all(&q, settings)) {
         *out = s;
-    return heft_error_end(err, st);
+        return HEFT_OK;
+    }
+    heft_schemes_close(s);
+    return heft_error_no_memory(err, "to find quantised tensors");
+}
+
+heft_status heft_schemes_open(heft_schemes **out, const heft_file *f, const heft_settings *settings,
+                              heft_error *err)
+{
+    heft_error own;
+    err = heft_error_begin(err, &own);
+    heft_file_enter(f); /* names are mapped */
+    heft_status st = heft_schemes_of_index(out, &f->x, f->host->allocator, settings, err);
+    heft_status left = heft_file_leave(f, err);
+    if (left) {
+        heft_schemes_close(*out);
+        *out = NULL;
+    }
+    return heft_error_end(err, left ? left : st);
 }
 
 void heft_schemes_close(heft_schemes *s)

@@ -56,6 +56,11 @@ const heft_scheme *heft_scheme_at(uint32_t i);
 /* Return scheme i of those recognised by names only, or NULL after the last. */
 const heft_scheme *heft_other_scheme_at(uint32_t i);
 
+/* Find the quantised tensors of an index, as heft_schemes_open() does.  The index must outlive the
+ * object. */
+heft_status heft_schemes_of_index(heft_schemes **out, const heft_index *x, const heft_allocator *al,
+                                  const heft_settings *settings, heft_error *err);
+
 extern const heft_scheme heft_scheme_awq, heft_scheme_bitnet, heft_scheme_bitsandbytes,
     heft_scheme_comfyui, heft_scheme_compressed_tensors, heft_scheme_fp8, heft_scheme_gptq,
     heft_scheme_mlx, heft_scheme_mxfp4, heft_scheme_mxfp8, heft_scheme_nvfp4, heft_scheme_torch;

@@ -4,6 +4,7 @@
 
 #include "core/read/decode.h"
 #include "core/write/copy_metadata.h"
+#include "core/write/torn_check.h"
 #include "model/vocab.h"
 
 /* ---- requested names and identities ---- */
@@ -311,6 +312,7 @@ static heft_status plan_model(heft_edit_job *g)
         return st;
     g->p.x.err = g->p.plan.err = g->err;
     g->p.x.generator = g->in->x.generator;
+    g->p.warnings_are_errors = g->opt.strict;
     g->p.plan.existing = &g->in->x;
     g->p.plan.has_added_parts = g->in != g->original;
     st = collect_names(g);
@@ -318,6 +320,8 @@ static heft_status plan_model(heft_edit_job *g)
         st = collect_identities(g);
     if (!st)
         st = add_tensors(g);
+    if (!st && g->names)
+        st = heft_warn_torn(&g->p, g->in, NULL, NULL);
     if (!st)
         st = add_metadata(g);
     if (!st)

@@ -75,6 +75,10 @@ struct heft_file {
     /* Once the file is ready, verify the digest of a part that is read as a whole. */
     bool check_parts;
     bool no_verify; /* a wrong checksum does not prevent opening */
+    bool raw_tensors;
+    /* The quantised tensors, a heft_schemes *, once src/scheme has found and published them. */
+    size_t schemes;
+    void (*close_schemes)(heft_schemes *s);
 };
 
 /* Set *out to `wanted`, or to the default host if NULL, and check that its mandatory functions

@@ -120,8 +120,8 @@ static heft_status require_tensors(heft_conversion *c)
         return HEFT_OK;
     return heft_error_rule(c->err,
                            heft_error_plain(c->err, HEFT_E_UNSUPPORTED,
-                                            "no tensor would be written: everything is left out "
-                                            "(listed above)"),
+                                            "no tensor would be written: everything is left out%s",
+                                            c->p.listed),
                            "heft/all-left-out");
 }
 
@@ -352,7 +352,6 @@ void heft_conversion_release(heft_conversion *c)
     heft_vec_free(&c->p.x.mem, &c->origins, sizeof(heft_origin));
     heft_planner_free(&c->p);
     heft_vocab_close(c->vocab);
-    heft_schemes_close(c->schemes);
 }
 
 heft_status heft_conversion_end(heft_conversion *c, heft_sink *take, heft_status st)

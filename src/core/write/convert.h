@@ -24,7 +24,6 @@ typedef struct heft_conversion {
     heft_conversion_scope scope;
     heft_vec origins;      /* heft_origin, by part to write */
     heft_vocab *vocab;     /* the vocabulary of the input */
-    heft_schemes *schemes; /* found when a tensor is cast; NULL: not yet, or by the caller */
     uint8_t *part_use;     /* heft_part_use, by part of the input */
     bool checks_all_first; /* check every used part before the first byte is written */
     heft_error *err, own_err;

@@ -3,9 +3,10 @@
 #include "core/write/convert_model.h"
 
 #include "core/write/copy_metadata.h"
-#include "core/write/quantised_check.h"
 #include "core/write/same_format.h"
+#include "core/write/torn_check.h"
 #include "core/write/writer.h"
+#include "scheme/refuse.h"
 
 /* ---- tensors ---- */
 
@@ -55,9 +56,10 @@ static heft_status check_change(heft_conversion *c, uint32_t source, const heft_
                                 const change *ch)
 {
     bool changes = ch->to != t->dtype || ch->transpose;
-    heft_status st =
-        changes ? heft_refuse_quantised(c, source, ch->to != t->dtype ? "a cast" : "transposing it")
-                : HEFT_OK;
+    heft_status st = HEFT_OK;
+    if (changes && !c->opt.raw_tensors)
+        st = heft_refuse_part(c->in, c->opt.schemes, source,
+                              ch->to != t->dtype ? "a cast" : "transposing it", "", c->err);
     if (st)
         return st;
     bool dense = t->layout == HEFT_DENSE && t->part_count == 1;
@@ -250,24 +252,54 @@ static heft_status add_tensor(heft_conversion *c, uint32_t source)
                                      is_new ? &identity : NULL);
 }
 
-heft_status heft_conversion_add_tensors(heft_conversion *c)
+/* A shard of a split model has some parts, and other shards have the others. */
+static bool can_tear(const heft_conversion *c)
+{
+    return (c->opt.keep || c->opt.rename) && (!c->scope.only || c->scope.metadata_from);
+}
+
+/* Add the tensors; planned[i] becomes the id of tensor i of the input, unless planned is NULL. */
+static heft_status add_all(heft_conversion *c, uint32_t *planned)
 {
     const uint32_t *only = c->scope.only;
     uint32_t count = only ? c->scope.only_count : heft_tensor_count(c->in);
     heft_status st = HEFT_OK;
-    for (uint32_t i = 0; i < count && !st; i++)
-        st = add_tensor(c, only ? only[i] : i);
-    if (st)
-        return st;
+    for (uint32_t i = 0; i < count && !st; i++) {
+        uint32_t id = heft_ix_tensors(&c->p.x), source = only ? only[i] : i;
+        st = add_tensor(c, source);
+        if (planned && heft_ix_tensors(&c->p.x) > id)
+            planned[source] = id;
+    }
+    return st;
+}
+
+static heft_status build_name_table(heft_conversion *c)
+{
     heft_error duplicate;
     c->p.x.err = &duplicate;
-    st = heft_ix_build_name_table(&c->p.x);
+    heft_status st = heft_ix_build_name_table(&c->p.x);
     c->p.x.err = c->err;
     if (st == HEFT_E_FORMAT)
         return heft_error_plain(c->err, HEFT_E_ARGUMENT, "after renaming, %s", duplicate.message);
     if (st)
         *c->err = duplicate;
     return st;
+}
+
+heft_status heft_conversion_add_tensors(heft_conversion *c)
+{
+    uint32_t *planned = NULL;
+    size_t bytes = heft_tensor_count(c->in) * sizeof *planned;
+    if (can_tear(c)) {
+        planned = heft_plan_alloc(&c->p.plan, bytes);
+        if (!planned)
+            return HEFT_E_NOMEM;
+        memset(planned, 0xFF, bytes); /* HEFT_NONE */
+    }
+    heft_status st = add_all(c, planned);
+    if (!st)
+        st = build_name_table(c);
+    return st || !planned ? st : heft_warn_torn(&c->p, c->in, c->opt.schemes, planned);
 }
 
 /* ---- metadata ---- */
