@@ -38,7 +38,7 @@ typedef struct heft_trace_value {
     uint8_t kind; /* heft_trace_kind */
 } heft_trace_value;
 
-enum { HEFT_TRACE_MANY = UINT32_MAX };
+enum { HEFT_TRACE_MANY = INT32_MAX };
 
 typedef struct heft_trace_import {
     const heft_pickle_allowed *row;
