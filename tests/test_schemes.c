@@ -742,7 +742,7 @@ static void missing_memory_of_a_cast_is_reported(void **state)
     heft_assert_all_freed(&m);
 }
 
-/* ---- quantised tensors that are torn apart ----------------------------------------------------- */
+/* ---- quantised tensors that are torn apart ---------------------------------------------- */
 
 typedef struct tearing {
     const char *drop, *from, *to; /* name to drop; name to rename and the new name; or NULL */

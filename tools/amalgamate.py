@@ -35,10 +35,10 @@ class Kind:
     public: tuple[str, ...]
     about_header: str
     about_source: str
-    first: str = ""  # before the header
+    first: str = ""  # Its lines come before the header.
     memory: str = MEMORY
     left_out: tuple[str, ...] = ()
-    libraries: tuple[tuple[str, str], ...] = ()  # files that a macro selects, as in defaults.c
+    libraries: tuple[tuple[str, str], ...] = ()
 
 
 CORE = Kind(
@@ -79,7 +79,7 @@ SOURCE_START = """\
 #pragma clang diagnostic ignored "-Wunused-function"
 #endif
 """
-OTHER_SYSTEMS = ("windows", "remote")  # folders of src/port
+OTHER_SYSTEMS = ("windows", "remote")  # These are folders of src/port.
 TOKEN = re.compile(
     r"""(?P<skip>/\*.*?\*/|//[^\n]*|\s+)
       |(?P<directive>^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*)
@@ -241,7 +241,7 @@ class Joined:
             return self.formats
         if name in self.seen or name == "string.h":  # Kind.memory replaces string.h
             return ""
-        if not path:  # of the system, perhaps below a condition
+        if not path:  # The header is of the system, and perhaps below a condition.
             return match[0]
         self.seen.add(name)
         return self.text(path.read_text())

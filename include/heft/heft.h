@@ -197,8 +197,8 @@ typedef struct heft_open_options {
     uint8_t access;
     /* heft_file_open() follows symbolic links that leave the model's folder. */
     bool follow_links;
-    /* heft_array_read(), heft_array_read_slice() and heft_derivation_f32() convert the stored numbers
-     * of quantised tensors, without their scales; by default this is an error. */
+    /* heft_array_read(), heft_array_read_slice() and heft_derivation_f32() convert the stored
+     * numbers of quantised tensors, without their scales; by default this is an error. */
     bool raw_tensors;
     uint8_t reserved[3]; /* 0 */
 } heft_open_options;
@@ -316,8 +316,8 @@ typedef struct heft_array {
  * empty.  Large tensors are read and converted by all threads of the file's host.
  *   HEFT_E_NOTFOUND     there is no tensor of that name
  *   HEFT_E_UNSUPPORTED  the tensor is not dense, heft_dtype_can_cast() is false, or the tensor is
- *                       part of a quantised tensor (scheme.h, rule "heft/quantised"), whose scales a
- *                       conversion would lose; heft_open_options.raw_tensors permits that
+ *                       part of a quantised tensor (scheme.h, rule "heft/quantised"), whose
+ *                       scales a conversion would lose: see heft_open_options.raw_tensors
  *   HEFT_E_ARGUMENT     capacity is too small; the message says how many bytes are needed */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_read(heft_array *out, const heft_file *f,
                                                      heft_str name, heft_dtype as, void *memory,
@@ -333,8 +333,8 @@ typedef struct heft_slice {
  * whole.  A digest is compared only if the whole tensor is read or decoded.
  *   HEFT_E_NOTFOUND     there is no tensor of that name
  *   HEFT_E_ARGUMENT     the slice leaves the tensor, or exceeds capacity bytes
- *   HEFT_E_UNSUPPORTED  as heft_array_read(); or elements of `as` share bytes: packed and block types
- *                       are read as plain types */
+ *   HEFT_E_UNSUPPORTED  as heft_array_read(); or elements of `as` share bytes: packed and block
+ *                       types are read as plain types */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_read_slice(void *buf, size_t capacity,
                                                            const heft_file *f, heft_str name,
                                                            const heft_slice *axes, heft_dtype as,

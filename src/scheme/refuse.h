@@ -7,7 +7,8 @@
  * closed with the file.  Thread-safe. */
 heft_status heft_schemes_of_file(const heft_schemes **out, const heft_file *f, heft_error *err);
 /* Return HEFT_E_UNSUPPORTED, with the rule "heft/quantised", if the tensor is part of a quantised
- * tensor of s; NULL: of heft_schemes_of_file().  `change` names the change in the message, "a cast", and `hint` ends the message.  Thread-safe. */
+ * tensor of s; NULL: of heft_schemes_of_file().  `change` names the change in the message, "a
+ * cast", and `hint` ends the message.  Thread-safe. */
 heft_status heft_refuse_part(const heft_file *f, const heft_schemes *s, uint32_t tensor,
                              const char *change, const char *hint, heft_error *err);
 /* The same for a cast by a function that reads, unless the file was opened with raw_tensors. */

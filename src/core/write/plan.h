@@ -29,7 +29,7 @@ struct heft_planner {
     heft_arena arena;
     heft_vec model_bytes;
     const char *first_loss; /* rule of the first blocking loss; NULL: none */
-    /* End of a message about losses: a callback has listed them; or the first blocking loss. */
+    /* This ends a message about losses: a callback has listed them, or it states the first. */
     const char *listed;
     uint32_t losses;            /* number of blocking losses */
     uint32_t reshaped, dropped; /* numbers of tensors */
