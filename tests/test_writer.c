@@ -309,7 +309,7 @@ static void refuses_to_write_with_losses(void **state)
         heft_writer_add_dense(&part, f.w, heft_test_str("scalar"), HEFT_F64, NULL, 0, &f.err),
         &f.err);
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err,
-                      "cannot write this model as mag: 1 problem (listed above)");
+                      "cannot write this model as mag: 1 problem; the first: element type f64");
     heft_assert_fails(heft_writer_begin(f.w, &f.err), HEFT_E_LOSSY, &f.err, "problem");
     assert_int_equal(f.sink.len, 0);
     discard(&f);

@@ -29,7 +29,7 @@ int memcmp(const void *a, const void *b, size_t len);
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What is joined: public headers (heft.h includes most), and files below src by directory."""
+    """The joined files: public headers (heft.h includes most), and files below src by directory."""
     name: str
     layers: tuple[str, ...]
     public: tuple[str, ...]

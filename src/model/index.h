@@ -136,7 +136,7 @@ typedef struct heft_ix_shard_info {
     heft_str prefix;        /* prefix of the metadata keys that state this: not keys of the model */
 } heft_ix_shard_info;
 
-/* Whether a note names content of the model that is not among the tensors. */
+/* A note may name content of the model that is not among the tensors. */
 typedef enum heft_left_out {
     HEFT_LEFT_OUT_NOT,     /* the note is about something else */
     HEFT_LEFT_OUT,         /* cannot be read, or was not read */
@@ -192,7 +192,8 @@ typedef struct heft_index {
     uint64_t file_bytes; /* size of the file; 0 while planning */
     heft_str pick;       /* key of the part of a nested file to open; empty: open everything */
     heft_name_hash key;
-    const heft_array_types *array_types; /* for arrays without a type, or NULL */
+    const heft_array_types
+        *array_types; /* NULL, or the types of arrays that are stored without one */
 
     /* Columns. */
     heft_vec tensors;          /* heft_ix_tensor_row */
@@ -228,7 +229,7 @@ typedef struct heft_index {
     bool has_omissions;            /* the file states facts that the index lacks: heft_ix_omit() */
     bool strict;      /* values invalid for their dtype or layout are faults, not warnings */
     bool forgives;    /* see heft_ix_forgive(); kept by heft_ix_reset() */
-    uint64_t present; /* with `forgives`: bytes of the file, after which the window has zeros */
+    uint64_t present; /* bytes of the file, after which the window has zeros (`forgives`) */
     uint32_t unknown_lengths; /* number of parts that were added with HEFT_UNKNOWN_LENGTH */
     bool has_alternatives;    /* some stored checksum has is_alternative set */
     bool is_shard_index;      /* an index of shards, which has no tensors of its own */
@@ -249,7 +250,7 @@ typedef struct heft_index {
     bool lost_omissions; /* an omission, or the name of one, was lost: out of memory */
     bool notes_cut;      /* notes beyond the maximum number were discarded */
     uint32_t left_out;   /* number of notes about content that is left out, discarded ones too */
-    uint32_t left_out_unread; /* those with HEFT_LEFT_OUT without a part with HEFT_P_LEFT_OUT */
+    uint32_t left_out_unread; /* content without a part that has HEFT_P_LEFT_OUT */
     bool odd_names;           /* heft_str_may_be_path() holds for a name */
     uint32_t max_rank;        /* highest rank of a tensor that a parser has added */
     uint64_t offset_bits;     /* bitwise OR of the offsets of all parts of tensors */

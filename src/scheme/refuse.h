@@ -11,7 +11,7 @@ heft_status heft_schemes_of_file(const heft_schemes **out, const heft_file *f, h
  * cast", and `hint` ends the message.  Thread-safe. */
 heft_status heft_refuse_part(const heft_file *f, const heft_schemes *s, uint32_t tensor,
                              const char *change, const char *hint, heft_error *err);
-/* The same for a cast by a function that reads, unless the file was opened with raw_tensors. */
+/* Refuse a cast by a function that reads, unless the file was opened with raw_tensors. */
 heft_status heft_refuse_cast(const heft_file *f, uint32_t tensor, heft_error *err);
 
 #endif

@@ -495,8 +495,8 @@ def check_text(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as name:
-        checks = [check_foreign, check_truncation, check_torch, check_transfers, check_zeros, check_many,
-                  check_checksums, check_suffix, check_text]
+        checks = [check_foreign, check_truncation, check_torch, check_transfers, check_zeros,
+                  check_many, check_checksums, check_suffix, check_text]
         results = []
         for check in checks:
             folder = pathlib.Path(name) / check.__name__

@@ -25,9 +25,9 @@ except ImportError:
 COUNT = 3000  # headers
 BATCH = 250  # files of one command
 DATA = bytes(range(1, 97))  # the elements
-TYPES = """<f4 >f4 =f4 |f4 f4 f2 f8 >f8 i1 |i1 <i1 u1 i2 >i2 u2 i4 u4 i8 u8 >u8 c8 >c8 c16 ? |? <? b1
-    |b1 b B h H i I l L q Q p P e f d F D <i >d =q bool bool_ int8 uint8 byte ubyte int16 uint16 short
-    ushort int32 uint32 intc uintc int64 uint64 int uint int_ intp uintp long longlong ulonglong
+TYPES = """<f4 >f4 =f4 |f4 f4 f2 f8 >f8 i1 |i1 <i1 u1 i2 >i2 u2 i4 u4 i8 u8 >u8 c8 >c8 c16 ? |? <?
+    b1 |b1 b B h H i I l L q Q p P e f d F D <i >d =q bool bool_ int8 uint8 byte ubyte int16
+    uint16 short ushort int32 uint32 intc uintc int64 uint64 int uint int_ intp uintp long longlong ulonglong
     float16 float32 float64 half single double float complex complex64 complex128 csingle cdouble
     """.split()
 BAD_TYPES = ["<float32", "f3", "x4", "<", "<<f4", "f16", "g", "S4", "U1", "O", "M8[s]", "bf16",
@@ -83,8 +83,10 @@ class Writer:
             return text
         n = int(text)
         spelled = self.rng.choice([f"0x{n:x}", f"0X{n:X}", f"0o{n:o}", f"0b{n:b}", f"0b_{n:b}",
-                                   f"{n}L", f"{n} L", f"+{n}", f"+ ({n})", f"0{n}", f"{n}_", f"_{n}",
-                                   f"0x{n:04x}", f"0b{n:06_b}", f"{n}l", f"{n}LL", f"{n}.", f"--{n}",
+                                   f"{n}L", f"{n} L", f"+{n}", f"+ ({n})", f"0{n}", f"{n}_",
+                                   f"_{n}",
+                                   f"0x{n:04x}", f"0b{n:06_b}", f"{n}l", f"{n}LL", f"{n}.",
+                                   f"--{n}",
                                    f"-{n}", f"{n}e0", f"{n}j", f"0x{n:x}L", "00", "0_0", "1_0"])
         return self.around(spelled)
 
@@ -184,7 +186,7 @@ def main():
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
-        return tap.report((f"headers, {int(100 * unusual)} % unusual", list(check(root, seed, unusual)))
+        return tap.report((f"{unusual:.0%} unusual headers", list(check(root, seed, unusual)))
                           for seed, unusual in enumerate((0.03, 0.08, 0.15, 0.25)))
 
 

@@ -732,7 +732,8 @@ def good_optimizer(s):
     state = {"state": {0: {"step": 5, "exp_avg": m}}, "param_groups": [{"lr": 0.1, "params": [0]}]}
     checkpoint = {"model": {"w": w}, "solver": state, "optimizer": {"0": m}, "epoch": 3}
     s.good("optimizer_apart.pt", zipped(checkpoint),
-           [described("model.w", w), described("optimizer.0", m)], metadata=meta(epoch=3), judge="torch")
+           [described("model.w", w), described("optimizer.0", m)], metadata=meta(epoch=3),
+           judge="torch")
     s.good("optimizer_alone.pt", zipped(state), [described("state.0.exp_avg", m)])
 
 
@@ -1097,7 +1098,7 @@ def unknown_storages():
 
 
 def bad_unknown(s):
-    """What heft does not know is left out, and named; the rest opens."""
+    """Heft leaves out what it does not know, and names it; the rest opens."""
     a = plain((2, 3))
     for name, unknown in unknown_storages():
         s.bad(f"unknown_{name}.pt", zipped({"a": a, "u": unknown}), "warn",

@@ -109,6 +109,18 @@ static heft_status check_zero_tail(heft_doctor *d, heft_error *err)
     return lose_from(d, block, err);
 }
 
+/* Return true if the index names bytes of other files, as that of a zTensor 2 set does. */
+static bool has_bytes_elsewhere(const heft_index *x)
+{
+    uint32_t parts = heft_ix_all_parts(x), checksums = heft_ix_checksums(x);
+    bool has = false;
+    for (uint32_t i = 0; i < parts && !has; i++)
+        has = heft_global_offset_file(x, heft_ix_part_row_at(x, i)->offset) != 0;
+    for (uint32_t i = 0; i < checksums && !has; i++)
+        has = heft_global_offset_file(x, heft_ix_checksum_at(x, i).range[0].offset) != 0;
+    return has;
+}
+
 heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft_error *err)
 {
     uint32_t shards = heft_shard_file_count(d->file);
@@ -121,7 +133,7 @@ heft_status heft_doctor_check_file(heft_doctor *d, heft_progress *progress, heft
     if (shards) {
         heft_doctor_add(d, row, "the file belongs to a model with %U other files",
                         (uint64_t)shards);
-        if (!heft_ix_tensors(&d->file->x))
+        if (!heft_ix_tensors(&d->file->x) || has_bytes_elsewhere(&d->file->x))
             return HEFT_OK;
         heft_file_drop_shards(d->file);
     }

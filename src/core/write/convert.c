@@ -241,7 +241,7 @@ heft_status heft_conversion_mark_part_use(heft_conversion *c)
 bool heft_conversion_decodes_first(void *ctx, uint32_t part)
 {
     const heft_conversion *c = ctx;
-    /* What is left out is damaged, or it is not: only the latter is a loss. */
+    /* Content that is left out is a loss only if it is not damaged. */
     if (part >= c->in->x.parts.len)
         return !c->opt.keep && !c->scope.only &&
                heft_ix_part_row_at(&c->in->x, part)->flags & HEFT_P_LEFT_OUT;

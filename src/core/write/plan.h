@@ -41,7 +41,7 @@ struct heft_planner {
     uint32_t digests_changed, digests_lost, decoded;
     uint8_t (*part_digests)[HEFT_CHECKSUM_BYTES]; /* by part: the digest */
     uint32_t part_capacity;   /* of storage, digest_of and part_digests, once a file has grown */
-    bool warnings_are_errors; /* of an edit, which is strict about losses in any case */
+    bool warnings_are_errors; /* An edit is strict about losses in any case. */
     bool asks_generator;      /* the caller set x.generator; otherwise the input did */
     heft_text_set reported;   /* losses already reported, if files of the format can grow */
     struct heft_planner *grows_into; /* planner of the model to extend; or NULL */

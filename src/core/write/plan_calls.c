@@ -37,7 +37,7 @@ static heft_status keep_first_loss(heft_planner *p, const char *rule, const char
     p->first_loss = rule;
     if (p->opt.on_loss)
         return HEFT_OK;
-    heft_str end = { "", 1 }; /* with the terminating NUL */
+    heft_str end = { "", 1 }; /* the terminating NUL */
     p->listed = heft_arena_join(&p->arena, heft_lit("; the first: "), heft_lit(text), end).ptr;
     return p->listed ? HEFT_OK : heft_error_no_memory(p->plan.err, "to plan the file");
 }
