@@ -27,8 +27,9 @@ BATCH = 250  # files of one command
 DATA = bytes(range(1, 97))  # the elements
 TYPES = """<f4 >f4 =f4 |f4 f4 f2 f8 >f8 i1 |i1 <i1 u1 i2 >i2 u2 i4 u4 i8 u8 >u8 c8 >c8 c16 ? |? <?
     b1 |b1 b B h H i I l L q Q p P e f d F D <i >d =q bool bool_ int8 uint8 byte ubyte int16
-    uint16 short ushort int32 uint32 intc uintc int64 uint64 int uint int_ intp uintp long longlong ulonglong
-    float16 float32 float64 half single double float complex complex64 complex128 csingle cdouble
+    uint16 short ushort int32 uint32 intc uintc int64 uint64 int uint int_ intp uintp long
+    longlong ulonglong float16 float32 float64 half single double float complex complex64 complex128
+    csingle cdouble
     """.split()
 BAD_TYPES = ["<float32", "f3", "x4", "<", "<<f4", "f16", "g", "S4", "U1", "O", "M8[s]", "bf16",
              "F32", "float8", "fp16", "f4 ", " f4", "|O", "half ", "nchar", "@f4"]
