@@ -270,9 +270,10 @@ typedef struct heft_save_options {
  * may be 0, and allocator is not used: data are borrowed.  opt may be NULL.
  *   HEFT_E_ARGUMENT  bytes do not match dims and dtype, no format has the suffix of the path, or
  *                    the file exists and HEFT_SINK_REPLACE is not set
- *   HEFT_E_LOSSY     the format cannot represent a tensor; or metadata, if opt->write has neither
- *                    `on_loss`, which would be told of the loss, nor `allow_loss`.  The message
- *                    counts the losses and states the first, unless `on_loss` has all */
+ *   HEFT_E_LOSSY     the format cannot represent a tensor; or metadata or a tensor without
+ *                    dimensions, if opt->write has neither `on_loss`, which would be told of the
+ *                    loss, nor `allow_loss`.  The message counts the losses and states the first,
+ *                    unless `on_loss` has all */
 HEFT_API HEFT_MUST_CHECK heft_status heft_array_save(const char *path, const heft_array *arrays,
                                                      uint32_t count, const heft_save_options *opt,
                                                      heft_error *err);
