@@ -242,7 +242,9 @@ heft_status heft_shard_index_parse(heft_window *in, heft_index *x,
     size_t mark = mark_length(text.ptr, text.len);
     if (mark)
         heft_ix_note(x, HEFT_NOTE, kind->mark_rule, 0, HEFT_NONE,
-                     "the index begins with a byte order mark, which other programs refuse");
+                     HEFT_IS_SMALL ? "a byte order mark"
+                                   : "the index begins with a byte order mark, which other "
+                                     "programs refuse");
     text = (heft_str){ text.ptr + mark, text.len - mark };
     r.j = heft_json_open(text, mark, x->limits.depth, &x->arena, x->err);
     if (heft_json_next(&r.j) != HEFT_JSON_OBJECT)

@@ -24,7 +24,7 @@ heft_status heft_zip_archive(heft_zip *out, heft_index *x, heft_window *in)
     bool is_lost = st == HEFT_E_FORMAT && !out->directory.offset;
     if (!HEFT_IS_SMALL && is_lost && x->forgives && in->err)
         return recover(out, x, in, st);
-    if (!st && out->trailing.length)
+    if (!HEFT_IS_SMALL && !st && out->trailing.length)
         heft_ix_note_format(x, HEFT_NOTE, "zip/trailing-bytes", out->trailing, HEFT_NONE,
                             "%U bytes follow the end of the archive", out->trailing.length);
     return st;

@@ -405,13 +405,18 @@ void heft_ix_left_out_is_fault(heft_index *x);
 /* Mark the part of the file added last as the content of the note added last: the bytes of the part
  * count when models are compared. */
 void heft_ix_part_is_left_out(heft_index *x);
+/* Return true while the doctor opens a file that breaks rules; small builds have no doctor. */
+static inline bool heft_ix_forgives(const heft_index *x)
+{
+    return !HEFT_IS_SMALL && x->forgives;
+}
 /* Pass over an error that leaves the meaning of the file clear, if the file is opened to be
  * examined (heft_index.forgives): x->err, which the caller has just set to st, becomes a note with
  * the severity HEFT_FAULT and the static name `kind` as its rule.  Return HEFT_OK then, else st. */
 heft_status heft_ix_forgive_error(heft_index *x, heft_status st, const char *kind);
 static inline heft_status heft_ix_forgive(heft_index *x, heft_status st, const char *kind)
 {
-    return HEFT_IS_SMALL || !st || !x->forgives ? st : heft_ix_forgive_error(x, st, kind);
+    return !st || !heft_ix_forgives(x) ? st : heft_ix_forgive_error(x, st, kind);
 }
 /* Record that the index does not hold a fact that the file states.  Such a file cannot be edited,
  * and a conversion into the same format reports the fact with severity s.  name: the key (copied),

@@ -117,7 +117,8 @@ heft_status heft_npy_read(heft_npy *out, heft_window *in, const heft_npy_layout 
 static void note_nameless(heft_index *x, const heft_npy *h, uint64_t at, uint32_t tensor)
 {
     bool is_usual = h->is_chosen || h->dtype == HEFT_BF16;
-    const char *text = h->is_chosen               ? "stored without a type: read as the type that "
+    const char *text = HEFT_IS_SMALL              ? "stored without a type"
+                       : h->is_chosen             ? "stored without a type: read as the type that "
                                                     "was chosen for it"
                        : h->dtype == HEFT_BF16    ? "type V2, which NumPy stores for bfloat16: "
                                                     "read as bf16"

@@ -110,7 +110,7 @@ static heft_dtype type_of_character(char c)
 static heft_dtype type_of_name(heft_str name)
 {
     size_t len = 0;
-    for (const char *p = names; *p; p += len + 1) {
+    for (const char *p = names; !HEFT_IS_SMALL && *p; p += len + 1) {
         for (len = 0; p[len] != ' ';)
             len++;
         if (heft_str_eq((heft_str){ p, len - 1 }, name))

@@ -1,6 +1,7 @@
 /* python_literal.c - reads the parts of a literal as the Python Language Reference defines them
  * (section 2, "Lexical analysis").  Unlike Python, it does not know characters by name ("\N{...}"),
- * and it refuses bytes and formatted strings, which are never keys or types. */
+ * and it refuses bytes and formatted strings, which are never keys or types.  Small builds read
+ * what NumPy itself writes: no escapes, and decimal integers. */
 #include "format/numpy/python_literal.h"
 
 #include "base/text.h"
@@ -21,8 +22,9 @@ static char at(const heft_python *l)
 char heft_python_peek(heft_python *l)
 {
     for (; l->p < l->end; l->p++) {
-        bool is_joined = *l->p == '\\' && l->p + 1 < l->end && is_line_end(l->p[1]);
-        if (*l->p == '#')
+        bool is_joined = !HEFT_IS_SMALL && *l->p == '\\' && l->p + 1 < l->end &&
+                         is_line_end(l->p[1]);
+        if (!HEFT_IS_SMALL && *l->p == '#')
             while (l->p + 1 < l->end && l->p[1] && !is_line_end(l->p[1]))
                 l->p++;
         else if (!is_joined && *l->p != ' ' && *l->p != '\t' && *l->p != '\f' &&
@@ -98,7 +100,7 @@ static bool read_escape(heft_python *l, heft_python_text *out)
     char c = at(l);
     size_t letter = 0;
     uint32_t value = 0, wanted = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-    if (!c || c == 'N')
+    if (!c || c == 'N' || HEFT_IS_SMALL)
         return false;
     if (c >= '0' && c < '8') {
         read_digits(l, OCTAL, MOST_OCTAL, &value);
@@ -135,12 +137,12 @@ static bool is_at_quotes(const heft_python *l, char quote, size_t count)
 static const char *read_one_string(heft_python *l, heft_python_text *out)
 {
     char prefix = (char)(heft_python_peek(l) | 0x20);
-    bool is_raw = prefix == 'r', has_prefix = is_raw || prefix == 'u';
+    bool is_raw = !HEFT_IS_SMALL && prefix == 'r', has_prefix = is_raw || prefix == 'u';
     char quote = l->p + has_prefix < l->end ? l->p[has_prefix] : 0;
     if (quote != '\'' && quote != '"')
         return "a string is missing in the header";
     l->p += has_prefix;
-    size_t quotes = is_at_quotes(l, quote, 3) ? 3 : 1;
+    size_t quotes = !HEFT_IS_SMALL && is_at_quotes(l, quote, 3) ? 3 : 1;
     for (l->p += quotes; !is_at_quotes(l, quote, quotes);) {
         char c = at(l);
         if (!c || (quotes == 1 && is_line_end(c)))
@@ -155,7 +157,8 @@ static const char *read_one_string(heft_python *l, heft_python_text *out)
         }
         put(out, c);
         l->p++;
-        if (c == '\\' && at(l)) /* raw: a backslash keeps a quote from ending the string */
+        if (is_raw && c == '\\' &&
+            at(l)) /* raw: a backslash keeps a quote from ending the string */
             put(out, *l->p++);
     }
     l->p += quotes;
@@ -166,7 +169,7 @@ const char *heft_python_string(heft_python *l, heft_python_text *out)
 {
     out->len = 0;
     const char *why = read_one_string(l, out);
-    while (!why) {
+    while (!why && !HEFT_IS_SMALL) {
         char next = heft_python_peek(l);
         bool has_prefix = (next | 0x20) == 'r' || (next | 0x20) == 'u';
         if (next != '\'' && next != '"' && !has_prefix)
@@ -181,7 +184,7 @@ const char *heft_python_string(heft_python *l, heft_python_text *out)
 static uint32_t read_base(heft_python *l)
 {
     enum { BINARY = 2, OCTAL = 8, DECIMAL = 10, HEX = 16 };
-    char letter = at(l) == '0' && l->p + 1 < l->end ? (char)(l->p[1] | 0x20) : 0;
+    char letter = !HEFT_IS_SMALL && at(l) == '0' && l->p + 1 < l->end ? (char)(l->p[1] | 0x20) : 0;
     uint32_t base = letter == 'x' ? HEX : letter == 'o' ? OCTAL : letter == 'b' ? BINARY : DECIMAL;
     l->p += base != DECIMAL ? 2 : 0;
     l->p += base != DECIMAL && at(l) == '_';
@@ -207,14 +210,16 @@ static const char *read_number(heft_python *l, uint64_t *out)
     uint32_t base = read_base(l);
     const char *from = l->p;
     uint64_t v = 0;
-    for (; heft_hex_digit(at(l)) < base; l->p += at(l) == '_' && l->p + 1 < l->end) {
+    for (; heft_hex_digit(at(l)) < base;
+         l->p += !HEFT_IS_SMALL && at(l) == '_' && l->p + 1 < l->end) {
         uint32_t digit = heft_hex_digit(*l->p);
         if (v > ((uint64_t)INT64_MAX - digit) / base)
             return "a dimension exceeds 2^63 - 1";
         v = v * base + digit;
         l->p++;
     }
-    bool is_padded = base == 10 && *from == '0' && v; /* 010: an octal number of Python 2 */
+    bool is_padded = !HEFT_IS_SMALL && base == 10 && *from == '0' &&
+                     v; /* 010: an octal number of Python 2 */
     if (l->p == from || l->p[-1] == '_' || is_padded || is_in_word(at(l)) != (at(l) == 'L'))
         return bad;
     skip_long(l);
@@ -224,6 +229,9 @@ static const char *read_number(heft_python *l, uint64_t *out)
 
 const char *heft_python_integer(heft_python *l, uint64_t *out)
 {
+    heft_python_peek(l);
+    if (HEFT_IS_SMALL)
+        return read_number(l, out);
     bool is_negative = heft_python_take(l, '-'),
          is_signed = is_negative || heft_python_take(l, '+');
     uint32_t opened = is_signed ? heft_python_open(l) : 0;

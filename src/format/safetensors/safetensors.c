@@ -146,8 +146,9 @@ static heft_status st_notice(heft_index *x)
     if (x->has_pieces)
         heft_ix_left_out(
             x, HEFT_LEFT_OUT_READABLE, "safetensors/pieces", (heft_range){ HEFT_NOWHERE, 0 },
-            "the file has pieces of tensors of a distributed checkpoint (DCP) of PyTorch, "
-            "which are not joined: DCP_SHARDING_INFO has their offsets");
+            HEFT_IS_SMALL ? "the file has pieces of tensors"
+                          : "the file has pieces of tensors of a distributed checkpoint (DCP) of "
+                            "PyTorch, which are not joined: DCP_SHARDING_INFO has their offsets");
     return HEFT_OK;
 }
 

@@ -158,6 +158,9 @@ static heft_status read_field(reader *r, entry *e)
         if (heft_json_next(&r->j) != HEFT_JSON_STRING)
             return heft_json_fail(&r->j, "tensor %q: dtype is not a string", e->name);
         e->dtype = heft_dtype_spelled(&heft_st_types, r->j.text);
+        if (HEFT_IS_SMALL && !e->dtype)
+            return heft_json_fail(&r->j, "tensor %q: dtype %q is unknown to safetensors", e->name,
+                                  r->j.text);
         e->unknown_dtype = r->j.text;
         e->dtype_at = r->j.base + (uint64_t)(r->j.token - r->j.start);
         return HEFT_OK;
@@ -216,7 +219,7 @@ static heft_status add_tensor(reader *r, const entry *e)
 {
     uint64_t *dims;
     uint32_t id;
-    if (!e->dtype) {
+    if (!HEFT_IS_SMALL && !e->dtype) {
         r->h.in_order = false;
         return leave_out(r, e);
     }
@@ -332,6 +335,8 @@ static heft_status skip_forgiven(reader *r, heft_json_kind k, heft_status st)
 static heft_status read_other_value(reader *r, heft_str key, heft_json_kind k)
 {
     const char *from = r->j.token;
+    if (HEFT_IS_SMALL)
+        return heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key);
     heft_status st = skip_forgiven(
         r, k, heft_json_fail(&r->j, "__metadata__: the value of %q is not a string", key));
     heft_str text = { from, (size_t)(r->j.p - from) };
@@ -413,7 +418,7 @@ static heft_status read_json(reader *r, heft_str header)
     const char *end = r->j.p;
     if (k == HEFT_JSON_OBJECT_END && heft_json_next(&r->j) == HEFT_JSON_END)
         note_space(r, header, end);
-    if (k != HEFT_JSON_OBJECT_END || r->j.st != HEFT_E_FORMAT || !r->x->forgives)
+    if (k != HEFT_JSON_OBJECT_END || r->j.st != HEFT_E_FORMAT || !heft_ix_forgives(r->x))
         return r->j.st;
     return heft_ix_forgive(r->x,
                            heft_error_set(r->x->err, HEFT_E_FORMAT, r->x->err->offset,
@@ -442,7 +447,7 @@ heft_status heft_st_read_header(heft_st_header *h, heft_index *x, heft_str heade
     reader r = { .x = x, .h = *h };
     uint64_t at = HEFT_ST_LENGTH;
     heft_status st = HEFT_IS_SMALL ? reserve(x, header) : HEFT_OK;
-    if (!st && heft_st_has_mark(header)) {
+    if (!HEFT_IS_SMALL && !st && heft_st_has_mark(header)) {
         st = heft_error_set(x->err, HEFT_E_FORMAT, HEFT_ST_LENGTH,
                             "the header begins with a byte order mark (EF BB BF) instead of {");
         st = heft_ix_forgive(x, st, "header-padding");

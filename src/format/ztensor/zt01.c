@@ -98,7 +98,9 @@ static heft_status add_data(heft_index *x, entry *e)
     e->part.dtype = row->layout == HEFT_DENSE ? row->dtype : (heft_dtype)HEFT_UNTYPED;
     if (row->layout != HEFT_DENSE)
         heft_ix_note(x, HEFT_NOTE, "ztensor/layout-undefined", e->part.at, e->id,
-                     "version 0.1 does not define the layout: the bytes are listed as they are");
+                     HEFT_IS_SMALL ? "the layout is not defined"
+                                   : "version 0.1 does not define the layout: the bytes are "
+                                     "listed as they are");
     if (e->part.is_zstd)
         e->part.is_big_endian = false; /* the field applies to raw data only */
     if (e->part.is_big_endian && row->layout != HEFT_DENSE)
