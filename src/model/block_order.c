@@ -5,7 +5,7 @@
 #include "model/blocks.h"
 
 /* Multi-byte numbers of a block: count numbers of `size` bytes from offset `at` on.  A type without
- * a row can only be copied from little-endian files; no numbers: the block has single bytes only. */
+ * a row can only be copied from little-endian files; one without numbers has single bytes only. */
 static const struct {
     uint8_t type; /* a heft_dtype */
     uint8_t count, size;
