@@ -218,8 +218,8 @@ static const char *read_number(heft_python *l, uint64_t *out)
         v = v * base + digit;
         l->p++;
     }
-    bool is_padded = !HEFT_IS_SMALL && base == 10 && *from == '0' &&
-                     v; /* 010: an octal number of Python 2 */
+    /* 010 is an octal number of Python 2. */
+    bool is_padded = !HEFT_IS_SMALL && base == 10 && v && *from == '0';
     if (l->p == from || l->p[-1] == '_' || is_padded || is_in_word(at(l)) != (at(l) == 'L'))
         return bad;
     skip_long(l);
